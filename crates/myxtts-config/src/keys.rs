@@ -1,0 +1,283 @@
+//! The known keys, read from the JSON Schema of the configuration struct.
+//!
+//! The struct is the only place where a key, its type, its bounds, its default
+//! and its description are written; this module turns that into a table the
+//! rest of the crate can search.
+
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::alias::Alias;
+
+/// What a key accepts.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Kind {
+    /// `true` or `false`.
+    Truth,
+    /// A whole number within bounds (inclusive).
+    Whole {
+        /// Smallest value.
+        min: i64,
+        /// Largest value.
+        max: i64,
+    },
+    /// A number within bounds (inclusive).
+    Number {
+        /// Smallest value.
+        min: f64,
+        /// Largest value.
+        max: f64,
+    },
+    /// Any text.
+    Text,
+    /// One of some words.
+    Word(Vec<String>),
+    /// A list, also written as comma-separated text.
+    List(Box<Kind>),
+    /// Any of several kinds.
+    Either(Vec<Kind>),
+}
+
+/// One key.
+#[derive(Clone, Debug)]
+pub struct Key {
+    /// `section.key`.
+    pub path: String,
+    /// What it is for, from the doc comment.
+    pub description: String,
+    /// What it accepts.
+    pub kind: Kind,
+    /// The word for "not set", for keys that may be left to the program.
+    pub unset: Option<String>,
+    /// The built-in value.
+    pub default: Value,
+}
+
+impl Key {
+    /// The section the key is in.
+    pub fn section(&self) -> &str {
+        self.path.split('.').next().unwrap_or_default()
+    }
+
+    /// The key's own name.
+    pub fn name(&self) -> &str {
+        self.path.rsplit('.').next().unwrap_or_default()
+    }
+
+    /// A value of this key as a person writes it.
+    pub fn show(&self, value: &Value) -> String {
+        match value {
+            Value::Null => self.unset.clone().unwrap_or_else(|| "null".to_owned()),
+            Value::String(text) => text.clone(),
+            Value::Array(items) => {
+                let items: Vec<String> = items.iter().map(|item| self.show(item)).collect();
+                items.join(",")
+            }
+            other => other.to_string(),
+        }
+    }
+}
+
+/// All keys and aliases of a configuration.
+#[derive(Clone, Debug)]
+pub struct Keys {
+    keys: Vec<Key>,
+    aliases: &'static [Alias],
+    schema: Value,
+}
+
+impl Keys {
+    /// Reads the keys off the shape and the defaults of `C`.
+    pub fn of<C: JsonSchema + Serialize + Default>(aliases: &'static [Alias]) -> Self {
+        let generator = SchemaSettings::draft2020_12()
+            .with(|settings| settings.inline_subschemas = true)
+            .into_generator();
+        let mut schema = generator.into_root_schema_for::<C>().to_value();
+        let defaults = serde_json::to_value(C::default()).unwrap_or_default();
+        let mut keys = Vec::new();
+        for (section, body) in properties(&schema) {
+            for (name, spec) in properties(body) {
+                keys.push(Key {
+                    path: format!("{section}.{name}"),
+                    description: text(spec, "description").replace('\n', " "),
+                    kind: kind_of(spec),
+                    unset: accepts_null(spec).then(|| match text(spec, "x-unset") {
+                        "" => "auto".to_owned(),
+                        word => word.to_owned(),
+                    }),
+                    default: defaults[section.as_str()][name.as_str()].clone(),
+                });
+            }
+        }
+        close(&mut schema, aliases);
+        Self {
+            keys,
+            aliases,
+            schema,
+        }
+    }
+
+    /// Every key, section by section.
+    pub fn iter(&self) -> impl Iterator<Item = &Key> {
+        self.keys.iter()
+    }
+
+    /// The key at `section.key`.
+    pub fn get(&self, path: &str) -> Option<&Key> {
+        self.keys.iter().find(|key| key.path == path)
+    }
+
+    /// The aliases.
+    pub fn aliases(&self) -> &'static [Alias] {
+        self.aliases
+    }
+
+    pub(crate) fn alias(&self, path: &str) -> Option<&'static Alias> {
+        self.aliases.iter().find(|alias| alias.name == path)
+    }
+
+    /// The names of the sections.
+    pub fn sections(&self) -> impl Iterator<Item = &str> {
+        let mut last = "";
+        self.keys.iter().map(Key::section).filter(move |section| {
+            let new = *section != last;
+            last = section;
+            new
+        })
+    }
+
+    /// The JSON Schema of a configuration file, aliases included.
+    pub fn schema(&self) -> &Value {
+        &self.schema
+    }
+}
+
+/// Makes the schema say what the loader does: unknown keys are errors, aliases are known.
+fn close(schema: &mut Value, aliases: &[Alias]) {
+    let Some(sections) = schema.get_mut("properties").and_then(Value::as_object_mut) else {
+        return;
+    };
+    for (section, body) in sections.iter_mut() {
+        let Some(body) = body.as_object_mut() else {
+            continue;
+        };
+        body.insert("additionalProperties".to_owned(), Value::Bool(false));
+        let Some(keys) = body.get_mut("properties").and_then(Value::as_object_mut) else {
+            continue;
+        };
+        for alias in aliases {
+            let Some(name) = alias.name.strip_prefix(&format!("{section}.")) else {
+                continue;
+            };
+            let meaning = match alias.meaning.key() {
+                Some(key) => format!("Older name; use `{key}`."),
+                None => "Older name of something that is always on.".to_owned(),
+            };
+            keys.insert(
+                name.to_owned(),
+                serde_json::json!({ "description": meaning, "deprecated": true }),
+            );
+        }
+    }
+    if let Some(root) = schema.as_object_mut() {
+        root.insert("additionalProperties".to_owned(), Value::Bool(false));
+    }
+}
+
+fn properties(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flat_map(Map::iter)
+}
+
+fn text<'a>(schema: &'a Value, field: &str) -> &'a str {
+    schema
+        .get(field)
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+}
+
+fn alternatives(schema: &Value) -> Option<&Vec<Value>> {
+    schema
+        .get("anyOf")
+        .or_else(|| schema.get("oneOf"))
+        .and_then(Value::as_array)
+}
+
+fn types(schema: &Value) -> Vec<&str> {
+    match schema.get("type") {
+        Some(Value::String(one)) => vec![one.as_str()],
+        Some(Value::Array(several)) => several.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn accepts_null(schema: &Value) -> bool {
+    types(schema).contains(&"null")
+        || alternatives(schema).is_some_and(|any| any.iter().any(accepts_null))
+}
+
+fn words(schema: &Value) -> Vec<String> {
+    let listed = schema
+        .get("enum")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
+    let constant = schema.get("const").into_iter();
+    listed
+        .chain(constant)
+        .filter_map(Value::as_str)
+        .map(str::to_owned)
+        .collect()
+}
+
+fn kind_of(schema: &Value) -> Kind {
+    let own = words(schema);
+    if !own.is_empty() {
+        return Kind::Word(own);
+    }
+    if let Some(any) = alternatives(schema) {
+        let mut kinds = Vec::new();
+        let mut choice = Vec::new();
+        for alternative in any
+            .iter()
+            .filter(|alternative| types(alternative) != ["null"])
+        {
+            match kind_of(alternative) {
+                Kind::Word(words) => choice.extend(words),
+                other => kinds.push(other),
+            }
+        }
+        if !choice.is_empty() {
+            kinds.insert(0, Kind::Word(choice));
+        }
+        return match kinds.len() {
+            1 => kinds.remove(0),
+            _ => Kind::Either(kinds),
+        };
+    }
+    let bound = |field: &str| schema.get(field).and_then(Value::as_f64);
+    match types(schema).first() {
+        Some(&"boolean") => Kind::Truth,
+        Some(&"integer") => Kind::Whole {
+            min: schema
+                .get("minimum")
+                .and_then(Value::as_i64)
+                .unwrap_or(i64::MIN),
+            max: schema
+                .get("maximum")
+                .and_then(Value::as_i64)
+                .unwrap_or(i64::MAX),
+        },
+        Some(&"number") => Kind::Number {
+            min: bound("minimum").unwrap_or(f64::MIN),
+            max: bound("maximum").unwrap_or(f64::MAX),
+        },
+        Some(&"array") => Kind::List(Box::new(schema.get("items").map_or(Kind::Text, kind_of))),
+        _ => Kind::Text,
+    }
+}

@@ -1,0 +1,47 @@
+//! Where a value came from.
+
+use std::fmt;
+
+/// The place that decided a value, as `config show` prints it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Built in.
+    Default,
+    /// A named set of values: a GPU profile, an optimisation level, a model size.
+    Preset(String),
+    /// A line of a configuration file.
+    File {
+        /// The file as the user named it.
+        name: String,
+        /// 1-based line of the key.
+        line: u64,
+        /// 1-based column of the key.
+        column: u64,
+    },
+    /// An environment variable.
+    Env(String),
+    /// A command-line flag, with its dashes.
+    Flag(String),
+}
+
+impl Origin {
+    /// Whether a person asked for this value, as opposed to a default or preset.
+    ///
+    /// The plan adjusts start values that nobody asked for; what was asked for
+    /// is done or refused.
+    pub fn is_chosen(&self) -> bool {
+        !matches!(self, Self::Default | Self::Preset(_))
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::Preset(name) => write!(f, "presets {name}"),
+            Self::File { name, line, column } => write!(f, "{name}:{line}:{column}"),
+            Self::Env(name) => write!(f, "env {name}"),
+            Self::Flag(name) => write!(f, "flag {name}"),
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! What is wrong with a configuration, where, and what to write instead.
+
+use std::fmt;
+
+/// Lines longer than this are cut around the column when quoted.
+const QUOTED_WIDTH: usize = 100;
+
+/// Where a problem is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A position in a file.
+    File {
+        /// The file as the user named it.
+        name: String,
+        /// 1-based line.
+        line: u64,
+        /// 1-based column, in characters.
+        column: u64,
+        /// How many characters are at fault (at least one).
+        width: usize,
+        /// The offending line.
+        text: String,
+    },
+    /// A source without lines: `environment MYXTTS_DATA_BATCH_SIZE`, `flag --lr`.
+    Named(String),
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// What is wrong, in one sentence.
+    pub what: String,
+    /// Where.
+    pub place: Place,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)?;
+        match &self.place {
+            Place::Named(name) => write!(f, "\n  --> {name}")?,
+            Place::File {
+                name,
+                line,
+                column,
+                width,
+                text,
+            } => {
+                let (quote, offset) = quote(text, *column);
+                let number = line.to_string();
+                let gutter = " ".repeat(number.len());
+                let marks =
+                    "^".repeat((*width).clamp(1, QUOTED_WIDTH.saturating_sub(offset).max(1)));
+                write!(f, "\n  --> {name}:{line}:{column}")?;
+                write!(f, "\n {gutter} |")?;
+                write!(f, "\n {number} | {quote}")?;
+                write!(f, "\n {gutter} | {}{marks}", " ".repeat(offset))?;
+            }
+        }
+        if let Some(hint) = &self.hint {
+            write!(f, "\n  hint: {hint}")?;
+        }
+        Ok(())
+    }
+}
+
+/// The part of `text` around `column`, with tabs and controls made visible as
+/// one character each, and the offset of the column in it.
+fn quote(text: &str, column: u64) -> (String, usize) {
+    let column = usize::try_from(column.saturating_sub(1)).unwrap_or(usize::MAX);
+    let start = if column > QUOTED_WIDTH {
+        column - QUOTED_WIDTH / 2
+    } else {
+        0
+    };
+    let visible: String = text
+        .chars()
+        .skip(start)
+        .take(QUOTED_WIDTH)
+        .map(|c| match c {
+            '\t' => '→',
+            c if c.is_control() => '·',
+            c => c,
+        })
+        .collect();
+    let offset = (column - start).min(visible.chars().count());
+    (visible.trim_end().to_owned(), offset)
+}
+
+/// Everything that is wrong: a user who fixes one line at a time deserves to
+/// see all of them at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problems(pub Vec<Problem>);
+
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, problem) in self.0.iter().enumerate() {
+            if i > 0 {
+                f.write_str("\n\n")?;
+            }
+            write!(f, "{problem}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Problems {}
+
+impl From<Problem> for Problems {
+    fn from(problem: Problem) -> Self {
+        Self(vec![problem])
+    }
+}
