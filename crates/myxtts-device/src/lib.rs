@@ -1,1 +1,32 @@
+//! Devices: what the machine has, and what a training will do with it.
+//!
+//! ```text
+//! discover ──> Machine ─┐
+//!                       ├─> plan() ──> Plan ──> open()
+//! configuration ────────┘
+//! ```
+//!
+//! [`discover`] lists devices without opening any. [`plan()`](plan()) is a
+//! pure function from what was asked and what was found to a [`Plan`], or to
+//! an error that says what, where, why and the fix. Only [`open`] touches a
+//! device, and only one the plan names.
 
+mod config;
+pub mod discover;
+mod found;
+mod open;
+mod plan;
+mod preset;
+mod reading;
+mod software;
+mod strategy;
+pub mod telemetry;
+
+pub use config::{BackendChoice, GpuProfile, PipelineConfig, Precision, PrecisionChoice, StrategyConfig};
+pub use found::{Adapter, Backend, BackendReport, Gpu, GpuKind, Host, Machine};
+pub use open::{OpenError, open};
+pub use plan::{Mode, Plan, PlanError, PlanRequest, PlannedDevice, plan};
+pub use preset::{Preset, presets};
+pub use reading::Reading;
+pub use software::{SOFTWARE_GPUS_VARIABLE, SoftwareGpuError, SoftwareGpus};
+pub use strategy::{Strategy, StrategyError};

@@ -1,1 +1,32 @@
-fn main() {}
+//! `myxtts`: flags -> configuration -> plan -> job.
+
+mod cli;
+mod commands;
+mod config;
+mod output;
+
+use std::process::ExitCode;
+
+use output::{Failure, Output};
+
+fn main() -> ExitCode {
+    let matches = cli::command().get_matches();
+    let output = Output::new(matches.get_flag("json"));
+    match commands::run(&matches, &output) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            output.failure(&failure);
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}
+
+impl Failure {
+    /// The contract's exit codes.
+    fn exit_code(&self) -> u8 {
+        match self {
+            Self::Job(_) => 1,
+            Self::Usage(_) => 2,
+        }
+    }
+}

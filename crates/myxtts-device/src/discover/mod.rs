@@ -1,0 +1,115 @@
+//! Which devices exist, found without opening any.
+//!
+//! Driver libraries are other people's code: they panic, abort, hang and
+//! crash. Each backend is therefore asked in a process of its own
+//! ([`guard`]), and what happens there becomes that backend's reason for
+//! being unavailable.
+
+#[cfg(feature = "cuda")]
+mod cuda;
+pub mod guard;
+mod host;
+#[cfg(feature = "rocm")]
+mod rocm;
+pub(crate) mod wgpu;
+
+use serde::{Deserialize, Serialize};
+
+use crate::found::{Backend, BackendReport, Gpu, Machine};
+use crate::software::SoftwareGpus;
+
+pub use host::host;
+
+/// What a probe of one backend says.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ProbeAnswer {
+    /// The GPUs, in any order, ids not yet given.
+    pub gpus: Vec<Gpu>,
+    /// Why there are none.
+    pub unavailable: Option<String>,
+}
+
+impl ProbeAnswer {
+    fn unavailable(why: impl Into<String>) -> Self {
+        Self { gpus: vec![], unavailable: Some(why.into()) }
+    }
+}
+
+impl From<Result<Vec<Gpu>, String>> for ProbeAnswer {
+    fn from(result: Result<Vec<Gpu>, String>) -> Self {
+        match result {
+            Ok(gpus) => Self { gpus, unavailable: None },
+            Err(why) => Self::unavailable(why),
+        }
+    }
+}
+
+/// Finds every device, asking each backend through `probe`.
+pub fn discover(software: Option<SoftwareGpus>, probe: impl Fn(Backend) -> ProbeAnswer) -> Machine {
+    let report = |backend| {
+        let answer = match absent(backend) {
+            Some(why) => ProbeAnswer::unavailable(why),
+            None => probe(backend),
+        };
+        report(backend, answer, software)
+    };
+    Machine { host: host(), backends: Backend::GPU.into_iter().map(report).collect() }
+}
+
+/// Why this build cannot reach a backend at all.
+fn absent(backend: Backend) -> Option<String> {
+    let (built, elsewhere) = match backend {
+        Backend::Cuda => (cfg!(feature = "cuda"), false),
+        Backend::Rocm => (cfg!(feature = "rocm"), false),
+        Backend::Metal => (cfg!(feature = "metal"), !cfg!(target_os = "macos")),
+        Backend::Vulkan => (cfg!(feature = "vulkan"), cfg!(target_os = "macos")),
+        Backend::Wgpu | Backend::Cpu | Backend::Assumed => (true, false),
+    };
+    if !built {
+        Some(format!("not built in: build with `--features {backend}`"))
+    } else if elsewhere {
+        Some(format!("{backend} does not exist on this operating system"))
+    } else {
+        None
+    }
+}
+
+/// Asks a backend in this process. May panic or crash inside a driver: call it
+/// through [`guard::Guard`].
+pub fn probe(backend: Backend) -> ProbeAnswer {
+    match backend {
+        #[cfg(feature = "cuda")]
+        Backend::Cuda => cuda::probe().into(),
+        #[cfg(feature = "rocm")]
+        Backend::Rocm => rocm::probe().into(),
+        Backend::Metal | Backend::Vulkan | Backend::Wgpu => wgpu::probe(backend).into(),
+        other => ProbeAnswer::unavailable(format!("{other} has no probe in this build")),
+    }
+}
+
+/// Orders the GPUs, gives them ids, and sets software adapters apart.
+fn report(backend: Backend, answer: ProbeAnswer, software: Option<SoftwareGpus>) -> BackendReport {
+    let ProbeAnswer { gpus, mut unavailable } = answer;
+    let (rasterisers, mut gpus): (Vec<Gpu>, Vec<Gpu>) =
+        gpus.into_iter().partition(|gpu| gpu.kind == crate::found::GpuKind::Software);
+    if let (Some(software), Some(rasteriser)) = (software, rasterisers.first()) {
+        match software.on(backend, rasteriser) {
+            Ok(opened) => gpus = opened,
+            Err(why) => unavailable = Some(why),
+        }
+    } else if let Some(rasteriser) = rasterisers.first().filter(|_| gpus.is_empty()) {
+        unavailable = Some(format!(
+            "only a software rasteriser ({}), which trains slower than the CPU",
+            rasteriser.name
+        ));
+    }
+    // Stable: cards of one kind keep the driver's order.
+    gpus.sort_by_key(|gpu| gpu.kind);
+    for (id, gpu) in (0..).zip(&mut gpus) {
+        gpu.id = id;
+    }
+    if gpus.is_empty() && unavailable.is_none() {
+        unavailable = Some("no device found".to_owned());
+    }
+    BackendReport { backend, gpus, unavailable }
+}

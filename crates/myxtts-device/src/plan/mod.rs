@@ -1,0 +1,320 @@
+//! The plan: everything that is decided before a device is touched.
+//!
+//! `plan()` is pure. Each decision leaves a sentence in `reasons`; a start
+//! value nobody asked for may be adjusted to the machine, a value somebody
+//! asked for is honoured or refused (or, with `allow_fallback`, replaced and
+//! listed in `given_up`).
+
+mod buffers;
+mod budget;
+mod precision;
+mod words;
+
+use std::collections::BTreeSet;
+
+use myxtts_config::units::{Megabytes, Seconds};
+use serde::Serialize;
+use thiserror::Error;
+
+use crate::config::{BackendChoice, PipelineConfig, Precision, StrategyConfig};
+use crate::found::{Adapter, Backend, Gpu, Machine};
+use crate::strategy::{Strategy, StrategyError, place};
+
+/// What the configuration asks of the devices.
+#[derive(Clone, Debug, Default)]
+pub struct PlanRequest {
+    /// Which devices.
+    pub strategy: StrategyConfig,
+    /// Placement of the data work, buffers, workers, budgets.
+    pub pipeline: PipelineConfig,
+    /// Keys (`section.key`) that a person set, as opposed to defaults and presets.
+    pub chosen: BTreeSet<String>,
+}
+
+impl PlanRequest {
+    fn is_chosen(&self, key: &str) -> bool {
+        self.chosen.contains(key)
+    }
+}
+
+/// How the pipeline uses the devices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// Data work and model share each device.
+    SingleGpuBuffered,
+    /// Data work has a GPU of its own.
+    MultiGpu,
+}
+
+/// A device and its part in the plan.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PlannedDevice {
+    /// Its number within this run: the data device first, then the model devices.
+    pub logical: u32,
+    /// Its id in `myxtts devices`.
+    pub physical: u32,
+    /// The backend that reaches it.
+    pub backend: Backend,
+    /// Its name.
+    pub name: String,
+    /// What it may use; without memory isolation, all it has, where that is known.
+    pub memory_budget_mb: Option<Megabytes>,
+    /// How the engine finds it.
+    pub adapter: Adapter,
+}
+
+/// Everything decided before a device is touched. Immutable from here on.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Plan {
+    /// How the work is spread.
+    pub strategy: Strategy,
+    /// How the pipeline uses the devices.
+    pub mode: Mode,
+    /// Where data is prepared; on Mirrored, each replica prepares its own and this is the first.
+    pub data_device: PlannedDevice,
+    /// Where the model trains.
+    pub model_devices: Vec<PlannedDevice>,
+    /// Bound on batches in flight, all stages together.
+    pub buffer_size: u32,
+    /// Batches in the device-side ring; 0 without one.
+    pub device_prefetch: u32,
+    /// Host threads that prepare batches.
+    pub workers: u32,
+    /// Clips per batch on each model device.
+    pub batch_size: u32,
+    /// Batches per optimiser step.
+    pub gradient_accumulation_steps: u32,
+    /// Clips per optimiser step: batch x accumulation x replicas.
+    pub effective_batch: u64,
+    /// Compute precision.
+    pub precision: Precision,
+    /// Whether shapes come from a small closed set.
+    pub static_shapes: bool,
+    /// Whether kernels are fused.
+    pub graph_mode: bool,
+    /// Whether workers and ring depth follow the measured waits.
+    pub adaptive_prefetch: bool,
+    /// Longest wait for the buffer before the first step in Multi-GPU Mode.
+    pub model_start_delay: Seconds,
+    /// Whether the budgets are enforced.
+    pub memory_isolation: bool,
+    /// A sentence for each decision.
+    pub reasons: Vec<String>,
+    /// Things worth knowing that are nobody's fault.
+    pub notices: Vec<String>,
+    /// What `allow_fallback` gave up.
+    pub given_up: Vec<String>,
+    /// The strategy's own lines, with the words people know.
+    #[serde(skip)]
+    strategy_lines: Vec<String>,
+}
+
+/// An order that cannot be carried out on this machine.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum PlanError {
+    /// The GPUs do not fit the order.
+    #[error(transparent)]
+    Strategy(#[from] StrategyError),
+    /// A backend was named that has no device.
+    #[error(
+        "the backend {backend} has no GPU to use\n  asked: training.backend {backend}\n  \
+         found: {found}\n  fix:   see `myxtts devices`, or set training.backend to auto"
+    )]
+    Backend {
+        /// The backend.
+        backend: Backend,
+        /// Its own reason.
+        found: String,
+    },
+    /// A precision was named that a device cannot compute.
+    #[error(
+        "{device} cannot compute in {asked}\n  asked: precision {asked}\n  found: {found}\n  \
+         fix:   choose one of those, or `auto`"
+    )]
+    Precision {
+        /// The device.
+        device: String,
+        /// The precision.
+        asked: &'static str,
+        /// What it can.
+        found: String,
+    },
+    /// A memory budget is larger than the device.
+    #[error(
+        "the memory budgets do not fit {device}\n  asked: {asked}\n  found: {found}\n  \
+         fix:   {fix}"
+    )]
+    Budget {
+        /// The device.
+        device: String,
+        /// The budgets.
+        asked: String,
+        /// The memory.
+        found: String,
+        /// What would fit.
+        fix: String,
+    },
+    /// The device ring is larger than all that may be in flight.
+    #[error(
+        "the device ring does not fit the buffer\n  \
+         asked: data.prefetch_buffer_size {ring}, data.pipeline_buffer_size {buffer}\n  \
+         found: the buffer bounds all batches in flight, and the host needs one of them\n  \
+         fix:   set prefetch_buffer_size to at most {most}, or pipeline_buffer_size to at least {least}"
+    )]
+    Ring {
+        /// Batches asked for on the device.
+        ring: u32,
+        /// Batches allowed in flight.
+        buffer: u32,
+        /// The largest ring.
+        most: u32,
+        /// The smallest buffer.
+        least: u32,
+    },
+}
+
+/// What the decisions leave behind.
+#[derive(Default)]
+struct Record {
+    reasons: Vec<String>,
+    given_up: Vec<String>,
+}
+
+impl Record {
+    fn because(&mut self, reason: impl Into<String>) {
+        self.reasons.push(reason.into());
+    }
+}
+
+/// Decides everything, or says why it cannot be done.
+pub fn plan(request: &PlanRequest, machine: &Machine) -> Result<Plan, PlanError> {
+    let mut record = Record::default();
+    let gpus = choose_backend(request, machine, &mut record)?;
+    let ids: Vec<u32> = gpus.iter().map(|gpu| gpu.id).collect();
+    let placement = place(&request.strategy, &request.pipeline, &ids)?;
+    record.reasons.insert(0, placement.reason);
+    record.given_up.extend(placement.given_up);
+
+    let gpu_of = |id: &u32| gpus.iter().find(|gpu| gpu.id == *id);
+    let model_gpus: Vec<&Gpu> = placement.models.iter().filter_map(gpu_of).collect();
+    let data_gpu = placement.data.as_ref().and_then(gpu_of);
+    let first = u32::from(data_gpu.is_some());
+    let mut model_devices: Vec<PlannedDevice> = match model_gpus.as_slice() {
+        [] => vec![cpu_device(machine)],
+        gpus => (first..).zip(gpus).map(|(logical, gpu)| gpu_device(logical, gpu)).collect(),
+    };
+    let mut data_device = match data_gpu {
+        Some(gpu) => gpu_device(0, gpu),
+        None => model_devices[0].clone(),
+    };
+    if placement.strategy == Strategy::Mirrored {
+        record.because("each replica prepares the data of its own shard on its own GPU");
+    }
+    budget::assign(request, &mut data_device, &mut model_devices, &mut record)?;
+
+    let workers = buffers::workers(request, &machine.host, &mut record);
+    let device_prefetch = buffers::device_prefetch(request, &mut record)?;
+    let precision = precision::choose(request, &model_gpus, &mut record)?;
+    let replicas = model_devices.len() as u64;
+    let StrategyConfig { gradient_accumulation_steps, enable_graph_mode, .. } = request.strategy;
+    let pipeline = &request.pipeline;
+    let effective_batch =
+        u64::from(pipeline.batch_size) * u64::from(gradient_accumulation_steps) * replicas;
+    record.because(format!(
+        "the effective batch is {} clips x {gradient_accumulation_steps} accumulated x {replicas} \
+         {} = {effective_batch}",
+        pipeline.batch_size,
+        if replicas == 1 { "replica" } else { "replicas" },
+    ));
+    record.because(match pipeline.static_shapes {
+        true => "static shapes are on: nothing recompiles after warm-up",
+        false => "static shapes are off: every new length may compile kernels again",
+    });
+    if !enable_graph_mode {
+        record.because("kernel fusion is off: every operation runs on its own, for debugging");
+    }
+    Ok(Plan {
+        strategy: placement.strategy,
+        mode: if data_gpu.is_some() { Mode::MultiGpu } else { Mode::SingleGpuBuffered },
+        data_device,
+        model_devices,
+        buffer_size: pipeline.pipeline_buffer_size,
+        device_prefetch,
+        workers,
+        batch_size: pipeline.batch_size,
+        gradient_accumulation_steps,
+        effective_batch,
+        precision,
+        static_shapes: pipeline.static_shapes,
+        graph_mode: enable_graph_mode,
+        adaptive_prefetch: pipeline.optimize_cpu_gpu_overlap,
+        model_start_delay: pipeline.model_start_delay,
+        memory_isolation: pipeline.enable_memory_isolation,
+        reasons: record.reasons,
+        notices: placement.notices,
+        given_up: record.given_up,
+        strategy_lines: placement.lines,
+    })
+}
+
+fn choose_backend<'m>(
+    request: &PlanRequest,
+    machine: &'m Machine,
+    record: &mut Record,
+) -> Result<&'m [Gpu], PlanError> {
+    let choice = request.strategy.backend;
+    let gpus = machine.gpus(choice);
+    let named = match choice {
+        BackendChoice::Auto => {
+            if let Some(gpu) = gpus.first() {
+                record.because(format!("{} is the first backend with a GPU", gpu.backend));
+            }
+            return Ok(gpus);
+        }
+        BackendChoice::Cpu => {
+            record.because("training.backend is cpu, so no GPU is used");
+            return Ok(&[]);
+        }
+        BackendChoice::Wgpu => Backend::Wgpu,
+        BackendChoice::Vulkan => Backend::Vulkan,
+        BackendChoice::Metal => Backend::Metal,
+        BackendChoice::Cuda => Backend::Cuda,
+        BackendChoice::Rocm => Backend::Rocm,
+    };
+    if !gpus.is_empty() {
+        record.because(format!("training.backend is {named}"));
+        return Ok(gpus);
+    }
+    let report = machine.backends.iter().find(|report| report.backend == named);
+    let found = report
+        .and_then(|report| report.unavailable.clone())
+        .unwrap_or_else(|| "no GPU".to_owned());
+    if request.strategy.allow_fallback {
+        record.given_up.push(format!("training.backend {named} was given up: {found}"));
+        return Ok(machine.gpus(BackendChoice::Auto));
+    }
+    Err(PlanError::Backend { backend: named, found })
+}
+
+fn gpu_device(logical: u32, gpu: &Gpu) -> PlannedDevice {
+    PlannedDevice {
+        logical,
+        physical: gpu.id,
+        backend: gpu.backend,
+        name: gpu.name.clone(),
+        memory_budget_mb: gpu.memory.value().copied(),
+        adapter: gpu.adapter,
+    }
+}
+
+fn cpu_device(machine: &Machine) -> PlannedDevice {
+    PlannedDevice {
+        logical: 0,
+        physical: 0,
+        backend: Backend::Cpu,
+        name: machine.host.name.clone(),
+        memory_budget_mb: Some(machine.host.memory),
+        adapter: Adapter::Cpu,
+    }
+}

@@ -1,0 +1,130 @@
+//! The plan as a person reads it. The quoted lines are known from scripts and
+//! notes and never change.
+
+use std::fmt;
+
+use myxtts_config::units::Megabytes;
+
+use super::{Mode, Plan, PlannedDevice};
+use crate::found::Backend;
+
+impl PlannedDevice {
+    /// `GPU 1`, or `CPU`.
+    pub fn label(&self) -> String {
+        match self.backend {
+            Backend::Cpu => "CPU".to_owned(),
+            _ => format!("GPU {}", self.physical),
+        }
+    }
+
+    fn described(&self) -> String {
+        match self.backend {
+            Backend::Cpu => format!("CPU ({})", self.name),
+            backend => format!("{} ({}, {backend})", self.physical, self.name),
+        }
+    }
+
+    fn budget(&self) -> String {
+        let budget = self.memory_budget_mb.map_or_else(
+            || "unknown (the driver does not report memory)".to_owned(),
+            |budget: Megabytes| budget.to_string(),
+        );
+        format!("{}: {budget}", self.label())
+    }
+}
+
+impl Plan {
+    /// The line that names the mode.
+    pub fn mode_line(&self) -> &'static str {
+        match self.mode {
+            Mode::SingleGpuBuffered => "Intelligent GPU Pipeline: Single-GPU Buffered Mode",
+            Mode::MultiGpu => "Intelligent GPU Pipeline: Multi-GPU Mode",
+        }
+    }
+
+    /// Every device of the plan once, by logical number.
+    pub fn devices(&self) -> Vec<&PlannedDevice> {
+        let data = std::iter::once(&self.data_device)
+            .filter(|data| self.model_devices.iter().all(|model| model.logical != data.logical));
+        data.chain(&self.model_devices).collect()
+    }
+
+    fn map(&self) -> String {
+        let devices = self.devices();
+        let pairs = devices.iter().map(|d| format!("{} -> {}", d.physical, d.logical));
+        pairs.collect::<Vec<_>>().join(", ")
+    }
+
+    fn budgets(&self) -> String {
+        let shared = self.devices().len() == self.model_devices.len();
+        let models: Vec<String> = self.model_devices.iter().map(PlannedDevice::budget).collect();
+        match (self.memory_isolation, shared) {
+            (true, true) => {
+                let data = self.data_device.memory_budget_mb.map_or(0, |budget| budget.0);
+                format!("{} for the model, {data} MB for data work (hard)", models.join(", "))
+            }
+            (true, false) => {
+                format!("{}, {} (hard)", self.data_device.budget(), models.join(", "))
+            }
+            (false, _) => {
+                let all: Vec<String> = self.devices().iter().map(|d| d.budget()).collect();
+                format!("{} (no isolation)", all.join(", "))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for given_up in &self.given_up {
+            writeln!(f, "Fallback: {given_up}")?;
+        }
+        for notice in &self.notices {
+            writeln!(f, "Notice: {notice}")?;
+        }
+        for line in &self.strategy_lines {
+            writeln!(f, "{line}")?;
+        }
+        writeln!(f, "{}", self.mode_line())?;
+        let noun = if self.data_device.backend == Backend::Cpu { "device" } else { "GPU" };
+        let models: Vec<String> =
+            self.model_devices.iter().map(PlannedDevice::described).collect();
+        writeln!(f, "  Data processing {noun}: {}", self.data_device.described())?;
+        writeln!(f, "  Model training {noun}: {}", models.join(", "))?;
+        writeln!(f, "  Physical-to-logical map: {}", self.map())?;
+        writeln!(f, "  Buffer size: {} batches in flight, all stages together", self.buffer_size)?;
+        match self.device_prefetch {
+            0 => writeln!(f, "  Prefetch target: none on the device")?,
+            n => writeln!(f, "  Prefetch target: {n} batches on the device")?,
+        }
+        writeln!(f, "  Memory budgets: {}", self.budgets())?;
+        writeln!(
+            f,
+            "  Batch: {} clips x {} accumulated x {} = {} per step",
+            self.batch_size,
+            self.gradient_accumulation_steps,
+            match self.model_devices.len() {
+                1 => "1 replica".to_owned(),
+                n => format!("{n} replicas"),
+            },
+            self.effective_batch
+        )?;
+        writeln!(f, "  Workers: {}", self.workers)?;
+        writeln!(f, "  Precision: {}", self.precision.name())?;
+        writeln!(f, "  Static shapes: {}", on_off(self.static_shapes))?;
+        writeln!(f, "  Kernel fusion: {}", on_off(self.graph_mode))?;
+        if self.mode == Mode::MultiGpu {
+            writeln!(f, "  Model start: when the buffer is ready, after {} at most", self.model_start_delay)?;
+            writeln!(f, "Multi-GPU configuration completed successfully")?;
+        }
+        writeln!(f, "Why:")?;
+        for reason in &self.reasons {
+            writeln!(f, "  - {reason}")?;
+        }
+        Ok(())
+    }
+}
+
+fn on_off(on: bool) -> &'static str {
+    if on { "on" } else { "off" }
+}

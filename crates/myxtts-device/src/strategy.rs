@@ -1,0 +1,340 @@
+//! The strategy table: which GPUs do what.
+//!
+//! Pure: from what was asked and which ids exist to a placement. Ids are an
+//! order and are honoured as written or refused; `multi_gpu` is a permission.
+
+use serde::Serialize;
+use thiserror::Error;
+
+use crate::config::{PipelineConfig, StrategyConfig};
+
+/// How the work is spread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Strategy {
+    /// No GPU.
+    Cpu,
+    /// One GPU does everything.
+    OneDevice,
+    /// Every GPU holds a replica and prepares its own data.
+    Mirrored,
+    /// One GPU prepares data, another trains.
+    Split,
+    /// One GPU prepares data for replicas on the others.
+    SplitMirrored,
+}
+
+/// The GPUs of a strategy, by id; empty on the CPU.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Placement {
+    pub(crate) strategy: Strategy,
+    pub(crate) data: Option<u32>,
+    pub(crate) models: Vec<u32>,
+    /// The lines of the contract, in order.
+    pub(crate) lines: Vec<String>,
+    /// Things the user should know but did nothing wrong about.
+    pub(crate) notices: Vec<String>,
+    /// What `--allow-fallback` gave up.
+    pub(crate) given_up: Vec<String>,
+    pub(crate) reason: String,
+}
+
+/// An order that cannot be carried out.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum StrategyError {
+    /// `visible_gpus` names a GPU twice.
+    #[error("GPU {id} is named twice in visible_gpus\n  asked: visible GPUs {asked}\n  fix:   name each id once")]
+    RepeatedVisible {
+        /// The repeated id.
+        id: u32,
+        /// The whole list.
+        asked: String,
+    },
+    /// `visible_gpus` is an empty list.
+    #[error(
+        "visible_gpus is an empty list\n  fix:   name at least one id, or `all`; \
+         `--set training.backend=cpu` trains on the CPU"
+    )]
+    NoneVisible,
+    /// `visible_gpus` names a GPU that does not exist.
+    #[error("unknown GPU {id} in visible_gpus\n  asked: visible GPUs {asked}\n  found: {found}\n  fix:   take ids from `myxtts devices` (or `nvidia-smi -L`), or leave visible_gpus out")]
+    UnknownVisible {
+        /// The first unknown id.
+        id: u32,
+        /// The whole list.
+        asked: String,
+        /// What exists.
+        found: String,
+    },
+    /// Data and model on the same GPU.
+    #[error(
+        "the data GPU and the model GPU are both {id}\n  \
+         asked: data GPU {id}, model GPU {id}\n  found: {found}\n  \
+         fix:   give two different ids, or drop both flags to train on one GPU"
+    )]
+    SameGpu {
+        /// The id.
+        id: u32,
+        /// What exists.
+        found: String,
+    },
+    /// One id where two are needed.
+    #[error("{given} was given without {missing}\n  asked: {asked}\n  found: {found}\n  fix:   {fix}")]
+    OneIdAlone {
+        /// The flag that was given.
+        given: &'static str,
+        /// The flag that is missing.
+        missing: &'static str,
+        /// The order in words.
+        asked: String,
+        /// What exists.
+        found: String,
+        /// What to do.
+        fix: String,
+    },
+    /// Not enough GPUs for the ids given.
+    #[error(
+        "Insufficient GPUs for Multi-GPU Mode\n  asked: {asked}\n  found: {found}\n  \
+         next:  list the GPUs with `nvidia-smi -L` or `myxtts devices`, then {fix}"
+    )]
+    Insufficient {
+        /// The order in words.
+        asked: String,
+        /// What exists.
+        found: String,
+        /// What to do.
+        fix: String,
+    },
+}
+
+impl StrategyError {
+    /// Whether the order was sound and only the machine is too small for it,
+    /// so that a fallback may be allowed.
+    fn is_shortage(&self) -> bool {
+        matches!(self, Self::UnknownVisible { .. } | Self::Insufficient { .. })
+    }
+}
+
+/// Places the work on the GPUs with the given ids.
+pub(crate) fn place(
+    strategy: &StrategyConfig,
+    pipeline: &PipelineConfig,
+    installed: &[u32],
+) -> Result<Placement, StrategyError> {
+    let mut given_up = Vec::new();
+    let visible = match visible(strategy.visible_gpus.as_deref(), installed) {
+        Err(error) if strategy.allow_fallback && error.is_shortage() => {
+            let asked = strategy.visible_gpus.clone().unwrap_or_default();
+            let kept: Vec<u32> = asked.iter().copied().filter(|id| installed.contains(id)).collect();
+            given_up.push(format!(
+                "visible_gpus {} was given up: found {}, using {}",
+                ids(&asked),
+                gpus(installed),
+                if kept.is_empty() { "the CPU".to_owned() } else { format!("GPU {}", ids(&kept)) },
+            ));
+            kept
+        }
+        other => other?,
+    };
+    let order = (pipeline.data_gpu, pipeline.model_gpu);
+    let found = Found { visible: &visible, installed };
+    let mut placement = match by_order(strategy.multi_gpu, order, &found) {
+        Ok(Some(placement)) => placement,
+        Ok(None) => by_count(strategy.multi_gpu, &visible),
+        Err(error) if strategy.allow_fallback && error.is_shortage() => {
+            let placement = by_count(strategy.multi_gpu, &visible);
+            given_up.push(format!(
+                "Multi-GPU Mode ({}) was given up: found {}",
+                asked(order, strategy.multi_gpu),
+                found.words(),
+            ));
+            placement
+        }
+        Err(error) => return Err(error),
+    };
+    placement.given_up = given_up;
+    Ok(placement)
+}
+
+/// The ids that may be used, in the user's order.
+fn visible(asked: Option<&[u32]>, installed: &[u32]) -> Result<Vec<u32>, StrategyError> {
+    let Some(asked) = asked else { return Ok(installed.to_vec()) };
+    if asked.is_empty() {
+        return Err(StrategyError::NoneVisible);
+    }
+    for (i, id) in asked.iter().enumerate() {
+        if asked[..i].contains(id) {
+            return Err(StrategyError::RepeatedVisible { id: *id, asked: ids(asked) });
+        }
+    }
+    match asked.iter().find(|id| !installed.contains(id)) {
+        Some(id) => Err(StrategyError::UnknownVisible {
+            id: *id,
+            asked: ids(asked),
+            found: gpus(installed),
+        }),
+        None => Ok(asked.to_vec()),
+    }
+}
+
+struct Found<'a> {
+    visible: &'a [u32],
+    installed: &'a [u32],
+}
+
+impl Found<'_> {
+    fn words(&self) -> String {
+        if self.visible.len() == self.installed.len() {
+            gpus(self.visible)
+        } else {
+            format!("{} visible, of {} installed", gpus(self.visible), self.installed.len())
+        }
+    }
+}
+
+/// The rows of the table where ids were given; `None` where none were.
+fn by_order(
+    multi_gpu: bool,
+    order: (Option<u32>, Option<u32>),
+    found: &Found<'_>,
+) -> Result<Option<Placement>, StrategyError> {
+    let has = |id: u32| found.visible.contains(&id);
+    let insufficient = |fix: &str| StrategyError::Insufficient {
+        asked: asked(order, multi_gpu),
+        found: found.words(),
+        fix: fix.to_owned(),
+    };
+    match order {
+        (None, None) => Ok(None),
+        (Some(data), Some(model)) if data == model => {
+            Err(StrategyError::SameGpu { id: data, found: found.words() })
+        }
+        (Some(data), Some(model)) if has(data) && has(model) => {
+            let mut notices = Vec::new();
+            if multi_gpu {
+                notices.push(format!(
+                    "multi_gpu is on, but data_gpu and model_gpu name one GPU each: training on \
+                     GPU {model} alone (drop model_gpu to train on every other visible GPU)"
+                ));
+            }
+            Ok(Some(Placement {
+                strategy: Strategy::Split,
+                data: Some(data),
+                models: vec![model],
+                lines: vec![],
+                notices,
+                given_up: vec![],
+                reason: format!(
+                    "data_gpu {data} and model_gpu {model} were given, so data work and training \
+                     run on two GPUs"
+                ),
+            }))
+        }
+        (Some(_), Some(_)) => Err(insufficient(
+            "give two of their ids with --data-gpu and --model-gpu, or drop both flags",
+        )),
+        (Some(data), None) if multi_gpu => {
+            let others: Vec<u32> = found.visible.iter().copied().filter(|id| *id != data).collect();
+            if !has(data) || others.len() < 2 {
+                return Err(insufficient(
+                    "use at least three GPUs, or give --model-gpu too for one data GPU and one \
+                     model GPU, or drop --data-gpu",
+                ));
+            }
+            Ok(Some(Placement {
+                strategy: Strategy::SplitMirrored,
+                data: Some(data),
+                lines: vec![mirrored_line(others.len())],
+                notices: vec![],
+                given_up: vec![],
+                reason: format!(
+                    "multi_gpu is on and data_gpu {data} was given, so that GPU prepares data for \
+                     replicas on the other {}",
+                    others.len()
+                ),
+                models: others,
+            }))
+        }
+        (Some(data), None) => Err(StrategyError::OneIdAlone {
+            given: "--data-gpu",
+            missing: "--model-gpu",
+            asked: asked(order, multi_gpu),
+            found: found.words(),
+            fix: format!(
+                "add --model-gpu N with another id, or --multi-gpu to train on every GPU but \
+                 {data}, or drop --data-gpu"
+            ),
+        }),
+        (None, Some(_)) => Err(StrategyError::OneIdAlone {
+            given: "--model-gpu",
+            missing: "--data-gpu",
+            asked: asked(order, multi_gpu),
+            found: found.words(),
+            fix: "add --data-gpu N with another id, or use --visible-gpus N to train on one \
+                  chosen GPU"
+                .to_owned(),
+        }),
+    }
+}
+
+/// The rows of the table where no ids were given.
+fn by_count(multi_gpu: bool, visible: &[u32]) -> Placement {
+    let (strategy, models, line, reason) = match visible {
+        [] => (
+            Strategy::Cpu,
+            vec![],
+            "No GPUs available, using CPU strategy".to_owned(),
+            "no GPU is available".to_owned(),
+        ),
+        [only] => (
+            Strategy::OneDevice,
+            vec![*only],
+            "Using single GPU strategy".to_owned(),
+            format!("GPU {only} is the only one visible"),
+        ),
+        [first, ..] if !multi_gpu => (
+            Strategy::OneDevice,
+            vec![*first],
+            format!(
+                "Multi-GPU disabled, using single GPU strategy (GPU {first} of {} available)",
+                visible.len()
+            ),
+            format!("multi_gpu is off, so the first visible GPU ({first}) trains alone"),
+        ),
+        several => (
+            Strategy::Mirrored,
+            several.to_vec(),
+            mirrored_line(several.len()),
+            format!("multi_gpu is on and {} GPUs are visible", several.len()),
+        ),
+    };
+    let notices = match (multi_gpu, visible.len()) {
+        (true, 0) => vec!["multi_gpu is on, 0 GPUs visible: training on the CPU".to_owned()],
+        (true, 1) => vec!["multi_gpu is on, 1 GPU visible: training on it alone".to_owned()],
+        _ => vec![],
+    };
+    Placement { strategy, data: None, models, lines: vec![line], notices, given_up: vec![], reason }
+}
+
+fn mirrored_line(replicas: usize) -> String {
+    format!("Using multi-GPU strategy with {replicas} GPUs")
+}
+
+fn asked((data, model): (Option<u32>, Option<u32>), multi_gpu: bool) -> String {
+    let data = data.map(|id| format!("data GPU {id}"));
+    let model = model.map(|id| format!("model GPU {id}"));
+    let multi = multi_gpu.then(|| "multi_gpu on".to_owned());
+    [data, model, multi].into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+fn ids(ids: &[u32]) -> String {
+    ids.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
+}
+
+fn gpus(ids_: &[u32]) -> String {
+    match ids_ {
+        [] => "no GPUs".to_owned(),
+        [id] => format!("1 GPU ({id})"),
+        several => format!("{} GPUs ({})", several.len(), ids(several)),
+    }
+}

@@ -1,0 +1,164 @@
+//! The command line, as it is typed.
+
+pub(crate) mod flags;
+
+use clap::{Arg, ArgAction, Command, value_parser};
+use clap_complete::Shell;
+
+/// Commands whose work is not there yet: name, alias, job.
+pub(crate) const LATER: &[(&str, Option<&str>, &str)] = &[
+    ("train", None, "Train a voice; with no arguments, the tiny model on the embedded sample corpus"),
+    ("synthesize", None, "Speak text with a trained voice, to a WAV file or streamed"),
+    ("prepare", None, "Check and index a dataset folder, report, fill the cache"),
+    ("doctor", Some("diagnose"), "Measure the real pipeline and rank what to change"),
+    ("profile", None, "Time every stage of the real pipeline and the real model"),
+    ("tune", None, "Search batch sizes, workers, buffers and precision for this machine"),
+    ("monitor", None, "Watch devices and a running training in the terminal"),
+    ("dashboard", None, "Show one run or a folder of runs as a local web page"),
+    ("import", None, "Read public XTTS-v2 files into our safetensors layout"),
+    ("export", None, "Write weights back as public XTTS-v2 files"),
+    ("bench", None, "Measure the numbers the documentation states"),
+];
+
+const ABOUT: &str = "Train XTTS voices and speak with them, keeping every GPU busy";
+
+const AFTER: &str = "\
+Start with:
+  myxtts devices          what this machine has
+  myxtts plan             what a training would do with it
+  myxtts config new       a commented configuration file
+
+Exit codes: 0 done, 1 the job failed, 2 wrong usage or configuration, 130 interrupted.";
+
+/// The whole command line.
+pub(crate) fn command() -> Command {
+    let version: &'static str = Box::leak(version().into_boxed_str());
+    Command::new("myxtts")
+        .about(ABOUT)
+        .version(version)
+        .after_help(AFTER)
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .propagate_version(true)
+        .max_term_width(100)
+        .arg(
+            Arg::new("json")
+                .long("json")
+                .global(true)
+                .action(ArgAction::SetTrue)
+                .help("Print one JSON document on stdout and nothing else there"),
+        )
+        .subcommands(LATER.iter().map(|(name, alias, about)| later(name, *alias, about)))
+        .subcommand(plan())
+        .subcommand(
+            Command::new("devices")
+                .about("List every device by backend, or say why a backend is unavailable"),
+        )
+        .subcommand(config())
+        .subcommand(
+            Command::new("completions")
+                .about("Print a completion script for a shell")
+                .arg(Arg::new("shell").required(true).value_parser(value_parser!(Shell))),
+        )
+        .subcommand(
+            Command::new("probe-backend")
+                .hide(true)
+                .about("List the GPUs of one backend as JSON; called by `devices` and `plan`")
+                .arg(Arg::new("backend").required(true)),
+        )
+}
+
+/// `0.1.0 (backends: cpu, wgpu)`.
+fn version() -> String {
+    let mut backends = vec!["cpu", "wgpu"];
+    for (name, built) in [
+        ("cuda", cfg!(feature = "cuda")),
+        ("rocm", cfg!(feature = "rocm")),
+        ("metal", cfg!(feature = "metal")),
+        ("vulkan", cfg!(feature = "vulkan")),
+    ] {
+        if built {
+            backends.push(name);
+        }
+    }
+    format!("{} (backends: {})", env!("CARGO_PKG_VERSION"), backends.join(", "))
+}
+
+fn later(name: &'static str, alias: Option<&'static str>, about: &'static str) -> Command {
+    let command = Command::new(name).about(format!("{about} (not in this version)"));
+    let command = match alias {
+        Some(alias) => command.visible_alias(alias),
+        None => command,
+    };
+    if name == "train" {
+        return command.args(flags::arguments());
+    }
+    // Whatever is asked of it, the answer is the same plain sentence.
+    command.arg(
+        Arg::new("arguments")
+            .num_args(0..)
+            .trailing_var_arg(true)
+            .allow_hyphen_values(true)
+            .hide(true),
+    )
+}
+
+fn plan() -> Command {
+    Command::new("plan")
+        .about("Print what a training would do (devices, strategy, buffers, memory) and stop")
+        .long_about(
+            "Print what a training would do and stop: devices, strategy, buffers, memory, \
+             precision, with the reason for each decision. Takes every flag of `train` and \
+             touches no device.",
+        )
+        .arg(
+            Arg::new("assume-gpus")
+                .long("assume-gpus")
+                .value_name("N")
+                .value_parser(value_parser!(u32).range(0..=64))
+                .help("Plan for N imaginary GPUs in place of those found"),
+        )
+        .arg(
+            Arg::new("assume-memory")
+                .long("assume-memory")
+                .value_name("MB")
+                .requires("assume-gpus")
+                .value_parser(value_parser!(u64).range(1..=1_048_576))
+                .help("Memory of each imaginary GPU [default: 24576]"),
+        )
+        .args(flags::arguments())
+}
+
+fn config() -> Command {
+    let file = || Arg::new("file").value_name("FILE");
+    Command::new("config")
+        .about("Show, check, describe or start a configuration")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(
+            Command::new("show")
+                .about("Print every value in force and where it came from")
+                .args(flags::arguments()),
+        )
+        .subcommand(
+            Command::new("validate")
+                .about("Check a configuration file")
+                .arg(file().required(true).help("The YAML file")),
+        )
+        .subcommand(Command::new("schema").about("Print the JSON Schema of a configuration file"))
+        .subcommand(
+            Command::new("presets")
+                .about("List the named sets of values: GPU profiles, levels, model sizes"),
+        )
+        .subcommand(
+            Command::new("new")
+                .about("Write a commented configuration file to start from")
+                .arg(file().default_value("myxtts.yaml").help("Where to write it; `-` prints it"))
+                .arg(
+                    Arg::new("force")
+                        .long("force")
+                        .action(ArgAction::SetTrue)
+                        .help("Replace the file if it exists"),
+                ),
+        )
+}

@@ -1,0 +1,77 @@
+//! One file per command.
+
+mod config;
+mod devices;
+mod later;
+mod plan;
+
+use clap::ArgMatches;
+use myxtts_device::discover::guard::Guard;
+use myxtts_device::discover::{ProbeAnswer, discover, probe};
+use myxtts_device::{Backend, Machine, SOFTWARE_GPUS_VARIABLE, SoftwareGpus};
+
+use crate::cli::{self, flags};
+use crate::config::Given;
+use crate::output::{Failure, Output};
+
+/// Runs the command that was typed.
+pub(crate) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
+    match matches.subcommand() {
+        Some(("plan", matches)) => plan::run(matches, output),
+        Some(("devices", _)) => devices::run(output),
+        Some(("config", matches)) => config::run(matches, output),
+        Some(("completions", matches)) => completions(matches, output),
+        Some(("probe-backend", matches)) => probe_backend(matches, output),
+        Some((name, matches)) => later::run(name, matches),
+        None => Err(Failure::Usage("no command was given".to_owned())),
+    }
+}
+
+/// What a person gave: flags, their file, the environment.
+fn given(matches: &ArgMatches) -> Result<Given, Failure> {
+    let (file, flags) = flags::given(matches).map_err(Failure::Usage)?;
+    Ok(Given { file, environment: environment(), flags })
+}
+
+/// The environment, without what is not text; ours always is.
+fn environment() -> Vec<(String, String)> {
+    let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+        Some((name.into_string().ok()?, value.to_string_lossy().into_owned()))
+    };
+    std::env::vars_os().filter_map(text).collect()
+}
+
+/// What this machine has. Each backend is asked in a process of its own.
+fn machine() -> Result<Machine, Failure> {
+    let variable = std::env::var_os(SOFTWARE_GPUS_VARIABLE);
+    let value = variable.as_ref().map(|value| value.to_string_lossy());
+    let software = SoftwareGpus::from_value(value.as_deref()).map_err(Failure::usage)?;
+    let probe: Box<dyn Fn(Backend) -> ProbeAnswer> = match std::env::current_exe() {
+        Ok(program) => {
+            let guard = Guard::new(program, &["probe-backend"]);
+            Box::new(move |backend| guard.probe(backend))
+        }
+        Err(why) => Box::new(move |_| ProbeAnswer {
+            gpus: vec![],
+            unavailable: Some(format!("the probe could not be started: {why}")),
+        }),
+    };
+    Ok(discover(software, probe))
+}
+
+fn probe_backend(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
+    let name = matches.get_one::<String>("backend").map_or("", String::as_str);
+    match Backend::GPU.into_iter().find(|backend| backend.name() == name) {
+        Some(backend) => output.document(&probe(backend)),
+        None => Err(Failure::Usage(format!("`{name}` is not a GPU backend"))),
+    }
+}
+
+fn completions(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
+    let Some(shell) = matches.get_one::<clap_complete::Shell>("shell") else {
+        return Err(Failure::Usage("name a shell".to_owned()));
+    };
+    let mut script = Vec::new();
+    clap_complete::generate(*shell, &mut cli::command(), "myxtts", &mut script);
+    output.text(String::from_utf8_lossy(&script))
+}

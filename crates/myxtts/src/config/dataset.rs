@@ -1,0 +1,41 @@
+//! Keys of `data` that name recordings.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct DatasetConfig {
+    /// Folder of the training recordings.
+    #[schemars(extend("x-unset" = "sample corpus"))]
+    pub(crate) train_data: Option<String>,
+    /// Folder of the validation recordings.
+    #[schemars(extend("x-unset" = "held-out split of train data"))]
+    pub(crate) val_data: Option<String>,
+    /// Language of the recordings, where a line of the metadata does not say.
+    pub(crate) language: String,
+    /// Feature cache: content-addressed, verified, rebuilt when stale.
+    pub(crate) cache: Cache,
+    /// Share of bad clips above which training stops with the report.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub(crate) max_bad_fraction: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Cache {
+    None,
+    Memory,
+    Disk,
+}
+
+impl Default for DatasetConfig {
+    fn default() -> Self {
+        Self {
+            train_data: None,
+            val_data: None,
+            language: "en".to_owned(),
+            cache: Cache::Disk,
+            max_bad_fraction: 0.01,
+        }
+    }
+}

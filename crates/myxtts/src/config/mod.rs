@@ -1,0 +1,160 @@
+//! The whole configuration and how its layers are put together.
+//!
+//! Sections are what people write in files; inside them, each component's
+//! struct stands next to the component. Those whose component does not exist
+//! yet live here until it does.
+
+mod aliases;
+mod audio;
+mod dataset;
+mod model;
+mod optimiser;
+mod run;
+
+use std::path::PathBuf;
+
+use myxtts_config::{Keys, Layer, Origin, Problems, Settings, Source};
+use myxtts_device::{
+    BackendChoice, Gpu, Machine, PipelineConfig, PlanRequest, Preset, SOFTWARE_GPUS_VARIABLE,
+    StrategyConfig,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub(crate) use model::ModelSize;
+pub(crate) use optimiser::OptimizationLevel;
+
+/// Variables with our prefix that are not settings.
+const RESERVED_VARIABLES: [&str; 2] = [SOFTWARE_GPUS_VARIABLE, "MYXTTS_PARITY_DIR"];
+
+/// Configuration of myxtts.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub(crate) struct Config {
+    /// Recordings, features, batches and the pipeline that carries them.
+    pub(crate) data: DataSection,
+    /// The model.
+    pub(crate) model: model::ModelConfig,
+    /// Devices, optimisation and the run.
+    pub(crate) training: TrainingSection,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub(crate) struct DataSection {
+    #[serde(flatten)]
+    pub(crate) dataset: dataset::DatasetConfig,
+    #[serde(flatten)]
+    pub(crate) audio: audio::AudioConfig,
+    #[serde(flatten)]
+    pub(crate) pipeline: PipelineConfig,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub(crate) struct TrainingSection {
+    #[serde(flatten)]
+    pub(crate) run: run::RunConfig,
+    #[serde(flatten)]
+    pub(crate) optimiser: optimiser::OptimiserConfig,
+    #[serde(flatten)]
+    pub(crate) strategy: StrategyConfig,
+}
+
+/// What a person gave, in the order in which it wins.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Given {
+    pub(crate) file: Option<PathBuf>,
+    pub(crate) environment: Vec<(String, String)>,
+    pub(crate) flags: Vec<GivenFlag>,
+}
+
+/// A value on the command line.
+#[derive(Clone, Debug)]
+pub(crate) struct GivenFlag {
+    /// With its dashes.
+    pub(crate) flag: String,
+    /// `section.key`.
+    pub(crate) key: String,
+    pub(crate) value: String,
+}
+
+pub(crate) fn keys() -> Keys {
+    Keys::of::<Config>(aliases::ALIASES)
+}
+
+/// Merges defaults < presets < file < environment < flags.
+///
+/// `machine` is asked only when the GPU profile is `auto`, and only for what
+/// it lists: the presets depend on the memory of the GPUs that may be used.
+pub(crate) fn load(
+    keys: &Keys,
+    given: &Given,
+    machine: impl FnOnce() -> Machine,
+) -> Result<Settings<Config>, Problems> {
+    let user = user_layer(keys, given)?;
+    let defaults = Layer::of(&Config::default(), &Origin::Default);
+    // Presets are chosen by keys that no preset sets, so one look at the
+    // other layers is enough.
+    let chosen: Settings<Config> = Settings::resolve(keys, defaults.clone().merge(user.clone()))?;
+    let Config { model, training, data } = &chosen.config;
+    let profile = training.strategy.gpu_profile;
+    let preset = match profile {
+        myxtts_device::GpuProfile::Auto => {
+            let machine = machine();
+            let gpus = machine.gpus(training.strategy.backend);
+            Preset::of(profile, &model_gpus(&training.strategy, &data.pipeline, gpus))
+        }
+        named => Preset::of(named, &[]),
+    };
+    let presets = model
+        .size
+        .layer()
+        .merge(training.optimiser.optimization_level.layer())
+        .merge(preset.layer());
+    Settings::resolve(keys, defaults.merge(presets).merge(user))
+}
+
+/// Everything a person gave, as one layer.
+pub(crate) fn user_layer(keys: &Keys, given: &Given) -> Result<Layer, Problems> {
+    let mut layer = match &given.file {
+        Some(path) => keys.file(&Source::read(path)?)?,
+        None => Layer::default(),
+    };
+    layer = layer.merge(keys.environment(given.environment.iter().cloned(), &RESERVED_VARIABLES)?);
+    let mut problems = Vec::new();
+    for GivenFlag { flag, key, value } in &given.flags {
+        match keys.text(key, value, Origin::Flag(flag.clone())) {
+            Ok(one) => layer = layer.merge(one),
+            Err(Problems(more)) => problems.extend(more),
+        }
+    }
+    match problems.is_empty() {
+        true => Ok(layer),
+        false => Err(Problems(problems)),
+    }
+}
+
+/// The GPUs whose memory decides the start values: the model's, as far as
+/// they are known before the strategy is.
+fn model_gpus(strategy: &StrategyConfig, pipeline: &PipelineConfig, gpus: &[Gpu]) -> Vec<Gpu> {
+    let wanted = |gpu: &&Gpu| match (pipeline.model_gpu, &strategy.visible_gpus) {
+        (Some(model), _) => gpu.id == model,
+        (None, Some(visible)) => visible.contains(&gpu.id),
+        (None, None) => true,
+    };
+    if strategy.backend == BackendChoice::Cpu {
+        return vec![];
+    }
+    gpus.iter().filter(wanted).cloned().collect()
+}
+
+/// What the configuration asks of the devices.
+pub(crate) fn plan_request(settings: &Settings<Config>) -> PlanRequest {
+    let chosen = settings.layer().iter().filter(|(_, setting)| setting.origin.is_chosen());
+    PlanRequest {
+        strategy: settings.config.training.strategy.clone(),
+        pipeline: settings.config.data.pipeline.clone(),
+        chosen: chosen.map(|(key, _)| key.to_owned()).collect(),
+    }
+}

@@ -1,0 +1,107 @@
+//! Keys of `training` that steer the optimiser, and the named sets of them.
+
+use myxtts_config::Layer;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct OptimiserConfig {
+    /// Step size of the optimiser; where not given, the model size decides.
+    #[schemars(range(min = 1e-9, max = 1.0))]
+    pub(crate) learning_rate: f64,
+    /// Named set of schedule, clipping and smoothing values.
+    pub(crate) optimization_level: OptimizationLevel,
+    /// How the learning rate changes over the run.
+    pub(crate) lr_schedule: Schedule,
+    /// Steps over which the learning rate rises from zero.
+    #[schemars(range(min = 0, max = 1_000_000))]
+    pub(crate) warmup_steps: u32,
+    /// Largest global norm of a gradient; larger ones are scaled down to it.
+    #[schemars(range(min = 0.001, max = 1000.0))]
+    pub(crate) gradient_clip: f64,
+    /// Probability mass spread over the wrong codes in the loss.
+    #[schemars(range(min = 0.0, max = 0.9))]
+    pub(crate) label_smoothing: f64,
+}
+
+impl Default for OptimiserConfig {
+    fn default() -> Self {
+        Self {
+            learning_rate: super::ModelSize::Tiny.learning_rate(),
+            optimization_level: OptimizationLevel::Enhanced,
+            lr_schedule: Schedule::Cosine,
+            warmup_steps: 100,
+            gradient_clip: 1.0,
+            label_smoothing: 0.0,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Schedule {
+    Constant,
+    Cosine,
+    Noam,
+    MultiStep,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum OptimizationLevel {
+    Basic,
+    Enhanced,
+    Experimental,
+    PlateauBreaker,
+}
+
+/// The values of one level.
+struct LevelValues {
+    schedule: Schedule,
+    warmup_steps: u32,
+    gradient_clip: f64,
+    label_smoothing: f64,
+}
+
+impl OptimizationLevel {
+    pub(crate) const ALL: [Self; 4] =
+        [Self::Basic, Self::Enhanced, Self::Experimental, Self::PlateauBreaker];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Basic => "basic",
+            Self::Enhanced => "enhanced",
+            Self::Experimental => "experimental",
+            Self::PlateauBreaker => "plateau_breaker",
+        }
+    }
+
+    fn values(self) -> LevelValues {
+        let values = |schedule, warmup_steps, gradient_clip, label_smoothing| LevelValues {
+            schedule,
+            warmup_steps,
+            gradient_clip,
+            label_smoothing,
+        };
+        match self {
+            Self::Basic => values(Schedule::Constant, 0, 1.0, 0.0),
+            Self::Enhanced => values(Schedule::Cosine, 100, 1.0, 0.0),
+            Self::Experimental => values(Schedule::Noam, 1000, 0.5, 0.05),
+            Self::PlateauBreaker => values(Schedule::MultiStep, 500, 0.3, 0.1),
+        }
+    }
+
+    pub(crate) fn layer(self) -> Layer {
+        let LevelValues { schedule, warmup_steps, gradient_clip, label_smoothing } = self.values();
+        Layer::preset(
+            self.name(),
+            [
+                ("training.lr_schedule", json!(schedule)),
+                ("training.warmup_steps", json!(warmup_steps)),
+                ("training.gradient_clip", json!(gradient_clip)),
+                ("training.label_smoothing", json!(label_smoothing)),
+            ],
+        )
+    }
+}
