@@ -4,6 +4,8 @@ mod cli;
 mod commands;
 mod config;
 mod output;
+#[cfg(test)]
+mod reference;
 
 use std::process::ExitCode;
 

@@ -1,0 +1,96 @@
+//! Real Vulkan devices on a machine without a GPU: what training needs of two of them.
+//!
+//! Where no software rasteriser is installed the test says that it was
+//! skipped; with `REQUIRE_SOFTWARE_GPUS=1`, as in CI, that is a failure.
+#![allow(missing_docs, reason = "test code")]
+#![cfg(not(feature = "vulkan"))]
+
+use burn::tensor::activation::softmax;
+use burn::tensor::module::conv1d;
+use burn::tensor::ops::ConvOptions;
+use burn::tensor::{Device, Tensor, TensorData};
+use myxtts_device::discover::{discover, probe};
+use myxtts_device::{PlanRequest, SoftwareGpus, open, plan};
+
+/// The data and the model device of a split plan over two software GPUs.
+fn devices() -> Option<(Device, Device)> {
+    let two = SoftwareGpus::from_value(Some("2")).unwrap();
+    let machine = discover(two, probe);
+    let mut request = PlanRequest::default();
+    request.pipeline.data_gpu = Some(1);
+    request.pipeline.model_gpu = Some(0);
+    match plan(&request, &machine) {
+        Ok(plan) => {
+            let data = open(&plan.data_device).unwrap();
+            let model = open(&plan.model_devices[0]).unwrap();
+            assert_eq!(open(&plan.data_device).unwrap(), data, "opening again gives the same");
+            assert_ne!(data, model, "two logical devices");
+            Some((data, model))
+        }
+        Err(error) => {
+            let required = std::env::var_os("REQUIRE_SOFTWARE_GPUS").is_some();
+            assert!(!required, "software GPUs are required here: {error}");
+            eprintln!("SKIPPED: no software GPU on this machine (Debian: mesa-vulkan-drivers)");
+            None
+        }
+    }
+}
+
+/// Autotuning a software rasteriser takes minutes and chooses nothing better.
+fn keep_autotune_quick() {
+    // SAFETY: the only test of this file, before any other thread exists.
+    #[expect(unsafe_code, reason = "the engine reads its settings from the environment")]
+    unsafe {
+        std::env::set_var("CUBECL_AUTOTUNE_LEVEL", "minimal");
+    }
+}
+
+fn ramp(count: usize) -> Vec<f32> {
+    (0..count).map(|i| ((i * 37 % 19) as f32 - 9.0) / 10.0).collect()
+}
+
+fn matrix(rows: usize, columns: usize, device: &Device) -> Tensor<2> {
+    Tensor::from_data(TensorData::new(ramp(rows * columns), [rows, columns]), device)
+}
+
+/// matmul, convolution, softmax and one step of gradient descent.
+fn work(device: &Device) -> Vec<(&'static str, Vec<f32>)> {
+    let product = matrix(8, 16, device).matmul(matrix(16, 8, device));
+    let signal = matrix(4, 32, device).reshape([1, 4, 32]);
+    let kernel = matrix(6, 12, device).reshape([6, 4, 3]);
+    let convolved = conv1d(signal, kernel, None, ConvOptions::new([2], [1], [1], 1));
+    let attention = softmax(product.clone(), 1);
+    let training = device.clone().autodiff();
+    let weights = matrix(16, 8, &training).require_grad();
+    let loss = (matrix(8, 16, &training).matmul(weights.clone()) - 0.5).powf_scalar(2.0).mean();
+    let gradients = loss.backward();
+    let gradient = weights.grad(&gradients).unwrap();
+    let stepped = weights.inner() - gradient.mul_scalar(0.1);
+    let read = |data: TensorData| data.to_vec::<f32>().unwrap();
+    vec![
+        ("matmul", read(product.into_data())),
+        ("convolution", read(convolved.into_data())),
+        ("softmax", read(attention.into_data())),
+        ("gradient step", read(stepped.into_data())),
+    ]
+}
+
+#[test]
+fn two_software_gpus_do_what_training_needs() {
+    keep_autotune_quick();
+    let Some((data, model)) = devices() else { return };
+    let expected = work(&Device::flex());
+    for device in [&data, &model] {
+        for ((name, ours), (_, reference)) in work(device).into_iter().zip(&expected) {
+            assert_eq!(ours.len(), reference.len(), "{name}");
+            for (a, b) in ours.iter().zip(reference) {
+                assert!((a - b).abs() < 1e-4, "{name}: {a} on the device, {b} on the CPU");
+            }
+        }
+    }
+    let source = matrix(32, 32, &data);
+    let copied = source.clone().to_device(&model);
+    assert_eq!(copied.device(), model);
+    let doubled = copied.mul_scalar(2.0).to_device(&data) - source.mul_scalar(2.0);
+    assert_eq!(doubled.abs().max().into_scalar::<f32>(), 0.0, "a copy there and back is exact");
+}
