@@ -1,6 +1,7 @@
 //! Configuration files as people write them, good and bad.
 #![allow(missing_docs, unreachable_pub, reason = "test code")]
 
+#[allow(dead_code, reason = "each test file uses its share")]
 mod support;
 
 use myxtts_config::{Layer, Origin, Problems, Settings, Source};

@@ -1,6 +1,7 @@
 //! What must hold for every input.
 #![allow(missing_docs, unreachable_pub, reason = "test code")]
 
+#[allow(dead_code, reason = "each test file uses its share")]
 mod support;
 
 use myxtts_config::{Layer, Origin, Place, Problems, Settings, Source};

@@ -1,6 +1,7 @@
 //! Values given by flags, `--set` and the environment.
 #![allow(missing_docs, unreachable_pub, reason = "test code")]
 
+#[allow(dead_code, reason = "each test file uses its share")]
 mod support;
 
 use myxtts_config::{Keys, Origin};

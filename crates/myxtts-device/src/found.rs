@@ -74,7 +74,13 @@ impl Backend {
     }
 
     /// The GPU backends, best first.
-    pub const GPU: [Self; 5] = [Self::Cuda, Self::Rocm, Self::Metal, Self::Vulkan, Self::Wgpu];
+    pub const GPU: [Self; 5] = [
+        Self::Cuda,
+        Self::Rocm,
+        Self::Metal,
+        Self::Vulkan,
+        Self::Wgpu,
+    ];
 }
 
 impl fmt::Display for Backend {
@@ -170,7 +176,10 @@ impl Machine {
             gpus: (0..count).map(gpu).collect(),
             unavailable: None,
         };
-        Self { host, backends: vec![report] }
+        Self {
+            host,
+            backends: vec![report],
+        }
     }
 
     /// The GPUs a training may use: those of the chosen backend, or of the best one that has any.

@@ -22,7 +22,9 @@ mod software;
 mod strategy;
 pub mod telemetry;
 
-pub use config::{BackendChoice, GpuProfile, PipelineConfig, Precision, PrecisionChoice, StrategyConfig};
+pub use config::{
+    BackendChoice, GpuProfile, PipelineConfig, Precision, PrecisionChoice, StrategyConfig,
+};
 pub use found::{Adapter, Backend, BackendReport, Gpu, GpuKind, Host, Machine};
 pub use open::{OpenError, open};
 pub use plan::{Mode, Plan, PlanError, PlanRequest, PlannedDevice, plan};

@@ -57,7 +57,9 @@ pub fn open(planned: &PlannedDevice) -> Result<Device, OpenError> {
         Err(panic) => {
             let words = panic.downcast_ref::<String>().cloned();
             let words = words.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()));
-            Err(refuse(words.unwrap_or_else(|| "the driver panicked".to_owned())))
+            Err(refuse(
+                words.unwrap_or_else(|| "the driver panicked".to_owned()),
+            ))
         }
     }
 }
@@ -86,13 +88,19 @@ fn graphics_device(kind: GpuKind, index: u32) -> Result<Device, String> {
         GpuKind::Integrated => DeviceKind::IntegratedGpu(index),
         GpuKind::Virtual => DeviceKind::VirtualGpu(index),
         GpuKind::Software => {
-            return Err("a software rasteriser is used only through MYXTTS_SOFTWARE_GPUS".to_owned());
+            return Err(
+                "a software rasteriser is used only through MYXTTS_SOFTWARE_GPUS".to_owned(),
+            );
         }
         GpuKind::Other => {
             return Err("the engine cannot address an adapter of unknown kind".to_owned());
         }
     };
-    let api = if cfg!(target_os = "macos") { WgpuBackend::Metal } else { WgpuBackend::Vulkan };
+    let api = if cfg!(target_os = "macos") {
+        WgpuBackend::Metal
+    } else {
+        WgpuBackend::Vulkan
+    };
     let options = Device::wgpu_options().device_kind(kind).graphics_api(api);
     options.init().map_err(|why| why.to_string())
 }

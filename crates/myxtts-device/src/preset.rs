@@ -25,24 +25,40 @@ pub struct Preset {
 
 const fn preset(name: &'static str, cards: &'static str, values: [u32; 4]) -> Preset {
     let [batch_size, accumulation, workers, device_prefetch] = values;
-    Preset { name, cards, batch_size, accumulation, workers, device_prefetch }
+    Preset {
+        name,
+        cards,
+        batch_size,
+        accumulation,
+        workers,
+        device_prefetch,
+    }
 }
 
 const RTX4090: Preset = preset("rtx4090", "RTX 4090, 24 GB", [32, 1, 24, 32]);
 const RTX3090: Preset = preset("rtx3090", "RTX 3090, 24 GB", [24, 1, 16, 24]);
 const RTX3080: Preset = preset("rtx3080", "RTX 3080, 12 GB", [16, 1, 16, 16]);
 const RTX3060: Preset = preset("rtx3060", "RTX 3060, 12 GB", [8, 2, 8, 8]);
-const AUTO_20: Preset = preset("auto (20+ GB)", "any GPU with 20 GB or more", [48, 1, 16, 48]);
+const AUTO_20: Preset = preset(
+    "auto (20+ GB)",
+    "any GPU with 20 GB or more",
+    [48, 1, 16, 48],
+);
 const AUTO_12: Preset = preset("auto (12+ GB)", "any GPU with 12 to 20 GB", [32, 1, 12, 32]);
 const AUTO_8: Preset = preset("auto (8+ GB)", "any GPU with 8 to 12 GB", [16, 2, 8, 24]);
-const AUTO_LESS: Preset =
-    preset("auto (under 8 GB)", "any GPU with less, or unknown memory", [8, 4, 4, 16]);
+const AUTO_LESS: Preset = preset(
+    "auto (under 8 GB)",
+    "any GPU with less, or unknown memory",
+    [8, 4, 4, 16],
+);
 /// No device border to hide, and every core is wanted by the model itself.
 const AUTO_CPU: Preset = preset("auto (no GPU)", "no GPU", [16, 1, 4, 2]);
 
 /// Every preset, as `config presets` lists them.
 pub fn presets() -> [Preset; 9] {
-    [RTX4090, RTX3090, RTX3080, RTX3060, AUTO_20, AUTO_12, AUTO_8, AUTO_LESS, AUTO_CPU]
+    [
+        RTX4090, RTX3090, RTX3080, RTX3060, AUTO_20, AUTO_12, AUTO_8, AUTO_LESS, AUTO_CPU,
+    ]
 }
 
 impl Preset {
@@ -75,7 +91,10 @@ impl Preset {
                 ("data.batch_size", json!(self.batch_size)),
                 ("data.num_workers", json!(self.workers)),
                 ("data.prefetch_buffer_size", json!(self.device_prefetch)),
-                ("training.gradient_accumulation_steps", json!(self.accumulation)),
+                (
+                    "training.gradient_accumulation_steps",
+                    json!(self.accumulation),
+                ),
             ],
         )
     }

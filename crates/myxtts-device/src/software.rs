@@ -49,12 +49,16 @@ impl SoftwareGpus {
         if backend != Backend::Wgpu {
             // Kernels handed to a software rasteriser as SPIR-V kill the
             // process inside the driver, where nothing can catch it.
-            return Err(format!("software GPUs are offered by the wgpu backend, not by {backend}"));
+            return Err(format!(
+                "software GPUs are offered by the wgpu backend, not by {backend}"
+            ));
         }
         if cfg!(feature = "vulkan") {
-            return Err("this build compiles kernels to SPIR-V, which crashes software GPUs: \
+            return Err(
+                "this build compiles kernels to SPIR-V, which crashes software GPUs: \
                         build without `--features vulkan`"
-                .to_owned());
+                    .to_owned(),
+            );
         }
         Ok((0..self.count)
             .map(|index| Gpu {
@@ -84,6 +88,15 @@ pub(crate) fn open() -> Result<Device, String> {
     let (device, queue) =
         block_on(adapter.request_device(&descriptor)).map_err(|why| why.to_string())?;
     let backend = adapter.get_info().backend;
-    let setup = WgpuSetup { instance, adapter, device, queue, backend };
-    Device::wgpu_options().setup(setup).init().map_err(|why| why.to_string())
+    let setup = WgpuSetup {
+        instance,
+        adapter,
+        device,
+        queue,
+        backend,
+    };
+    Device::wgpu_options()
+        .setup(setup)
+        .init()
+        .map_err(|why| why.to_string())
 }

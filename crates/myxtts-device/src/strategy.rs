@@ -43,7 +43,9 @@ pub(crate) struct Placement {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum StrategyError {
     /// `visible_gpus` names a GPU twice.
-    #[error("GPU {id} is named twice in visible_gpus\n  asked: visible GPUs {asked}\n  fix:   name each id once")]
+    #[error(
+        "GPU {id} is named twice in visible_gpus\n  asked: visible GPUs {asked}\n  fix:   name each id once"
+    )]
     RepeatedVisible {
         /// The repeated id.
         id: u32,
@@ -57,7 +59,9 @@ pub enum StrategyError {
     )]
     NoneVisible,
     /// `visible_gpus` names a GPU that does not exist.
-    #[error("unknown GPU {id} in visible_gpus\n  asked: visible GPUs {asked}\n  found: {found}\n  fix:   take ids from `myxtts devices` (or `nvidia-smi -L`), or leave visible_gpus out")]
+    #[error(
+        "unknown GPU {id} in visible_gpus\n  asked: visible GPUs {asked}\n  found: {found}\n  fix:   take ids from `myxtts devices` (or `nvidia-smi -L`), or leave visible_gpus out"
+    )]
     UnknownVisible {
         /// The first unknown id.
         id: u32,
@@ -79,7 +83,9 @@ pub enum StrategyError {
         found: String,
     },
     /// One id where two are needed.
-    #[error("{given} was given without {missing}\n  asked: {asked}\n  found: {found}\n  fix:   {fix}")]
+    #[error(
+        "{given} was given without {missing}\n  asked: {asked}\n  found: {found}\n  fix:   {fix}"
+    )]
     OneIdAlone {
         /// The flag that was given.
         given: &'static str,
@@ -111,7 +117,10 @@ impl StrategyError {
     /// Whether the order was sound and only the machine is too small for it,
     /// so that a fallback may be allowed.
     fn is_shortage(&self) -> bool {
-        matches!(self, Self::UnknownVisible { .. } | Self::Insufficient { .. })
+        matches!(
+            self,
+            Self::UnknownVisible { .. } | Self::Insufficient { .. }
+        )
     }
 }
 
@@ -125,19 +134,30 @@ pub(crate) fn place(
     let visible = match visible(strategy.visible_gpus.as_deref(), installed) {
         Err(error) if strategy.allow_fallback && error.is_shortage() => {
             let asked = strategy.visible_gpus.clone().unwrap_or_default();
-            let kept: Vec<u32> = asked.iter().copied().filter(|id| installed.contains(id)).collect();
+            let kept: Vec<u32> = asked
+                .iter()
+                .copied()
+                .filter(|id| installed.contains(id))
+                .collect();
             given_up.push(format!(
                 "visible_gpus {} was given up: found {}, using {}",
                 ids(&asked),
                 gpus(installed),
-                if kept.is_empty() { "the CPU".to_owned() } else { format!("GPU {}", ids(&kept)) },
+                if kept.is_empty() {
+                    "the CPU".to_owned()
+                } else {
+                    format!("GPU {}", ids(&kept))
+                },
             ));
             kept
         }
         other => other?,
     };
     let order = (pipeline.data_gpu, pipeline.model_gpu);
-    let found = Found { visible: &visible, installed };
+    let found = Found {
+        visible: &visible,
+        installed,
+    };
     let mut placement = match by_order(strategy.multi_gpu, order, &found) {
         Ok(Some(placement)) => placement,
         Ok(None) => by_count(strategy.multi_gpu, &visible),
@@ -158,13 +178,18 @@ pub(crate) fn place(
 
 /// The ids that may be used, in the user's order.
 fn visible(asked: Option<&[u32]>, installed: &[u32]) -> Result<Vec<u32>, StrategyError> {
-    let Some(asked) = asked else { return Ok(installed.to_vec()) };
+    let Some(asked) = asked else {
+        return Ok(installed.to_vec());
+    };
     if asked.is_empty() {
         return Err(StrategyError::NoneVisible);
     }
     for (i, id) in asked.iter().enumerate() {
         if asked[..i].contains(id) {
-            return Err(StrategyError::RepeatedVisible { id: *id, asked: ids(asked) });
+            return Err(StrategyError::RepeatedVisible {
+                id: *id,
+                asked: ids(asked),
+            });
         }
     }
     match asked.iter().find(|id| !installed.contains(id)) {
@@ -187,7 +212,11 @@ impl Found<'_> {
         if self.visible.len() == self.installed.len() {
             gpus(self.visible)
         } else {
-            format!("{} visible, of {} installed", gpus(self.visible), self.installed.len())
+            format!(
+                "{} visible, of {} installed",
+                gpus(self.visible),
+                self.installed.len()
+            )
         }
     }
 }
@@ -206,9 +235,10 @@ fn by_order(
     };
     match order {
         (None, None) => Ok(None),
-        (Some(data), Some(model)) if data == model => {
-            Err(StrategyError::SameGpu { id: data, found: found.words() })
-        }
+        (Some(data), Some(model)) if data == model => Err(StrategyError::SameGpu {
+            id: data,
+            found: found.words(),
+        }),
         (Some(data), Some(model)) if has(data) && has(model) => {
             let mut notices = Vec::new();
             if multi_gpu {
@@ -234,7 +264,12 @@ fn by_order(
             "give two of their ids with --data-gpu and --model-gpu, or drop both flags",
         )),
         (Some(data), None) if multi_gpu => {
-            let others: Vec<u32> = found.visible.iter().copied().filter(|id| *id != data).collect();
+            let others: Vec<u32> = found
+                .visible
+                .iter()
+                .copied()
+                .filter(|id| *id != data)
+                .collect();
             if !has(data) || others.len() < 2 {
                 return Err(insufficient(
                     "use at least three GPUs, or give --model-gpu too for one data GPU and one \
@@ -313,7 +348,15 @@ fn by_count(multi_gpu: bool, visible: &[u32]) -> Placement {
         (true, 1) => vec!["multi_gpu is on, 1 GPU visible: training on it alone".to_owned()],
         _ => vec![],
     };
-    Placement { strategy, data: None, models, lines: vec![line], notices, given_up: vec![], reason }
+    Placement {
+        strategy,
+        data: None,
+        models,
+        lines: vec![line],
+        notices,
+        given_up: vec![],
+        reason,
+    }
 }
 
 fn mirrored_line(replicas: usize) -> String {
@@ -324,7 +367,11 @@ fn asked((data, model): (Option<u32>, Option<u32>), multi_gpu: bool) -> String {
     let data = data.map(|id| format!("data GPU {id}"));
     let model = model.map(|id| format!("model GPU {id}"));
     let multi = multi_gpu.then(|| "multi_gpu on".to_owned());
-    [data, model, multi].into_iter().flatten().collect::<Vec<_>>().join(", ")
+    [data, model, multi]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 fn ids(ids: &[u32]) -> String {

@@ -49,9 +49,14 @@ fn gpu(name: &str, kind: GpuKind) -> Gpu {
 
 #[test]
 fn a_good_driver_is_believed() {
-    let good = ProbeAnswer { gpus: vec![gpu("card", GpuKind::Discrete)], unavailable: None };
+    let good = ProbeAnswer {
+        gpus: vec![gpu("card", GpuKind::Discrete)],
+        unavailable: None,
+    };
     let json = serde_json::to_string(&good).unwrap();
-    let answer = answer(&format!("[ \"$1 $2\" = 'probe-backend cuda' ] && echo '{json}'"));
+    let answer = answer(&format!(
+        "[ \"$1 $2\" = 'probe-backend cuda' ] && echo '{json}'"
+    ));
     assert_eq!(answer.gpus[0].name, "card");
     assert_eq!(answer.gpus[0].memory, Reading::Value(Megabytes(8192)));
     assert_eq!(answer.unavailable, None);
@@ -89,8 +94,14 @@ fn a_driver_that_talks_too_much_does_not_block() {
 
 fn found(gpus: Vec<Gpu>, software: Option<SoftwareGpus>) -> myxtts_device::Machine {
     discover(software, move |backend| match backend {
-        Backend::Wgpu => ProbeAnswer { gpus: gpus.clone(), unavailable: None },
-        _ => ProbeAnswer { gpus: vec![], unavailable: Some("none".into()) },
+        Backend::Wgpu => ProbeAnswer {
+            gpus: gpus.clone(),
+            unavailable: None,
+        },
+        _ => ProbeAnswer {
+            gpus: vec![],
+            unavailable: Some("none".into()),
+        },
     })
 }
 
@@ -104,9 +115,15 @@ fn discrete_cards_come_first_and_ids_follow() {
         ],
         None,
     );
-    let listed: Vec<(u32, &str)> =
-        machine.gpus(BackendChoice::Auto).iter().map(|gpu| (gpu.id, gpu.name.as_str())).collect();
-    assert_eq!(listed, [(0, "card b"), (1, "card a"), (2, "laptop graphics")]);
+    let listed: Vec<(u32, &str)> = machine
+        .gpus(BackendChoice::Auto)
+        .iter()
+        .map(|gpu| (gpu.id, gpu.name.as_str()))
+        .collect();
+    assert_eq!(
+        listed,
+        [(0, "card b"), (1, "card a"), (2, "laptop graphics")]
+    );
 }
 
 #[test]
@@ -114,12 +131,19 @@ fn a_software_rasteriser_is_never_used_by_accident() {
     let rasteriser = || gpu("llvmpipe", GpuKind::Software);
     let machine = found(vec![rasteriser()], None);
     assert!(machine.gpus(BackendChoice::Auto).is_empty());
-    let wgpu = machine.backends.iter().find(|report| report.backend == Backend::Wgpu).unwrap();
+    let wgpu = machine
+        .backends
+        .iter()
+        .find(|report| report.backend == Backend::Wgpu)
+        .unwrap();
     insta::assert_snapshot!(wgpu.unavailable.as_ref().unwrap(), @"only a software rasteriser (llvmpipe), which trains slower than the CPU");
 
     let beside_a_card = found(vec![rasteriser(), gpu("card", GpuKind::Discrete)], None);
-    let names: Vec<&str> =
-        beside_a_card.gpus(BackendChoice::Auto).iter().map(|gpu| gpu.name.as_str()).collect();
+    let names: Vec<&str> = beside_a_card
+        .gpus(BackendChoice::Auto)
+        .iter()
+        .map(|gpu| gpu.name.as_str())
+        .collect();
     assert_eq!(names, ["card"]);
 }
 
@@ -159,11 +183,18 @@ fn the_variable_takes_a_small_count() {
 fn backends_that_are_not_built_in_say_so() {
     let machine = found(vec![], None);
     let reason = |backend| {
-        let report = machine.backends.iter().find(|report| report.backend == backend).unwrap();
+        let report = machine
+            .backends
+            .iter()
+            .find(|report| report.backend == backend)
+            .unwrap();
         report.unavailable.clone().unwrap()
     };
     #[cfg(not(feature = "cuda"))]
-    assert_eq!(reason(Backend::Cuda), "not built in: build with `--features cuda`");
+    assert_eq!(
+        reason(Backend::Cuda),
+        "not built in: build with `--features cuda`"
+    );
     assert_eq!(reason(Backend::Wgpu), "no device found");
     assert_eq!(machine.backends.len(), Backend::GPU.len());
 }

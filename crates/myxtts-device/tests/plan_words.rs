@@ -1,6 +1,7 @@
 //! Every message of the plan, as a person reads it.
 #![allow(missing_docs, unreachable_pub, reason = "test code")]
 
+#[allow(dead_code, reason = "each test file uses its share")]
 mod support;
 
 use myxtts_config::units::Megabytes;
@@ -99,7 +100,10 @@ fn budgets_nobody_chose_shrink_to_the_gpu() {
     };
     let budget = |machine: &Machine, edit: &dyn Fn(&mut PlanRequest)| {
         let plan = plan(&request(edit), machine).unwrap();
-        (plan.data_device.memory_budget_mb, plan.model_devices[0].memory_budget_mb)
+        (
+            plan.data_device.memory_budget_mb,
+            plan.model_devices[0].memory_budget_mb,
+        )
     };
     let mb = |mb| Some(Megabytes(mb));
     assert_eq!(budget(&small, &split), (mb(6000), mb(6000)));
@@ -149,9 +153,11 @@ fn budgets_somebody_chose_are_refused_when_they_do_not_fit() {
 
 #[test]
 fn errors_of_the_strategy_table() {
-    let ids = |data, model| move |r: &mut PlanRequest| {
-        r.pipeline.data_gpu = data;
-        r.pipeline.model_gpu = model;
+    let ids = |data, model| {
+        move |r: &mut PlanRequest| {
+            r.pipeline.data_gpu = data;
+            r.pipeline.model_gpu = model;
+        }
     };
     insta::assert_snapshot!(text(1, ids(Some(0), Some(1))), @r"
     error: Insufficient GPUs for Multi-GPU Mode
@@ -242,11 +248,19 @@ fn wgpu_machine(memory: Reading<Megabytes>) -> Machine {
         precisions: vec![Precision::F32],
         adapter: Adapter::Kind(GpuKind::Discrete, 0),
     };
-    let report = |backend, gpus, unavailable| BackendReport { backend, gpus, unavailable };
+    let report = |backend, gpus, unavailable| BackendReport {
+        backend,
+        gpus,
+        unavailable,
+    };
     Machine {
         host: host(),
         backends: vec![
-            report(Backend::Cuda, vec![], Some("libcuda is not installed".into())),
+            report(
+                Backend::Cuda,
+                vec![],
+                Some("libcuda is not installed".into()),
+            ),
             report(Backend::Wgpu, vec![gpu], None),
         ],
     }
@@ -266,9 +280,22 @@ fn precision_is_gated_by_the_device() {
         bf16(r);
         r.strategy.allow_fallback = true;
     }).lines().next().unwrap(), @"Fallback: precision bf16 was given up: GPU 0 (Some Card) computes in f32; using f32");
-    assert_eq!(plan(&request(|_| {}), &machine).unwrap().precision, Precision::F32);
-    assert_eq!(plan(&request(|_| {}), &support::machine(2)).unwrap().precision, Precision::Bf16);
-    assert_eq!(plan(&request(bf16), &support::machine(0)).unwrap().precision, Precision::Bf16);
+    assert_eq!(
+        plan(&request(|_| {}), &machine).unwrap().precision,
+        Precision::F32
+    );
+    assert_eq!(
+        plan(&request(|_| {}), &support::machine(2))
+            .unwrap()
+            .precision,
+        Precision::Bf16
+    );
+    assert_eq!(
+        plan(&request(bf16), &support::machine(0))
+            .unwrap()
+            .precision,
+        Precision::Bf16
+    );
 }
 
 #[test]
@@ -285,7 +312,11 @@ fn a_named_backend_is_used_or_refused() {
         cuda(r);
         r.strategy.allow_fallback = true;
     }));
-    let cpu = plan(&request(|r| r.strategy.backend = BackendChoice::Cpu), &machine).unwrap();
+    let cpu = plan(
+        &request(|r| r.strategy.backend = BackendChoice::Cpu),
+        &machine,
+    )
+    .unwrap();
     assert_eq!(cpu.data_device.backend, Backend::Cpu);
 }
 
@@ -301,19 +332,30 @@ fn a_ring_that_does_not_fit_the_buffer() {
       found: the buffer bounds all batches in flight, and the host needs one of them
       fix:   set prefetch_buffer_size to at most 49, or pipeline_buffer_size to at least 61
     ");
-    let start_value = plan(&request(|r| r.pipeline.pipeline_buffer_size = 4), &machine(1)).unwrap();
+    let start_value = plan(
+        &request(|r| r.pipeline.pipeline_buffer_size = 4),
+        &machine(1),
+    )
+    .unwrap();
     assert_eq!(start_value.device_prefetch, 3);
-    let off = plan(&request(|r| r.pipeline.prefetch_to_gpu = false), &machine(1)).unwrap();
+    let off = plan(
+        &request(|r| r.pipeline.prefetch_to_gpu = false),
+        &machine(1),
+    )
+    .unwrap();
     assert_eq!(off.device_prefetch, 0);
 }
 
 #[test]
 fn workers_leave_a_core_unless_chosen() {
-    let workers = |edit: &dyn Fn(&mut PlanRequest)| {
-        plan(&request(edit), &machine(1)).unwrap().workers
-    };
+    let workers =
+        |edit: &dyn Fn(&mut PlanRequest)| plan(&request(edit), &machine(1)).unwrap().workers;
     assert_eq!(workers(&|_| {}), 7, "8 cores, one left to launch kernels");
-    assert_eq!(workers(&|r| r.pipeline.num_workers = Some(24)), 7, "a preset is held to the host");
+    assert_eq!(
+        workers(&|r| r.pipeline.num_workers = Some(24)),
+        7,
+        "a preset is held to the host"
+    );
     assert_eq!(workers(&|r| r.pipeline.num_workers = Some(2)), 2);
     assert_eq!(
         workers(&|r| {

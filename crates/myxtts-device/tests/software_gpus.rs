@@ -23,7 +23,11 @@ fn devices() -> Option<(Device, Device)> {
         Ok(plan) => {
             let data = open(&plan.data_device).unwrap();
             let model = open(&plan.model_devices[0]).unwrap();
-            assert_eq!(open(&plan.data_device).unwrap(), data, "opening again gives the same");
+            assert_eq!(
+                open(&plan.data_device).unwrap(),
+                data,
+                "opening again gives the same"
+            );
             assert_ne!(data, model, "two logical devices");
             Some((data, model))
         }
@@ -39,18 +43,26 @@ fn devices() -> Option<(Device, Device)> {
 /// Autotuning a software rasteriser takes minutes and chooses nothing better.
 fn keep_autotune_quick() {
     // SAFETY: the only test of this file, before any other thread exists.
-    #[expect(unsafe_code, reason = "the engine reads its settings from the environment")]
+    #[expect(
+        unsafe_code,
+        reason = "the engine reads its settings from the environment"
+    )]
     unsafe {
         std::env::set_var("CUBECL_AUTOTUNE_LEVEL", "minimal");
     }
 }
 
 fn ramp(count: usize) -> Vec<f32> {
-    (0..count).map(|i| ((i * 37 % 19) as f32 - 9.0) / 10.0).collect()
+    (0..count)
+        .map(|i| ((i * 37 % 19) as f32 - 9.0) / 10.0)
+        .collect()
 }
 
 fn matrix(rows: usize, columns: usize, device: &Device) -> Tensor<2> {
-    Tensor::from_data(TensorData::new(ramp(rows * columns), [rows, columns]), device)
+    Tensor::from_data(
+        TensorData::new(ramp(rows * columns), [rows, columns]),
+        device,
+    )
 }
 
 /// matmul, convolution, softmax and one step of gradient descent.
@@ -62,11 +74,13 @@ fn work(device: &Device) -> Vec<(&'static str, Vec<f32>)> {
     let attention = softmax(product.clone(), 1);
     let training = device.clone().autodiff();
     let weights = matrix(16, 8, &training).require_grad();
-    let loss = (matrix(8, 16, &training).matmul(weights.clone()) - 0.5).powf_scalar(2.0).mean();
+    let loss = (matrix(8, 16, &training).matmul(weights.clone()) - 0.5)
+        .powf_scalar(2.0)
+        .mean();
     let gradients = loss.backward();
     let gradient = weights.grad(&gradients).unwrap();
     let stepped = weights.inner() - gradient.mul_scalar(0.1);
-    let read = |data: TensorData| data.to_vec::<f32>().unwrap();
+    let read = |data: TensorData| data.try_to_vec::<f32>().unwrap();
     vec![
         ("matmul", read(product.into_data())),
         ("convolution", read(convolved.into_data())),
@@ -78,13 +92,18 @@ fn work(device: &Device) -> Vec<(&'static str, Vec<f32>)> {
 #[test]
 fn two_software_gpus_do_what_training_needs() {
     keep_autotune_quick();
-    let Some((data, model)) = devices() else { return };
+    let Some((data, model)) = devices() else {
+        return;
+    };
     let expected = work(&Device::flex());
     for device in [&data, &model] {
         for ((name, ours), (_, reference)) in work(device).into_iter().zip(&expected) {
             assert_eq!(ours.len(), reference.len(), "{name}");
             for (a, b) in ours.iter().zip(reference) {
-                assert!((a - b).abs() < 1e-4, "{name}: {a} on the device, {b} on the CPU");
+                assert!(
+                    (a - b).abs() < 1e-4,
+                    "{name}: {a} on the device, {b} on the CPU"
+                );
             }
         }
     }
@@ -92,5 +111,9 @@ fn two_software_gpus_do_what_training_needs() {
     let copied = source.clone().to_device(&model);
     assert_eq!(copied.device(), model);
     let doubled = copied.mul_scalar(2.0).to_device(&data) - source.mul_scalar(2.0);
-    assert_eq!(doubled.abs().max().into_scalar::<f32>(), 0.0, "a copy there and back is exact");
+    assert_eq!(
+        doubled.abs().max().into_scalar::<f32>(),
+        0.0,
+        "a copy there and back is exact"
+    );
 }

@@ -1,6 +1,7 @@
 //! Every cell of the strategy table, against a second reading of the contract.
 #![allow(missing_docs, unreachable_pub, reason = "test code")]
 
+#[allow(dead_code, reason = "each test file uses its share")]
 mod support;
 
 use std::fmt::Write;
@@ -27,8 +28,22 @@ const IDS: [(&str, Option<u32>, Option<u32>); 10] = [
 fn visible_cases(gpus: u32) -> [(&'static str, Option<Vec<u32>>); 5] {
     [
         ("all", None),
-        ("subset", Some(if gpus > 1 { (1..gpus).collect() } else { vec![0] })),
-        ("reversed", Some(if gpus > 0 { (0..gpus).rev().collect() } else { vec![0] })),
+        (
+            "subset",
+            Some(if gpus > 1 {
+                (1..gpus).collect()
+            } else {
+                vec![0]
+            }),
+        ),
+        (
+            "reversed",
+            Some(if gpus > 0 {
+                (0..gpus).rev().collect()
+            } else {
+                vec![0]
+            }),
+        ),
         ("duplicate", Some(vec![0, 0])),
         ("unknown", Some(vec![0, 7])),
     ]
@@ -61,7 +76,13 @@ fn contract(
     if visible.iter().any(|id| *id >= installed) {
         return Cell::Unknown;
     }
-    let others = |data: u32| visible.iter().copied().filter(|id| *id != data).collect::<Vec<_>>();
+    let others = |data: u32| {
+        visible
+            .iter()
+            .copied()
+            .filter(|id| *id != data)
+            .collect::<Vec<_>>()
+    };
     match (data, model, multi_gpu) {
         (Some(data), Some(model), _) if data == model => Cell::Same,
         (Some(data), Some(model), _) => match visible.contains(&data) && visible.contains(&model) {
@@ -86,7 +107,11 @@ fn cell(result: &Result<Plan, PlanError>) -> Cell {
         Ok(plan) => {
             let data = plan.data_device.physical;
             let split = matches!(plan.strategy, Strategy::Split | Strategy::SplitMirrored);
-            let models = plan.model_devices.iter().map(|device| device.physical).collect();
+            let models = plan
+                .model_devices
+                .iter()
+                .map(|device| device.physical)
+                .collect();
             match plan.strategy {
                 Strategy::Cpu => Cell::Runs(Strategy::Cpu, None, vec![]),
                 strategy => Cell::Runs(strategy, split.then_some(data), models),
@@ -117,7 +142,8 @@ fn every_cell(allow_fallback: bool, mut visit: impl FnMut(String, Result<Plan, P
                         request.pipeline.data_gpu = data;
                         request.pipeline.model_gpu = model;
                     });
-                    let name = format!("{gpus} GPUs, multi_gpu {multi_gpu}, ids {ids}, visible {seen}");
+                    let name =
+                        format!("{gpus} GPUs, multi_gpu {multi_gpu}, ids {ids}, visible {seen}");
                     visit(name, plan(&request, &machine(gpus)), expected);
                 }
             }
@@ -141,13 +167,25 @@ fn every_error_says_what_was_asked_what_was_found_and_what_to_do() {
         let Err(error) = result else { return };
         let text = error.to_string();
         assert!(text.contains("asked: "), "{name}: {text}");
-        assert!(text.contains("fix:   ") || text.contains("next:  "), "{name}: {text}");
-        if !matches!(error, PlanError::Strategy(StrategyError::RepeatedVisible { .. })) {
+        assert!(
+            text.contains("fix:   ") || text.contains("next:  "),
+            "{name}: {text}"
+        );
+        if !matches!(
+            error,
+            PlanError::Strategy(StrategyError::RepeatedVisible { .. })
+        ) {
             assert!(text.contains("found: "), "{name}: {text}");
         }
         if let PlanError::Strategy(StrategyError::Insufficient { .. }) = error {
-            assert!(text.starts_with("Insufficient GPUs for Multi-GPU Mode\n"), "{name}");
-            assert!(text.contains("nvidia-smi -L") && text.contains("myxtts devices"), "{name}");
+            assert!(
+                text.starts_with("Insufficient GPUs for Multi-GPU Mode\n"),
+                "{name}"
+            );
+            assert!(
+                text.contains("nvidia-smi -L") && text.contains("myxtts devices"),
+                "{name}"
+            );
         }
     });
 }
@@ -195,7 +233,11 @@ fn the_table_as_text() {
         let outcome = match result {
             Ok(plan) => {
                 let models: Vec<u32> = plan.model_devices.iter().map(|d| d.physical).collect();
-                format!("{:?}, data on {}, models on {models:?}", plan.strategy, plan.data_device.label())
+                format!(
+                    "{:?}, data on {}, models on {models:?}",
+                    plan.strategy,
+                    plan.data_device.label()
+                )
             }
             Err(error) => format!("error: {}", error.to_string().lines().next().unwrap()),
         };

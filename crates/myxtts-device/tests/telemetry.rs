@@ -52,7 +52,12 @@ fn the_kernels_files_are_read_in_our_units() {
     assert_eq!(now.temperature_celsius, Reading::Value(61.5));
     assert_eq!(now.power_watts, Reading::Value(142.0));
     assert_eq!(now.power_limit_watts, Reading::Value(250.0));
-    let link = PcieLink { generation: 3, width: 8, max_generation: 4, max_width: 16 };
+    let link = PcieLink {
+        generation: 3,
+        width: 8,
+        max_generation: 4,
+        max_width: 16,
+    };
     assert_eq!(now.pcie, Reading::Value(link));
 }
 
@@ -83,7 +88,11 @@ fn a_gap_is_filled_by_the_other_source_and_a_value_is_kept() {
     let gap = |why: &str| Reading::<f64>::Unavailable(why.into());
     assert_eq!(value(1.0).or(value(2.0)), value(1.0));
     assert_eq!(gap("a").or(value(2.0)), value(2.0));
-    assert_eq!(gap("a").or(gap("b")), gap("a"), "the better source's reason is kept");
+    assert_eq!(
+        gap("a").or(gap("b")),
+        gap("a"),
+        "the better source's reason is kept"
+    );
 }
 
 #[test]

@@ -37,14 +37,23 @@ impl Output {
     }
 
     /// Prints a result: `document` as JSON if that was asked for, else `text`.
-    pub(crate) fn result(&self, document: &impl Serialize, text: impl Display) -> Result<(), Failure> {
-        if self.json { self.document(document) } else { self.text(text) }
+    pub(crate) fn result(
+        &self,
+        document: &impl Serialize,
+        text: impl Display,
+    ) -> Result<(), Failure> {
+        if self.json {
+            self.document(document)
+        } else {
+            self.text(text)
+        }
     }
 
     /// Prints a result that is JSON by nature.
     pub(crate) fn document(&self, document: &impl Serialize) -> Result<(), Failure> {
-        let text = serde_json::to_string_pretty(document)
-            .map_err(|why| Failure::Job(format!("the result could not be written as JSON: {why}")))?;
+        let text = serde_json::to_string_pretty(document).map_err(|why| {
+            Failure::Job(format!("the result could not be written as JSON: {why}"))
+        })?;
         self.text(text)
     }
 
@@ -52,7 +61,8 @@ impl Output {
     pub(crate) fn text(&self, text: impl Display) -> Result<(), Failure> {
         let text = text.to_string();
         let mut stdout = io::stdout().lock();
-        let written = writeln!(stdout, "{}", text.trim_end_matches('\n')).and_then(|()| stdout.flush());
+        let written =
+            writeln!(stdout, "{}", text.trim_end_matches('\n')).and_then(|()| stdout.flush());
         match written {
             // The reader has left, as `head` does: nothing more is wanted.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),

@@ -17,19 +17,36 @@ fn flags_page() -> String {
          then environment `MYXTTS_*`, then flags.\n",
     );
     let mut group = |title: &str, rows: &[[String; 4]]| {
-        write!(page, "\n## {title}\n\n| flag | default | key | meaning |\n|---|---|---|---|\n").unwrap();
+        write!(
+            page,
+            "\n## {title}\n\n| flag | default | key | meaning |\n|---|---|---|---|\n"
+        )
+        .unwrap();
         for [flag, default, key, meaning] in rows {
             writeln!(page, "| `{flag}` | {default} | {key} | {meaning} |").unwrap();
         }
     };
     let row = |flag: &str, key: &str, meaning: &str| {
-        [flag.to_owned(), "none".to_owned(), key.to_owned(), meaning.to_owned()]
+        [
+            flag.to_owned(),
+            "none".to_owned(),
+            key.to_owned(),
+            meaning.to_owned(),
+        ]
     };
     group(
         "Configuration",
         &[
-            row("--config FILE", "", "YAML file; layers: built-in defaults, preset, file, environment MYXTTS_*, flags"),
-            row("--set KEY=VALUE", "any", "set any key, for example data.language=fa; may be repeated"),
+            row(
+                "--config FILE",
+                "",
+                "YAML file; layers: built-in defaults, preset, file, environment MYXTTS_*, flags",
+            ),
+            row(
+                "--set KEY=VALUE",
+                "any",
+                "set any key, for example data.language=fa; may be repeated",
+            ),
         ],
     );
     for (title, flags) in FLAGS {
@@ -67,7 +84,11 @@ fn configuration_page() -> String {
          Schema for an editor.\n",
     );
     for section in keys.sections() {
-        write!(page, "\n## `{section}`\n\n| key | default | takes | meaning |\n|---|---|---|---|\n").unwrap();
+        write!(
+            page,
+            "\n## `{section}`\n\n| key | default | takes | meaning |\n|---|---|---|---|\n"
+        )
+        .unwrap();
         for key in keys.iter().filter(|key| key.section() == section) {
             let takes = match &key.unset {
                 Some(word) => format!("{}, or `{word}`", key.kind.describe()),
@@ -104,12 +125,17 @@ fn configuration_page() -> String {
 }
 
 fn check(name: &str, expected: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference").join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../docs/reference")
+        .join(name);
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::write(&path, expected).unwrap();
     }
     let found = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(found == expected, "{name} is stale: UPDATE_DOCS=1 cargo test --release -p myxtts reference");
+    assert!(
+        found == expected,
+        "{name} is stale: UPDATE_DOCS=1 cargo test --release -p myxtts reference"
+    );
 }
 
 #[test]

@@ -1,18 +1,42 @@
 //! Every command of the contract is there, and exits as the contract says.
 #![allow(missing_docs, unreachable_pub, reason = "test code")]
 
+#[allow(dead_code, reason = "each test file uses its share")]
 mod support;
 
 use support::{myxtts, myxtts_with_file, run_in};
 
 const COMMANDS: [&str; 15] = [
-    "train", "synthesize", "prepare", "plan", "devices", "doctor", "diagnose", "profile", "tune",
-    "monitor", "dashboard", "config", "import", "export", "bench",
+    "train",
+    "synthesize",
+    "prepare",
+    "plan",
+    "devices",
+    "doctor",
+    "diagnose",
+    "profile",
+    "tune",
+    "monitor",
+    "dashboard",
+    "config",
+    "import",
+    "export",
+    "bench",
 ];
 
 const LATER: [&str; 12] = [
-    "train", "synthesize", "prepare", "doctor", "diagnose", "profile", "tune", "monitor",
-    "dashboard", "import", "export", "bench",
+    "train",
+    "synthesize",
+    "prepare",
+    "doctor",
+    "diagnose",
+    "profile",
+    "tune",
+    "monitor",
+    "dashboard",
+    "import",
+    "export",
+    "bench",
 ];
 
 #[test]
@@ -42,7 +66,11 @@ fn commands_of_later_versions_say_so_and_exit_2() {
     for command in LATER {
         let run = myxtts(&[command]);
         assert_eq!(run.code, Some(2), "{command}");
-        assert!(run.stderr.contains("is not in this version"), "{command}: {}", run.stderr);
+        assert!(
+            run.stderr.contains("is not in this version"),
+            "{command}: {}",
+            run.stderr
+        );
         assert!(run.stdout.is_empty(), "{command}");
     }
     insta::assert_snapshot!(myxtts(&["synthesize", "--text", "hello"]).stderr, @r"
@@ -56,10 +84,22 @@ fn commands_of_later_versions_say_so_and_exit_2() {
 fn a_failure_is_a_document_too() {
     let run = myxtts(&["prepare", "--json"]);
     assert_eq!(run.code, Some(2));
-    let run = myxtts(&["plan", "--assume-gpus", "1", "--data-gpu", "0", "--model-gpu", "1", "--json"]);
+    let run = myxtts(&[
+        "plan",
+        "--assume-gpus",
+        "1",
+        "--data-gpu",
+        "0",
+        "--model-gpu",
+        "1",
+        "--json",
+    ]);
     assert_eq!(run.code, Some(2));
     let message = run.json()["error"].as_str().unwrap().to_owned();
-    assert!(message.starts_with("Insufficient GPUs for Multi-GPU Mode"), "{message}");
+    assert!(
+        message.starts_with("Insufficient GPUs for Multi-GPU Mode"),
+        "{message}"
+    );
     assert!(run.stderr.contains(&message));
 }
 
@@ -90,7 +130,11 @@ fn wrong_usage_exits_2() {
 fn the_version_names_the_backends() {
     let run = myxtts(&["--version"]);
     assert_eq!(run.code, Some(0));
-    assert!(run.stdout.starts_with("myxtts 0.1.0 (backends: cpu, wgpu"), "{}", run.stdout);
+    assert!(
+        run.stdout.starts_with("myxtts 0.1.0 (backends: cpu, wgpu"),
+        "{}",
+        run.stdout
+    );
 }
 
 #[test]
@@ -109,7 +153,10 @@ fn devices_lists_every_backend_with_a_reason_or_a_device() {
     let document = run.json();
     assert!(document["host"]["cores"].as_u64().unwrap() >= 1);
     let backends = document["backends"].as_array().unwrap();
-    let names: Vec<&str> = backends.iter().map(|b| b["backend"].as_str().unwrap()).collect();
+    let names: Vec<&str> = backends
+        .iter()
+        .map(|b| b["backend"].as_str().unwrap())
+        .collect();
     assert_eq!(names, ["cuda", "rocm", "metal", "vulkan", "wgpu"]);
     for backend in backends {
         let has_gpu = !backend["gpus"].as_array().unwrap().is_empty();
@@ -117,7 +164,10 @@ fn devices_lists_every_backend_with_a_reason_or_a_device() {
     }
     let text = myxtts(&["devices"]).stdout;
     for name in names {
-        assert!(text.lines().any(|line| line == name), "{name} is not in:\n{text}");
+        assert!(
+            text.lines().any(|line| line == name),
+            "{name} is not in:\n{text}"
+        );
     }
 }
 
@@ -125,18 +175,35 @@ fn devices_lists_every_backend_with_a_reason_or_a_device() {
 fn a_broken_driver_does_not_hurt_the_listing() {
     // A Vulkan loader pointed at nothing finds no adapter, whatever the machine has.
     let folder = tempfile::tempdir().unwrap();
-    let broken = [("VK_ICD_FILENAMES", "/nonexistent"), ("VK_DRIVER_FILES", "/nonexistent")];
+    let broken = [
+        ("VK_ICD_FILENAMES", "/nonexistent"),
+        ("VK_DRIVER_FILES", "/nonexistent"),
+    ];
     let run = run_in(folder.path(), &["devices"], &broken);
     assert_eq!(run.code, Some(0));
-    assert!(run.stdout.contains("wgpu\n  unavailable: no Vulkan adapter"), "{}", run.stdout);
+    assert!(
+        run.stdout
+            .contains("wgpu\n  unavailable: no Vulkan adapter"),
+        "{}",
+        run.stdout
+    );
 }
 
 #[test]
 fn software_gpus_must_be_a_count() {
     let folder = tempfile::tempdir().unwrap();
-    let run = run_in(folder.path(), &["devices"], &[("MYXTTS_SOFTWARE_GPUS", "yes")]);
+    let run = run_in(
+        folder.path(),
+        &["devices"],
+        &[("MYXTTS_SOFTWARE_GPUS", "yes")],
+    );
     assert_eq!(run.code, Some(2));
-    assert!(run.stderr.contains("MYXTTS_SOFTWARE_GPUS takes a whole number"), "{}", run.stderr);
+    assert!(
+        run.stderr
+            .contains("MYXTTS_SOFTWARE_GPUS takes a whole number"),
+        "{}",
+        run.stderr
+    );
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `myxtts config`.
 #![allow(missing_docs, unreachable_pub, reason = "test code")]
 
+#[allow(dead_code, reason = "each test file uses its share")]
 mod support;
 
 use support::{myxtts, myxtts_with_file, run_in};
@@ -12,8 +13,18 @@ fn show_names_the_origin_of_every_value() {
                 training:\n    enable_eager_debug: true\n";
     std::fs::write(folder.path().join("train.yaml"), yaml).unwrap();
     let arguments = [
-        "config", "show", "--config", "train.yaml", "--gpu-profile", "rtx4090", "--lr", "3e-4",
-        "--set", "training.name=voice", "--optimization-level", "plateau_breaker",
+        "config",
+        "show",
+        "--config",
+        "train.yaml",
+        "--gpu-profile",
+        "rtx4090",
+        "--lr",
+        "3e-4",
+        "--set",
+        "training.name=voice",
+        "--optimization-level",
+        "plateau_breaker",
     ];
     let run = run_in(folder.path(), &arguments, &[("MYXTTS_TRAINING_SEED", "7")]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
@@ -24,7 +35,10 @@ fn show_names_the_origin_of_every_value() {
     let document = run.json();
     assert_eq!(document["data.batch_size"]["origin"], "presets rtx4090");
     assert_eq!(document["data.language"]["origin"], "train.yaml:2:5");
-    assert_eq!(document["training.precision"]["alias"], "data.mixed_precision");
+    assert_eq!(
+        document["training.precision"]["alias"],
+        "data.mixed_precision"
+    );
     assert_eq!(document["training.seed"]["value"], 7);
 }
 
@@ -36,7 +50,13 @@ fn every_shipped_example_loads() {
         let path = entry.unwrap().path();
         let run = myxtts(&["config", "validate", path.to_str().unwrap()]);
         assert_eq!(run.code, Some(0), "{}: {}", path.display(), run.stderr);
-        let run = myxtts(&["plan", "--assume-gpus", "4", "--config", path.to_str().unwrap()]);
+        let run = myxtts(&[
+            "plan",
+            "--assume-gpus",
+            "4",
+            "--config",
+            path.to_str().unwrap(),
+        ]);
         assert_eq!(run.code, Some(0), "{}: {}", path.display(), run.stderr);
         examples += 1;
     }
@@ -46,7 +66,13 @@ fn every_shipped_example_loads() {
 #[test]
 fn a_new_file_loads_and_is_not_overwritten() {
     let folder = tempfile::tempdir().unwrap();
-    let new = |arguments: &[&str]| run_in(folder.path(), &[&["config", "new"], arguments].concat(), &[]);
+    let new = |arguments: &[&str]| {
+        run_in(
+            folder.path(),
+            &[&["config", "new"], arguments].concat(),
+            &[],
+        )
+    };
     assert_eq!(new(&[]).code, Some(0));
     let written = std::fs::read_to_string(folder.path().join("myxtts.yaml")).unwrap();
     assert_eq!(new(&["-"]).stdout, written);
@@ -64,8 +90,15 @@ fn a_new_file_loads_and_is_not_overwritten() {
 #[test]
 fn the_schema_accepts_what_the_loader_accepts() {
     let schema = myxtts(&["config", "schema"]).json();
-    for (section, key) in [("data", "batch_size"), ("data", "enable_xla"), ("training", "multi_gpu")] {
-        assert!(schema["properties"][section]["properties"][key].is_object(), "{section}.{key}");
+    for (section, key) in [
+        ("data", "batch_size"),
+        ("data", "enable_xla"),
+        ("training", "multi_gpu"),
+    ] {
+        assert!(
+            schema["properties"][section]["properties"][key].is_object(),
+            "{section}.{key}"
+        );
     }
     assert_eq!(schema["additionalProperties"], false);
 }
@@ -108,7 +141,10 @@ training:
 ";
     let run = myxtts_with_file(yaml, &["config", "validate", "train.yaml"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    let off = yaml.replace("use_tf_native_loading: true", "use_tf_native_loading: false");
+    let off = yaml.replace(
+        "use_tf_native_loading: true",
+        "use_tf_native_loading: false",
+    );
     let run = myxtts_with_file(&off, &["config", "validate", "train.yaml"]);
     assert_eq!(run.code, Some(2));
     insta::assert_snapshot!(run.stderr);
@@ -119,5 +155,8 @@ fn presets_are_listed() {
     insta::assert_snapshot!(myxtts(&["config", "presets"]).stdout);
     let document = myxtts(&["config", "presets", "--json"]).json();
     assert_eq!(document["gpu_profile"]["rtx3060"]["data.batch_size"], 8);
-    assert_eq!(document["optimization_level"]["basic"]["training.lr_schedule"], "constant");
+    assert_eq!(
+        document["optimization_level"]["basic"]["training.lr_schedule"],
+        "constant"
+    );
 }

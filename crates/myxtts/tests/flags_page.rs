@@ -1,6 +1,7 @@
 //! docs/reference/flags.md and `train --help` say the same, both ways.
 #![allow(missing_docs, unreachable_pub, reason = "test code")]
 
+#[allow(dead_code, reason = "each test file uses its share")]
 mod support;
 
 use std::collections::BTreeMap;
@@ -9,12 +10,17 @@ use support::myxtts;
 
 /// Flag -> (default, meaning), from the page.
 fn page() -> BTreeMap<String, (String, String)> {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/flags.md");
+    let path =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/flags.md");
     let text = std::fs::read_to_string(path).unwrap().replace("\\|", "/");
     let rows = text.lines().filter(|line| line.starts_with("| `--"));
     rows.map(|row| {
         let cells: Vec<&str> = row.split('|').map(str::trim).collect();
-        let flag = cells[1].trim_matches('`').split_whitespace().next().unwrap();
+        let flag = cells[1]
+            .trim_matches('`')
+            .split_whitespace()
+            .next()
+            .unwrap();
         (flag.to_owned(), (cells[2].to_owned(), cells[4].to_owned()))
     })
     .collect()
@@ -44,7 +50,9 @@ fn help(command: &str) -> BTreeMap<String, (String, String)> {
             let rest = trimmed.trim_start_matches(&flag).trim();
             let rest = rest.strip_prefix('[').unwrap_or(rest);
             let words = match rest.strip_prefix('<') {
-                Some(value) => value.split_once('>').map_or("", |(_, rest)| rest.trim_start_matches(']')),
+                Some(value) => value
+                    .split_once('>')
+                    .map_or("", |(_, rest)| rest.trim_start_matches(']')),
                 None => rest,
             };
             current = Some((flag, words.to_owned()));
@@ -118,6 +126,10 @@ fn the_contract_is_on_the_page() {
         ("--allow-fallback", "off"),
         ("--set", "none"),
     ] {
-        assert_eq!(page.get(flag).map(|(default, _)| default.as_str()), Some(default), "{flag}");
+        assert_eq!(
+            page.get(flag).map(|(default, _)| default.as_str()),
+            Some(default),
+            "{flag}"
+        );
     }
 }

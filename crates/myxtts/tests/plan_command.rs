@@ -1,6 +1,7 @@
 //! `myxtts plan`, from flags to words.
 #![allow(missing_docs, unreachable_pub, reason = "test code")]
 
+#[allow(dead_code, reason = "each test file uses its share")]
 mod support;
 
 use support::{myxtts, myxtts_with_file, run_in};
@@ -24,7 +25,13 @@ fn ids_map_as_written() {
 
 #[test]
 fn the_document_has_the_fields_people_script_against() {
-    let plan = plan(&["--assume-gpus", "3", "--multi-gpu", "--assume-memory", "12288"]);
+    let plan = plan(&[
+        "--assume-gpus",
+        "3",
+        "--multi-gpu",
+        "--assume-memory",
+        "12288",
+    ]);
     assert_eq!(plan["strategy"], "mirrored");
     for device in plan["model_devices"].as_array().unwrap() {
         for field in ["logical", "physical", "backend", "name", "memory_budget_mb"] {
@@ -33,7 +40,13 @@ fn the_document_has_the_fields_people_script_against() {
         assert_eq!(device["memory_budget_mb"], 12_288);
     }
     for field in [
-        "data_device", "buffer_size", "device_prefetch", "workers", "precision", "static_shapes", "mode",
+        "data_device",
+        "buffer_size",
+        "device_prefetch",
+        "workers",
+        "precision",
+        "static_shapes",
+        "mode",
     ] {
         assert!(!plan[field].is_null(), "{field}");
     }
@@ -43,11 +56,33 @@ fn the_document_has_the_fields_people_script_against() {
 #[test]
 fn the_plan_as_a_person_reads_it() {
     let arguments = [
-        "plan", "--assume-gpus", "4", "--multi-gpu", "--data-gpu", "2", "--num-workers", "3",
-        "--precision", "f16", "--eager-debug", "--disable-static-shapes", "--batch-size", "12",
-        "--grad-accum", "2", "--buffer-size", "20", "--prefetch-buffer-size", "6",
-        "--enable-memory-isolation", "--data-gpu-memory", "4000", "--model-gpu-memory", "20000",
-        "--model-start-delay", "0.5",
+        "plan",
+        "--assume-gpus",
+        "4",
+        "--multi-gpu",
+        "--data-gpu",
+        "2",
+        "--num-workers",
+        "3",
+        "--precision",
+        "f16",
+        "--eager-debug",
+        "--disable-static-shapes",
+        "--batch-size",
+        "12",
+        "--grad-accum",
+        "2",
+        "--buffer-size",
+        "20",
+        "--prefetch-buffer-size",
+        "6",
+        "--enable-memory-isolation",
+        "--data-gpu-memory",
+        "4000",
+        "--model-gpu-memory",
+        "20000",
+        "--model-start-delay",
+        "0.5",
     ];
     let run = myxtts(&arguments);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
@@ -66,12 +101,31 @@ fn the_plan_as_a_person_reads_it() {
 fn the_gpu_profile_follows_the_memory_unless_named() {
     let batch = |arguments: &[&str]| plan(arguments)["batch_size"].as_u64().unwrap();
     assert_eq!(batch(&["--assume-gpus", "1"]), 48);
-    assert_eq!(batch(&["--assume-gpus", "1", "--assume-memory", "12288"]), 32);
-    assert_eq!(batch(&["--assume-gpus", "1", "--assume-memory", "8192"]), 16);
+    assert_eq!(
+        batch(&["--assume-gpus", "1", "--assume-memory", "12288"]),
+        32
+    );
+    assert_eq!(
+        batch(&["--assume-gpus", "1", "--assume-memory", "8192"]),
+        16
+    );
     assert_eq!(batch(&["--assume-gpus", "1", "--assume-memory", "6144"]), 8);
     assert_eq!(batch(&["--assume-gpus", "0"]), 16);
-    assert_eq!(batch(&["--assume-gpus", "1", "--gpu-profile", "rtx3060"]), 8);
-    assert_eq!(batch(&["--assume-gpus", "1", "--gpu-profile", "rtx3060", "--batch-size", "5"]), 5);
+    assert_eq!(
+        batch(&["--assume-gpus", "1", "--gpu-profile", "rtx3060"]),
+        8
+    );
+    assert_eq!(
+        batch(&[
+            "--assume-gpus",
+            "1",
+            "--gpu-profile",
+            "rtx3060",
+            "--batch-size",
+            "5"
+        ]),
+        5
+    );
 }
 
 #[test]
@@ -85,14 +139,22 @@ fn negative_and_malformed_ids_are_refused() {
     ] {
         let run = myxtts(&[&["plan", "--assume-gpus", "2"], &arguments[..]].concat());
         assert_eq!(run.code, Some(2), "{arguments:?}");
-        assert!(run.stderr.contains("flag --"), "{arguments:?}: {}", run.stderr);
+        assert!(
+            run.stderr.contains("flag --"),
+            "{arguments:?}: {}",
+            run.stderr
+        );
     }
 }
 
 #[test]
 fn flags_beat_the_environment_beats_the_file_beats_the_preset() {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("train.yaml"), "data:\n  batch_size: 20\n").unwrap();
+    std::fs::write(
+        folder.path().join("train.yaml"),
+        "data:\n  batch_size: 20\n",
+    )
+    .unwrap();
     let batch = |arguments: &[&str], variables: &[(&str, &str)]| {
         let run = run_in(
             folder.path(),
@@ -107,14 +169,33 @@ fn flags_beat_the_environment_beats_the_file_beats_the_preset() {
     assert_eq!(batch(&[], &[]), 48);
     assert_eq!(batch(file, &[]), 20);
     assert_eq!(batch(file, env), 21);
-    assert_eq!(batch(&["--config", "train.yaml", "--batch-size", "22"], env), 22);
-    assert_eq!(batch(&["--config", "train.yaml", "--set", "data.batch_size=23"], env), 23);
+    assert_eq!(
+        batch(&["--config", "train.yaml", "--batch-size", "22"], env),
+        22
+    );
+    assert_eq!(
+        batch(
+            &["--config", "train.yaml", "--set", "data.batch_size=23"],
+            env
+        ),
+        23
+    );
 }
 
 #[test]
 fn a_file_of_the_ancestor_plans_what_it_meant() {
     let yaml = include_str!("../../../examples/ancestor.yaml");
-    let run = myxtts_with_file(yaml, &["plan", "--json", "--assume-gpus", "2", "--config", "train.yaml"]);
+    let run = myxtts_with_file(
+        yaml,
+        &[
+            "plan",
+            "--json",
+            "--assume-gpus",
+            "2",
+            "--config",
+            "train.yaml",
+        ],
+    );
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let plan = run.json();
     assert_eq!(plan["strategy"], "split");
@@ -125,7 +206,15 @@ fn a_file_of_the_ancestor_plans_what_it_meant() {
 
 #[test]
 fn without_allow_fallback_nothing_falls_back() {
-    let asked = ["plan", "--assume-gpus", "1", "--data-gpu", "0", "--model-gpu", "1"];
+    let asked = [
+        "plan",
+        "--assume-gpus",
+        "1",
+        "--data-gpu",
+        "0",
+        "--model-gpu",
+        "1",
+    ];
     let refused = myxtts(&asked);
     assert_eq!(refused.code, Some(2));
     insta::assert_snapshot!(refused.stderr, @r"
@@ -150,5 +239,9 @@ fn without_allow_fallback_nothing_falls_back() {
 fn the_real_machine_can_be_planned_for() {
     let run = myxtts(&["plan"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    assert!(run.stdout.contains("Intelligent GPU Pipeline: "), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("Intelligent GPU Pipeline: "),
+        "{}",
+        run.stdout
+    );
 }

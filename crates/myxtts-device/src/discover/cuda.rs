@@ -29,7 +29,10 @@ fn describe(index: i32) -> Result<Gpu, result::DriverError> {
     // SAFETY: `device` was given by the driver a line above.
     let (memory, major) = unsafe {
         let major = sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR;
-        (result::device::total_mem(device), result::device::get_attribute(device, major)?)
+        (
+            result::device::total_mem(device),
+            result::device::get_attribute(device, major)?,
+        )
     };
     let mut precisions = vec![Precision::F32, Precision::F16];
     if major >= 8 {
@@ -63,6 +66,8 @@ fn pci_address(device: sys::CUdevice) -> Option<String> {
 fn driver_version() -> Option<String> {
     let mut version = 0;
     // SAFETY: writes one integer.
-    unsafe { sys::cuDriverGetVersion(&raw mut version) }.result().ok()?;
+    unsafe { sys::cuDriverGetVersion(&raw mut version) }
+        .result()
+        .ok()?;
     Some(format!("CUDA {}.{}", version / 1000, version % 1000 / 10))
 }

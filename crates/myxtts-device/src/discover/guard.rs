@@ -19,8 +19,15 @@ pub struct Guard {
 impl Guard {
     /// A guard that calls `program ARGUMENTS BACKEND`.
     pub fn new(program: PathBuf, arguments: &[&str]) -> Self {
-        let arguments = arguments.iter().map(|&argument| argument.to_owned()).collect();
-        Self { program, arguments, patience: Duration::from_secs(20) }
+        let arguments = arguments
+            .iter()
+            .map(|&argument| argument.to_owned())
+            .collect();
+        Self {
+            program,
+            arguments,
+            patience: Duration::from_secs(20),
+        }
     }
 
     /// The same guard with less or more patience.
@@ -53,14 +60,20 @@ impl Guard {
         let stderr = drain(child.stderr.take());
         let deadline = Instant::now() + self.patience;
         let status = loop {
-            match child.try_wait().map_err(|why| format!("the probe was lost: {why}"))? {
+            match child
+                .try_wait()
+                .map_err(|why| format!("the probe was lost: {why}"))?
+            {
                 Some(status) => break status,
                 None if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(5)),
                 None => {
                     // It may already be gone; either way it is not waited for.
                     let _ = child.kill();
                     let _ = child.wait();
-                    return Err(format!("the driver did not answer within {:?}", self.patience));
+                    return Err(format!(
+                        "the driver did not answer within {:?}",
+                        self.patience
+                    ));
                 }
             }
         };
@@ -69,7 +82,8 @@ impl Guard {
         if !status.success() {
             return Err(death(status, &complaint));
         }
-        serde_json::from_str(&text).map_err(|why| format!("the probe's answer makes no sense: {why}"))
+        serde_json::from_str(&text)
+            .map_err(|why| format!("the probe's answer makes no sense: {why}"))
     }
 }
 
@@ -100,7 +114,10 @@ fn death(status: ExitStatus, complaint: &str) -> String {
         line.is_empty() || line.starts_with("note:") || line.starts_with("stack backtrace")
     };
     // A panic prints its message after a line that names the thread.
-    let words = complaint.lines().skip_while(|line| !line.contains("panicked at")).nth(1);
+    let words = complaint
+        .lines()
+        .skip_while(|line| !line.contains("panicked at"))
+        .nth(1);
     let words = words.or_else(|| complaint.lines().rfind(|line| !noise(line)));
     match words.map(str::trim).filter(|words| !words.is_empty()) {
         Some(words) => format!("{how}: {words}"),

@@ -31,14 +31,20 @@ pub struct ProbeAnswer {
 
 impl ProbeAnswer {
     fn unavailable(why: impl Into<String>) -> Self {
-        Self { gpus: vec![], unavailable: Some(why.into()) }
+        Self {
+            gpus: vec![],
+            unavailable: Some(why.into()),
+        }
     }
 }
 
 impl From<Result<Vec<Gpu>, String>> for ProbeAnswer {
     fn from(result: Result<Vec<Gpu>, String>) -> Self {
         match result {
-            Ok(gpus) => Self { gpus, unavailable: None },
+            Ok(gpus) => Self {
+                gpus,
+                unavailable: None,
+            },
             Err(why) => Self::unavailable(why),
         }
     }
@@ -53,7 +59,10 @@ pub fn discover(software: Option<SoftwareGpus>, probe: impl Fn(Backend) -> Probe
         };
         report(backend, answer, software)
     };
-    Machine { host: host(), backends: Backend::GPU.into_iter().map(report).collect() }
+    Machine {
+        host: host(),
+        backends: Backend::GPU.into_iter().map(report).collect(),
+    }
 }
 
 /// Why this build cannot reach a backend at all.
@@ -89,9 +98,13 @@ pub fn probe(backend: Backend) -> ProbeAnswer {
 
 /// Orders the GPUs, gives them ids, and sets software adapters apart.
 fn report(backend: Backend, answer: ProbeAnswer, software: Option<SoftwareGpus>) -> BackendReport {
-    let ProbeAnswer { gpus, mut unavailable } = answer;
-    let (rasterisers, mut gpus): (Vec<Gpu>, Vec<Gpu>) =
-        gpus.into_iter().partition(|gpu| gpu.kind == crate::found::GpuKind::Software);
+    let ProbeAnswer {
+        gpus,
+        mut unavailable,
+    } = answer;
+    let (rasterisers, mut gpus): (Vec<Gpu>, Vec<Gpu>) = gpus
+        .into_iter()
+        .partition(|gpu| gpu.kind == crate::found::GpuKind::Software);
     if let (Some(software), Some(rasteriser)) = (software, rasterisers.first()) {
         match software.on(backend, rasteriser) {
             Ok(opened) => gpus = opened,
@@ -111,5 +124,9 @@ fn report(backend: Backend, answer: ProbeAnswer, software: Option<SoftwareGpus>)
     if gpus.is_empty() && unavailable.is_none() {
         unavailable = Some("no device found".to_owned());
     }
-    BackendReport { backend, gpus, unavailable }
+    BackendReport {
+        backend,
+        gpus,
+        unavailable,
+    }
 }

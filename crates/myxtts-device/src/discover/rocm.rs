@@ -33,9 +33,14 @@ fn describe(index: i32) -> Option<Gpu> {
         (status == hip::HIP_SUCCESS).then(|| properties.assume_init())?
     };
     // SAFETY: a NUL-terminated name inside the struct.
-    let name = unsafe { CStr::from_ptr(properties.name.as_ptr()) }.to_string_lossy().into_owned();
-    let (domain, bus, device) =
-        (properties.pciDomainID, properties.pciBusID, properties.pciDeviceID);
+    let name = unsafe { CStr::from_ptr(properties.name.as_ptr()) }
+        .to_string_lossy()
+        .into_owned();
+    let (domain, bus, device) = (
+        properties.pciDomainID,
+        properties.pciBusID,
+        properties.pciDeviceID,
+    );
     Some(Gpu {
         id: 0,
         backend: Backend::Rocm,

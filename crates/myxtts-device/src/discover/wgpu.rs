@@ -10,8 +10,11 @@ use crate::reading::Reading;
 
 /// The one graphics API we use on this system. Pinned, so that the n-th
 /// discrete adapter listed here is the n-th one opened later.
-pub(crate) const GRAPHICS_API: wgpu::Backends =
-    if cfg!(target_os = "macos") { wgpu::Backends::METAL } else { wgpu::Backends::VULKAN };
+pub(crate) const GRAPHICS_API: wgpu::Backends = if cfg!(target_os = "macos") {
+    wgpu::Backends::METAL
+} else {
+    wgpu::Backends::VULKAN
+};
 
 pub(crate) fn instance() -> wgpu::Instance {
     wgpu::Instance::new(wgpu::InstanceDescriptor {
@@ -31,7 +34,10 @@ pub(super) fn probe(backend: Backend) -> Result<Vec<Gpu>, String> {
         });
     }
     let mut seen = Vec::new();
-    Ok(adapters.iter().map(|adapter| describe(backend, adapter, &mut seen)).collect())
+    Ok(adapters
+        .iter()
+        .map(|adapter| describe(backend, adapter, &mut seen))
+        .collect())
 }
 
 fn describe(backend: Backend, adapter: &wgpu::Adapter, seen: &mut Vec<GpuKind>) -> Gpu {

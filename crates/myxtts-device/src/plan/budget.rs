@@ -32,10 +32,24 @@ pub(super) fn assign(
         return Ok(());
     }
     let asked = request.pipeline.data_gpu_memory;
-    data.memory_budget_mb = Some(fit(request, DATA_KEY, "--data-gpu-memory", asked, data, record)?);
+    data.memory_budget_mb = Some(fit(
+        request,
+        DATA_KEY,
+        "--data-gpu-memory",
+        asked,
+        data,
+        record,
+    )?);
     for model in models {
         let asked = request.pipeline.model_gpu_memory;
-        let budget = fit(request, MODEL_KEY, "--model-gpu-memory", asked, model, record)?;
+        let budget = fit(
+            request,
+            MODEL_KEY,
+            "--model-gpu-memory",
+            asked,
+            model,
+            record,
+        )?;
         model.memory_budget_mb = Some(budget);
     }
     Ok(())
@@ -62,7 +76,11 @@ fn fit(
         return Ok(memory);
     }
     if request.strategy.allow_fallback {
-        record.given_up.push(format!("{flag} {} was given up: {} has {memory}", asked.0, words(device)));
+        record.given_up.push(format!(
+            "{flag} {} was given up: {} has {memory}",
+            asked.0,
+            words(device)
+        ));
         return Ok(memory);
     }
     Err(PlanError::Budget {
@@ -79,7 +97,10 @@ fn share(
     device: &PlannedDevice,
     record: &mut Record,
 ) -> Result<(Megabytes, Megabytes), PlanError> {
-    let (data, model) = (request.pipeline.data_gpu_memory, request.pipeline.model_gpu_memory);
+    let (data, model) = (
+        request.pipeline.data_gpu_memory,
+        request.pipeline.model_gpu_memory,
+    );
     let total = data.0.saturating_add(model.0);
     let Some(memory) = device.memory_budget_mb.filter(|memory| total > memory.0) else {
         record.because(format!(
@@ -109,7 +130,10 @@ fn share(
         None => {
             return Err(PlanError::Budget {
                 device: words(device),
-                asked: format!("--data-gpu-memory {}, --model-gpu-memory {}", data.0, model.0),
+                asked: format!(
+                    "--data-gpu-memory {}, --model-gpu-memory {}",
+                    data.0, model.0
+                ),
                 found: format!("{memory} for both: data work and model share this device"),
                 fix: format!(
                     "give two that add up to at most {}, for example --data-gpu-memory {} \

@@ -9,7 +9,10 @@ pub(super) fn workers(request: &PlanRequest, host: &Host, record: &mut Record) -
     let usable = host.cores.saturating_sub(1).max(1);
     match request.pipeline.num_workers {
         Some(workers) if request.is_chosen("data.num_workers") => {
-            record.because(format!("num_workers {workers} was asked for (the host has {} cores)", host.cores));
+            record.because(format!(
+                "num_workers {workers} was asked for (the host has {} cores)",
+                host.cores
+            ));
             workers
         }
         start => {
@@ -26,7 +29,10 @@ pub(super) fn workers(request: &PlanRequest, host: &Host, record: &mut Record) -
 
 /// Batches on the device. They count towards the buffer, and the host side
 /// needs at least one place in it.
-pub(super) fn device_prefetch(request: &PlanRequest, record: &mut Record) -> Result<u32, PlanError> {
+pub(super) fn device_prefetch(
+    request: &PlanRequest,
+    record: &mut Record,
+) -> Result<u32, PlanError> {
     let pipeline = &request.pipeline;
     if !pipeline.prefetch_to_gpu {
         record.because("prefetch_to_gpu is off: batches are uploaded when they are used");
@@ -35,11 +41,18 @@ pub(super) fn device_prefetch(request: &PlanRequest, record: &mut Record) -> Res
     let (ring, buffer) = (pipeline.prefetch_buffer_size, pipeline.pipeline_buffer_size);
     let most = buffer.saturating_sub(1).max(1);
     if ring <= most {
-        record.because(format!("{ring} of the {buffer} batches in flight wait on the device"));
+        record.because(format!(
+            "{ring} of the {buffer} batches in flight wait on the device"
+        ));
         return Ok(ring);
     }
     if request.is_chosen("data.prefetch_buffer_size") {
-        return Err(PlanError::Ring { ring, buffer, most, least: ring.saturating_add(1) });
+        return Err(PlanError::Ring {
+            ring,
+            buffer,
+            most,
+            least: ring.saturating_add(1),
+        });
     }
     record.because(format!(
         "{most} of the {buffer} batches in flight wait on the device: the start value {ring} would \

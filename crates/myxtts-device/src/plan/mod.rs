@@ -5,8 +5,8 @@
 //! asked for is honoured or refused (or, with `allow_fallback`, replaced and
 //! listed in `given_up`).
 
-mod buffers;
 mod budget;
+mod buffers;
 mod precision;
 mod words;
 
@@ -202,7 +202,10 @@ pub fn plan(request: &PlanRequest, machine: &Machine) -> Result<Plan, PlanError>
     let first = u32::from(data_gpu.is_some());
     let mut model_devices: Vec<PlannedDevice> = match model_gpus.as_slice() {
         [] => vec![cpu_device(machine)],
-        gpus => (first..).zip(gpus).map(|(logical, gpu)| gpu_device(logical, gpu)).collect(),
+        gpus => (first..)
+            .zip(gpus)
+            .map(|(logical, gpu)| gpu_device(logical, gpu))
+            .collect(),
     };
     let mut data_device = match data_gpu {
         Some(gpu) => gpu_device(0, gpu),
@@ -217,7 +220,11 @@ pub fn plan(request: &PlanRequest, machine: &Machine) -> Result<Plan, PlanError>
     let device_prefetch = buffers::device_prefetch(request, &mut record)?;
     let precision = precision::choose(request, &model_gpus, &mut record)?;
     let replicas = model_devices.len() as u64;
-    let StrategyConfig { gradient_accumulation_steps, enable_graph_mode, .. } = request.strategy;
+    let StrategyConfig {
+        gradient_accumulation_steps,
+        enable_graph_mode,
+        ..
+    } = request.strategy;
     let pipeline = &request.pipeline;
     let effective_batch =
         u64::from(pipeline.batch_size) * u64::from(gradient_accumulation_steps) * replicas;
@@ -236,7 +243,11 @@ pub fn plan(request: &PlanRequest, machine: &Machine) -> Result<Plan, PlanError>
     }
     Ok(Plan {
         strategy: placement.strategy,
-        mode: if data_gpu.is_some() { Mode::MultiGpu } else { Mode::SingleGpuBuffered },
+        mode: if data_gpu.is_some() {
+            Mode::MultiGpu
+        } else {
+            Mode::SingleGpuBuffered
+        },
         data_device,
         model_devices,
         buffer_size: pipeline.pipeline_buffer_size,
@@ -286,15 +297,23 @@ fn choose_backend<'m>(
         record.because(format!("training.backend is {named}"));
         return Ok(gpus);
     }
-    let report = machine.backends.iter().find(|report| report.backend == named);
+    let report = machine
+        .backends
+        .iter()
+        .find(|report| report.backend == named);
     let found = report
         .and_then(|report| report.unavailable.clone())
         .unwrap_or_else(|| "no GPU".to_owned());
     if request.strategy.allow_fallback {
-        record.given_up.push(format!("training.backend {named} was given up: {found}"));
+        record
+            .given_up
+            .push(format!("training.backend {named} was given up: {found}"));
         return Ok(machine.gpus(BackendChoice::Auto));
     }
-    Err(PlanError::Backend { backend: named, found })
+    Err(PlanError::Backend {
+        backend: named,
+        found,
+    })
 }
 
 fn gpu_device(logical: u32, gpu: &Gpu) -> PlannedDevice {

@@ -17,9 +17,10 @@ pub(super) fn choose(
         PrecisionChoice::Auto => {
             let (precision, reason) = match gpus {
                 [] => (Precision::F32, "f32, which the CPU computes fastest"),
-                _ if can(Precision::Bf16) => {
-                    (Precision::Bf16, "bf16, which every model GPU computes; master weights stay f32")
-                }
+                _ if can(Precision::Bf16) => (
+                    Precision::Bf16,
+                    "bf16, which every model GPU computes; master weights stay f32",
+                ),
                 _ => (Precision::F32, "f32: not every model GPU computes bf16"),
             };
             record.because(format!("precision is {reason}"));
@@ -36,7 +37,11 @@ pub(super) fn choose(
     let unable = gpus.iter().find(|gpu| !gpu.precisions.contains(&asked));
     let device = unable.map_or_else(String::new, |gpu| format!("GPU {} ({})", gpu.id, gpu.name));
     let able = unable.map_or(ON_CPU.as_slice(), |gpu| gpu.precisions.as_slice());
-    let found = able.iter().map(|precision| precision.name()).collect::<Vec<_>>().join(", ");
+    let found = able
+        .iter()
+        .map(|precision| precision.name())
+        .collect::<Vec<_>>()
+        .join(", ");
     if request.strategy.allow_fallback {
         record.given_up.push(format!(
             "precision {} was given up: {device} computes in {found}; using f32",
@@ -44,5 +49,9 @@ pub(super) fn choose(
         ));
         return Ok(Precision::F32);
     }
-    Err(PlanError::Precision { device, asked: asked.name(), found })
+    Err(PlanError::Precision {
+        device,
+        asked: asked.name(),
+        found,
+    })
 }

@@ -44,27 +44,46 @@ impl Plan {
 
     /// Every device of the plan once, by logical number.
     pub fn devices(&self) -> Vec<&PlannedDevice> {
-        let data = std::iter::once(&self.data_device)
-            .filter(|data| self.model_devices.iter().all(|model| model.logical != data.logical));
+        let data = std::iter::once(&self.data_device).filter(|data| {
+            self.model_devices
+                .iter()
+                .all(|model| model.logical != data.logical)
+        });
         data.chain(&self.model_devices).collect()
     }
 
     fn map(&self) -> String {
         let devices = self.devices();
-        let pairs = devices.iter().map(|d| format!("{} -> {}", d.physical, d.logical));
+        let pairs = devices
+            .iter()
+            .map(|d| format!("{} -> {}", d.physical, d.logical));
         pairs.collect::<Vec<_>>().join(", ")
     }
 
     fn budgets(&self) -> String {
         let shared = self.devices().len() == self.model_devices.len();
-        let models: Vec<String> = self.model_devices.iter().map(PlannedDevice::budget).collect();
+        let models: Vec<String> = self
+            .model_devices
+            .iter()
+            .map(PlannedDevice::budget)
+            .collect();
         match (self.memory_isolation, shared) {
             (true, true) => {
-                let data = self.data_device.memory_budget_mb.map_or(0, |budget| budget.0);
-                format!("{} for the model, {data} MB for data work (hard)", models.join(", "))
+                let data = self
+                    .data_device
+                    .memory_budget_mb
+                    .map_or(0, |budget| budget.0);
+                format!(
+                    "{} for the model, {data} MB for data work (hard)",
+                    models.join(", ")
+                )
             }
             (true, false) => {
-                format!("{}, {} (hard)", self.data_device.budget(), models.join(", "))
+                format!(
+                    "{}, {} (hard)",
+                    self.data_device.budget(),
+                    models.join(", ")
+                )
             }
             (false, _) => {
                 let all: Vec<String> = self.devices().iter().map(|d| d.budget()).collect();
@@ -86,13 +105,28 @@ impl fmt::Display for Plan {
             writeln!(f, "{line}")?;
         }
         writeln!(f, "{}", self.mode_line())?;
-        let noun = if self.data_device.backend == Backend::Cpu { "device" } else { "GPU" };
-        let models: Vec<String> =
-            self.model_devices.iter().map(PlannedDevice::described).collect();
-        writeln!(f, "  Data processing {noun}: {}", self.data_device.described())?;
+        let noun = if self.data_device.backend == Backend::Cpu {
+            "device"
+        } else {
+            "GPU"
+        };
+        let models: Vec<String> = self
+            .model_devices
+            .iter()
+            .map(PlannedDevice::described)
+            .collect();
+        writeln!(
+            f,
+            "  Data processing {noun}: {}",
+            self.data_device.described()
+        )?;
         writeln!(f, "  Model training {noun}: {}", models.join(", "))?;
         writeln!(f, "  Physical-to-logical map: {}", self.map())?;
-        writeln!(f, "  Buffer size: {} batches in flight, all stages together", self.buffer_size)?;
+        writeln!(
+            f,
+            "  Buffer size: {} batches in flight, all stages together",
+            self.buffer_size
+        )?;
         match self.device_prefetch {
             0 => writeln!(f, "  Prefetch target: none on the device")?,
             n => writeln!(f, "  Prefetch target: {n} batches on the device")?,
@@ -114,7 +148,11 @@ impl fmt::Display for Plan {
         writeln!(f, "  Static shapes: {}", on_off(self.static_shapes))?;
         writeln!(f, "  Kernel fusion: {}", on_off(self.graph_mode))?;
         if self.mode == Mode::MultiGpu {
-            writeln!(f, "  Model start: when the buffer is ready, after {} at most", self.model_start_delay)?;
+            writeln!(
+                f,
+                "  Model start: when the buffer is ready, after {} at most",
+                self.model_start_delay
+            )?;
             writeln!(f, "Multi-GPU configuration completed successfully")?;
         }
         writeln!(f, "Why:")?;

@@ -94,7 +94,10 @@ pub struct SystemTelemetry {
 impl SystemTelemetry {
     /// Loads what this machine has.
     pub fn new() -> Self {
-        Self { nvml: NvmlTelemetry::load(), sysfs: SysfsTelemetry::system() }
+        Self {
+            nvml: NvmlTelemetry::load(),
+            sysfs: SysfsTelemetry::system(),
+        }
     }
 }
 

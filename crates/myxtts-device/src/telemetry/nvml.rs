@@ -18,7 +18,9 @@ pub struct NvmlTelemetry {
 impl NvmlTelemetry {
     /// Loads the library; without it every reading says why.
     pub fn load() -> Self {
-        Self { library: Nvml::init().map_err(|why| format!("NVML: {why}")) }
+        Self {
+            library: Nvml::init().map_err(|why| format!("NVML: {why}")),
+        }
     }
 
     fn device(&self, gpu: &Gpu) -> Result<Device<'_>, String> {
@@ -31,7 +33,9 @@ impl NvmlTelemetry {
         let Some(address) = &gpu.pci_address else {
             return Err("the backend does not tell the card's PCI address".to_owned());
         };
-        library.device_by_pci_bus_id(address.as_str()).map_err(|why| format!("NVML: {why}"))
+        library
+            .device_by_pci_bus_id(address.as_str())
+            .map_err(|why| format!("NVML: {why}"))
     }
 }
 
@@ -47,9 +51,18 @@ impl Telemetry for NvmlTelemetry {
 fn readings(device: &Device<'_>) -> Readings {
     let watts = |milliwatts: u32| f64::from(milliwatts) / 1000.0;
     Readings {
-        busy_percent: device.utilization_rates().map(|rates| f64::from(rates.gpu)).into(),
-        memory_used_mb: device.memory_info().map(|memory| Megabytes::from_bytes(memory.used)).into(),
-        temperature_celsius: device.temperature(TemperatureSensor::Gpu).map(f64::from).into(),
+        busy_percent: device
+            .utilization_rates()
+            .map(|rates| f64::from(rates.gpu))
+            .into(),
+        memory_used_mb: device
+            .memory_info()
+            .map(|memory| Megabytes::from_bytes(memory.used))
+            .into(),
+        temperature_celsius: device
+            .temperature(TemperatureSensor::Gpu)
+            .map(f64::from)
+            .into(),
         power_watts: device.power_usage().map(watts).into(),
         power_limit_watts: device.enforced_power_limit().map(watts).into(),
         throttling: device.current_throttle_reasons().map(throttle_names).into(),
@@ -60,7 +73,10 @@ fn readings(device: &Device<'_>) -> Readings {
 fn throttle_names(reasons: ThrottleReasons) -> Vec<String> {
     // An idle card is not a throttled one.
     let reasons = reasons.difference(ThrottleReasons::GPU_IDLE | ThrottleReasons::NONE);
-    reasons.iter_names().map(|(name, _)| name.to_lowercase()).collect()
+    reasons
+        .iter_names()
+        .map(|(name, _)| name.to_lowercase())
+        .collect()
 }
 
 fn pcie(device: &Device<'_>) -> Result<PcieLink, NvmlError> {

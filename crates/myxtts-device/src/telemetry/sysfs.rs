@@ -23,7 +23,9 @@ impl SysfsTelemetry {
 
     /// Files below another root.
     pub fn at(root: &Path) -> Self {
-        Self { root: root.to_owned() }
+        Self {
+            root: root.to_owned(),
+        }
     }
 }
 
@@ -32,7 +34,10 @@ impl Telemetry for SysfsTelemetry {
         let Some(address) = &gpu.pci_address else {
             return Readings::unavailable("no card with a PCI address behind this device");
         };
-        let folder = self.root.join("bus/pci/devices").join(address.to_lowercase());
+        let folder = self
+            .root
+            .join("bus/pci/devices")
+            .join(address.to_lowercase());
         if !folder.is_dir() {
             return Readings::unavailable("the kernel has no files for this card");
         }
@@ -57,11 +62,16 @@ impl Telemetry for SysfsTelemetry {
 /// `hwmon/hwmonN` of a card.
 fn sensor_folder(card: &Path) -> Option<PathBuf> {
     let entries = fs::read_dir(card.join("hwmon")).ok()?;
-    entries.filter_map(Result::ok).map(|entry| entry.path()).min()
+    entries
+        .filter_map(Result::ok)
+        .map(|entry| entry.path())
+        .min()
 }
 
 fn text(path: &Path) -> Reading<String> {
-    let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let name = path
+        .file_name()
+        .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     match fs::read_to_string(path) {
         Ok(text) => Reading::Value(text.trim().to_owned()),
         Err(why) => Reading::Unavailable(format!("{name}: {why}")),
@@ -87,8 +97,17 @@ fn whole(path: &Path) -> Reading<u64> {
 }
 
 fn link(card: &Path) -> Reading<PcieLink> {
-    let speed = |file: &str| text(&card.join(file)).value().and_then(|speed| generation(speed));
-    let width = |file: &str| parsed::<u32>(&card.join(file)).value().copied().filter(|w| *w > 0);
+    let speed = |file: &str| {
+        text(&card.join(file))
+            .value()
+            .and_then(|speed| generation(speed))
+    };
+    let width = |file: &str| {
+        parsed::<u32>(&card.join(file))
+            .value()
+            .copied()
+            .filter(|w| *w > 0)
+    };
     let read = || {
         Some(PcieLink {
             generation: speed("current_link_speed")?,

@@ -4,7 +4,11 @@ use myxtts_config::units::Megabytes;
 use myxtts_device::{Host, Machine, PlanRequest};
 
 pub fn host() -> Host {
-    Host { name: "test processor".into(), cores: 8, memory: Megabytes(32_768) }
+    Host {
+        name: "test processor".into(),
+        cores: 8,
+        memory: Megabytes(32_768),
+    }
 }
 
 pub fn machine(gpus: u32) -> Machine {

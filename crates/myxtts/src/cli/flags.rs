@@ -34,7 +34,13 @@ const fn value(
     default: &'static str,
     meaning: &'static str,
 ) -> Flag {
-    Flag { long, key, takes: Takes::Value(name), default, meaning }
+    Flag {
+        long,
+        key,
+        takes: Takes::Value(name),
+        default,
+        meaning,
+    }
 }
 
 const fn switch(
@@ -44,7 +50,13 @@ const fn switch(
     default: &'static str,
     meaning: &'static str,
 ) -> Flag {
-    Flag { long, key, takes: Takes::Switch(means), default, meaning }
+    Flag {
+        long,
+        key,
+        takes: Takes::Switch(means),
+        default,
+        meaning,
+    }
 }
 
 /// The flags of `train` and of every command that plans a training, in groups.
@@ -52,26 +64,116 @@ pub(crate) const FLAGS: &[(&str, &[Flag])] = &[
     (
         "Data",
         &[
-            value("train-data", "DIR", "data.train_data", "sample corpus", "folder of the training recordings"),
-            value("val-data", "DIR", "data.val_data", "held-out split of train data", "folder of the validation recordings"),
-            value("batch-size", "N", "data.batch_size", "by GPU profile", "clips per batch on each model device"),
-            value("num-workers", "N", "data.num_workers", "what the machine can use", "host threads that prepare batches; one core is left to launch kernels"),
-            value("max-text-length", "TOKENS", "data.max_text_length", "200", "longest text; longer clips are left out and named"),
-            value("max-mel-frames", "FRAMES", "data.max_mel_frames", "800", "longest clip, in frames of 256 samples; longer clips are left out and named"),
-            value("buckets", "N", "data.buckets", "8", "length buckets: the closed set of batch shapes, so that padding stays low"),
-            value("cache", "none|memory|disk", "data.cache", "disk", "feature cache; content-addressed, verified, rebuilt when stale"),
+            value(
+                "train-data",
+                "DIR",
+                "data.train_data",
+                "sample corpus",
+                "folder of the training recordings",
+            ),
+            value(
+                "val-data",
+                "DIR",
+                "data.val_data",
+                "held-out split of train data",
+                "folder of the validation recordings",
+            ),
+            value(
+                "batch-size",
+                "N",
+                "data.batch_size",
+                "by GPU profile",
+                "clips per batch on each model device",
+            ),
+            value(
+                "num-workers",
+                "N",
+                "data.num_workers",
+                "what the machine can use",
+                "host threads that prepare batches; one core is left to launch kernels",
+            ),
+            value(
+                "max-text-length",
+                "TOKENS",
+                "data.max_text_length",
+                "200",
+                "longest text; longer clips are left out and named",
+            ),
+            value(
+                "max-mel-frames",
+                "FRAMES",
+                "data.max_mel_frames",
+                "800",
+                "longest clip, in frames of 256 samples; longer clips are left out and named",
+            ),
+            value(
+                "buckets",
+                "N",
+                "data.buckets",
+                "8",
+                "length buckets: the closed set of batch shapes, so that padding stays low",
+            ),
+            value(
+                "cache",
+                "none|memory|disk",
+                "data.cache",
+                "disk",
+                "feature cache; content-addressed, verified, rebuilt when stale",
+            ),
         ],
     ),
     (
         "Run",
         &[
-            value("model-size", "tiny|small|normal|big|xtts-v2", "model.size", "tiny", "size of the model; never changed silently"),
-            value("stage", "dvae|gpt|decoder|all", "training.stage", "all", "the parts of XTTS to train"),
-            value("init", "DIR", "training.init", "none", "start from imported or earlier weights (fine-tuning)"),
-            value("epochs", "N", "training.epochs", "100", "passes over the training data"),
-            value("max-steps", "N", "training.max_steps", "none", "stop after this many steps"),
-            value("seed", "N", "training.seed", "0", "seed of every random choice"),
-            value("checkpoint-dir", "DIR", "training.checkpoint_dir", "runs/NAME", "folder of the run"),
+            value(
+                "model-size",
+                "tiny|small|normal|big|xtts-v2",
+                "model.size",
+                "tiny",
+                "size of the model; never changed silently",
+            ),
+            value(
+                "stage",
+                "dvae|gpt|decoder|all",
+                "training.stage",
+                "all",
+                "the parts of XTTS to train",
+            ),
+            value(
+                "init",
+                "DIR",
+                "training.init",
+                "none",
+                "start from imported or earlier weights (fine-tuning)",
+            ),
+            value(
+                "epochs",
+                "N",
+                "training.epochs",
+                "100",
+                "passes over the training data",
+            ),
+            value(
+                "max-steps",
+                "N",
+                "training.max_steps",
+                "none",
+                "stop after this many steps",
+            ),
+            value(
+                "seed",
+                "N",
+                "training.seed",
+                "0",
+                "seed of every random choice",
+            ),
+            value(
+                "checkpoint-dir",
+                "DIR",
+                "training.checkpoint_dir",
+                "runs/NAME",
+                "folder of the run",
+            ),
             Flag {
                 long: "resume",
                 key: "training.resume",
@@ -79,44 +181,182 @@ pub(crate) const FLAGS: &[(&str, &[Flag])] = &[
                 default: "auto",
                 meaning: "where to go on; resume is exact",
             },
-            switch("reset-training", "true", "training.reset_training", "off", "start from step 0 with the weights of the checkpoint"),
+            switch(
+                "reset-training",
+                "true",
+                "training.reset_training",
+                "off",
+                "start from step 0 with the weights of the checkpoint",
+            ),
         ],
     ),
     (
         "Optimiser",
         &[
-            value("lr", "RATE", "training.learning_rate", "by model size", "learning rate; given here, it always wins"),
-            value("grad-accum", "N", "training.gradient_accumulation_steps", "by GPU profile", "batches per step; multiplies the effective batch"),
-            value("optimization-level", "basic|enhanced|experimental|plateau_breaker", "training.optimization_level", "enhanced", "named set of schedule, clipping and smoothing values; `config show` prints what it sets"),
-            value("precision", "auto|f32|bf16|f16", "training.precision", "auto", "mixed precision with f32 master weights; auto decides by device"),
+            value(
+                "lr",
+                "RATE",
+                "training.learning_rate",
+                "by model size",
+                "learning rate; given here, it always wins",
+            ),
+            value(
+                "grad-accum",
+                "N",
+                "training.gradient_accumulation_steps",
+                "by GPU profile",
+                "batches per step; multiplies the effective batch",
+            ),
+            value(
+                "optimization-level",
+                "basic|enhanced|experimental|plateau_breaker",
+                "training.optimization_level",
+                "enhanced",
+                "named set of schedule, clipping and smoothing values; `config show` prints what it sets",
+            ),
+            value(
+                "precision",
+                "auto|f32|bf16|f16",
+                "training.precision",
+                "auto",
+                "mixed precision with f32 master weights; auto decides by device",
+            ),
         ],
     ),
     (
         "Devices",
         &[
-            value("data-gpu", "ID", "data.data_gpu", "none", "with --model-gpu, Multi-GPU Mode: data work on this GPU, any id; one alone or equal ids is an error"),
-            value("model-gpu", "ID", "data.model_gpu", "none", "with --data-gpu, Multi-GPU Mode: the model on this GPU"),
-            switch("multi-gpu", "true", "training.multi_gpu", "off", "mirrored data parallel over the visible GPUs; with --data-gpu too, that GPU prepares data for all replicas"),
-            value("visible-gpus", "IDS", "training.visible_gpus", "all", "the GPUs that may be used, for example 0,1,2"),
-            value("gpu-profile", "auto|rtx4090|rtx3090|rtx3080|rtx3060", "training.gpu_profile", "auto", "named settings per card; auto goes by memory"),
-            switch("enable-memory-isolation", "true", "data.enable_memory_isolation", "off", "hard memory budget per device, enforced and reported"),
-            value("data-gpu-memory", "MB", "data.data_gpu_memory", "8192", "memory budget of the data work under memory isolation"),
-            value("model-gpu-memory", "MB", "data.model_gpu_memory", "16384", "memory budget of the model under memory isolation"),
-            switch("allow-fallback", "true", "training.allow_fallback", "off", "let a mode that cannot be honoured be replaced by the nearest; without it that is an error"),
+            value(
+                "data-gpu",
+                "ID",
+                "data.data_gpu",
+                "none",
+                "with --model-gpu, Multi-GPU Mode: data work on this GPU, any id; one alone or equal ids is an error",
+            ),
+            value(
+                "model-gpu",
+                "ID",
+                "data.model_gpu",
+                "none",
+                "with --data-gpu, Multi-GPU Mode: the model on this GPU",
+            ),
+            switch(
+                "multi-gpu",
+                "true",
+                "training.multi_gpu",
+                "off",
+                "mirrored data parallel over the visible GPUs; with --data-gpu too, that GPU prepares data for all replicas",
+            ),
+            value(
+                "visible-gpus",
+                "IDS",
+                "training.visible_gpus",
+                "all",
+                "the GPUs that may be used, for example 0,1,2",
+            ),
+            value(
+                "gpu-profile",
+                "auto|rtx4090|rtx3090|rtx3080|rtx3060",
+                "training.gpu_profile",
+                "auto",
+                "named settings per card; auto goes by memory",
+            ),
+            switch(
+                "enable-memory-isolation",
+                "true",
+                "data.enable_memory_isolation",
+                "off",
+                "hard memory budget per device, enforced and reported",
+            ),
+            value(
+                "data-gpu-memory",
+                "MB",
+                "data.data_gpu_memory",
+                "8192",
+                "memory budget of the data work under memory isolation",
+            ),
+            value(
+                "model-gpu-memory",
+                "MB",
+                "data.model_gpu_memory",
+                "16384",
+                "memory budget of the model under memory isolation",
+            ),
+            switch(
+                "allow-fallback",
+                "true",
+                "training.allow_fallback",
+                "off",
+                "let a mode that cannot be honoured be replaced by the nearest; without it that is an error",
+            ),
         ],
     ),
     (
         "Pipeline",
         &[
-            value("buffer-size", "N", "data.pipeline_buffer_size", "50", "bound on prepared batches in flight, all stages together; also bounded in bytes"),
-            value("model-start-delay", "SECONDS", "data.model_start_delay", "2.0", "longest wait for the buffer to fill before the first step in Multi-GPU Mode"),
-            switch("prefetch-to-gpu", "true", "data.prefetch_to_gpu", "on", "keep a ring of ready batches on the device"),
-            switch("no-prefetch-to-gpu", "false", "data.prefetch_to_gpu", "off", "upload each batch when it is used"),
-            value("prefetch-buffer-size", "N", "data.prefetch_buffer_size", "by GPU profile", "batches in the device-side ring"),
-            switch("enable-static-shapes", "true", "data.static_shapes", "on", "a small closed set of shapes: nothing recompiles after warm-up"),
-            switch("disable-static-shapes", "false", "data.static_shapes", "off", "pad each batch to its own longest clip"),
-            switch("graph-mode", "true", "training.enable_graph_mode", "on", "kernel fusion"),
-            switch("eager-debug", "false", "training.enable_graph_mode", "off", "run op by op, for debugging"),
+            value(
+                "buffer-size",
+                "N",
+                "data.pipeline_buffer_size",
+                "50",
+                "bound on prepared batches in flight, all stages together; also bounded in bytes",
+            ),
+            value(
+                "model-start-delay",
+                "SECONDS",
+                "data.model_start_delay",
+                "2.0",
+                "longest wait for the buffer to fill before the first step in Multi-GPU Mode",
+            ),
+            switch(
+                "prefetch-to-gpu",
+                "true",
+                "data.prefetch_to_gpu",
+                "on",
+                "keep a ring of ready batches on the device",
+            ),
+            switch(
+                "no-prefetch-to-gpu",
+                "false",
+                "data.prefetch_to_gpu",
+                "off",
+                "upload each batch when it is used",
+            ),
+            value(
+                "prefetch-buffer-size",
+                "N",
+                "data.prefetch_buffer_size",
+                "by GPU profile",
+                "batches in the device-side ring",
+            ),
+            switch(
+                "enable-static-shapes",
+                "true",
+                "data.static_shapes",
+                "on",
+                "a small closed set of shapes: nothing recompiles after warm-up",
+            ),
+            switch(
+                "disable-static-shapes",
+                "false",
+                "data.static_shapes",
+                "off",
+                "pad each batch to its own longest clip",
+            ),
+            switch(
+                "graph-mode",
+                "true",
+                "training.enable_graph_mode",
+                "on",
+                "kernel fusion",
+            ),
+            switch(
+                "eager-debug",
+                "false",
+                "training.enable_graph_mode",
+                "off",
+                "run op by op, for debugging",
+            ),
         ],
     ),
 ];
@@ -174,14 +414,17 @@ fn argument(flag: &Flag) -> Arg {
     match flag.takes {
         Takes::Switch(_) => arg.action(ArgAction::SetTrue),
         Takes::Value(name) => arg.value_name(name).allow_negative_numbers(true),
-        Takes::MaybeValue(name, missing) => {
-            arg.value_name(name).num_args(0..=1).default_missing_value(missing)
-        }
+        Takes::MaybeValue(name, missing) => arg
+            .value_name(name)
+            .num_args(0..=1)
+            .default_missing_value(missing),
     }
 }
 
 /// What was given on the command line: the file, and values by key.
-pub(crate) fn given(matches: &ArgMatches) -> Result<(Option<std::path::PathBuf>, Vec<GivenFlag>), String> {
+pub(crate) fn given(
+    matches: &ArgMatches,
+) -> Result<(Option<std::path::PathBuf>, Vec<GivenFlag>), String> {
     let mut given = Vec::new();
     for flag in all() {
         let value = match flag.takes {
@@ -189,7 +432,11 @@ pub(crate) fn given(matches: &ArgMatches) -> Result<(Option<std::path::PathBuf>,
             _ => matches.get_one::<String>(flag.long).cloned(),
         };
         if let Some(value) = value {
-            given.push(GivenFlag { flag: format!("--{}", flag.long), key: flag.key.to_owned(), value });
+            given.push(GivenFlag {
+                flag: format!("--{}", flag.long),
+                key: flag.key.to_owned(),
+                value,
+            });
         }
     }
     for set in matches.get_many::<String>(SET).into_iter().flatten() {
@@ -216,14 +463,23 @@ mod tests {
     fn every_flag_sets_a_known_key() {
         let keys = keys();
         for flag in all() {
-            assert!(keys.get(flag.key).is_some(), "--{} sets {}", flag.long, flag.key);
+            assert!(
+                keys.get(flag.key).is_some(),
+                "--{} sets {}",
+                flag.long,
+                flag.key
+            );
         }
     }
 
     #[test]
     fn every_stated_default_is_the_default() {
         let keys = keys();
-        let computed = ["by GPU profile", "by model size", "what the machine can use"];
+        let computed = [
+            "by GPU profile",
+            "by model size",
+            "what the machine can use",
+        ];
         for flag in all().filter(|flag| !computed.contains(&flag.default)) {
             let key = keys.get(flag.key).unwrap();
             let stated = match (flag.default, &flag.takes) {
@@ -239,10 +495,15 @@ mod tests {
     fn the_words_a_flag_offers_are_the_words_its_key_takes() {
         let keys = keys();
         for flag in all() {
-            let Takes::Value(name) = flag.takes else { continue };
+            let Takes::Value(name) = flag.takes else {
+                continue;
+            };
             if name.contains('|') {
                 let words: Vec<String> = name.split('|').map(str::to_owned).collect();
-                assert_eq!(keys.get(flag.key).unwrap().kind, myxtts_config::Kind::Word(words));
+                assert_eq!(
+                    keys.get(flag.key).unwrap().kind,
+                    myxtts_config::Kind::Word(words)
+                );
             }
         }
     }

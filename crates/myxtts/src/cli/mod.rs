@@ -7,17 +7,57 @@ use clap_complete::Shell;
 
 /// Commands whose work is not there yet: name, alias, job.
 pub(crate) const LATER: &[(&str, Option<&str>, &str)] = &[
-    ("train", None, "Train a voice; with no arguments, the tiny model on the embedded sample corpus"),
-    ("synthesize", None, "Speak text with a trained voice, to a WAV file or streamed"),
-    ("prepare", None, "Check and index a dataset folder, report, fill the cache"),
-    ("doctor", Some("diagnose"), "Measure the real pipeline and rank what to change"),
-    ("profile", None, "Time every stage of the real pipeline and the real model"),
-    ("tune", None, "Search batch sizes, workers, buffers and precision for this machine"),
-    ("monitor", None, "Watch devices and a running training in the terminal"),
-    ("dashboard", None, "Show one run or a folder of runs as a local web page"),
-    ("import", None, "Read public XTTS-v2 files into our safetensors layout"),
+    (
+        "train",
+        None,
+        "Train a voice; with no arguments, the tiny model on the embedded sample corpus",
+    ),
+    (
+        "synthesize",
+        None,
+        "Speak text with a trained voice, to a WAV file or streamed",
+    ),
+    (
+        "prepare",
+        None,
+        "Check and index a dataset folder, report, fill the cache",
+    ),
+    (
+        "doctor",
+        Some("diagnose"),
+        "Measure the real pipeline and rank what to change",
+    ),
+    (
+        "profile",
+        None,
+        "Time every stage of the real pipeline and the real model",
+    ),
+    (
+        "tune",
+        None,
+        "Search batch sizes, workers, buffers and precision for this machine",
+    ),
+    (
+        "monitor",
+        None,
+        "Watch devices and a running training in the terminal",
+    ),
+    (
+        "dashboard",
+        None,
+        "Show one run or a folder of runs as a local web page",
+    ),
+    (
+        "import",
+        None,
+        "Read public XTTS-v2 files into our safetensors layout",
+    ),
     ("export", None, "Write weights back as public XTTS-v2 files"),
-    ("bench", None, "Measure the numbers the documentation states"),
+    (
+        "bench",
+        None,
+        "Measure the numbers the documentation states",
+    ),
 ];
 
 const ABOUT: &str = "Train XTTS voices and speak with them, keeping every GPU busy";
@@ -48,7 +88,11 @@ pub(crate) fn command() -> Command {
                 .action(ArgAction::SetTrue)
                 .help("Print one JSON document on stdout and nothing else there"),
         )
-        .subcommands(LATER.iter().map(|(name, alias, about)| later(name, *alias, about)))
+        .subcommands(
+            LATER
+                .iter()
+                .map(|(name, alias, about)| later(name, *alias, about)),
+        )
         .subcommand(plan())
         .subcommand(
             Command::new("devices")
@@ -58,7 +102,11 @@ pub(crate) fn command() -> Command {
         .subcommand(
             Command::new("completions")
                 .about("Print a completion script for a shell")
-                .arg(Arg::new("shell").required(true).value_parser(value_parser!(Shell))),
+                .arg(
+                    Arg::new("shell")
+                        .required(true)
+                        .value_parser(value_parser!(Shell)),
+                ),
         )
         .subcommand(
             Command::new("probe-backend")
@@ -81,7 +129,11 @@ fn version() -> String {
             backends.push(name);
         }
     }
-    format!("{} (backends: {})", env!("CARGO_PKG_VERSION"), backends.join(", "))
+    format!(
+        "{} (backends: {})",
+        env!("CARGO_PKG_VERSION"),
+        backends.join(", ")
+    )
 }
 
 fn later(name: &'static str, alias: Option<&'static str>, about: &'static str) -> Command {
@@ -153,7 +205,11 @@ fn config() -> Command {
         .subcommand(
             Command::new("new")
                 .about("Write a commented configuration file to start from")
-                .arg(file().default_value("myxtts.yaml").help("Where to write it; `-` prints it"))
+                .arg(
+                    file()
+                        .default_value("myxtts.yaml")
+                        .help("Where to write it; `-` prints it"),
+                )
                 .arg(
                     Arg::new("force")
                         .long("force")

@@ -1,12 +1,10 @@
 //! `myxtts config`
 
-use std::fmt::Write as _;
-use std::fs::OpenOptions;
-use std::io::{ErrorKind, Write as _};
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 use clap::ArgMatches;
-use myxtts_config::{Keys, Settings};
+use myxtts_config::{Keys, Layer, Setting, Settings};
 use myxtts_device::presets;
 use serde_json::{Map, Value, json};
 
@@ -27,8 +25,12 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
 fn show(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
     let keys = config::keys();
     let machine = super::machine()?;
-    let settings = config::load(&keys, &super::given(matches)?, || machine).map_err(Failure::usage)?;
-    output.result(&shown_document(&keys, &settings), shown_text(&keys, &settings))
+    let settings =
+        config::load(&keys, &super::given(matches)?, || machine).map_err(Failure::usage)?;
+    output.result(
+        &shown_document(&keys, &settings),
+        shown_text(&keys, &settings),
+    )
 }
 
 fn shown_document(keys: &Keys, settings: &Settings<Config>) -> Value {
@@ -66,16 +68,24 @@ fn shown_text(keys: &Keys, settings: &Settings<Config>) -> String {
 fn in_declared_order<'a>(
     keys: &'a Keys,
     settings: &'a Settings<Config>,
-) -> impl Iterator<Item = (&'a str, &'a myxtts_config::Setting)> {
+) -> impl Iterator<Item = (&'a str, &'a Setting)> {
     let layer = settings.layer();
     let declared = keys.iter().map(|key| key.path.as_str());
-    let others = layer.iter().map(|(path, _)| path).filter(|path| keys.get(path).is_none());
-    declared.chain(others).filter_map(|path| Some((path, layer.get(path)?)))
+    let others = layer
+        .iter()
+        .map(|(path, _)| path)
+        .filter(|path| keys.get(path).is_none());
+    declared
+        .chain(others)
+        .filter_map(|path| Some((path, layer.get(path)?)))
 }
 
 fn validate(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
     let file = matches.get_one::<String>("file").map_or("", String::as_str);
-    let given = Given { file: Some(file.into()), ..Given::default() };
+    let given = Given {
+        file: Some(file.into()),
+        ..Given::default()
+    };
     let layer = config::user_layer(&config::keys(), &given).map_err(Failure::usage)?;
     let count = layer.iter().count();
     let noun = if count == 1 { "key" } else { "keys" };
@@ -85,46 +95,70 @@ fn validate(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
     )
 }
 
+/// Named sets of values that one key chooses between.
+struct PresetGroup {
+    key: &'static str,
+    title: &'static str,
+    /// Name, what it is for, values.
+    sets: Vec<(&'static str, &'static str, Layer)>,
+}
+
+fn preset_groups() -> [PresetGroup; 3] {
+    let profiles = presets().map(|preset| (preset.name, preset.cards, preset.layer()));
+    let levels = OptimizationLevel::ALL.map(|level| (level.name(), "", level.layer()));
+    let sizes = ModelSize::ALL.map(|size| (size.name(), "", size.layer()));
+    [
+        PresetGroup {
+            key: "gpu_profile",
+            title: "GPU profiles (--gpu-profile)",
+            sets: profiles.into(),
+        },
+        PresetGroup {
+            key: "optimization_level",
+            title: "Optimisation levels (--optimization-level)",
+            sets: levels.into(),
+        },
+        PresetGroup {
+            key: "model_size",
+            title: "Model sizes (--model-size)",
+            sets: sizes.into(),
+        },
+    ]
+}
+
 fn list_presets(output: &Output) -> Result<(), Failure> {
-    let profiles = presets().map(|preset| ("gpu_profile", preset.name, preset.cards, preset.layer()));
-    let levels = OptimizationLevel::ALL
-        .map(|level| ("optimization_level", level.name(), "training.optimization_level", level.layer()));
-    let sizes = ModelSize::ALL.map(|size| ("model_size", size.name(), "model.size", size.layer()));
+    let values = |layer: &Layer| -> Map<String, Value> {
+        layer
+            .iter()
+            .map(|(key, setting)| (key.to_owned(), setting.value.clone()))
+            .collect()
+    };
     let mut document = Map::new();
     let mut text = String::new();
-    let mut heading = "";
-    for (kind, name, cards, layer) in profiles.into_iter().chain(levels).chain(sizes) {
-        let values: Map<String, Value> =
-            layer.iter().map(|(key, setting)| (key.to_owned(), setting.value.clone())).collect();
-        if kind != heading {
-            let title = match kind {
-                "gpu_profile" => "GPU profiles (--gpu-profile)",
-                "optimization_level" => "Optimisation levels (--optimization-level)",
-                _ => "Model sizes (--model-size)",
-            };
-            // Writing to a String cannot fail.
-            let _ = writeln!(text, "{title}");
-            heading = kind;
-        }
-        match kind {
-            "gpu_profile" => writeln!(text, "  {name}: {cards}"),
-            _ => writeln!(text, "  {name}"),
-        }
-        .unwrap_or_default();
-        for (key, value) in &values {
-            let _ = writeln!(text, "    {key}: {}", value.to_string().trim_matches('"'));
-        }
-        if let Value::Object(group) =
-            document.entry(kind).or_insert_with(|| Value::Object(Map::new()))
-        {
+    for PresetGroup { key, title, sets } in preset_groups() {
+        text.push_str(&format!("{title}\n"));
+        let mut group = Map::new();
+        for (name, purpose, layer) in sets {
+            let values = values(&layer);
+            let colon = if purpose.is_empty() { "" } else { ": " };
+            text.push_str(&format!("  {name}{colon}{purpose}\n"));
+            for (key, value) in &values {
+                text.push_str(&format!(
+                    "    {key}: {}\n",
+                    value.to_string().trim_matches('"')
+                ));
+            }
             group.insert(name.to_owned(), Value::Object(values));
         }
+        document.insert(key.to_owned(), Value::Object(group));
     }
     output.result(&document, text)
 }
 
 fn new(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
-    let file = matches.get_one::<String>("file").map_or("myxtts.yaml", String::as_str);
+    let file = matches
+        .get_one::<String>("file")
+        .map_or("myxtts.yaml", String::as_str);
     let template = config::keys().template();
     if file == "-" {
         return output.result(&json!({ "template": template }), &template);
@@ -136,16 +170,25 @@ fn new(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
     )
 }
 
+/// Writes the file whole or not at all.
 fn write_new(path: &Path, text: &str, replace: bool) -> Result<(), Failure> {
-    let mut options = OpenOptions::new();
-    options.write(true);
-    if replace {
-        options.create(true).truncate(true);
-    } else {
-        options.create_new(true);
-    }
-    let written = options.open(path).and_then(|mut file| file.write_all(text.as_bytes()));
-    written.map_err(|why| match why.kind() {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    let write = || -> std::io::Result<()> {
+        let mut builder = tempfile::Builder::new();
+        // A configuration is no secret; the umask still has its say.
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644));
+        let mut file = builder.tempfile_in(folder.unwrap_or(Path::new(".")))?;
+        file.write_all(text.as_bytes())?;
+        match replace {
+            true => file.persist(path)?,
+            false => file.persist_noclobber(path)?,
+        };
+        Ok(())
+    };
+    write().map_err(|why| match why.kind() {
         ErrorKind::AlreadyExists => Failure::Usage(format!(
             "{} exists already\n  fix:   give another name, or --force to replace it",
             path.display()
@@ -156,12 +199,14 @@ fn write_new(path: &Path, text: &str, replace: bool) -> Result<(), Failure> {
 
 /// Columns wide enough for their cells.
 fn table(rows: &[[String; 3]]) -> String {
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let width = |column: usize| {
+        rows.iter()
+            .map(|row| row[column].chars().count())
+            .max()
+            .unwrap_or(0)
+    };
     let (first, second) = (width(0), width(1));
-    let mut text = String::new();
-    for [key, value, origin] in rows {
-        // Writing to a String cannot fail.
-        let _ = writeln!(text, "{key:first$}  {value:second$}  {origin}");
-    }
-    text
+    let line =
+        |[key, value, origin]: &[String; 3]| format!("{key:first$}  {value:second$}  {origin}\n");
+    rows.iter().map(line).collect()
 }

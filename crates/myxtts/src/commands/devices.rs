@@ -11,7 +11,10 @@ use crate::output::{Failure, Output};
 pub(super) fn run(output: &Output) -> Result<(), Failure> {
     let machine = super::machine()?;
     let telemetry = SystemTelemetry::new();
-    let listing = Listing { machine: &machine, telemetry: &telemetry };
+    let listing = Listing {
+        machine: &machine,
+        telemetry: &telemetry,
+    };
     output.result(&listing.document(), listing)
 }
 
@@ -41,7 +44,11 @@ impl Listing<'_> {
 impl Display for Listing<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let host = &self.machine.host;
-        writeln!(f, "cpu\n  {}: {} cores, {}", host.name, host.cores, host.memory)?;
+        writeln!(
+            f,
+            "cpu\n  {}: {} cores, {}",
+            host.name, host.cores, host.memory
+        )?;
         for report in &self.machine.backends {
             match &report.unavailable {
                 Some(why) => writeln!(f, "{}\n  unavailable: {why}", report.backend)?,
@@ -56,7 +63,11 @@ impl Display for Listing<'_> {
 }
 
 fn describe(f: &mut fmt::Formatter<'_>, gpu: &Gpu, now: &Readings) -> fmt::Result {
-    let precisions: Vec<&str> = gpu.precisions.iter().map(|precision| precision.name()).collect();
+    let precisions: Vec<&str> = gpu
+        .precisions
+        .iter()
+        .map(|precision| precision.name())
+        .collect();
     writeln!(f, "  GPU {}: {} ({})", gpu.id, gpu.name, gpu.kind)?;
     writeln!(f, "    memory: {}", gpu.memory)?;
     writeln!(f, "    driver: {}", gpu.driver)?;
@@ -64,8 +75,20 @@ fn describe(f: &mut fmt::Formatter<'_>, gpu: &Gpu, now: &Readings) -> fmt::Resul
     if let Some(address) = &gpu.pci_address {
         writeln!(f, "    PCI address: {address}")?;
     }
-    writeln!(f, "    busy: {}", now.busy_percent.clone().map(|busy| format!("{busy} %")))?;
+    writeln!(
+        f,
+        "    busy: {}",
+        now.busy_percent.clone().map(|busy| format!("{busy} %"))
+    )?;
     writeln!(f, "    memory in use: {}", now.memory_used_mb)?;
-    writeln!(f, "    temperature: {}", now.temperature_celsius.clone().map(|t| format!("{t} C")))?;
-    writeln!(f, "    power: {}", now.power_watts.clone().map(|power| format!("{power} W")))
+    writeln!(
+        f,
+        "    temperature: {}",
+        now.temperature_celsius.clone().map(|t| format!("{t} C"))
+    )?;
+    writeln!(
+        f,
+        "    power: {}",
+        now.power_watts.clone().map(|power| format!("{power} W"))
+    )
 }

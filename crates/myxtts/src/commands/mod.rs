@@ -30,13 +30,20 @@ pub(crate) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
 /// What a person gave: flags, their file, the environment.
 fn given(matches: &ArgMatches) -> Result<Given, Failure> {
     let (file, flags) = flags::given(matches).map_err(Failure::Usage)?;
-    Ok(Given { file, environment: environment(), flags })
+    Ok(Given {
+        file,
+        environment: environment(),
+        flags,
+    })
 }
 
 /// The environment, without what is not text; ours always is.
 fn environment() -> Vec<(String, String)> {
     let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
-        Some((name.into_string().ok()?, value.to_string_lossy().into_owned()))
+        Some((
+            name.into_string().ok()?,
+            value.to_string_lossy().into_owned(),
+        ))
     };
     std::env::vars_os().filter_map(text).collect()
 }
@@ -60,8 +67,13 @@ fn machine() -> Result<Machine, Failure> {
 }
 
 fn probe_backend(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
-    let name = matches.get_one::<String>("backend").map_or("", String::as_str);
-    match Backend::GPU.into_iter().find(|backend| backend.name() == name) {
+    let name = matches
+        .get_one::<String>("backend")
+        .map_or("", String::as_str);
+    match Backend::GPU
+        .into_iter()
+        .find(|backend| backend.name() == name)
+    {
         Some(backend) => output.document(&probe(backend)),
         None => Err(Failure::Usage(format!("`{name}` is not a GPU backend"))),
     }

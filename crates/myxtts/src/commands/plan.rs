@@ -14,7 +14,11 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     let machine = match matches.get_one::<u32>("assume-gpus") {
         Some(count) => {
             let memory = matches.get_one::<u64>("assume-memory");
-            Machine::assume(host(), *count, memory.map_or(ASSUMED_MEMORY, |mb| Megabytes(*mb)))
+            Machine::assume(
+                host(),
+                *count,
+                memory.map_or(ASSUMED_MEMORY, |mb| Megabytes(*mb)),
+            )
         }
         None => super::machine()?,
     };

@@ -97,13 +97,20 @@ pub(crate) fn load(
     // Presets are chosen by keys that no preset sets, so one look at the
     // other layers is enough.
     let chosen: Settings<Config> = Settings::resolve(keys, defaults.clone().merge(user.clone()))?;
-    let Config { model, training, data } = &chosen.config;
+    let Config {
+        model,
+        training,
+        data,
+    } = &chosen.config;
     let profile = training.strategy.gpu_profile;
     let preset = match profile {
         myxtts_device::GpuProfile::Auto => {
             let machine = machine();
             let gpus = machine.gpus(training.strategy.backend);
-            Preset::of(profile, &model_gpus(&training.strategy, &data.pipeline, gpus))
+            Preset::of(
+                profile,
+                &model_gpus(&training.strategy, &data.pipeline, gpus),
+            )
         }
         named => Preset::of(named, &[]),
     };
@@ -151,7 +158,10 @@ fn model_gpus(strategy: &StrategyConfig, pipeline: &PipelineConfig, gpus: &[Gpu]
 
 /// What the configuration asks of the devices.
 pub(crate) fn plan_request(settings: &Settings<Config>) -> PlanRequest {
-    let chosen = settings.layer().iter().filter(|(_, setting)| setting.origin.is_chosen());
+    let chosen = settings
+        .layer()
+        .iter()
+        .filter(|(_, setting)| setting.origin.is_chosen());
     PlanRequest {
         strategy: settings.config.training.strategy.clone(),
         pipeline: settings.config.data.pipeline.clone(),

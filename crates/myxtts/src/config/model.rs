@@ -13,7 +13,9 @@ pub(crate) struct ModelConfig {
 
 impl Default for ModelConfig {
     fn default() -> Self {
-        Self { size: ModelSize::Tiny }
+        Self {
+            size: ModelSize::Tiny,
+        }
     }
 }
 
@@ -28,8 +30,13 @@ pub(crate) enum ModelSize {
 }
 
 impl ModelSize {
-    pub(crate) const ALL: [Self; 5] =
-        [Self::Tiny, Self::Small, Self::Normal, Self::Big, Self::XttsV2];
+    pub(crate) const ALL: [Self; 5] = [
+        Self::Tiny,
+        Self::Small,
+        Self::Normal,
+        Self::Big,
+        Self::XttsV2,
+    ];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -54,6 +61,9 @@ impl ModelSize {
     }
 
     pub(crate) fn layer(self) -> Layer {
-        Layer::preset(self.name(), [("training.learning_rate", json!(self.learning_rate()))])
+        Layer::preset(
+            self.name(),
+            [("training.learning_rate", json!(self.learning_rate()))],
+        )
     }
 }

@@ -65,8 +65,12 @@ struct LevelValues {
 }
 
 impl OptimizationLevel {
-    pub(crate) const ALL: [Self; 4] =
-        [Self::Basic, Self::Enhanced, Self::Experimental, Self::PlateauBreaker];
+    pub(crate) const ALL: [Self; 4] = [
+        Self::Basic,
+        Self::Enhanced,
+        Self::Experimental,
+        Self::PlateauBreaker,
+    ];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -93,7 +97,12 @@ impl OptimizationLevel {
     }
 
     pub(crate) fn layer(self) -> Layer {
-        let LevelValues { schedule, warmup_steps, gradient_clip, label_smoothing } = self.values();
+        let LevelValues {
+            schedule,
+            warmup_steps,
+            gradient_clip,
+            label_smoothing,
+        } = self.values();
         Layer::preset(
             self.name(),
             [

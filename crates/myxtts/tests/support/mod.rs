@@ -1,8 +1,7 @@
 //! The program, driven as a person would.
 
 use std::path::Path;
-
-use assert_cmd::Command;
+use std::process::Command;
 
 /// `myxtts ARGUMENTS` in an empty folder, without the tester's own settings.
 pub fn myxtts(arguments: &[&str]) -> Run {
@@ -18,7 +17,7 @@ pub fn myxtts_with_file(yaml: &str, arguments: &[&str]) -> Run {
 }
 
 pub fn run_in(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Run {
-    let mut command = Command::cargo_bin("myxtts").unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_myxtts"));
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("MYXTTS_") {
             command.env_remove(&name);
@@ -48,7 +47,11 @@ pub struct Run {
 impl Run {
     /// The JSON document on stdout, which must be all there is.
     pub fn json(&self) -> serde_json::Value {
-        serde_json::from_str(&self.stdout)
-            .unwrap_or_else(|why| panic!("stdout is not one document: {why}\n{}\n{}", self.stdout, self.stderr))
+        serde_json::from_str(&self.stdout).unwrap_or_else(|why| {
+            panic!(
+                "stdout is not one document: {why}\n{}\n{}",
+                self.stdout, self.stderr
+            )
+        })
     }
 }
