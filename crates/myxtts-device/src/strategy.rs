@@ -130,6 +130,8 @@ pub(crate) fn place(
     pipeline: &PipelineConfig,
     installed: &[u32],
 ) -> Result<Placement, StrategyError> {
+    let order = (pipeline.data_gpu, pipeline.model_gpu);
+    contradiction(strategy, order, installed)?;
     let mut given_up = Vec::new();
     let visible = match visible(strategy.visible_gpus.as_deref(), installed) {
         Err(error) if strategy.allow_fallback && error.is_shortage() => {
@@ -153,7 +155,6 @@ pub(crate) fn place(
         }
         other => other?,
     };
-    let order = (pipeline.data_gpu, pipeline.model_gpu);
     let found = Found {
         visible: &visible,
         installed,
@@ -176,22 +177,62 @@ pub(crate) fn place(
     Ok(placement)
 }
 
-/// The ids that may be used, in the user's order.
-fn visible(asked: Option<&[u32]>, installed: &[u32]) -> Result<Vec<u32>, StrategyError> {
-    let Some(asked) = asked else {
-        return Ok(installed.to_vec());
-    };
-    if asked.is_empty() {
-        return Err(StrategyError::NoneVisible);
-    }
-    for (i, id) in asked.iter().enumerate() {
-        if asked[..i].contains(id) {
+/// Orders that make no sense on any machine.
+fn contradiction(
+    strategy: &StrategyConfig,
+    order: (Option<u32>, Option<u32>),
+    installed: &[u32],
+) -> Result<(), StrategyError> {
+    if let Some(asked) = &strategy.visible_gpus {
+        if asked.is_empty() {
+            return Err(StrategyError::NoneVisible);
+        }
+        let repeated = asked
+            .iter()
+            .enumerate()
+            .find(|(i, id)| asked[..*i].contains(id));
+        if let Some((_, id)) = repeated {
             return Err(StrategyError::RepeatedVisible {
                 id: *id,
                 asked: ids(asked),
             });
         }
     }
+    let alone = |given, missing, fix: String| StrategyError::OneIdAlone {
+        given,
+        missing,
+        asked: asked(order, strategy.multi_gpu),
+        found: gpus(installed),
+        fix,
+    };
+    match order {
+        (Some(data), Some(model)) if data == model => Err(StrategyError::SameGpu {
+            id: data,
+            found: gpus(installed),
+        }),
+        (Some(data), None) if !strategy.multi_gpu => Err(alone(
+            "--data-gpu",
+            "--model-gpu",
+            format!(
+                "add --model-gpu N with another id, or --multi-gpu to train on every GPU but \
+                 {data}, or drop --data-gpu"
+            ),
+        )),
+        (None, Some(_)) => Err(alone(
+            "--model-gpu",
+            "--data-gpu",
+            "add --data-gpu N with another id, or use --visible-gpus N to train on one chosen GPU"
+                .to_owned(),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// The ids that may be used, in the user's order.
+fn visible(asked: Option<&[u32]>, installed: &[u32]) -> Result<Vec<u32>, StrategyError> {
+    let Some(asked) = asked else {
+        return Ok(installed.to_vec());
+    };
     match asked.iter().find(|id| !installed.contains(id)) {
         Some(id) => Err(StrategyError::UnknownVisible {
             id: *id,
@@ -222,6 +263,9 @@ impl Found<'_> {
 }
 
 /// The rows of the table where ids were given; `None` where none were.
+///
+/// Called with orders that [`contradiction`] let pass, so a data GPU alone
+/// comes with `multi_gpu`.
 fn by_order(
     multi_gpu: bool,
     order: (Option<u32>, Option<u32>),
@@ -234,25 +278,18 @@ fn by_order(
         fix: fix.to_owned(),
     };
     match order {
-        (None, None) => Ok(None),
-        (Some(data), Some(model)) if data == model => Err(StrategyError::SameGpu {
-            id: data,
-            found: found.words(),
-        }),
+        (None, _) => Ok(None),
         (Some(data), Some(model)) if has(data) && has(model) => {
-            let mut notices = Vec::new();
-            if multi_gpu {
-                notices.push(format!(
-                    "multi_gpu is on, but data_gpu and model_gpu name one GPU each: training on \
-                     GPU {model} alone (drop model_gpu to train on every other visible GPU)"
-                ));
-            }
+            let notice = format!(
+                "multi_gpu is on, but data_gpu and model_gpu name one GPU each: training on GPU \
+                 {model} alone (drop model_gpu to train on every other visible GPU)"
+            );
             Ok(Some(Placement {
                 strategy: Strategy::Split,
                 data: Some(data),
                 models: vec![model],
                 lines: vec![],
-                notices,
+                notices: if multi_gpu { vec![notice] } else { vec![] },
                 given_up: vec![],
                 reason: format!(
                     "data_gpu {data} and model_gpu {model} were given, so data work and training \
@@ -263,7 +300,7 @@ fn by_order(
         (Some(_), Some(_)) => Err(insufficient(
             "give two of their ids with --data-gpu and --model-gpu, or drop both flags",
         )),
-        (Some(data), None) if multi_gpu => {
+        (Some(data), None) => {
             let others: Vec<u32> = found
                 .visible
                 .iter()
@@ -290,25 +327,6 @@ fn by_order(
                 models: others,
             }))
         }
-        (Some(data), None) => Err(StrategyError::OneIdAlone {
-            given: "--data-gpu",
-            missing: "--model-gpu",
-            asked: asked(order, multi_gpu),
-            found: found.words(),
-            fix: format!(
-                "add --model-gpu N with another id, or --multi-gpu to train on every GPU but \
-                 {data}, or drop --data-gpu"
-            ),
-        }),
-        (None, Some(_)) => Err(StrategyError::OneIdAlone {
-            given: "--model-gpu",
-            missing: "--data-gpu",
-            asked: asked(order, multi_gpu),
-            found: found.words(),
-            fix: "add --data-gpu N with another id, or use --visible-gpus N to train on one \
-                  chosen GPU"
-                .to_owned(),
-        }),
     }
 }
 
@@ -378,8 +396,8 @@ fn ids(ids: &[u32]) -> String {
     ids.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
 }
 
-fn gpus(ids_: &[u32]) -> String {
-    match ids_ {
+fn gpus(found: &[u32]) -> String {
+    match found {
         [] => "no GPUs".to_owned(),
         [id] => format!("1 GPU ({id})"),
         several => format!("{} GPUs ({})", several.len(), ids(several)),

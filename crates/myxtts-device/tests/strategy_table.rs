@@ -73,6 +73,11 @@ fn contract(
             return Cell::Repeated;
         }
     }
+    match (data, model, multi_gpu) {
+        (Some(data), Some(model), _) if data == model => return Cell::Same,
+        (Some(_), None, false) | (None, Some(_), _) => return Cell::Alone,
+        _ => {}
+    }
     if visible.iter().any(|id| *id >= installed) {
         return Cell::Unknown;
     }
@@ -84,17 +89,15 @@ fn contract(
             .collect::<Vec<_>>()
     };
     match (data, model, multi_gpu) {
-        (Some(data), Some(model), _) if data == model => Cell::Same,
         (Some(data), Some(model), _) => match visible.contains(&data) && visible.contains(&model) {
             true => Cell::Runs(Strategy::Split, Some(data), vec![model]),
             false => Cell::Insufficient,
         },
-        (Some(_), None, false) | (None, Some(_), _) => Cell::Alone,
-        (Some(data), None, true) if visible.len() >= 3 && visible.contains(&data) => {
+        (Some(data), None, _) if visible.len() >= 3 && visible.contains(&data) => {
             Cell::Runs(Strategy::SplitMirrored, Some(data), others(data))
         }
-        (Some(_), None, true) => Cell::Insufficient,
-        (None, None, multi_gpu) => match (visible.len(), multi_gpu) {
+        (Some(_), None, _) => Cell::Insufficient,
+        (None, _, multi_gpu) => match (visible.len(), multi_gpu) {
             (0, _) => Cell::Runs(Strategy::Cpu, None, vec![]),
             (1, _) | (_, false) => Cell::Runs(Strategy::OneDevice, None, vec![visible[0]]),
             (_, true) => Cell::Runs(Strategy::Mirrored, None, visible.clone()),

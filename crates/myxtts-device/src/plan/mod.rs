@@ -278,8 +278,10 @@ fn choose_backend<'m>(
     let gpus = machine.gpus(choice);
     let named = match choice {
         BackendChoice::Auto => {
-            if let Some(gpu) = gpus.first() {
-                record.because(format!("{} is the first backend with a GPU", gpu.backend));
+            match gpus.first().map(|gpu| gpu.backend) {
+                Some(Backend::Assumed) => record.because("the GPUs are imaginary"),
+                Some(first) => record.because(format!("{first} is the first backend with a GPU")),
+                None => {}
             }
             return Ok(gpus);
         }
