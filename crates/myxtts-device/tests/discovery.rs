@@ -1,6 +1,15 @@
 //! Discovery survives every driver.
 #![cfg(unix)]
-#![allow(missing_docs, reason = "test code")]
+#![allow(
+    missing_docs,
+    unreachable_pub,
+    clippy::cast_possible_truncation,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "test code"
+)]
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;

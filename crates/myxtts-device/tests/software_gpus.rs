@@ -2,7 +2,16 @@
 //!
 //! Where no software rasteriser is installed the test says that it was
 //! skipped; with `REQUIRE_SOFTWARE_GPUS=1`, as in CI, that is a failure.
-#![allow(missing_docs, reason = "test code")]
+#![allow(
+    missing_docs,
+    unreachable_pub,
+    clippy::cast_possible_truncation,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "test code"
+)]
 #![cfg(not(feature = "vulkan"))]
 
 use burn::tensor::activation::softmax;

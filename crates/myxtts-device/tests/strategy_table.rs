@@ -1,5 +1,14 @@
 //! Every cell of the strategy table, against a second reading of the contract.
-#![allow(missing_docs, unreachable_pub, reason = "test code")]
+#![allow(
+    missing_docs,
+    unreachable_pub,
+    clippy::cast_possible_truncation,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "test code"
+)]
 
 #[allow(dead_code, reason = "each test file uses its share")]
 mod support;

@@ -1,5 +1,14 @@
 //! Readings are values or reasons, never zeros.
-#![allow(missing_docs, reason = "test code")]
+#![allow(
+    missing_docs,
+    unreachable_pub,
+    clippy::cast_possible_truncation,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "test code"
+)]
 
 use std::fs;
 use std::path::Path;
