@@ -1,0 +1,243 @@
+//! `myxtts plan`, from flags to words.
+
+use crate::support::{myxtts, myxtts_with_file, run_in};
+
+fn plan(arguments: &[&str]) -> serde_json::Value {
+    let run = myxtts(&[&["plan", "--json"], arguments].concat());
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    run.json()
+}
+
+#[test]
+fn ids_map_as_written() {
+    let plan = plan(&["--assume-gpus", "2", "--data-gpu", "1", "--model-gpu", "0"]);
+    assert_eq!(plan["strategy"], "split");
+    assert_eq!(plan["mode"], "multi_gpu");
+    assert_eq!(plan["data_device"]["physical"], 1);
+    assert_eq!(plan["data_device"]["logical"], 0);
+    assert_eq!(plan["model_devices"][0]["physical"], 0);
+    assert_eq!(plan["model_devices"][0]["logical"], 1);
+}
+
+#[test]
+fn the_document_has_the_fields_people_script_against() {
+    let plan = plan(&[
+        "--assume-gpus",
+        "3",
+        "--multi-gpu",
+        "--assume-memory",
+        "12288",
+    ]);
+    assert_eq!(plan["strategy"], "mirrored");
+    for device in plan["model_devices"].as_array().unwrap() {
+        for field in ["logical", "physical", "backend", "name", "memory_budget_mb"] {
+            assert!(!device[field].is_null(), "{field}");
+        }
+        assert_eq!(device["memory_budget_mb"], 12_288);
+    }
+    for field in [
+        "data_device",
+        "buffer_size",
+        "device_prefetch",
+        "workers",
+        "precision",
+        "static_shapes",
+        "mode",
+    ] {
+        assert!(!plan[field].is_null(), "{field}");
+    }
+    assert!(plan["reasons"].as_array().unwrap().len() >= 5);
+}
+
+#[test]
+fn the_plan_as_a_person_reads_it() {
+    let arguments = [
+        "plan",
+        "--assume-gpus",
+        "4",
+        "--multi-gpu",
+        "--data-gpu",
+        "2",
+        "--num-workers",
+        "3",
+        "--precision",
+        "f16",
+        "--eager-debug",
+        "--disable-static-shapes",
+        "--batch-size",
+        "12",
+        "--grad-accum",
+        "2",
+        "--buffer-size",
+        "20",
+        "--prefetch-buffer-size",
+        "6",
+        "--enable-memory-isolation",
+        "--data-gpu-memory",
+        "4000",
+        "--model-gpu-memory",
+        "20000",
+        "--model-start-delay",
+        "0.5",
+    ];
+    let run = myxtts(&arguments);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let without_cores: String = run
+        .stdout
+        .lines()
+        .map(|line| match line.find(" (the host has") {
+            Some(at) => format!("{}\n", &line[..at]),
+            None => format!("{line}\n"),
+        })
+        .collect();
+    insta::assert_snapshot!(without_cores);
+}
+
+#[test]
+fn the_gpu_profile_follows_the_memory_unless_named() {
+    let batch = |arguments: &[&str]| plan(arguments)["batch_size"].as_u64().unwrap();
+    assert_eq!(batch(&["--assume-gpus", "1"]), 48);
+    assert_eq!(
+        batch(&["--assume-gpus", "1", "--assume-memory", "12288"]),
+        32
+    );
+    assert_eq!(
+        batch(&["--assume-gpus", "1", "--assume-memory", "8192"]),
+        16
+    );
+    assert_eq!(batch(&["--assume-gpus", "1", "--assume-memory", "6144"]), 8);
+    assert_eq!(batch(&["--assume-gpus", "0"]), 16);
+    assert_eq!(
+        batch(&["--assume-gpus", "1", "--gpu-profile", "rtx3060"]),
+        8
+    );
+    assert_eq!(
+        batch(&[
+            "--assume-gpus",
+            "1",
+            "--gpu-profile",
+            "rtx3060",
+            "--batch-size",
+            "5"
+        ]),
+        5
+    );
+}
+
+#[test]
+fn negative_and_malformed_ids_are_refused() {
+    for arguments in [
+        ["--data-gpu", "-1", "--model-gpu", "0"],
+        ["--data-gpu", "x", "--model-gpu", "0"],
+        ["--visible-gpus", "0,x", "--epochs", "1"],
+        ["--visible-gpus", "0,,1", "--epochs", "1"],
+        ["--visible-gpus", "", "--epochs", "1"],
+    ] {
+        let run = myxtts(&[&["plan", "--assume-gpus", "2"], &arguments[..]].concat());
+        assert_eq!(run.code, Some(2), "{arguments:?}");
+        assert!(
+            run.stderr.contains("flag --"),
+            "{arguments:?}: {}",
+            run.stderr
+        );
+    }
+}
+
+#[test]
+fn flags_beat_the_environment_beats_the_file_beats_the_preset() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(
+        folder.path().join("train.yaml"),
+        "data:\n  batch_size: 20\n",
+    )
+    .unwrap();
+    let batch = |arguments: &[&str], variables: &[(&str, &str)]| {
+        let run = run_in(
+            folder.path(),
+            &[&["plan", "--json", "--assume-gpus", "1"], arguments].concat(),
+            variables,
+        );
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        run.json()["batch_size"].as_u64().unwrap()
+    };
+    let file = &["--config", "train.yaml"][..];
+    let env = &[("MYXTTS_DATA_BATCH_SIZE", "21")][..];
+    assert_eq!(batch(&[], &[]), 48);
+    assert_eq!(batch(file, &[]), 20);
+    assert_eq!(batch(file, env), 21);
+    assert_eq!(
+        batch(&["--config", "train.yaml", "--batch-size", "22"], env),
+        22
+    );
+    assert_eq!(
+        batch(
+            &["--config", "train.yaml", "--set", "data.batch_size=23"],
+            env
+        ),
+        23
+    );
+}
+
+#[test]
+fn a_file_of_the_ancestor_plans_what_it_meant() {
+    let yaml = include_str!("../../../../examples/ancestor.yaml");
+    let run = myxtts_with_file(
+        yaml,
+        &[
+            "plan",
+            "--json",
+            "--assume-gpus",
+            "2",
+            "--config",
+            "train.yaml",
+        ],
+    );
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let plan = run.json();
+    assert_eq!(plan["strategy"], "split");
+    assert_eq!(plan["data_device"]["physical"], 0);
+    assert_eq!(plan["graph_mode"], true);
+    assert_eq!(plan["static_shapes"], true);
+}
+
+#[test]
+fn without_allow_fallback_nothing_falls_back() {
+    let asked = [
+        "plan",
+        "--assume-gpus",
+        "1",
+        "--data-gpu",
+        "0",
+        "--model-gpu",
+        "1",
+    ];
+    let refused = myxtts(&asked);
+    assert_eq!(refused.code, Some(2));
+    insta::assert_snapshot!(refused.stderr, @r"
+    error: Insufficient GPUs for Multi-GPU Mode
+      asked: data GPU 0, model GPU 1
+      found: 1 GPU (0)
+      next:  list the GPUs with `nvidia-smi -L` or `myxtts devices`, then give two of their ids with --data-gpu and --model-gpu, or drop both flags
+    ");
+    let allowed = myxtts(&[&asked[..], &["--allow-fallback"]].concat());
+    assert_eq!(allowed.code, Some(0));
+    let first: Vec<&str> = allowed.stdout.lines().take(2).collect();
+    assert_eq!(
+        first,
+        [
+            "Fallback: Multi-GPU Mode (data GPU 0, model GPU 1) was given up: found 1 GPU (0)",
+            "Using single GPU strategy",
+        ]
+    );
+}
+
+#[test]
+fn the_real_machine_can_be_planned_for() {
+    let run = myxtts(&["plan"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(
+        run.stdout.contains("Intelligent GPU Pipeline: "),
+        "{}",
+        run.stdout
+    );
+}
