@@ -26,6 +26,14 @@ pub(super) const ALIASES: &[Alias] = &[
         meaning: Meaning::Same("data.prefetch_to_gpu"),
     },
     Alias {
+        name: "data.normalize_audio",
+        meaning: Meaning::Words {
+            key: "data.normalize",
+            yes: "loudness",
+            no: "none",
+        },
+    },
+    Alias {
         name: "data.mixed_precision",
         meaning: Meaning::Words {
             key: "training.precision",

@@ -5,14 +5,15 @@
 //! yet live here until it does.
 
 mod aliases;
-mod audio;
 mod dataset;
 mod model;
 mod optimiser;
 mod run;
+mod shapes;
 
 use std::path::PathBuf;
 
+use myxtts_audio::AudioConfig;
 use myxtts_config::{Keys, Layer, Origin, Problems, Settings, Source};
 use myxtts_device::{
     BackendChoice, Gpu, Machine, PipelineConfig, PlanRequest, Preset, SOFTWARE_GPUS_VARIABLE,
@@ -45,7 +46,9 @@ pub(crate) struct DataSection {
     #[serde(flatten)]
     pub(crate) dataset: dataset::DatasetConfig,
     #[serde(flatten)]
-    pub(crate) audio: audio::AudioConfig,
+    pub(crate) audio: AudioConfig,
+    #[serde(flatten)]
+    pub(crate) shapes: shapes::ShapeConfig,
     #[serde(flatten)]
     pub(crate) pipeline: PipelineConfig,
 }

@@ -1,20 +1,13 @@
-//! Keys of `data` that shape features.
+//! Keys of `data` that bound the shapes of batches.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct AudioConfig {
-    /// Sample rate of the features, in Hz. The public XTTS models use 22050.
-    #[schemars(range(min = 8000, max = 48_000))]
-    pub(crate) sample_rate: u32,
+pub(crate) struct ShapeConfig {
     /// Mel bands. The public XTTS models use 80.
     #[schemars(range(min = 20, max = 256))]
     pub(crate) n_mels: u32,
-    /// Cut silence off both ends of each clip.
-    pub(crate) trim_silence: bool,
-    /// Bring every clip to the same loudness.
-    pub(crate) normalize_audio: bool,
     /// Longest text, in tokens; longer clips are left out and named.
     #[schemars(range(min = 8, max = 402))]
     pub(crate) max_text_length: u32,
@@ -27,13 +20,10 @@ pub(crate) struct AudioConfig {
     pub(crate) buckets: u32,
 }
 
-impl Default for AudioConfig {
+impl Default for ShapeConfig {
     fn default() -> Self {
         Self {
-            sample_rate: 22_050,
             n_mels: 80,
-            trim_silence: true,
-            normalize_audio: false,
             max_text_length: 200,
             max_mel_frames: 800,
             buckets: 8,

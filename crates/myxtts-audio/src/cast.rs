@@ -1,0 +1,35 @@
+//! The few numeric conversions that lose something, each named and saturating.
+
+/// The nearest `f32`; values beyond its range become infinite.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "rounding to f32 is the purpose"
+)]
+pub(crate) const fn to_f32(x: f64) -> f32 {
+    x as f32
+}
+
+/// The nearest whole number; negative and NaN become 0, huge saturates.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "`as` from float saturates, which is the purpose"
+)]
+pub(crate) fn to_usize(x: f64) -> usize {
+    x.round() as usize
+}
+
+/// The nearest whole number, saturating at the ends of `i64`.
+#[expect(clippy::cast_possible_truncation, reason = "`as` from float saturates")]
+pub(crate) fn to_i64(x: f64) -> i64 {
+    x.round() as i64
+}
+
+/// A sample in [-1, 1] as 16-bit PCM, the inverse of division by 32,768.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "clamped to the range of i16"
+)]
+pub(crate) fn to_pcm16(x: f32) -> i16 {
+    (x * 32_768.0).round().clamp(-32_768.0, 32_767.0) as i16
+}

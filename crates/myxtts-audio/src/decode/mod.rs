@@ -1,0 +1,130 @@
+//! Files into mono waveforms.
+//!
+//! A file is memory-mapped once and recognised by its first bytes, never by its
+//! name: data sets are full of MP3 called `.wav`. WAV is ours (`wav/`), because
+//! it is what training reads all day and a straight pass over the mapping needs
+//! no packets and no copies; everything else goes to `symphonia`
+//! (`compressed`).
+//!
+//! [`decode_bytes`] is a pure function of the bytes, which is what the property
+//! tests drive; [`decode`] adds the path.
+
+mod compressed;
+mod fault;
+mod mapped;
+mod sniff;
+mod wav;
+
+use std::path::Path;
+
+pub use fault::{DecodeError, Fault};
+
+use crate::units::{SampleRate, Samples, Seconds};
+use crate::waveform::Waveform;
+use sniff::Container;
+
+/// The lowest and highest sample rates a header may state, in Hz. Outside of
+/// them a header lies, and a resampler would allocate on its word.
+const RATES: std::ops::RangeInclusive<u32> = 1_000..=768_000;
+
+/// What a decoder may spend on one file.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    /// The longest recording accepted. Ten minutes unless told otherwise: a
+    /// clip for training is seconds long, and this bounds the memory a worker
+    /// can need.
+    pub longest: Seconds,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            longest: Seconds(600.0),
+        }
+    }
+}
+
+impl Limits {
+    fn check(&self, length: Samples, rate: SampleRate) -> Result<(), Fault> {
+        let length = length.at(rate);
+        if length > self.longest {
+            return Err(Fault::TooLong {
+                length,
+                limit: self.longest,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// What the file held before it became mono.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// Channels that were averaged.
+    pub channels: u16,
+    /// The rate of the file.
+    pub rate: SampleRate,
+    /// Samples per channel.
+    pub samples: Samples,
+}
+
+/// A decoded file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decoded {
+    /// The mean of the channels, at the rate of the file.
+    pub waveform: Waveform,
+    /// What it was made from.
+    pub source: Source,
+}
+
+/// Decodes the file at `path` to mono at its own rate.
+pub fn decode(path: &Path, limits: &Limits) -> Result<Decoded, DecodeError> {
+    mapped::with_bytes(path, |bytes| decode_bytes(bytes, limits)).map_err(|fault| DecodeError {
+        path: path.to_owned(),
+        fault,
+    })
+}
+
+/// Decodes the bytes of a file to mono at its own rate.
+pub fn decode_bytes(bytes: &[u8], limits: &Limits) -> Result<Decoded, Fault> {
+    let decoded = match sniff::container(bytes)? {
+        Container::Wav => wav::decode(bytes, limits)?,
+        Container::Compressed(name) => compressed::decode(bytes, name, limits)?,
+    };
+    if decoded.waveform.is_empty() {
+        return Err(Fault::NoSamples);
+    }
+    if let Some((at, &value)) = first_not_finite(&decoded.waveform.samples) {
+        return Err(Fault::NotFinite {
+            at: Samples(at),
+            value,
+        });
+    }
+    Ok(decoded)
+}
+
+/// A checked sample rate from a header.
+fn rate_of(hz: u32) -> Result<SampleRate, Fault> {
+    SampleRate::new(hz)
+        .filter(|rate| RATES.contains(&rate.hz()))
+        .ok_or_else(|| Fault::LyingHeader {
+            what: format!(
+                "it states a sample rate of {hz} Hz, and rates are from {} to {} Hz",
+                RATES.start(),
+                RATES.end()
+            ),
+        })
+}
+
+/// The first NaN or infinity. A maximum over blocks of bit patterns is
+/// branch-free and vectorises; the search runs only when there is one.
+fn first_not_finite(samples: &[f32]) -> Option<(usize, &f32)> {
+    const EXPONENT: u32 = 0x7f80_0000;
+    let worst = samples
+        .iter()
+        .fold(0, |worst, x| worst.max(x.to_bits() & EXPONENT));
+    if worst < EXPONENT {
+        return None;
+    }
+    samples.iter().enumerate().find(|(_, x)| !x.is_finite())
+}

@@ -1,0 +1,152 @@
+//! The one way from a file to a waveform the models may see.
+//!
+//! Decode, mean of the channels, resample, clip to [-1, 1]: that much is the
+//! reference's. Trimming and levelling are choices of the user, and come after,
+//! so that they see what the models will see. Training and synthesis both go
+//! through here; what a voice was trained on is what it is conditioned on.
+
+use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::decode::{DecodeError, Limits, Source, decode};
+use crate::level::{LevelError, Trim, normalize_loudness, normalize_peak, trim};
+use crate::resample::{ResampleSpec, Resampler};
+use crate::units::{Decibels, Lufs, SampleRate};
+use crate::waveform::Waveform;
+
+/// EBU R 128's programme loudness.
+const TARGET_LOUDNESS: Lufs = Lufs(-23.0);
+/// Room for what resampling and coding add between samples.
+const CEILING: Decibels = Decibels(-1.0);
+/// Filters kept at once. A data set has one or two rates; a folder of lying
+/// headers must not fill the memory with kernels.
+const MOST_RESAMPLERS: usize = 4;
+
+/// How recordings become waveforms.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AudioConfig {
+    /// Sample rate of the features, in Hz. The public XTTS models use 22050.
+    #[schemars(range(min = 8000, max = 48_000))]
+    pub sample_rate: SampleRate,
+    /// Cut silence off both ends of each clip.
+    pub trim_silence: bool,
+    /// Bring every clip to the same level: not at all, by its highest sample, or by loudness.
+    pub normalize: Normalize,
+}
+
+/// What is made equal between clips.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Normalize {
+    /// Nothing.
+    None,
+    /// The highest sample, at -1 dB of full scale.
+    Peak,
+    /// EBU R 128 loudness, at -23 LUFS or as near as a ceiling of -1 dB allows.
+    Loudness,
+}
+
+impl Default for AudioConfig {
+    fn default() -> Self {
+        Self {
+            sample_rate: SampleRate::XTTS,
+            trim_silence: true,
+            normalize: Normalize::None,
+        }
+    }
+}
+
+/// A clip that could not be loaded.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// The file could not be decoded.
+    #[error(transparent)]
+    Decode(#[from] DecodeError),
+    /// The clip could not be brought to the level asked for.
+    #[error(
+        "{source}\n  --> {}\n  hint: remove the clip, or set normalize to none",
+        path.display()
+    )]
+    Level {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: LevelError,
+    },
+}
+
+/// A clip as the models see it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Loaded {
+    /// At the configured rate, within [-1, 1].
+    pub waveform: Waveform,
+    /// What the file held.
+    pub source: Source,
+}
+
+/// Loads clips. Keeps its resampling filters; make one per thread.
+#[derive(Clone, Debug)]
+pub struct Loader {
+    config: AudioConfig,
+    limits: Limits,
+    /// By the rate they convert from, oldest first.
+    resamplers: Vec<(SampleRate, Resampler)>,
+}
+
+impl Loader {
+    /// A loader for this configuration.
+    pub fn new(config: AudioConfig, limits: Limits) -> Self {
+        Self {
+            config,
+            limits,
+            resamplers: Vec::new(),
+        }
+    }
+
+    /// Loads one file.
+    pub fn load(&mut self, path: &Path) -> Result<Loaded, LoadError> {
+        let decoded = decode(path, &self.limits)?;
+        let mut waveform = self.resample(decoded.waveform);
+        waveform
+            .samples
+            .iter_mut()
+            .for_each(|x| *x = x.clamp(-1.0, 1.0));
+        if self.config.trim_silence {
+            trim(&mut waveform, &Trim::default());
+        }
+        match self.config.normalize {
+            Normalize::None => Ok(Decibels(0.0)),
+            Normalize::Peak => normalize_peak(&mut waveform.samples, CEILING),
+            Normalize::Loudness => normalize_loudness(&mut waveform, TARGET_LOUDNESS, CEILING),
+        }
+        .map_err(|source| LoadError::Level {
+            path: path.to_owned(),
+            source,
+        })?;
+        Ok(Loaded {
+            waveform,
+            source: decoded.source,
+        })
+    }
+
+    fn resample(&mut self, waveform: Waveform) -> Waveform {
+        let (from, to) = (waveform.rate, self.config.sample_rate);
+        if from == to {
+            return waveform;
+        }
+        let known = self.resamplers.iter().position(|(rate, _)| *rate == from);
+        let index = known.unwrap_or_else(|| {
+            if self.resamplers.len() == MOST_RESAMPLERS {
+                self.resamplers.remove(0);
+            }
+            self.resamplers
+                .push((from, Resampler::new(from, to, ResampleSpec::XTTS)));
+            self.resamplers.len() - 1
+        });
+        let samples = self.resamplers[index].1.process(&waveform.samples);
+        Waveform { samples, rate: to }
+    }
+}

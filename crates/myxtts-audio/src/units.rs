@@ -1,0 +1,171 @@
+//! Units as types, so that a number cannot change its meaning at a border.
+
+use std::fmt;
+use std::num::NonZeroU32;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A length or a position on the time axis of a waveform.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Samples(pub usize);
+
+impl Samples {
+    /// How long this many samples last.
+    pub fn at(self, rate: SampleRate) -> Seconds {
+        Seconds(self.0 as f64 / f64::from(rate.hz()))
+    }
+}
+
+impl fmt::Display for Samples {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} sample{}", self.0, if self.0 == 1 { "" } else { "s" })
+    }
+}
+
+/// A length or a position on the time axis of a spectrogram.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Frames(pub usize);
+
+impl fmt::Display for Frames {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} frame{}", self.0, if self.0 == 1 { "" } else { "s" })
+    }
+}
+
+/// Samples per second; never zero.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(transparent)]
+pub struct SampleRate(NonZeroU32);
+
+impl SampleRate {
+    /// The rate of XTTS features, 22,050 Hz.
+    pub const XTTS: Self = Self::literal(22_050);
+    /// The rate of the speaker encoder, 16,000 Hz.
+    pub const SPEAKER: Self = Self::literal(16_000);
+    /// The rate the vocoder speaks at, 24,000 Hz.
+    pub const VOCODER: Self = Self::literal(24_000);
+
+    /// A rate in Hz; `None` for zero.
+    pub const fn new(hz: u32) -> Option<Self> {
+        match NonZeroU32::new(hz) {
+            Some(hz) => Some(Self(hz)),
+            None => None,
+        }
+    }
+
+    /// For constants: the zero arm is never reached, and 1 Hz beats a panic.
+    const fn literal(hz: u32) -> Self {
+        match NonZeroU32::new(hz) {
+            Some(hz) => Self(hz),
+            None => Self(NonZeroU32::MIN),
+        }
+    }
+
+    /// The rate in Hz.
+    pub const fn hz(self) -> u32 {
+        self.0.get()
+    }
+}
+
+impl fmt::Display for SampleRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} Hz", self.0)
+    }
+}
+
+/// Seconds of audio.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Seconds(pub f64);
+
+impl Seconds {
+    /// The nearest whole number of samples; negative and absurd lengths saturate.
+    pub fn samples(self, rate: SampleRate) -> Samples {
+        Samples(crate::cast::to_usize(self.0 * f64::from(rate.hz())))
+    }
+}
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 >= 3600.0 {
+            write!(f, "{:.1} h", self.0 / 3600.0)
+        } else if self.0 >= 60.0 {
+            write!(f, "{:.1} min", self.0 / 60.0)
+        } else {
+            write!(f, "{:.2} s", self.0)
+        }
+    }
+}
+
+/// A ratio of amplitudes, 20 log10.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Decibels(pub f64);
+
+impl Decibels {
+    /// The ratio itself: 0 dB is 1, -20 dB is 0.1.
+    pub fn amplitude(self) -> f32 {
+        crate::cast::to_f32(10.0_f64.powf(self.0 / 20.0))
+    }
+}
+
+impl fmt::Display for Decibels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.1} dB", self.0)
+    }
+}
+
+/// Perceived level by ITU-R BS.1770, relative to full scale.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Lufs(pub f64);
+
+impl fmt::Display for Lufs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.1} LUFS", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_and_samples_round_trip() {
+        for n in [0, 1, 255, 22_050, 220_500] {
+            assert_eq!(
+                Samples(n).at(SampleRate::XTTS).samples(SampleRate::XTTS),
+                Samples(n)
+            );
+        }
+    }
+
+    #[test]
+    fn absurd_seconds_saturate() {
+        assert_eq!(Seconds(-1.0).samples(SampleRate::XTTS), Samples(0));
+        assert_eq!(Seconds(f64::NAN).samples(SampleRate::XTTS), Samples(0));
+        assert_eq!(
+            Seconds(f64::INFINITY).samples(SampleRate::XTTS),
+            Samples(usize::MAX)
+        );
+    }
+
+    #[test]
+    fn lengths_read_naturally() {
+        assert_eq!(Seconds(1.0).to_string(), "1.00 s");
+        assert_eq!(Seconds(90.0).to_string(), "1.5 min");
+        assert_eq!(Seconds(18_000.0).to_string(), "5.0 h");
+        assert_eq!(Samples(1).to_string(), "1 sample");
+    }
+
+    #[test]
+    fn zero_is_no_rate() {
+        assert_eq!(SampleRate::new(0), None);
+        assert!(serde_json::from_str::<SampleRate>("0").is_err());
+    }
+}

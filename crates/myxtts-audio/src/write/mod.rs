@@ -1,0 +1,70 @@
+//! Waveforms into files.
+
+mod flac;
+mod wav;
+
+use std::io;
+use std::path::PathBuf;
+
+pub use flac::write_flac_pcm16;
+pub use wav::{write_wav_f32, write_wav_pcm16};
+
+/// A recording that could not be written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// The operating system refused.
+    #[error(
+        "the recording cannot be written: {source}\n  --> {}\n  hint: check that the folder exists, may be written to and has space",
+        path.display()
+    )]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Its reason.
+        source: io::Error,
+    },
+    /// The encoder refused the waveform.
+    #[error(
+        "the recording cannot be encoded as FLAC: {why}\n  --> {}\n  hint: write it as WAV",
+        path.display()
+    )]
+    Encode {
+        /// The file.
+        path: PathBuf,
+        /// The encoder's reason.
+        why: String,
+    },
+    /// A WAV file cannot hold this much.
+    #[error(
+        "a WAV file holds at most 4 GiB, and this waveform needs {bytes} bytes\n  --> {}\n  hint: write it in parts",
+        path.display()
+    )]
+    TooLong {
+        /// The file.
+        path: PathBuf,
+        /// Bytes of audio.
+        bytes: usize,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages() {
+        let path = PathBuf::from("DATA/x.wav");
+        let errors = [
+            WriteError::Encode {
+                path: path.clone(),
+                why: "no such rate".to_owned(),
+            },
+            WriteError::TooLong {
+                path,
+                bytes: 5_000_000_000,
+            },
+        ];
+        insta::assert_snapshot!(errors.map(|error| error.to_string()).join("\n\n"));
+    }
+}

@@ -1,0 +1,130 @@
+//! WAV files.
+//!
+//! Mono, one `fmt ` and one `data` chunk: 44 bytes are no reason for a
+//! dependency.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use super::WriteError;
+use crate::cast;
+use crate::waveform::Waveform;
+
+/// Writes 16-bit PCM. Samples beyond full scale are clipped.
+pub fn write_wav_pcm16(path: &Path, waveform: &Waveform) -> Result<(), WriteError> {
+    write(path, waveform, Encoding { tag: 1, bits: 16 }, |x| {
+        cast::to_pcm16(x).to_le_bytes()
+    })
+}
+
+/// Writes 32-bit float, every sample as it is.
+pub fn write_wav_f32(path: &Path, waveform: &Waveform) -> Result<(), WriteError> {
+    write(
+        path,
+        waveform,
+        Encoding { tag: 3, bits: 32 },
+        f32::to_le_bytes,
+    )
+}
+
+/// The two fields of the header that differ.
+struct Encoding {
+    tag: u16,
+    bits: u16,
+}
+
+fn write<const BYTES: usize>(
+    path: &Path,
+    waveform: &Waveform,
+    encoding: Encoding,
+    bytes_of: impl Fn(f32) -> [u8; BYTES],
+) -> Result<(), WriteError> {
+    let bytes = waveform.samples.len().saturating_mul(BYTES);
+    let size = u32::try_from(bytes)
+        .ok()
+        .filter(|size| *size <= u32::MAX - 36);
+    let Some(size) = size else {
+        return Err(WriteError::TooLong {
+            path: path.to_owned(),
+            bytes,
+        });
+    };
+    let rate = waveform.rate.hz();
+    let block = encoding.bits / 8;
+    let write = || -> io::Result<()> {
+        let mut file = BufWriter::new(File::create(path)?);
+        file.write_all(b"RIFF")?;
+        file.write_all(&(36 + size).to_le_bytes())?;
+        file.write_all(b"WAVEfmt ")?;
+        file.write_all(&16_u32.to_le_bytes())?;
+        file.write_all(&encoding.tag.to_le_bytes())?;
+        file.write_all(&1_u16.to_le_bytes())?;
+        file.write_all(&rate.to_le_bytes())?;
+        file.write_all(&rate.saturating_mul(u32::from(block)).to_le_bytes())?;
+        file.write_all(&block.to_le_bytes())?;
+        file.write_all(&encoding.bits.to_le_bytes())?;
+        file.write_all(b"data")?;
+        file.write_all(&size.to_le_bytes())?;
+        for &sample in &waveform.samples {
+            file.write_all(&bytes_of(sample))?;
+        }
+        file.flush()
+    };
+    write().map_err(|source| WriteError::Io {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode::{Limits, decode};
+    use crate::units::SampleRate;
+
+    fn waveform(samples: &[f32]) -> Waveform {
+        Waveform {
+            samples: samples.to_vec(),
+            rate: SampleRate::VOCODER,
+        }
+    }
+
+    #[test]
+    fn float_comes_back_exactly() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.wav");
+        let original = waveform(&[0.1, -2.5, 1e-20]);
+        write_wav_f32(&path, &original).unwrap();
+        assert_eq!(
+            decode(&path, &Limits::default()).unwrap().waveform,
+            original
+        );
+    }
+
+    #[test]
+    fn pcm_comes_back_to_its_resolution_and_clipped() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.wav");
+        write_wav_pcm16(&path, &waveform(&[0.25, -0.1, 2.0, -2.0])).unwrap();
+        let back = decode(&path, &Limits::default()).unwrap().waveform;
+        assert_eq!(back.rate, SampleRate::VOCODER);
+        for (back, expected) in back
+            .samples
+            .iter()
+            .zip([0.25, -0.1, 32_767.0 / 32_768.0, -1.0])
+        {
+            assert!(
+                (back - expected).abs() <= 0.5 / 32_768.0,
+                "{back} {expected}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_missing_folder_is_named() {
+        let error =
+            write_wav_f32(Path::new("/no/such/folder/x.wav"), &waveform(&[0.0])).unwrap_err();
+        insta::assert_snapshot!(error.to_string());
+    }
+}

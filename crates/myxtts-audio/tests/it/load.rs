@@ -1,0 +1,142 @@
+//! The loader as training and synthesis use it.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::support::{FLOAT, Wav};
+use myxtts_audio::units::{Decibels, SampleRate, Samples};
+use myxtts_audio::{AudioConfig, Limits, Loader, Normalize, ResampleSpec, Resampler, loudness};
+use tempfile::TempDir;
+
+const PLAIN: AudioConfig = AudioConfig {
+    sample_rate: SampleRate::XTTS,
+    trim_silence: false,
+    normalize: Normalize::None,
+};
+
+/// A float WAV of `samples` at `rate`, in a folder of its own.
+fn file(samples: &[f32], channels: u16, rate: u32) -> (TempDir, PathBuf) {
+    let data = samples.iter().flat_map(|x| x.to_le_bytes()).collect();
+    let mut wav = Wav::new(FLOAT, 32, channels, data);
+    wav.rate = rate;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("clip.wav");
+    fs::write(&path, wav.bytes()).unwrap();
+    (folder, path)
+}
+
+/// A tone between two pauses of a quarter.
+fn tone(length: u16, amplitude: f32) -> Vec<f32> {
+    (0..length)
+        .map(|n| match n {
+            n if n < length / 4 || n >= length / 4 * 3 => 0.0,
+            n => (f32::from(n) * 0.1).sin() * amplitude,
+        })
+        .collect()
+}
+
+#[test]
+fn the_plain_path_is_decode_mix_resample_clip() {
+    let left = tone(20_000, 1.5);
+    let stereo: Vec<f32> = left.iter().flat_map(|&x| [x, x / 2.0]).collect();
+    let (_folder, path) = file(&stereo, 2, 44_100);
+    let loaded = Loader::new(PLAIN, Limits::default()).load(&path).unwrap();
+
+    let mono: Vec<f32> = left.iter().map(|x| (x + x / 2.0) / 2.0).collect();
+    let from = SampleRate::new(44_100).unwrap();
+    let mut expected = Resampler::new(from, SampleRate::XTTS, ResampleSpec::XTTS).process(&mono);
+    assert!(expected.iter().any(|x| x.abs() > 1.0), "nothing to clip");
+    expected.iter_mut().for_each(|x| *x = x.clamp(-1.0, 1.0));
+    assert_eq!(loaded.waveform.samples, expected);
+    assert_eq!(loaded.waveform.rate, SampleRate::XTTS);
+    assert_eq!((loaded.source.rate, loaded.source.channels), (from, 2));
+    assert_eq!(loaded.source.samples, Samples(20_000));
+}
+
+#[test]
+fn many_rates_through_one_loader_equal_fresh_loaders() {
+    let mut kept = Loader::new(PLAIN, Limits::default());
+    for rate in [8_000, 16_000, 24_000, 32_000, 44_100, 48_000, 8_000, 22_050] {
+        let (_folder, path) = file(&tone(4_000, 0.5), 1, rate);
+        let fresh = Loader::new(PLAIN, Limits::default()).load(&path).unwrap();
+        assert_eq!(kept.load(&path).unwrap(), fresh, "{rate}");
+    }
+}
+
+#[test]
+fn trimming_takes_the_pauses() {
+    let (_folder, path) = file(&tone(40_000, 0.5), 1, 22_050);
+    let config = AudioConfig {
+        trim_silence: true,
+        ..PLAIN
+    };
+    let loaded = Loader::new(config, Limits::default()).load(&path).unwrap();
+    // Half of the clip, and 50 ms on each side.
+    let expected = 20_000 + 2 * 1_103;
+    assert!(
+        loaded.waveform.samples.len().abs_diff(expected) < 500,
+        "{}",
+        loaded.waveform.len()
+    );
+}
+
+#[test]
+fn levels_land_where_they_should() {
+    let (_folder, path) = file(&tone(40_000, 0.02), 1, 22_050);
+    let load = |normalize| {
+        Loader::new(AudioConfig { normalize, ..PLAIN }, Limits::default())
+            .load(&path)
+            .unwrap()
+            .waveform
+    };
+    let peak = load(Normalize::Peak)
+        .samples
+        .iter()
+        .fold(0.0_f32, |peak, x| peak.max(x.abs()));
+    assert!((peak - Decibels(-1.0).amplitude()).abs() < 1e-6, "{peak}");
+    let level = loudness(&load(Normalize::Loudness)).unwrap();
+    assert!((level.0 + 23.0).abs() < 0.1, "{level}");
+}
+
+#[test]
+fn a_silent_clip_has_no_level_and_says_so() {
+    let (folder, path) = file(&[0.0; 22_050], 1, 22_050);
+    let config = AudioConfig {
+        normalize: Normalize::Loudness,
+        ..PLAIN
+    };
+    let error = Loader::new(config, Limits::default())
+        .load(&path)
+        .unwrap_err()
+        .to_string();
+    insta::assert_snapshot!(error.replace(&folder.path().display().to_string(), "DATA"));
+}
+
+#[test]
+fn a_clip_too_short_for_a_loudness_says_so() {
+    let (folder, path) = file(&[0.5; 2_000], 1, 22_050);
+    let config = AudioConfig {
+        normalize: Normalize::Loudness,
+        ..PLAIN
+    };
+    let error = Loader::new(config, Limits::default())
+        .load(&path)
+        .unwrap_err()
+        .to_string();
+    insta::assert_snapshot!(error.replace(&folder.path().display().to_string(), "DATA"));
+}
+
+#[test]
+fn the_configuration_is_plain_data_with_a_schema() {
+    let config: AudioConfig = serde_json::from_str(
+        r#"{"sample_rate": 16000, "trim_silence": false, "normalize": "loudness"}"#,
+    )
+    .unwrap();
+    assert_eq!(config.sample_rate, SampleRate::SPEAKER);
+    let settings = schemars::generate::SchemaSettings::draft2020_12()
+        .with(|settings| settings.inline_subschemas = true);
+    let schema = settings
+        .into_generator()
+        .into_root_schema_for::<AudioConfig>();
+    insta::assert_snapshot!(serde_json::to_string_pretty(&schema).unwrap());
+}

@@ -1,0 +1,22 @@
+//! Files in, features and files out.
+#![allow(
+    missing_docs,
+    unreachable_pub,
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "test code"
+)]
+
+mod compressed;
+mod load;
+mod malformed;
+mod parity;
+mod properties;
+mod support;
+mod wav;

@@ -1,0 +1,214 @@
+//! The feature cache: one file per entry, named by what it was made from.
+//!
+//! An entry's name is the hash of the recording's content and of everything
+//! that shaped the features, so that a stale entry is simply never asked for
+//! again. An entry appears by a rename: several processes may fill one cache,
+//! and `kill -9` leaves a temporary file at worst, which the next opening
+//! sweeps. Reading checks the whole format and the checksum; a damaged entry
+//! is reported, removed and made again.
+
+mod format;
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use memmap2::Mmap;
+use thiserror::Error;
+
+pub use format::{Element, EntryShape, Malformed};
+
+/// What an entry is made from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct EntryKey([u8; 32]);
+
+impl EntryKey {
+    /// The key of `kind` features of a recording with the given content hash,
+    /// made under a configuration with the given hash.
+    pub fn new(kind: &str, content: &[u8; 32], configuration: &[u8; 32]) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&(kind.len() as u64).to_le_bytes());
+        hasher.update(kind.as_bytes());
+        hasher.update(content);
+        hasher.update(configuration);
+        Self(*hasher.finalize().as_bytes())
+    }
+
+    fn name(&self) -> String {
+        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+/// A cache folder.
+#[derive(Clone, Debug)]
+pub struct FeatureCache {
+    root: PathBuf,
+}
+
+/// A cached entry, mapped into memory.
+#[derive(Debug)]
+pub struct CachedFeatures {
+    map: Mmap,
+    shape: EntryShape,
+}
+
+/// What went wrong with a cache.
+#[derive(Debug, Error)]
+pub enum CacheError {
+    /// The folder cannot be used.
+    #[error(
+        "the feature cache {} cannot be used: {why}\n  \
+         fix:   make the folder writable, or set data.cache to none", path.display()
+    )]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        why: io::Error,
+    },
+    /// An entry could not be written; the cache is as it was before.
+    #[error(
+        "a feature could not be cached in {}: {why}\n  \
+         fix:   free some disk space (what is cached stays good), or set data.cache to memory or none",
+        path.display()
+    )]
+    Write {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        why: io::Error,
+    },
+    /// The shape and the payload disagree.
+    #[error("a feature of {found} bytes was given with a shape of {needed}")]
+    Shape {
+        /// What the shape needs.
+        needed: usize,
+        /// What was given.
+        found: usize,
+    },
+}
+
+/// What reading an entry found.
+#[derive(Debug)]
+pub enum Lookup {
+    /// The entry.
+    Hit(CachedFeatures),
+    /// No such entry.
+    Miss,
+    /// A damaged entry, now removed.
+    Damaged(Malformed),
+}
+
+/// A temporary file this old belongs to nobody any more.
+const ORPHANED_AFTER: Duration = Duration::from_secs(3600);
+
+impl FeatureCache {
+    /// Opens a cache, making the folder if needed, and sweeps what a killed
+    /// process left behind.
+    pub fn open(root: &Path) -> Result<Self, CacheError> {
+        let cache = Self {
+            root: root.to_owned(),
+        };
+        let folder = |why| CacheError::Folder {
+            path: root.to_owned(),
+            why,
+        };
+        fs::create_dir_all(cache.temporary()).map_err(folder)?;
+        cache.sweep(ORPHANED_AFTER).map_err(folder)?;
+        Ok(cache)
+    }
+
+    /// The entry under `key`.
+    pub fn get(&self, key: &EntryKey) -> io::Result<Lookup> {
+        let path = self.path(key);
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Lookup::Miss),
+            Err(error) => return Err(error),
+        };
+        let damaged = |why| {
+            // Another process may have removed it first.
+            let _ = fs::remove_file(&path);
+            Ok(Lookup::Damaged(why))
+        };
+        if file.metadata()?.len() == 0 {
+            return damaged(Malformed::Short);
+        }
+        // SAFETY: entries appear by rename and are never written again, so
+        // the mapping does not change under us; removing the file leaves the
+        // mapping valid.
+        #[expect(unsafe_code, reason = "memory-mapped reading")]
+        let map = unsafe { Mmap::map(&file)? };
+        match format::parse(&map, &key.0) {
+            Ok(shape) => Ok(Lookup::Hit(CachedFeatures { map, shape })),
+            Err(why) => damaged(why),
+        }
+    }
+
+    /// Stores an entry whole, or not at all.
+    pub fn put(&self, key: &EntryKey, shape: EntryShape, payload: &[u8]) -> Result<(), CacheError> {
+        let needed = shape.payload().unwrap_or(usize::MAX);
+        if payload.len() != needed {
+            return Err(CacheError::Shape {
+                needed,
+                found: payload.len(),
+            });
+        }
+        let write = || -> io::Result<()> {
+            let path = self.path(key);
+            if let Some(folder) = path.parent() {
+                fs::create_dir_all(folder)?;
+            }
+            let mut file = tempfile::NamedTempFile::new_in(self.temporary())?;
+            file.write_all(&format::header(shape, &key.0, payload))?;
+            file.write_all(payload)?;
+            // The bytes before the name: after a power cut a name without its
+            // bytes would only be a damaged entry, but a noisy one.
+            file.as_file().sync_data()?;
+            file.persist(path)?;
+            Ok(())
+        };
+        write().map_err(|why| CacheError::Write {
+            path: self.root.clone(),
+            why,
+        })
+    }
+
+    fn path(&self, key: &EntryKey) -> PathBuf {
+        let name = key.name();
+        // 256 folders: a hundred thousand clips are four hundred files each.
+        self.root.join(&name[..2]).join(&name[2..])
+    }
+
+    fn temporary(&self) -> PathBuf {
+        self.root.join("tmp")
+    }
+
+    fn sweep(&self, older_than: Duration) -> io::Result<()> {
+        for entry in fs::read_dir(self.temporary())? {
+            let entry = entry?;
+            let modified = entry.metadata().and_then(|metadata| metadata.modified());
+            let age = modified
+                .ok()
+                .and_then(|time| SystemTime::now().duration_since(time).ok());
+            if age.is_some_and(|age| age > older_than) {
+                // Swept by another process in the meantime, perhaps.
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+        Ok(())
+    }
+}
+
+impl CachedFeatures {
+    /// Element type, rows and columns.
+    pub fn shape(&self) -> EntryShape {
+        self.shape
+    }
+
+    /// The elements, little-endian.
+    pub fn bytes(&self) -> &[u8] {
+        &self.map[format::HEADER..]
+    }
+}

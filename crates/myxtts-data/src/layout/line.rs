@@ -1,0 +1,91 @@
+//! Lines of a text file, however long, in whatever encoding.
+//!
+//! Metadata comes from spreadsheets, scripts and other people. A line that
+//! cannot be read is an item like any other, so that it is counted and named
+//! and the rest goes on.
+
+use std::io::{self, BufRead};
+
+/// Longer lines hold no sentence anybody will train on.
+pub(super) const LONGEST_LINE: usize = 64 << 10;
+
+/// A line and its number (from 1).
+pub(super) struct Line {
+    pub(super) number: u64,
+    pub(super) text: Result<String, LineProblem>,
+}
+
+/// Why a line cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LineProblem {
+    /// Over [`LONGEST_LINE`]; holds how many bytes it had.
+    TooLong(usize),
+    /// Holds the column, in bytes from 1, of the first bad byte.
+    NotUtf8(usize),
+}
+
+/// Iterates over lines with memory bounded by [`LONGEST_LINE`].
+pub(super) struct Lines<R> {
+    reader: R,
+    number: u64,
+}
+
+impl<R: BufRead> Lines<R> {
+    pub(super) fn new(reader: R) -> Self {
+        Self { reader, number: 0 }
+    }
+
+    /// Reads up to a line break, keeping at most `LONGEST_LINE` bytes.
+    /// Returns how many there were, or `None` at the end.
+    fn fill(&mut self, kept: &mut Vec<u8>) -> io::Result<Option<usize>> {
+        let mut total = 0;
+        loop {
+            let available = self.reader.fill_buf()?;
+            if available.is_empty() {
+                return Ok((total > 0).then_some(total));
+            }
+            let (used, done) = match available.iter().position(|byte| *byte == b'\n') {
+                Some(at) => (at + 1, true),
+                None => (available.len(), false),
+            };
+            let room = (LONGEST_LINE + 2).saturating_sub(kept.len());
+            kept.extend_from_slice(&available[..used.min(room)]);
+            total += used;
+            self.reader.consume(used);
+            if done {
+                return Ok(Some(total));
+            }
+        }
+    }
+}
+
+impl<R: BufRead> Iterator for Lines<R> {
+    type Item = io::Result<Line>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut bytes = Vec::new();
+        let total = match self.fill(&mut bytes) {
+            Ok(Some(total)) => total,
+            Ok(None) => return None,
+            Err(error) => return Some(Err(error)),
+        };
+        self.number += 1;
+        let text = if total > LONGEST_LINE + 2 {
+            Err(LineProblem::TooLong(total))
+        } else {
+            let bytes = if self.number == 1 {
+                bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&bytes)
+            } else {
+                &bytes
+            };
+            match std::str::from_utf8(bytes) {
+                Ok(text) => Ok(text.trim_end_matches(['\n', '\r']).to_owned()),
+                Err(error) => Err(LineProblem::NotUtf8(error.valid_up_to() + 1)),
+            }
+        };
+        Some(Ok(Line {
+            number: self.number,
+            text,
+        }))
+    }
+}

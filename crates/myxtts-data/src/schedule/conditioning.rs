@@ -1,0 +1,69 @@
+//! Which part of a clip conditions the model.
+
+use myxtts_audio::units::Samples;
+
+use super::ClipIndex;
+use super::permutation::key;
+
+const CONDITIONING_LENGTH: u64 = 3;
+const CONDITIONING_START: u64 = 4;
+
+/// How long the conditioning segment may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConditioningSpec {
+    /// Shortest segment.
+    pub min: Samples,
+    /// Longest segment; also the length it is padded to.
+    pub max: Samples,
+}
+
+/// A segment of a clip.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConditioningSegment {
+    /// First sample.
+    pub start: Samples,
+    /// How many samples.
+    pub length: Samples,
+}
+
+impl ConditioningSpec {
+    /// The segment of a clip in an epoch: a pure function of its arguments.
+    ///
+    /// Length uniform between the bounds, half the clip where that is longer
+    /// than the clip, then a uniform start; the reference's rule.
+    pub fn segment(
+        &self,
+        clip: ClipIndex,
+        clip_length: Samples,
+        seed: u64,
+        epoch: u64,
+    ) -> ConditioningSegment {
+        let draw = |purpose, below: usize| {
+            let random = key(&[seed, epoch, purpose, u64::from(clip.0)]);
+            // The high half of the product is below `below`, and unbiased
+            // enough for lengths of clips.
+            usize::try_from((u128::from(random) * below as u128) >> 64).unwrap_or(0)
+        };
+        let span = self.max.0.saturating_sub(self.min.0) + 1;
+        let wanted = self.min.0 + draw(CONDITIONING_LENGTH, span);
+        let length = if wanted > clip_length.0 {
+            clip_length.0 / 2
+        } else {
+            wanted
+        };
+        let start = draw(CONDITIONING_START, clip_length.0 - length + 1);
+        ConditioningSegment {
+            start: Samples(start),
+            length: Samples(length),
+        }
+    }
+
+    /// The fixed segment used in validation: the middle length, from the start.
+    pub fn fixed(&self, clip_length: Samples) -> ConditioningSegment {
+        let middle = self.min.0.midpoint(self.max.0);
+        ConditioningSegment {
+            start: Samples(0),
+            length: Samples(middle.min(clip_length.0)),
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Which clips form which batch.
+//!
+//! A pure function of (seed, epoch, step): independent of workers, cheap to
+//! ask anywhere, every clip exactly once per epoch. All replicas of a step
+//! share one bucket, so that none waits for a longer batch; the last batch of
+//! a bucket keeps its shape and has empty rows.
+
+mod bucket;
+mod conditioning;
+mod permutation;
+
+use serde::{Deserialize, Serialize};
+
+pub use bucket::{BucketShape, ClipLength, bucket_of, choose_buckets, padding_percent};
+pub use conditioning::{ConditioningSegment, ConditioningSpec};
+use permutation::{Permutation, key};
+
+/// What the shuffles are for: the same numbers must never drive two choices.
+const ORDER_OF_STEPS: u64 = 1;
+const ORDER_OF_CLIPS: u64 = 2;
+
+/// A clip, by its position in the manifest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ClipIndex(pub u32);
+
+/// The batches of every epoch.
+#[derive(Clone, Debug)]
+pub struct Schedule {
+    seed: u64,
+    replicas: u64,
+    buckets: Vec<Bucket>,
+    steps: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Bucket {
+    shape: BucketShape,
+    rows: u32,
+    clips: Vec<ClipIndex>,
+    /// Steps of the epoch before this bucket's, in bucket order.
+    first_step: u64,
+}
+
+/// One replica's part of one step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Batch {
+    /// Which bucket.
+    pub bucket: usize,
+    /// Its shape.
+    pub shape: BucketShape,
+    /// A clip for each row; the last rows of a bucket's last batch are empty.
+    pub rows: Vec<Option<ClipIndex>>,
+}
+
+impl Schedule {
+    /// A schedule over clips of the given lengths.
+    ///
+    /// `batch_size` is the number of rows at the longest bucket; shorter ones
+    /// get more, up to the same number of padded positions. A clip that fits
+    /// no bucket is an error that names it: nothing is left out here, and
+    /// whoever leaves clips out reports them.
+    pub fn new(
+        lengths: &[ClipLength],
+        shapes: &[BucketShape],
+        batch_size: u32,
+        replicas: u32,
+        seed: u64,
+    ) -> Result<Self, ClipIndex> {
+        let budget =
+            shapes.iter().map(BucketShape::cost).max().unwrap_or(0) * u64::from(batch_size);
+        let mut buckets: Vec<Bucket> = shapes
+            .iter()
+            .map(|shape| Bucket {
+                shape: *shape,
+                rows: u32::try_from(budget / shape.cost().max(1))
+                    .unwrap_or(u32::MAX)
+                    .max(1),
+                clips: vec![],
+                first_step: 0,
+            })
+            .collect();
+        for (index, length) in (0..).zip(lengths) {
+            let bucket = bucket_of(shapes, *length).ok_or(ClipIndex(index))?;
+            buckets[bucket].clips.push(ClipIndex(index));
+        }
+        buckets.retain(|bucket| !bucket.clips.is_empty());
+        let replicas = u64::from(replicas.max(1));
+        let mut steps = 0;
+        for bucket in &mut buckets {
+            bucket.first_step = steps;
+            let per_step = u64::from(bucket.rows) * replicas;
+            steps += (bucket.clips.len() as u64).div_ceil(per_step);
+        }
+        Ok(Self {
+            seed,
+            replicas,
+            buckets,
+            steps,
+        })
+    }
+
+    /// Steps of one epoch, the same for every replica.
+    pub fn steps_per_epoch(&self) -> u64 {
+        self.steps
+    }
+
+    /// The closed set of shapes, with the rows of a batch of each.
+    pub fn shapes(&self) -> impl Iterator<Item = (BucketShape, u32)> {
+        self.buckets
+            .iter()
+            .map(|bucket| (bucket.shape, bucket.rows))
+    }
+
+    /// The batch of one replica at one step, or `None` past the epoch's end.
+    pub fn batch(&self, epoch: u64, step: u64, replica: u32) -> Option<Batch> {
+        if step >= self.steps || u64::from(replica) >= self.replicas {
+            return None;
+        }
+        let order = Permutation::new(self.steps, key(&[self.seed, epoch, ORDER_OF_STEPS]));
+        let slot = order.at(step);
+        let index = self
+            .buckets
+            .partition_point(|bucket| bucket.first_step <= slot)
+            - 1;
+        let bucket = &self.buckets[index];
+        let count = bucket.clips.len() as u64;
+        let clips = Permutation::new(
+            count,
+            key(&[self.seed, epoch, ORDER_OF_CLIPS, index as u64]),
+        );
+        let first = (slot - bucket.first_step) * u64::from(bucket.rows) * self.replicas;
+        // Row r of replica k is position r * replicas + k: a short last step
+        // is short by the same number of rows, give or take one, everywhere.
+        let row = |row: u32| {
+            let position = first + u64::from(row) * self.replicas + u64::from(replica);
+            let element = (position < count).then(|| clips.at(position))?;
+            bucket.clips.get(usize::try_from(element).ok()?).copied()
+        };
+        Some(Batch {
+            bucket: index,
+            shape: bucket.shape,
+            rows: (0..bucket.rows).map(row).collect(),
+        })
+    }
+
+    /// Share of positions of an epoch that are padding, empty rows included, in percent.
+    pub fn padding_percent(&self, lengths: &[ClipLength]) -> f64 {
+        let mut padded = 0_u64;
+        let mut true_cost = 0_u64;
+        for bucket in &self.buckets {
+            let per_step = u64::from(bucket.rows) * self.replicas;
+            let rows = (bucket.clips.len() as u64).div_ceil(per_step) * per_step;
+            padded += rows * bucket.shape.cost();
+            for clip in &bucket.clips {
+                let length = lengths.get(clip.0 as usize);
+                true_cost += length.map_or(0, |l| u64::from(l.text.0) + u64::from(l.audio.0));
+            }
+        }
+        if padded == 0 {
+            0.0
+        } else {
+            100.0 * (padded - true_cost) as f64 / padded as f64
+        }
+    }
+}
