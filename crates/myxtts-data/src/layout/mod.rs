@@ -168,6 +168,7 @@ impl TableRows {
         let columns = match (self.columns, self.naming) {
             (Some(named), _) => named,
             // id | text as written | text as read: the last is what is said.
+            // Some add the speaker.
             (None, Naming::LjSpeech) => {
                 let text = if fields.get(2).is_some_and(|text| !text.is_empty()) {
                     2
@@ -177,7 +178,7 @@ impl TableRows {
                 Columns {
                     audio: 0,
                     text,
-                    speaker: None,
+                    speaker: Some(3),
                     language: None,
                 }
             }

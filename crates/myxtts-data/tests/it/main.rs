@@ -15,4 +15,5 @@
 
 mod cache;
 mod layouts;
+mod sample_corpus;
 mod schedule;

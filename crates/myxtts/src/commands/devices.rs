@@ -3,7 +3,7 @@
 use std::fmt::{self, Display};
 
 use myxtts_device::telemetry::{Readings, SystemTelemetry, Telemetry};
-use myxtts_device::{Gpu, Machine};
+use myxtts_device::{Backend, Gpu, Machine, Reading};
 use serde_json::{Value, json};
 
 use crate::output::{Failure, Output};
@@ -24,20 +24,34 @@ struct Listing<'a> {
 }
 
 impl Listing<'_> {
+    /// Every backend the same way, the CPU first.
     fn document(&self) -> Value {
-        let backends = self.machine.backends.iter().map(|report| {
-            let gpus = report.gpus.iter().map(|gpu| {
+        let host = &self.machine.host;
+        let cpu = json!({
+            "backend": Backend::Cpu,
+            "devices": [{
+                "id": 0,
+                "name": host.name,
+                "kind": "cpu",
+                "memory": Reading::Value(host.memory),
+                "driver": "none",
+                "cores": host.cores,
+            }],
+            "unavailable": null,
+        });
+        let gpus = self.machine.backends.iter().map(|report| {
+            let devices = report.gpus.iter().map(|gpu| {
                 let mut document = json!(gpu);
                 document["now"] = json!(self.telemetry.read(gpu));
                 document
             });
             json!({
                 "backend": report.backend,
-                "gpus": gpus.collect::<Vec<_>>(),
+                "devices": devices.collect::<Vec<_>>(),
                 "unavailable": report.unavailable,
             })
         });
-        json!({ "host": self.machine.host, "backends": backends.collect::<Vec<_>>() })
+        json!({ "backends": std::iter::once(cpu).chain(gpus).collect::<Vec<_>>() })
     }
 }
 
