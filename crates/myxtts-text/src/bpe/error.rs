@@ -1,0 +1,185 @@
+//! What can be wrong with a vocabulary file, and what to do about it.
+
+use std::path::PathBuf;
+
+/// Why a vocabulary was refused. Every message ends with the way out.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum VocabError {
+    /// The file could not be read at all.
+    #[error(
+        "cannot read the vocabulary {}: {why}\n  hint: check the path; it is the `vocab.json` that \
+         came with the model", path.display()
+    )]
+    Unreadable {
+        /// The file asked for.
+        path: PathBuf,
+        /// What the operating system said.
+        why: String,
+    },
+    /// Bigger than any vocabulary: a wrong file, or an attack.
+    #[error(
+        "the vocabulary has {bytes} bytes, more than the limit of {limit}\n  hint: name the \
+         tokenizer's `vocab.json` (a few hundred kilobytes), not a model"
+    )]
+    TooLarge {
+        /// Its size.
+        bytes: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// Not JSON, or JSON of another shape.
+    #[error(
+        "the vocabulary is not in the tokenizer layout, line {line} column {column}: {why}\n  \
+         hint: expected {{\"added_tokens\": [...], \"model\": {{\"type\": \"BPE\", \"vocab\": \
+         {{...}}, \"merges\": [...]}}}}, as the `tokenizers` package writes it"
+    )]
+    Layout {
+        /// 1-based line.
+        line: usize,
+        /// 1-based column.
+        column: usize,
+        /// What the JSON reader objected to.
+        why: String,
+    },
+    /// A setting of the file asks for behaviour that XTTS vocabularies never use.
+    #[error(
+        "the vocabulary sets `{key}` to {value}, which this tokenizer does not do\n  hint: an XTTS \
+         vocabulary has {expected}"
+    )]
+    Setting {
+        /// The key, with dots.
+        key: &'static str,
+        /// What the file says.
+        value: String,
+        /// What it should say.
+        expected: &'static str,
+    },
+    /// A special token that the model needs is not there.
+    #[error(
+        "the vocabulary has no `{token}` among its added tokens\n  hint: the model needs [STOP], \
+         [UNK], [SPACE] and [START]; take the `vocab.json` that belongs to the checkpoint, or make \
+         one with `Vocabulary::train`"
+    )]
+    MissingSpecial {
+        /// The token.
+        token: &'static str,
+    },
+    /// Two tokens with one id.
+    #[error(
+        "tokens `{first}` and `{second}` both have id {id}\n  hint: every token needs its own row \
+         of the embedding; the file was edited or merged by hand, take the original"
+    )]
+    DuplicateId {
+        /// The id.
+        id: u32,
+        /// The token that had it first.
+        first: String,
+        /// The token that claims it too.
+        second: String,
+    },
+    /// One token with two ids.
+    #[error(
+        "token `{token}` is listed with id {first} and with id {second}\n  hint: the file was \
+         edited or merged by hand, take the original"
+    )]
+    DuplicateToken {
+        /// The token.
+        token: String,
+        /// Its first id.
+        first: u32,
+        /// Its second id.
+        second: u32,
+    },
+    /// An id so large that the embedding would not fit anywhere.
+    #[error(
+        "token `{token}` has id {id}, more than the limit of {limit}\n  hint: the model keeps one \
+         embedding row for every id up to the largest; number the tokens without such a gap"
+    )]
+    IdTooLarge {
+        /// The token.
+        token: String,
+        /// Its id.
+        id: u64,
+        /// The limit.
+        limit: u32,
+    },
+    /// A merge names a token that is not in the vocabulary.
+    #[error(
+        "merge {line} (`{left}` + `{right}`) needs the token `{missing}`, which is not in the \
+         vocabulary\n  hint: the merges and the tokens come from different files, take both from \
+         one"
+    )]
+    MergeOfUnknown {
+        /// 1-based position in `model.merges`.
+        line: usize,
+        /// Left part.
+        left: String,
+        /// Right part.
+        right: String,
+        /// The part, or the result, that is missing.
+        missing: String,
+    },
+    /// A merge that is not two tokens.
+    #[error(
+        "merge {line} is `{text}`, not two tokens\n  hint: a merge is written \"left right\" or \
+         [\"left\", \"right\"]"
+    )]
+    MalformedMerge {
+        /// 1-based position in `model.merges`.
+        line: usize,
+        /// What is there.
+        text: String,
+    },
+    /// A token that cannot be used: empty, or with white space inside.
+    #[error(
+        "`{token}` cannot be a token: {why}\n  hint: the text is cut at white space first, and a \
+         space itself is [SPACE]"
+    )]
+    UnusableToken {
+        /// The token, escaped.
+        token: String,
+        /// Why not.
+        why: &'static str,
+    },
+    /// The target of a training or growth cannot be met.
+    #[error(
+        "a vocabulary of {target} tokens was asked for, but {needed} are needed for the special \
+         tokens and the characters alone\n  hint: ask for at least {needed}, or lower the \
+         character coverage"
+    )]
+    TargetTooSmall {
+        /// What was asked.
+        target: usize,
+        /// What is needed.
+        needed: usize,
+    },
+    /// An error of a named file.
+    #[error("{}: {inner}", path.display())]
+    InFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        inner: Box<VocabError>,
+    },
+}
+
+/// Why a text could not be turned into ids.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EncodeError {
+    /// The vocabulary has no tag for the language.
+    ///
+    /// The Python reference spells the tag out in letters here, and trains on
+    /// the noise.
+    #[error(
+        "the vocabulary has no language tag `[{tag}]` (it has {known})\n  hint: grow the vocabulary \
+         with the tag and let the model learn it, or choose one of these languages"
+    )]
+    NoLanguageTag {
+        /// The tag that is missing.
+        tag: String,
+        /// The tags that are there.
+        known: String,
+    },
+}

@@ -1,0 +1,260 @@
+//! The vocabulary as a table: tokens, ids, merges.
+
+use std::collections::HashMap;
+
+use super::encode::WordCache;
+use super::error::VocabError;
+use super::merge::{Merge, Merges};
+
+/// A row of the text embedding.
+pub type TokenId = u32;
+
+/// Larger ids are refused: the embedding has a row for each.
+pub(super) const LARGEST_ID: TokenId = 1 << 20;
+
+/// The special tokens of every XTTS vocabulary.
+pub(super) const STOP: &str = "[STOP]";
+pub(super) const UNK: &str = "[UNK]";
+pub(super) const SPACE: &str = "[SPACE]";
+pub(super) const START: &str = "[START]";
+
+/// An XTTS vocabulary.
+///
+/// Cheap to share between threads: encoding takes `&self`.
+#[derive(Debug)]
+pub struct Vocabulary {
+    /// By id; holes are `None`.
+    pub(super) tokens: Vec<Option<Box<str>>>,
+    pub(super) ids: HashMap<Box<str>, TokenId>,
+    pub(super) characters: HashMap<char, TokenId>,
+    /// In rank order, as listed in the file (a later duplicate wins).
+    pub(super) merge_list: Vec<(TokenId, TokenId, TokenId)>,
+    pub(super) merges: Merges,
+    /// Longest first: the longest added token that matches is taken.
+    pub(super) added: Vec<(Box<str>, TokenId)>,
+    /// The first characters of those, each once: `[`, usually alone.
+    pub(super) added_starts: Box<[char]>,
+    pub(super) specials: Specials,
+    pub(super) cache: WordCache,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Specials {
+    pub(super) stop: TokenId,
+    pub(super) unk: TokenId,
+    pub(super) space: TokenId,
+    pub(super) start: TokenId,
+}
+
+impl Vocabulary {
+    /// Checks and indexes: the only way to make one.
+    ///
+    /// `merges` are pairs of tokens; `added` are the tokens that are matched
+    /// whole, before anything else.
+    pub(super) fn build(
+        entries: Vec<(String, TokenId)>,
+        merges: &[(String, String)],
+        added: Vec<(String, TokenId)>,
+    ) -> Result<Self, VocabError> {
+        let mut table = Table::default();
+        for (token, id) in entries.into_iter().chain(added.iter().cloned()) {
+            table.insert(token, id)?;
+        }
+        let Table { tokens, ids } = table;
+
+        let special = |token: &'static str| {
+            added
+                .iter()
+                .find(|(text, _)| text == token)
+                .map(|(_, id)| *id)
+                .ok_or(VocabError::MissingSpecial { token })
+        };
+        let specials = Specials {
+            stop: special(STOP)?,
+            unk: special(UNK)?,
+            space: special(SPACE)?,
+            start: special(START)?,
+        };
+
+        let characters = ids
+            .iter()
+            .filter_map(|(token, id)| {
+                let mut chars = token.chars();
+                let first = chars.next()?;
+                chars.next().is_none().then_some((first, *id))
+            })
+            .collect();
+
+        let mut merge_list = Vec::with_capacity(merges.len());
+        for (at, (left, right)) in merges.iter().enumerate() {
+            let joined = format!("{left}{right}");
+            let find = |token: &str| {
+                ids.get(token)
+                    .copied()
+                    .ok_or_else(|| VocabError::MergeOfUnknown {
+                        line: at + 1,
+                        left: left.clone(),
+                        right: right.clone(),
+                        missing: token.to_owned(),
+                    })
+            };
+            merge_list.push((find(left)?, find(right)?, find(&joined)?));
+        }
+
+        let mut added: Vec<(Box<str>, TokenId)> = added
+            .into_iter()
+            .map(|(token, id)| (token.into_boxed_str(), id))
+            .collect();
+        added.sort_by(|a, b| (b.0.len(), a.1).cmp(&(a.0.len(), b.1)));
+        added.dedup();
+        let mut added_starts: Vec<char> = added
+            .iter()
+            .filter_map(|(token, _)| token.chars().next())
+            .collect();
+        added_starts.sort_unstable();
+        added_starts.dedup();
+
+        Ok(Self {
+            merges: rank(&merge_list),
+            tokens,
+            ids,
+            characters,
+            merge_list,
+            added,
+            added_starts: added_starts.into_boxed_slice(),
+            specials,
+            cache: WordCache::default(),
+        })
+    }
+
+    /// The number of rows of the text embedding: the largest id plus one.
+    /// (Published vocabularies have holes, so it is not the number of tokens.)
+    pub fn text_tokens(&self) -> usize {
+        self.tokens.len()
+    }
+
+    /// The id of a token.
+    pub fn id(&self, token: &str) -> Option<TokenId> {
+        self.ids.get(token).copied()
+    }
+
+    /// The token of an id; `None` for a hole.
+    pub fn token(&self, id: TokenId) -> Option<&str> {
+        self.tokens.get(usize::try_from(id).ok()?)?.as_deref()
+    }
+
+    /// `[START]`, which the model puts before the text.
+    pub fn start(&self) -> TokenId {
+        self.specials.start
+    }
+
+    /// `[STOP]`, which the model puts after the text.
+    pub fn stop(&self) -> TokenId {
+        self.specials.stop
+    }
+
+    /// `[UNK]`, which stands for a character outside the vocabulary.
+    pub fn unknown(&self) -> TokenId {
+        self.specials.unk
+    }
+
+    /// `[SPACE]`.
+    pub fn space(&self) -> TokenId {
+        self.specials.space
+    }
+
+    /// Whether a character has a token of its own (white space has `[SPACE]`).
+    pub fn covers(&self, c: char) -> bool {
+        c.is_whitespace() || self.characters.contains_key(&c)
+    }
+
+    /// The language tags, such as `en` and `zh-cn`, in order of id.
+    pub fn languages(&self) -> Vec<&str> {
+        let mut tags: Vec<(TokenId, &str)> = self
+            .added
+            .iter()
+            .filter_map(|(token, id)| {
+                let tag = token.strip_prefix('[')?.strip_suffix(']')?;
+                tag.starts_with(|c: char| c.is_ascii_lowercase())
+                    .then_some((*id, tag))
+            })
+            .collect();
+        tags.sort_unstable();
+        tags.into_iter().map(|(_, tag)| tag).collect()
+    }
+
+    /// Every token with its id, in order of id.
+    pub fn entries(&self) -> impl Iterator<Item = (TokenId, &str)> {
+        (0..)
+            .zip(&self.tokens)
+            .filter_map(|(id, token)| Some((id, token.as_deref()?)))
+    }
+
+    /// How many merges there are.
+    pub fn merge_count(&self) -> usize {
+        self.merge_list.len()
+    }
+}
+
+/// Merges by pair. A pair listed twice takes its *last* rank, as the Python
+/// package reads it; published vocabularies are several lists in a row.
+pub(super) fn rank(list: &[(TokenId, TokenId, TokenId)]) -> Merges {
+    (0..)
+        .zip(list)
+        .map(|(rank, &(left, right, result))| ((left, right), Merge { rank, result }))
+        .collect()
+}
+
+/// Tokens and ids while they are being collected.
+#[derive(Default)]
+struct Table {
+    tokens: Vec<Option<Box<str>>>,
+    ids: HashMap<Box<str>, TokenId>,
+}
+
+impl Table {
+    fn insert(&mut self, token: String, id: TokenId) -> Result<(), VocabError> {
+        let unusable = |why| VocabError::UnusableToken {
+            token: token.escape_debug().to_string(),
+            why,
+        };
+        if token.is_empty() {
+            return Err(unusable("it is empty"));
+        }
+        if token.contains(char::is_whitespace) {
+            return Err(unusable("it has white space in it"));
+        }
+        if id > LARGEST_ID {
+            return Err(VocabError::IdTooLarge {
+                token,
+                id: u64::from(id),
+                limit: LARGEST_ID,
+            });
+        }
+        if let Some(&first) = self.ids.get(token.as_str()) {
+            return if first == id {
+                Ok(())
+            } else {
+                Err(VocabError::DuplicateToken {
+                    token,
+                    first,
+                    second: id,
+                })
+            };
+        }
+        let at = id as usize;
+        if self.tokens.len() <= at {
+            self.tokens.resize(at + 1, None);
+        }
+        if let Some(first) = &self.tokens[at] {
+            return Err(VocabError::DuplicateId {
+                id,
+                first: first.to_string(),
+                second: token,
+            });
+        }
+        self.tokens[at] = Some(token.as_str().into());
+        self.ids.insert(token.into_boxed_str(), id);
+        Ok(())
+    }
+}

@@ -1,0 +1,122 @@
+//! Which characters of a corpus are outside a vocabulary, and on which lines.
+//!
+//! Such a character becomes `[UNK]`, and the model learns to be silent there.
+//! Texts are added one at a time and forgotten; what is kept is one record per
+//! *distinct* character, with the first few of its lines.
+
+use std::collections::BTreeMap;
+
+use crate::Vocabulary;
+
+/// How many lines are remembered for each character.
+const LINES: usize = 20;
+
+/// A character outside the vocabulary.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Uncovered {
+    /// The character.
+    pub character: char,
+    /// How often it occurs.
+    pub count: u64,
+    /// On how many lines.
+    pub line_count: u64,
+    /// The first of them.
+    pub first_lines: Vec<u64>,
+}
+
+#[derive(Debug)]
+struct Seen {
+    record: Uncovered,
+    last_line: u64,
+}
+
+/// Collects the characters that a vocabulary does not have.
+#[derive(Debug)]
+pub struct Coverage<'v> {
+    vocabulary: &'v Vocabulary,
+    uncovered: BTreeMap<char, Seen>,
+    characters: u64,
+}
+
+impl<'v> Coverage<'v> {
+    /// Nothing seen yet.
+    pub fn new(vocabulary: &'v Vocabulary) -> Self {
+        Self {
+            vocabulary,
+            uncovered: BTreeMap::new(),
+            characters: 0,
+        }
+    }
+
+    /// Looks at one cleaned text; lines must come in order.
+    pub fn add(&mut self, line: u64, text: &str) {
+        for character in text.chars().filter(|c| !c.is_whitespace()) {
+            self.characters += 1;
+            if self.vocabulary.covers(character) {
+                continue;
+            }
+            let seen = self.uncovered.entry(character).or_insert_with(|| Seen {
+                record: Uncovered {
+                    character,
+                    count: 0,
+                    line_count: 0,
+                    first_lines: Vec::new(),
+                },
+                last_line: line,
+            });
+            let record = &mut seen.record;
+            if record.count == 0 || seen.last_line != line {
+                seen.last_line = line;
+                record.line_count += 1;
+                if record.first_lines.len() < LINES {
+                    record.first_lines.push(line);
+                }
+            }
+            record.count += 1;
+        }
+    }
+
+    /// How many characters were looked at, white space aside.
+    pub fn characters(&self) -> u64 {
+        self.characters
+    }
+
+    /// What is outside, the most frequent first.
+    pub fn uncovered(&self) -> Vec<Uncovered> {
+        let mut list: Vec<Uncovered> = self
+            .uncovered
+            .values()
+            .map(|seen| seen.record.clone())
+            .collect();
+        list.sort_by_key(|entry| (std::cmp::Reverse(entry.count), entry.character));
+        list
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Training;
+
+    #[test]
+    fn characters_are_counted_and_their_lines_kept() {
+        let vocabulary = Vocabulary::train(["abc"], &Training::default()).unwrap();
+        let mut coverage = Coverage::new(&vocabulary);
+        for line in 1..=100 {
+            coverage.add(line, "a xx b");
+        }
+        coverage.add(101, "a y x");
+        let list = coverage.uncovered();
+        assert_eq!(coverage.characters(), 403);
+        assert_eq!(list.len(), 2);
+        assert_eq!(
+            (list[0].character, list[0].count, list[0].line_count),
+            ('x', 201, 101)
+        );
+        assert_eq!(list[0].first_lines, (1..=20).collect::<Vec<u64>>());
+        assert_eq!(
+            (list[1].character, list[1].first_lines.as_slice()),
+            ('y', [101].as_slice())
+        );
+    }
+}

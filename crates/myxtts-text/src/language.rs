@@ -1,0 +1,111 @@
+//! Which language a text is in.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A language as users write it: `en`, `fa`, `zh-cn`.
+///
+/// Any tag of this shape is a language. Which of them are *cleaned* is the
+/// business of [`clean`](crate::clean), which ones a model *knows* is the
+/// business of its [`Vocabulary`](crate::Vocabulary).
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Language(String);
+
+/// A tag that is no language tag.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is not a language tag\n  hint: two or three letters, perhaps with a region: `fa`, `en`, \
+     `pt-br`"
+)]
+pub struct LanguageError(String);
+
+impl Language {
+    /// The tag in the vocabulary. The reference drops the region of every
+    /// language and writes Chinese as `zh-cn`.
+    pub fn tag(&self) -> &str {
+        match self.base() {
+            "zh" => "zh-cn",
+            base => base,
+        }
+    }
+
+    /// The part before the region.
+    pub fn base(&self) -> &str {
+        self.0.split('-').next().unwrap_or_default()
+    }
+
+    /// How many characters the reference advises for one utterance. It only
+    /// warns past that; [`split`](crate::split) measures in tokens instead.
+    pub fn advised_characters(&self) -> usize {
+        match self.base() {
+            "en" | "fa" => 250,
+            "de" => 253,
+            "fr" => 273,
+            "es" => 239,
+            "it" => 213,
+            "pt" => 203,
+            "pl" | "hu" => 224,
+            "zh" => 82,
+            "ar" => 166,
+            "cs" => 186,
+            "ru" => 182,
+            "nl" => 251,
+            "tr" => 226,
+            "ja" => 71,
+            "ko" => 95,
+            "hi" => 150,
+            _ => 250,
+        }
+    }
+}
+
+impl FromStr for Language {
+    type Err = LanguageError;
+
+    fn from_str(text: &str) -> Result<Self, LanguageError> {
+        let tag = text.trim().to_ascii_lowercase().replace('_', "-");
+        let mut parts = tag.split('-');
+        let base_is_fine = parts.next().is_some_and(|base| {
+            (2..=3).contains(&base.len()) && base.bytes().all(|b| b.is_ascii_lowercase())
+        });
+        let rest_is_fine = parts.all(|part| {
+            (2..=8).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_alphanumeric())
+        });
+        if base_is_fine && rest_is_fine {
+            Ok(Self(tag))
+        } else {
+            Err(LanguageError(text.to_owned()))
+        }
+    }
+}
+
+impl fmt::Display for Language {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn regions_are_dropped_from_the_tag_but_not_from_chinese() {
+        let tag = |text: &str| text.parse::<Language>().unwrap().tag().to_owned();
+        assert_eq!(tag("pt-BR"), "pt");
+        assert_eq!(tag("zh"), "zh-cn");
+        assert_eq!(tag("zh_CN"), "zh-cn");
+        assert_eq!(tag(" fa "), "fa");
+    }
+
+    #[test]
+    fn what_is_no_tag_is_refused() {
+        for text in ["", "e", "english", "[fa]", "fa-", "f1", "فا"] {
+            assert!(text.parse::<Language>().is_err(), "{text}");
+        }
+        insta::assert_snapshot!("english".parse::<Language>().unwrap_err(), @r"
+        `english` is not a language tag
+          hint: two or three letters, perhaps with a region: `fa`, `en`, `pt-br`
+        ");
+    }
+}

@@ -1,0 +1,29 @@
+//! Text to tokens.
+//!
+//! ```text
+//! transcript --clean--> text the model reads --Vocabulary::encode--> ids
+//! ```
+//!
+//! - [`clean`] writes numbers, symbols and spellings out, per language, and
+//!   reports what it could not do.
+//! - [`Vocabulary`] is the XTTS `vocab.json`: encode, decode, train, grow.
+//! - [`split`] cuts a long text into pieces that fit the model, in tokens.
+//! - [`Coverage`] finds the characters a vocabulary does not have, and where.
+//!
+//! Nothing in here panics, whatever the text or the file; no id is ever
+//! assumed; nothing is dropped in silence.
+
+mod bpe;
+mod clean;
+mod coverage;
+mod language;
+mod split;
+
+pub use bpe::{EncodeError, Grown, Growth, TokenId, Training, VocabError, Vocabulary};
+pub use clean::{
+    CleanOptions, Cleaned, Diacritics, Gap, PersianOptions, Punctuation, Unsupported, clean,
+    clean_with,
+};
+pub use coverage::{Coverage, Uncovered};
+pub use language::{Language, LanguageError};
+pub use split::{Limit, SplitError, split};

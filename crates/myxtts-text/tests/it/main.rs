@@ -1,0 +1,24 @@
+//! Text in, tokens out.
+#![allow(
+    missing_docs,
+    unreachable_pub,
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "test code"
+)]
+
+mod gaps;
+mod long_lines;
+mod malformed_vocabularies;
+mod parity;
+mod persian;
+mod properties;
+mod python_tokenizers;
+mod reference_cleaning;
+mod splitting;
