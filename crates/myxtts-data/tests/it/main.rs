@@ -17,3 +17,4 @@ mod cache;
 mod layouts;
 mod sample_corpus;
 mod schedule;
+mod split;

@@ -1,0 +1,81 @@
+//! Which clips are held out for validation, and which are used at all.
+//!
+//! A clip's fate hangs on its own name and the seed, not on its place in the
+//! list: adding recordings tomorrow leaves today's validation set as it is but
+//! for a clip or two, and the order of the metadata does not matter. Every
+//! speaker with enough clips is heard in validation.
+
+use std::collections::BTreeMap;
+
+/// A speaker with fewer clips keeps them all for training.
+const SMALLEST_SHARED: usize = 10;
+
+/// A clip, as far as the split cares.
+#[derive(Clone, Copy, Debug)]
+pub struct Candidate<'a> {
+    /// What the dataset calls it; the same clip must have the same name tomorrow.
+    pub name: &'a str,
+    /// Who speaks; clips without one share a nameless speaker.
+    pub speaker: Option<&'a str>,
+}
+
+/// For each clip, whether it is held out: `fraction` of every speaker's clips,
+/// at least one where the speaker has ten, and never more than `most` in all.
+pub fn held_out(clips: &[Candidate<'_>], fraction: f64, most: usize, seed: u64) -> Vec<bool> {
+    let mut speakers: BTreeMap<Option<&str>, Vec<(u64, usize)>> = BTreeMap::new();
+    for (index, clip) in clips.iter().enumerate() {
+        speakers
+            .entry(clip.speaker)
+            .or_default()
+            .push((draw(seed, b"held out", clip.name), index));
+    }
+    // Taken by rank within the speaker, so that a bound on the whole thins
+    // every speaker alike: all firsts before any second.
+    let mut chosen: Vec<(usize, u64, usize)> = Vec::new();
+    for clips in speakers.values_mut() {
+        clips.sort_unstable();
+        let wanted = share(clips.len(), fraction);
+        let ranked = clips.iter().take(wanted).enumerate();
+        chosen.extend(ranked.map(|(rank, (draw, index))| (rank, *draw, *index)));
+    }
+    chosen.sort_unstable();
+    let mut held_out = vec![false; clips.len()];
+    for (_, _, index) in chosen.into_iter().take(most) {
+        held_out[index] = true;
+    }
+    held_out
+}
+
+/// Whether a clip belongs to a sub-sample of about `fraction` of a dataset. A
+/// larger fraction keeps every clip that a smaller one keeps.
+pub fn in_subsample(name: &str, fraction: f64, seed: u64) -> bool {
+    // 53 bits: exactly what an f64 holds.
+    let position = (draw(seed, b"sub-sample", name) >> 11) as f64 / (1_u64 << 53) as f64;
+    position < fraction
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "between 0 and the number of clips"
+)]
+fn share(clips: usize, fraction: f64) -> usize {
+    if clips < SMALLEST_SHARED || fraction <= 0.0 {
+        return 0;
+    }
+    let wanted = (clips as f64 * fraction.min(1.0)).round() as usize;
+    wanted.clamp(1, clips - 1)
+}
+
+/// A number for a name, different for each purpose.
+fn draw(seed: u64, purpose: &[u8], name: &str) -> u64 {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&seed.to_le_bytes());
+    hasher.update(&[u8::try_from(purpose.len()).unwrap_or(u8::MAX)]);
+    hasher.update(purpose);
+    hasher.update(name.as_bytes());
+    let hash = hasher.finalize();
+    hash.as_bytes()[..8]
+        .iter()
+        .fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
