@@ -1,6 +1,6 @@
 //! The reference pages, checked against the code they describe.
 //!
-//! `UPDATE_DOCS=1 cargo test --release -p myxtts reference` writes them anew.
+//! `UPDATE_DOCS=1 cargo test --release reference` writes them anew.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -134,7 +134,7 @@ fn check(name: &str, expected: &str) {
     let found = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         found == expected,
-        "{name} is stale: UPDATE_DOCS=1 cargo test --release -p myxtts reference"
+        "{name} is stale: UPDATE_DOCS=1 cargo test --release reference"
     );
 }
 

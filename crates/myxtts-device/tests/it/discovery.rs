@@ -1,7 +1,5 @@
 //! Discovery survives every driver.
 
-use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use myxtts_config::units::Megabytes;
@@ -11,18 +9,16 @@ use myxtts_device::{
     Adapter, Backend, BackendChoice, Gpu, GpuKind, Precision, Reading, SoftwareGpus,
 };
 
-/// A driver that does what the shell script says.
-fn driver(script: &str) -> (tempfile::TempDir, PathBuf) {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("probe");
-    std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-    (dir, path)
+/// A guard over a driver that does what the shell script says.
+///
+/// The script is an argument of the shell and not a program of its own: a file
+/// just written cannot be executed while another test's fork still holds it.
+fn driver(script: &str) -> Guard {
+    Guard::new("/bin/sh".into(), &["-c", script, "probe", "probe-backend"])
 }
 
 fn answer(script: &str) -> ProbeAnswer {
-    let (_dir, path) = driver(script);
-    Guard::new(path, &["probe-backend"]).probe(Backend::Cuda)
+    driver(script).probe(Backend::Cuda)
 }
 
 fn reason(script: &str) -> String {
@@ -75,9 +71,8 @@ fn what_a_bad_driver_does_becomes_its_reason() {
 
 #[test]
 fn a_driver_that_hangs_is_left() {
-    let (_dir, path) = driver("exec sleep 60");
     let started = Instant::now();
-    let guard = Guard::new(path, &[]).with_patience(Duration::from_millis(200));
+    let guard = driver("exec sleep 60").with_patience(Duration::from_millis(200));
     let answer = guard.probe(Backend::Vulkan);
     assert!(started.elapsed() < Duration::from_secs(10));
     insta::assert_snapshot!(answer.unavailable.unwrap(), @"the driver did not answer within 200ms");
