@@ -1,6 +1,6 @@
 //! Milliseconds per ten seconds of audio, on one thread, best of many runs.
 //!
-//! `cargo run --release -p myxtts-audio --example bench`
+//! `cargo run --release -p myxtts-audio --example audio_bench`
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a measuring tool")]
 
 use std::hint::black_box;

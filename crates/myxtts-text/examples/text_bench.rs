@@ -1,7 +1,7 @@
 //! How fast text becomes tokens, on one thread:
 //!
 //! ```text
-//! XTTS_VOCAB=vocab.json cargo run --release -p myxtts-text --example bench
+//! XTTS_VOCAB=vocab.json cargo run --release -p myxtts-text --example text_bench
 //! ```
 
 #![allow(
