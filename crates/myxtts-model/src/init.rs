@@ -1,0 +1,86 @@
+//! Initial weights, drawn on the host: the same on every device.
+
+use std::cell::Cell;
+
+use burn::module::Param;
+use burn::tensor::{Device, Tensor, TensorData};
+
+/// Draws the parameters of a new model, in the order they are asked for.
+#[derive(Debug)]
+pub struct Init {
+    seed: u64,
+    drawn: Cell<u64>,
+    device: Device,
+}
+
+impl Init {
+    /// Parameters on `device`, a pure function of `seed`.
+    pub fn new(seed: u64, device: &Device) -> Self {
+        Self {
+            seed,
+            drawn: Cell::new(0),
+            device: device.clone(),
+        }
+    }
+
+    /// Where parameters are made.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Normal with mean 0.
+    pub fn normal<const D: usize>(&self, shape: [usize; D], std: f64) -> Param<Tensor<D>> {
+        self.draw(shape, |a, b| {
+            // Box-Muller; `1 - a` is never 0.
+            std * (-2.0 * (1.0 - a).ln()).sqrt() * (std::f64::consts::TAU * b).cos()
+        })
+    }
+
+    /// Uniform in `[-bound, bound)`.
+    pub fn uniform<const D: usize>(&self, shape: [usize; D], bound: f64) -> Param<Tensor<D>> {
+        self.draw(shape, |a, _| bound * (2.0 * a - 1.0))
+    }
+
+    /// One value everywhere.
+    pub fn constant<const D: usize>(&self, shape: [usize; D], value: f64) -> Param<Tensor<D>> {
+        Param::from_tensor(Tensor::full(shape, value, &self.device))
+    }
+
+    /// A tensor that moves with the module and that no gradient changes.
+    pub fn buffer<const D: usize>(&self, values: Tensor<D>) -> Param<Tensor<D>> {
+        Param::from_tensor(values).set_require_grad(false)
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "parameters are f32")]
+    fn draw<const D: usize>(
+        &self,
+        shape: [usize; D],
+        value: impl Fn(f64, f64) -> f64,
+    ) -> Param<Tensor<D>> {
+        let stream = self.drawn.get();
+        self.drawn.set(stream + 1);
+        let key = mix(self.seed ^ mix(stream));
+        let count = shape.iter().product::<usize>() as u64;
+        let values: Vec<f32> = (0..count)
+            .map(|index| value(unit(key, 2 * index), unit(key, 2 * index + 1)) as f32)
+            .collect();
+        Param::from_tensor(Tensor::from_data(
+            TensorData::new(values, shape),
+            &self.device,
+        ))
+    }
+}
+
+/// SplitMix64's output function.
+fn mix(mut z: u64) -> u64 {
+    z = z.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// A number in `[0, 1)`.
+fn unit(key: u64, index: u64) -> f64 {
+    (mix(key.wrapping_add(index.wrapping_mul(0x9e37_79b9_7f4a_7c15))) >> 11) as f64
+        / (1_u64 << 53) as f64
+}

@@ -1,0 +1,189 @@
+//! Layers that hold their parameters as the public checkpoint does.
+
+use burn::module::{Module, Param};
+use burn::tensor::module::{conv1d, embedding};
+use burn::tensor::ops::ConvOptions;
+use burn::tensor::{Int, Tensor};
+
+use crate::init::Init;
+
+/// `x w^T + b`, with the weight as `(out, in)`.
+#[derive(Module, Debug)]
+pub struct Linear {
+    /// `(out, in)`.
+    pub weight: Param<Tensor<2>>,
+    /// `(out)`.
+    pub bias: Option<Param<Tensor<1>>>,
+}
+
+impl Linear {
+    /// Uniform within `1 / sqrt(in)`, the reference's default.
+    pub fn new(init: &Init, inputs: usize, outputs: usize, bias: bool) -> Self {
+        let bound = 1.0 / (inputs as f64).sqrt();
+        Self {
+            weight: init.uniform([outputs, inputs], bound),
+            bias: bias.then(|| init.uniform([outputs], bound)),
+        }
+    }
+
+    /// Over the last dimension.
+    pub fn forward<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
+        affine(
+            x,
+            self.weight.val().transpose(),
+            self.bias.as_ref().map(Param::val),
+        )
+    }
+}
+
+/// GPT-2's linear layer, with the weight as `(in, out)`.
+#[derive(Module, Debug)]
+pub struct TransposedLinear {
+    /// `(in, out)`.
+    pub weight: Param<Tensor<2>>,
+    /// `(out)`.
+    pub bias: Param<Tensor<1>>,
+}
+
+impl TransposedLinear {
+    /// Normal weights of the given deviation, no bias to start with.
+    pub fn new(init: &Init, inputs: usize, outputs: usize, std: f64) -> Self {
+        Self {
+            weight: init.normal([inputs, outputs], std),
+            bias: init.constant([outputs], 0.0),
+        }
+    }
+
+    /// Over the last dimension.
+    pub fn forward<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
+        affine(x, self.weight.val(), Some(self.bias.val()))
+    }
+}
+
+/// `x w + b` over the last dimension, as one flat product.
+fn affine<const D: usize>(
+    x: Tensor<D>,
+    weight_io: Tensor<2>,
+    bias_o: Option<Tensor<1>>,
+) -> Tensor<D> {
+    let mut shape = x.dims();
+    let [inputs, outputs] = weight_io.dims();
+    let rows = shape.iter().take(D - 1).product::<usize>();
+    let mut y_no = x.reshape([rows, inputs]).matmul(weight_io);
+    if let Some(bias_o) = bias_o {
+        y_no = y_no + bias_o.unsqueeze();
+    }
+    shape[D - 1] = outputs;
+    y_no.reshape(shape)
+}
+
+/// A table of vectors.
+#[derive(Module, Debug)]
+pub struct Embedding {
+    /// `(entries, channels)`.
+    pub weight: Param<Tensor<2>>,
+}
+
+impl Embedding {
+    /// Normal with the given deviation.
+    pub fn new(init: &Init, entries: usize, channels: usize, std: f64) -> Self {
+        Self {
+            weight: init.normal([entries, channels], std),
+        }
+    }
+
+    /// One vector per index.
+    pub fn forward(&self, ids_bt: Tensor<2, Int>) -> Tensor<3> {
+        embedding(self.weight.val(), ids_bt)
+    }
+}
+
+/// Scale and shift of a norm.
+#[derive(Module, Debug)]
+pub struct NormParams {
+    /// Scale.
+    pub weight: Param<Tensor<1>>,
+    /// Shift.
+    pub bias: Param<Tensor<1>>,
+}
+
+impl NormParams {
+    /// Scale 1, shift 0.
+    pub fn new(init: &Init, channels: usize) -> Self {
+        Self {
+            weight: init.constant([channels], 1.0),
+            bias: init.constant([channels], 0.0),
+        }
+    }
+
+    /// As a layer norm over the last dimension.
+    pub fn layer_norm<const D: usize>(&self, x: Tensor<D>, epsilon: f64) -> Tensor<D> {
+        myxtts_ops::layer_norm(x, self.weight.val(), self.bias.val(), epsilon)
+    }
+}
+
+/// How a convolution moves over time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConvShape {
+    /// Input channels.
+    pub inputs: usize,
+    /// Output channels.
+    pub outputs: usize,
+    /// Taps.
+    pub kernel: usize,
+    /// Step.
+    pub stride: usize,
+    /// Zeros at each end.
+    pub padding: usize,
+    /// Distance of taps.
+    pub dilation: usize,
+}
+
+impl ConvShape {
+    /// Stride 1, length kept.
+    pub fn same(inputs: usize, outputs: usize, kernel: usize) -> Self {
+        Self {
+            inputs,
+            outputs,
+            kernel,
+            stride: 1,
+            padding: kernel / 2,
+            dilation: 1,
+        }
+    }
+}
+
+/// A convolution over `(batch, channels, time)`.
+#[derive(Module, Debug)]
+pub struct Conv1d {
+    /// `(out, in, kernel)`.
+    pub weight: Param<Tensor<3>>,
+    /// `(out)`.
+    pub bias: Option<Param<Tensor<1>>>,
+    #[module(skip)]
+    shape: ConvShape,
+}
+
+impl Conv1d {
+    /// Uniform within `1 / sqrt(in * kernel)`, the reference's default.
+    pub fn new(init: &Init, shape: ConvShape, bias: bool) -> Self {
+        let bound = 1.0 / ((shape.inputs * shape.kernel) as f64).sqrt();
+        Self {
+            weight: init.uniform([shape.outputs, shape.inputs, shape.kernel], bound),
+            bias: bias.then(|| init.uniform([shape.outputs], bound)),
+            shape,
+        }
+    }
+
+    /// Convolves.
+    pub fn forward(&self, x_bct: Tensor<3>) -> Tensor<3> {
+        let shape = self.shape;
+        let options = ConvOptions::new([shape.stride], [shape.padding], [shape.dilation], 1);
+        conv1d(
+            x_bct,
+            self.weight.val(),
+            self.bias.as_ref().map(Param::val),
+            options,
+        )
+    }
+}
