@@ -1,0 +1,139 @@
+//! Smart prefetch: workers, read-ahead and ring depth follow the measured waits.
+//!
+//! A pure decision on one window of the ledger, within the bounds of the
+//! plan, each change with its reason. It moves one knob at a time: two at
+//! once could not be told apart in the next window.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// What can be turned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Knobs {
+    /// Host threads at work.
+    pub workers: usize,
+    /// Batches in flight, all stages together.
+    pub read_ahead: usize,
+    /// Batches in the device ring.
+    pub depth: usize,
+}
+
+/// How far each knob goes. Equal ends leave it alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// The lowest.
+    pub least: Knobs,
+    /// The highest.
+    pub most: Knobs,
+}
+
+/// What the ledger says of the last while; shares of its time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Window {
+    /// Steps in it.
+    pub steps: u64,
+    /// The model waited for a batch.
+    pub model_wait: f64,
+    /// The device stage waited for a host batch.
+    pub device_wait: f64,
+    /// The device stage worked.
+    pub device_busy: f64,
+    /// A worker waited for room or a permit, mean over workers at work.
+    pub host_wait: f64,
+    /// Longest single wait of the model, over the mean step.
+    pub longest_wait: f64,
+}
+
+/// One turn of one knob.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Change {
+    /// Which.
+    pub knob: &'static str,
+    /// Before.
+    pub from: usize,
+    /// After.
+    pub to: usize,
+    /// The measurement behind it.
+    pub why: String,
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}: {} -> {} ({})",
+            self.knob, self.from, self.to, self.why
+        )
+    }
+}
+
+/// Windows shorter than this say too little.
+const FEWEST_STEPS: u64 = 8;
+/// A share of waiting not worth a change.
+const TOLERATED: f64 = 0.005;
+/// A worker that waits this much is not needed.
+const IDLE: f64 = 0.75;
+
+/// The next settings, and the change that leads there.
+pub fn decide(window: &Window, now: Knobs, bounds: &Bounds) -> Option<(Knobs, Change)> {
+    if window.steps < FEWEST_STEPS {
+        return None;
+    }
+    if window.model_wait > TOLERATED {
+        return more(window, now, bounds);
+    }
+    let spare = window.host_wait > IDLE && now.workers > bounds.least.workers;
+    spare.then(|| {
+        let to = now.workers - 1;
+        let why = format!(
+            "workers had nothing to do {:.0} % of the time",
+            100.0 * window.host_wait
+        );
+        turned(now, "workers", to, why)
+    })
+}
+
+fn more(window: &Window, now: Knobs, bounds: &Bounds) -> Option<(Knobs, Change)> {
+    let wait = 100.0 * window.model_wait;
+    // The host is late when the device stage itself lacks batches.
+    let host_late = window.device_wait > window.device_busy.min(0.5);
+    if host_late && window.host_wait < TOLERATED.max(0.1) && now.workers < bounds.most.workers {
+        let why = format!("the model waited {wait:.1} % of the time and no worker was idle");
+        return Some(turned(now, "workers", now.workers + 1, why));
+    }
+    if host_late && now.read_ahead < bounds.most.read_ahead {
+        let to = (2 * now.read_ahead).min(bounds.most.read_ahead);
+        let why =
+            format!("the model waited {wait:.1} % of the time and workers waited for a place");
+        return Some(turned(now, "read_ahead", to, why));
+    }
+    if window.longest_wait > 1.0 && now.depth < bounds.most.depth {
+        let to = (2 * now.depth).min(bounds.most.depth);
+        let why = format!(
+            "single waits of up to {:.1} steps: a deeper ring rides them out",
+            window.longest_wait
+        );
+        return Some(turned(now, "depth", to, why));
+    }
+    None
+}
+
+fn turned(now: Knobs, knob: &'static str, to: usize, why: String) -> (Knobs, Change) {
+    let mut next = now;
+    let place = match knob {
+        "workers" => &mut next.workers,
+        "read_ahead" => &mut next.read_ahead,
+        _ => &mut next.depth,
+    };
+    let from = std::mem::replace(place, to);
+    (
+        next,
+        Change {
+            knob,
+            from,
+            to,
+            why,
+        },
+    )
+}

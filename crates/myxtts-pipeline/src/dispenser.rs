@@ -1,0 +1,157 @@
+//! Who prepares what next, and how much may be in flight.
+//!
+//! Tickets are handed out in order and each carries a permit that comes back
+//! when its batch has been used. Taking both under one lock is what makes the
+//! bound safe: the oldest batch in flight always has its permit.
+
+use crate::sync::{Arc, Condvar, Mutex, lock, wait};
+
+/// One batch to prepare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Ticket {
+    /// Which step, counted from the beginning of the run.
+    pub step: u64,
+    /// For which model device.
+    pub lane: usize,
+}
+
+/// Hands out tickets.
+#[derive(Debug)]
+pub struct Dispenser {
+    inner: Mutex<Inner>,
+    changed: Condvar,
+}
+
+#[derive(Debug)]
+struct Inner {
+    /// Of the next ticket: `step * lanes + lane`.
+    next: u64,
+    end: u64,
+    lanes: u64,
+    in_flight: usize,
+    limit: usize,
+    peak: usize,
+    workers: usize,
+    closed: bool,
+}
+
+/// A place among the batches in flight, given back when dropped.
+#[derive(Debug)]
+pub struct Permit(Arc<Dispenser>);
+
+impl Dispenser {
+    /// Tickets for the steps from `first` to before `end`, one per lane, at
+    /// most `limit` in flight, with `workers` of the workers at work.
+    pub fn new(first: u64, end: u64, lanes: usize, limit: usize, workers: usize) -> Arc<Self> {
+        let lanes = lanes.max(1) as u64;
+        let inner = Inner {
+            next: first * lanes,
+            end: end * lanes,
+            lanes,
+            in_flight: 0,
+            limit,
+            peak: 0,
+            workers,
+            closed: false,
+        };
+        Arc::new(Self {
+            inner: Mutex::new(inner),
+            changed: Condvar::new(),
+        })
+    }
+
+    /// The next ticket for worker number `worker`, waiting for a permit;
+    /// `None` when there are no more.
+    pub fn take(this: &Arc<Self>, worker: usize) -> Option<(Ticket, Permit)> {
+        let mut inner = lock(&this.inner);
+        loop {
+            if inner.closed || inner.next >= inner.end {
+                return None;
+            }
+            if inner.in_flight < inner.limit && worker < inner.workers {
+                break;
+            }
+            inner = wait(&this.changed, inner);
+        }
+        let number = inner.next;
+        let last = number + 1 >= inner.end;
+        inner.next += 1;
+        inner.in_flight += 1;
+        inner.peak = inner.peak.max(inner.in_flight);
+        let ticket = Ticket {
+            step: number / inner.lanes,
+            lane: usize::try_from(number % inner.lanes).unwrap_or(0),
+        };
+        drop(inner);
+        if last {
+            // Those who wait for a permit need none any more.
+            this.changed.notify_all();
+        }
+        Some((ticket, Permit(Arc::clone(this))))
+    }
+
+    /// Ends the work of all workers.
+    pub fn close(&self) {
+        lock(&self.inner).closed = true;
+        self.changed.notify_all();
+    }
+
+    /// Changes how many workers take tickets.
+    pub fn set_workers(&self, workers: usize) {
+        lock(&self.inner).workers = workers.max(1);
+        self.changed.notify_all();
+    }
+
+    /// Changes how many batches may be in flight.
+    pub fn set_limit(&self, limit: usize) {
+        lock(&self.inner).limit = limit.max(1);
+        self.changed.notify_all();
+    }
+
+    /// Batches in flight now, and the most there have been.
+    pub fn in_flight(&self) -> (usize, usize) {
+        let inner = lock(&self.inner);
+        (inner.in_flight, inner.peak)
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        lock(&self.0.inner).in_flight -= 1;
+        self.0.changed.notify_all();
+    }
+}
+
+#[cfg(all(test, loom))]
+mod interleavings {
+    #![allow(clippy::unwrap_used, reason = "test code")]
+
+    use super::*;
+
+    /// Two workers, one permit: no ticket twice, none lost, one in flight.
+    #[test]
+    fn tickets_once_and_permits_back() {
+        loom::model(|| {
+            let dispenser = Dispenser::new(0, 3, 1, 1, 2);
+            let workers: Vec<_> = (0..2)
+                .map(|worker| {
+                    let dispenser = Arc::clone(&dispenser);
+                    loom::thread::spawn(move || {
+                        let mut mine = vec![];
+                        while let Some((ticket, _permit)) = Dispenser::take(&dispenser, worker) {
+                            mine.push(ticket.step);
+                        }
+                        mine
+                    })
+                })
+                .collect();
+            let mut all: Vec<u64> = workers
+                .into_iter()
+                .flat_map(|w| w.join().unwrap())
+                .collect();
+            all.sort_unstable();
+            assert_eq!(all, [0, 1, 2]);
+            assert_eq!(dispenser.in_flight(), (0, 1));
+        });
+    }
+}

@@ -1,0 +1,141 @@
+//! The first error wins, and everybody hears of it.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::sync::{Arc, Mutex, lock};
+
+/// A part of the pipeline, as the ledger and errors name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stage {
+    /// Decode, features, tokens, padding, on host threads.
+    Host,
+    /// Upload, mel, codes, on the data device.
+    Device,
+    /// From the data device to the model device.
+    Hop,
+    /// The train step.
+    Model,
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Host => "host",
+            Self::Device => "device",
+            Self::Hop => "hop",
+            Self::Model => "model",
+        })
+    }
+}
+
+/// Why the pipeline stopped.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// A stage returned an error.
+    #[error("the {stage} stage failed at step {step}: {why}")]
+    Failed {
+        /// Which.
+        stage: Stage,
+        /// On the batch of which step.
+        step: u64,
+        /// In its own words.
+        why: String,
+    },
+    /// A stage could not begin.
+    #[error("the {stage} stage could not start: {why}")]
+    NotStarted {
+        /// Which.
+        stage: Stage,
+        /// In its own words.
+        why: String,
+    },
+    /// A thread of ours panicked: a defect in this program.
+    #[error(
+        "the {stage} stage panicked: {why}\n  this is a defect of the program; \
+         please report it with this message"
+    )]
+    Panicked {
+        /// Which.
+        stage: Stage,
+        /// The panic's message.
+        why: String,
+    },
+    /// Somebody asked the run to end.
+    #[error("stopped on request")]
+    Requested,
+}
+
+/// The one switch that ends a run.
+#[derive(Clone)]
+pub struct Stop(Arc<Mutex<Inner>>);
+
+struct Inner {
+    first: Option<Failure>,
+    stopped: bool,
+    /// What to close so that nobody keeps waiting.
+    closers: Vec<Box<dyn Fn() + Send + Sync>>,
+}
+
+impl Stop {
+    /// Nothing has happened yet.
+    pub fn new() -> Self {
+        Self(Arc::new(Mutex::new(Inner {
+            first: None,
+            stopped: false,
+            closers: vec![],
+        })))
+    }
+
+    /// Adds something to close when the run ends. Called while the pipeline is
+    /// put together, before a thread can fail.
+    pub(crate) fn also_close(&self, closer: impl Fn() + Send + Sync + 'static) {
+        lock(&self.0).closers.push(Box::new(closer));
+    }
+
+    /// Ends the run. Only the first failure is kept.
+    pub fn fail(&self, failure: Failure) {
+        let mut inner = lock(&self.0);
+        inner.stopped = true;
+        inner.first.get_or_insert(failure);
+        let closers = std::mem::take(&mut inner.closers);
+        // Outside the lock: closing drops batches, and their owners may ask.
+        drop(inner);
+        for close in closers {
+            close();
+        }
+    }
+
+    /// Whether the run is to end.
+    pub fn is_stopped(&self) -> bool {
+        lock(&self.0).stopped
+    }
+
+    /// The first failure.
+    pub fn first(&self) -> Option<Failure> {
+        lock(&self.0).first.clone()
+    }
+}
+
+impl Default for Stop {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Stop").field(&self.first()).finish()
+    }
+}
+
+/// The words of a panic.
+pub(crate) fn panic_words(payload: &(dyn std::any::Any + Send)) -> String {
+    let text = payload
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned());
+    text.or_else(|| payload.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "no message".to_owned())
+}

@@ -1,0 +1,183 @@
+//! The ledger: where the time of every stage went.
+//!
+//! Each thread notes one entry per batch. Entries are added up at once, for
+//! the summary and for smart prefetch, and written to `ledger.jsonl` by a
+//! thread of its own, so that a stage pays for one short lock.
+
+mod summary;
+mod writer;
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+pub use summary::{RingReport, StageReport, Summary};
+use writer::Writer;
+
+use crate::adapt::Window;
+use crate::failure::Stage;
+use crate::sync::{Mutex, lock};
+
+/// One batch in one stage.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Entry {
+    /// Which stage.
+    pub stage: Stage,
+    /// Which of its threads.
+    pub worker: usize,
+    /// The batch's step.
+    pub step: u64,
+    /// The batch's lane.
+    pub lane: usize,
+    /// Microseconds from the start of the pipeline to the end of this entry.
+    pub at_us: u64,
+    /// Microseconds of waiting for input.
+    pub wait_in_us: u64,
+    /// Microseconds of work.
+    pub busy_us: u64,
+    /// Microseconds of waiting for room.
+    pub wait_out_us: u64,
+    /// Bytes produced.
+    pub bytes: u64,
+    /// Batches in the ring it was put in, or taken from by the model.
+    pub occupancy: usize,
+}
+
+/// The ledger of one run.
+#[derive(Debug)]
+pub struct Ledger {
+    begin: Instant,
+    inner: Mutex<Inner>,
+    writer: Option<Writer>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    total: Sums,
+    window: Sums,
+    window_begin: Option<Instant>,
+    /// Time spent in `note` itself.
+    cost: Duration,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Sums {
+    stages: BTreeMap<Stage, StageSums>,
+}
+
+/// What one stage's threads did together.
+#[derive(Clone, Copy, Debug, Default)]
+struct StageSums {
+    batches: u64,
+    wait_in_us: u64,
+    busy_us: u64,
+    wait_out_us: u64,
+    bytes: u64,
+    occupancy: u64,
+    longest_wait_us: u64,
+    /// Bit per thread that noted something.
+    threads: u128,
+}
+
+impl Ledger {
+    /// A ledger that is added up only.
+    pub fn in_memory() -> Self {
+        Self {
+            begin: Instant::now(),
+            inner: Mutex::new(Inner::default()),
+            writer: None,
+        }
+    }
+
+    /// A ledger that is also written, one JSON line an entry.
+    pub fn written(out: impl Write + Send + 'static) -> Self {
+        Self {
+            writer: Some(Writer::start(out)),
+            ..Self::in_memory()
+        }
+    }
+
+    /// Notes an entry; `at_us` is filled in here.
+    pub fn note(&self, mut entry: Entry) {
+        let begin = Instant::now();
+        entry.at_us = microseconds(self.begin.elapsed());
+        if let Some(writer) = &self.writer {
+            writer.send(entry);
+        }
+        let mut inner = lock(&self.inner);
+        inner.total.add(&entry);
+        inner.window.add(&entry);
+        inner.window_begin.get_or_insert(begin);
+        inner.cost += begin.elapsed();
+    }
+
+    /// What happened since the last call, for smart prefetch.
+    pub fn take_window(&self, lanes: usize, workers: usize) -> Window {
+        let mut inner = lock(&self.inner);
+        let sums = std::mem::take(&mut inner.window);
+        let begin = inner.window_begin.replace(Instant::now());
+        drop(inner);
+        let wall = begin
+            .map_or(Duration::ZERO, |begin| begin.elapsed())
+            .as_secs_f64();
+        sums.window(wall, lanes, workers)
+    }
+
+    /// Everything so far, and what the ledger itself cost.
+    pub fn summary(&self, rings: Vec<RingReport>) -> Summary {
+        let inner = lock(&self.inner);
+        Summary::new(&inner.total, self.begin.elapsed(), inner.cost, rings)
+    }
+
+    /// Writes what is left; the first error of the file, if there was one.
+    pub fn finish(&self) -> Result<(), String> {
+        self.writer.as_ref().map_or(Ok(()), Writer::finish)
+    }
+}
+
+impl Sums {
+    fn add(&mut self, entry: &Entry) {
+        let sums = self.stages.entry(entry.stage).or_default();
+        sums.batches += 1;
+        sums.wait_in_us += entry.wait_in_us;
+        sums.busy_us += entry.busy_us;
+        sums.wait_out_us += entry.wait_out_us;
+        sums.bytes += entry.bytes;
+        sums.occupancy += entry.occupancy as u64;
+        sums.longest_wait_us = sums.longest_wait_us.max(entry.wait_in_us);
+        sums.threads |= 1_u128 << (entry.worker % 128);
+    }
+
+    fn window(&self, wall: f64, lanes: usize, workers: usize) -> Window {
+        let of = |stage: Stage| self.stages.get(&stage).copied().unwrap_or_default();
+        let (host, device, model) = (of(Stage::Host), of(Stage::Device), of(Stage::Model));
+        let share = |us: u64, threads: usize| {
+            if wall > 0.0 {
+                us as f64 / 1e6 / wall / threads.max(1) as f64
+            } else {
+                0.0
+            }
+        };
+        let steps = model.batches / lanes.max(1) as u64;
+        let mean_step = wall * 1e6 / steps.max(1) as f64;
+        Window {
+            steps,
+            model_wait: share(model.wait_in_us, lanes),
+            device_wait: share(device.wait_in_us, device.threads.count_ones() as usize),
+            device_busy: share(device.busy_us, device.threads.count_ones() as usize),
+            host_wait: share(host.wait_in_us + host.wait_out_us, workers),
+            longest_wait: if mean_step > 0.0 {
+                model.longest_wait_us as f64 / mean_step
+            } else {
+                0.0
+            },
+        }
+    }
+}
+
+/// A duration as the ledger has it.
+pub(crate) fn microseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,144 @@
+//! The ledger added up.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::Sums;
+use crate::failure::Stage;
+use crate::ring::RingState;
+
+/// What one stage did.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StageReport {
+    /// Which.
+    pub stage: Stage,
+    /// Threads it ran on.
+    pub threads: u32,
+    /// Batches it saw.
+    pub batches: u64,
+    /// Seconds of work, all threads together.
+    pub busy_s: f64,
+    /// Seconds of waiting for input.
+    pub wait_in_s: f64,
+    /// Seconds of waiting for room.
+    pub wait_out_s: f64,
+    /// Bytes produced.
+    pub bytes: u64,
+    /// Mean number of batches in the ring beside it.
+    pub mean_occupancy: f64,
+}
+
+/// What one ring was like.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RingReport {
+    /// Its name.
+    pub ring: &'static str,
+    /// Percent of the time during which the next batch was there.
+    pub readiness_pct: f64,
+    /// Most batches at once.
+    pub peak_batches: usize,
+    /// Most bytes at once.
+    pub peak_bytes: u64,
+}
+
+impl RingReport {
+    /// From a ring's own figures.
+    pub fn new(ring: &'static str, state: &RingState) -> Self {
+        let open = state.open.as_secs_f64();
+        Self {
+            ring,
+            readiness_pct: if open > 0.0 {
+                100.0 * state.ready.as_secs_f64() / open
+            } else {
+                0.0
+            },
+            peak_batches: state.peak_batches,
+            peak_bytes: state.peak_bytes,
+        }
+    }
+}
+
+/// The ledger of a run, added up.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// Seconds since the pipeline started.
+    pub wall_s: f64,
+    /// Percent of the time the model waited for data.
+    pub data_wait_pct: f64,
+    /// Percent of the time that keeping the ledger took.
+    pub ledger_overhead_pct: f64,
+    /// Stage by stage, in the order of the data.
+    pub stages: Vec<StageReport>,
+    /// Ring by ring.
+    pub rings: Vec<RingReport>,
+}
+
+impl Summary {
+    pub(super) fn new(sums: &Sums, wall: Duration, cost: Duration, rings: Vec<RingReport>) -> Self {
+        let wall_s = wall.as_secs_f64();
+        let stages: Vec<StageReport> = sums
+            .stages
+            .iter()
+            .map(|(stage, sums)| StageReport {
+                stage: *stage,
+                threads: sums.threads.count_ones(),
+                batches: sums.batches,
+                busy_s: sums.busy_us as f64 / 1e6,
+                wait_in_s: sums.wait_in_us as f64 / 1e6,
+                wait_out_s: sums.wait_out_us as f64 / 1e6,
+                bytes: sums.bytes,
+                mean_occupancy: sums.occupancy as f64 / sums.batches.max(1) as f64,
+            })
+            .collect();
+        let model = stages.iter().find(|report| report.stage == Stage::Model);
+        let waited = model.map_or(0.0, |report| report.wait_in_s);
+        let lived = model.map_or(0.0, |report| report.wait_in_s + report.busy_s);
+        let percent = |part: f64, whole: f64| {
+            if whole > 0.0 {
+                100.0 * part / whole
+            } else {
+                0.0
+            }
+        };
+        Self {
+            wall_s,
+            data_wait_pct: percent(waited, lived),
+            ledger_overhead_pct: percent(cost.as_secs_f64(), wall_s),
+            stages,
+            rings,
+        }
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "the model waited for data {:.2} % of the time",
+            self.data_wait_pct
+        )?;
+        writeln!(f, "stage    batches   busy s  wait in s  wait out s  ring")?;
+        for stage in &self.stages {
+            writeln!(
+                f,
+                "{:<8} {:>7} {:>8.2} {:>10.2} {:>11.2} {:>5.1}",
+                stage.stage.to_string(),
+                stage.batches,
+                stage.busy_s,
+                stage.wait_in_s,
+                stage.wait_out_s,
+                stage.mean_occupancy
+            )?;
+        }
+        for ring in &self.rings {
+            writeln!(
+                f,
+                "{} ring: ready {:.1} % of the time, at most {} batches, {} bytes",
+                ring.ring, ring.readiness_pct, ring.peak_batches, ring.peak_bytes
+            )?;
+        }
+        Ok(())
+    }
+}

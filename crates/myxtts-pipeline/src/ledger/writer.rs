@@ -1,0 +1,70 @@
+//! Entries to a file, off the stages' threads.
+
+use std::io::{BufWriter, Write};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+
+use super::Entry;
+use crate::sync::{Mutex, lock};
+
+/// The thread that writes.
+#[derive(Debug)]
+pub(super) struct Writer {
+    /// Entries are small and as many as batches: an unbounded channel holds
+    /// less than a ring does.
+    sender: Mutex<Option<Sender<Entry>>>,
+    thread: Mutex<Option<JoinHandle<Result<(), String>>>>,
+}
+
+impl Writer {
+    pub(super) fn start(out: impl Write + Send + 'static) -> Self {
+        let (sender, receiver) = channel();
+        let thread = std::thread::Builder::new()
+            .name("ledger".to_owned())
+            .spawn(move || write_all(out, &receiver));
+        Self {
+            sender: Mutex::new(Some(sender)),
+            thread: Mutex::new(thread.ok()),
+        }
+    }
+
+    pub(super) fn send(&self, entry: Entry) {
+        if let Some(sender) = lock(&self.sender).as_ref() {
+            // A writer that has failed says so in `finish`.
+            let _ = sender.send(entry);
+        }
+    }
+
+    pub(super) fn finish(&self) -> Result<(), String> {
+        drop(lock(&self.sender).take());
+        match lock(&self.thread).take().map(JoinHandle::join) {
+            Some(Ok(result)) => result,
+            Some(Err(_)) => Err("the ledger's writer panicked".to_owned()),
+            None => Ok(()),
+        }
+    }
+}
+
+fn write_all(out: impl Write, entries: &Receiver<Entry>) -> Result<(), String> {
+    let mut out = BufWriter::new(out);
+    while let Ok(entry) = entries.recv() {
+        line(&mut out, &entry)?;
+        // What is there already goes in one write; then a reader may look.
+        for entry in entries.try_iter() {
+            line(&mut out, &entry)?;
+        }
+        out.flush().map_err(words)?;
+    }
+    Ok(())
+}
+
+fn line(out: &mut impl Write, entry: &Entry) -> Result<(), String> {
+    let text = serde_json::to_string(entry).map_err(|why| why.to_string())?;
+    writeln!(out, "{text}").map_err(words)
+}
+
+fn words(why: std::io::Error) -> String {
+    format!(
+        "the ledger could not be written: {why}\n  fix: free some space; the run itself is not affected"
+    )
+}

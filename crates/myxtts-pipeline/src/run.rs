@@ -1,0 +1,262 @@
+//! Threads and rings, put together.
+
+mod lane;
+mod setup;
+mod threads;
+
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::JoinHandle;
+
+pub use lane::{Delivered, Lane};
+pub use setup::{Setup, SetupError, Wiring};
+
+use crate::adapt::Change;
+use crate::dispenser::{Dispenser, Permit, Ticket};
+use crate::failure::{Failure, Stage, Stop};
+use crate::ledger::{Ledger, RingReport, Summary};
+use crate::ring::Ring;
+use crate::sync::{Arc, Mutex};
+use crate::work::{Hop, HostWork, SiteWork};
+use lane::Controller;
+
+/// A batch on its way, with its place among those in flight.
+#[derive(Debug)]
+struct Packed<T> {
+    ticket: Ticket,
+    batch: T,
+    bytes: u64,
+    permit: Permit,
+}
+
+type Rings<T> = Vec<Arc<Ring<Packed<T>>>>;
+
+/// Makes a stage's work on the thread that will use it.
+pub type Make<W> = Box<dyn FnOnce() -> Result<W, String> + Send>;
+
+/// A running pipeline.
+#[derive(Debug)]
+pub struct Pipeline {
+    stop: Stop,
+    ledger: Arc<Ledger>,
+    dispenser: Arc<Dispenser>,
+    threads: Vec<JoinHandle<()>>,
+    rings: Vec<RingOf>,
+    changes: Receiver<Change>,
+}
+
+/// A pipeline and the lanes that come out of it.
+pub type Started<T> = (Pipeline, Vec<Lane<T>>);
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// The ledger, added up.
+    pub summary: Summary,
+    /// The first failure; a run that came to its end has none.
+    pub failure: Option<Failure>,
+    /// Why `ledger.jsonl` is not complete, if it is not.
+    pub ledger_lost: Option<String>,
+}
+
+/// A ring's figures, whatever it carries.
+struct RingOf(Box<dyn Fn() -> RingReport + Send + Sync>);
+
+impl std::fmt::Debug for RingOf {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        (self.0)().fmt(f)
+    }
+}
+
+impl Pipeline {
+    /// Starts the data side. One maker of site work per site; one of a hop per
+    /// lane, or none where data and model share their device.
+    pub fn start<H, S, P>(
+        setup: &Setup,
+        host: H,
+        sites: Vec<Make<S>>,
+        hops: Vec<Make<P>>,
+        ledger: Ledger,
+    ) -> Result<Started<S::Batch>, SetupError>
+    where
+        H: HostWork,
+        S: SiteWork<Buffer = H::Buffer> + 'static,
+        P: Hop<Batch = S::Batch> + 'static,
+    {
+        setup.check(sites.len(), hops.len())?;
+        let lanes = setup.wiring.lanes;
+        let stop = Stop::new();
+        let ledger = Arc::new(ledger);
+        let dispenser = Dispenser::new(
+            setup.first_step,
+            setup.end_step,
+            lanes,
+            setup.knobs.read_ahead,
+            setup.knobs.workers,
+        );
+        let closing = Arc::clone(&dispenser);
+        stop.also_close(move || closing.close());
+
+        let mut pipeline = Self {
+            stop: stop.clone(),
+            ledger: Arc::clone(&ledger),
+            dispenser: Arc::clone(&dispenser),
+            threads: vec![],
+            rings: vec![],
+            changes: channel().1,
+        };
+        let host_rings: Rings<H::Buffer> = (0..sites.len())
+            .map(|_| {
+                let per_step = if setup.wiring.shared_site {
+                    lanes as u64
+                } else {
+                    1
+                };
+                pipeline.ring("host", setup, setup.host_ring, per_step)
+            })
+            .collect();
+        let device_rings: Rings<S::Batch> = (0..lanes)
+            .map(|_| pipeline.ring("device", setup, setup.device_ring, 1))
+            .collect();
+        let model_rings: Rings<S::Batch> = if hops.is_empty() {
+            device_rings.clone()
+        } else {
+            (0..lanes)
+                .map(|_| pipeline.ring("model", setup, setup.model_ring, 1))
+                .collect()
+        };
+
+        let context = threads::Context {
+            stop: stop.clone(),
+            ledger: Arc::clone(&ledger),
+            lanes: lanes as u64,
+            shared_site: setup.wiring.shared_site,
+        };
+        let host = Arc::new(host);
+        let spares = Arc::new(Mutex::new(Vec::new()));
+        for worker in 0..setup.bounds.most.workers.max(setup.knobs.workers) {
+            let (host, spares) = (Arc::clone(&host), Arc::clone(&spares));
+            let (dispenser, rings) = (Arc::clone(&dispenser), host_rings.clone());
+            pipeline.spawn(&context, Stage::Host, worker, move |context| {
+                threads::host(context, worker, &*host, &dispenser, &spares, &rings)
+            })?;
+        }
+        for (site, make) in sites.into_iter().enumerate() {
+            let (input, spares) = (Arc::clone(&host_rings[site]), Arc::clone(&spares));
+            let outputs = device_rings.clone();
+            pipeline.spawn(&context, Stage::Device, site, move |context| {
+                threads::site(context, site, make, &input, &spares, &outputs)
+            })?;
+        }
+        for (lane, make) in hops.into_iter().enumerate() {
+            let (input, output) = (
+                Arc::clone(&device_rings[lane]),
+                Arc::clone(&model_rings[lane]),
+            );
+            pipeline.spawn(&context, Stage::Hop, lane, move |context| {
+                threads::hop(context, lane, make, &input, &output)
+            })?;
+        }
+
+        let (sender, changes) = channel();
+        pipeline.changes = changes;
+        let deep = device_rings.clone();
+        let controller = Controller::new(setup, &dispenser, &ledger, sender, move |depth| {
+            for ring in &deep {
+                ring.set_batches(depth);
+            }
+        });
+        let mut controller = Some(controller);
+        let lanes = model_rings
+            .into_iter()
+            .enumerate()
+            .map(|(lane, ring)| {
+                let controller = (lane == 0).then(|| controller.take()).flatten();
+                Lane::new(lane, ring, Arc::clone(&ledger), stop.clone(), controller)
+            })
+            .collect();
+        Ok((pipeline, lanes))
+    }
+
+    /// The switch that ends the run.
+    pub fn stop(&self) -> &Stop {
+        &self.stop
+    }
+
+    /// Batches in flight now, and the most there have been.
+    pub fn in_flight(&self) -> (usize, usize) {
+        self.dispenser.in_flight()
+    }
+
+    /// What smart prefetch has changed since the last call.
+    pub fn changes(&self) -> Vec<Change> {
+        self.changes.try_iter().collect()
+    }
+
+    /// The ledger so far.
+    pub fn summary(&self) -> Summary {
+        self.ledger
+            .summary(self.rings.iter().map(|ring| (ring.0)()).collect())
+    }
+
+    /// Ends the run, wherever it is, and waits for every thread.
+    pub fn finish(mut self) -> Outcome {
+        // Asked first: from here on there always is a reason to stop.
+        let failure = self.stop.first();
+        self.join();
+        Outcome {
+            failure: failure.or_else(|| self.stop.first().filter(|f| *f != Failure::Requested)),
+            ledger_lost: self.ledger.finish().err(),
+            summary: self.summary(),
+        }
+    }
+
+    fn join(&mut self) {
+        self.stop.fail(Failure::Requested);
+        for thread in self.threads.drain(..) {
+            // A panic was caught inside and is the failure already.
+            let _ = thread.join();
+        }
+    }
+
+    fn ring<T: Send + 'static>(
+        &mut self,
+        name: &'static str,
+        setup: &Setup,
+        bounds: crate::RingBounds,
+        per_step: u64,
+    ) -> Arc<Ring<Packed<T>>> {
+        let ring = Arc::new(Ring::new(name, bounds, setup.first_step * per_step));
+        ring.end(setup.end_step * per_step);
+        let (closing, shown) = (Arc::clone(&ring), Arc::clone(&ring));
+        self.stop.also_close(move || closing.close());
+        self.rings.push(RingOf(Box::new(move || {
+            RingReport::new(shown.name(), &shown.state())
+        })));
+        ring
+    }
+
+    fn spawn(
+        &mut self,
+        context: &threads::Context,
+        stage: Stage,
+        number: usize,
+        body: impl FnOnce(&threads::Context) -> Result<(), Failure> + Send + 'static,
+    ) -> Result<(), SetupError> {
+        let context = context.clone();
+        let thread = std::thread::Builder::new()
+            .name(format!("{stage}-{number}"))
+            .spawn(move || threads::guarded(&context, stage, body))
+            .map_err(|why| SetupError::Thread {
+                stage,
+                why: why.to_string(),
+            })?;
+        self.threads.push(thread);
+        Ok(())
+    }
+}
+
+impl Drop for Pipeline {
+    fn drop(&mut self) {
+        self.join();
+    }
+}

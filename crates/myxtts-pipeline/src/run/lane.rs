@@ -1,0 +1,204 @@
+//! The model's end of the pipeline.
+
+use std::sync::mpsc::Sender;
+use std::time::{Duration, Instant};
+
+use super::{Packed, Setup};
+use crate::adapt::{Bounds, Change, Knobs, decide};
+use crate::dispenser::{Dispenser, Permit};
+use crate::failure::{Failure, Stage, Stop};
+use crate::ledger::{Entry, Ledger, microseconds};
+use crate::ring::Ring;
+use crate::start::{Start, StartReason};
+use crate::sync::Arc;
+
+/// A batch for the model. Its place among those in flight is given back when
+/// it is dropped.
+#[derive(Debug)]
+pub struct Delivered<T> {
+    /// The step it is for.
+    pub step: u64,
+    /// The batch.
+    pub batch: T,
+    /// How long the model waited for it.
+    pub waited: Duration,
+    _permit: Permit,
+}
+
+/// Where one model device gets its batches.
+#[derive(Debug)]
+pub struct Lane<T> {
+    number: usize,
+    ring: Arc<Ring<Packed<T>>>,
+    ledger: Arc<Ledger>,
+    stop: Stop,
+    controller: Option<Controller>,
+    begin: Instant,
+    /// The entry of the step under way, and when its work began.
+    open: Option<(Entry, Instant)>,
+}
+
+impl<T> Lane<T> {
+    pub(super) fn new(
+        number: usize,
+        ring: Arc<Ring<Packed<T>>>,
+        ledger: Arc<Ledger>,
+        stop: Stop,
+        controller: Option<Controller>,
+    ) -> Self {
+        Self {
+            number,
+            ring,
+            ledger,
+            stop,
+            controller,
+            begin: Instant::now(),
+            open: None,
+        }
+    }
+
+    /// Waits for the ring to hold `target` batches, at most until `longest`
+    /// after the data side started.
+    pub fn wait_for_start(&mut self, target: usize, longest: Duration) -> Result<Start, Failure> {
+        let left = longest.saturating_sub(self.begin.elapsed());
+        let held = self
+            .ring
+            .wait_filled(target, left)
+            .map_err(|_| self.failure())?;
+        let waited = self.begin.elapsed();
+        let reason = if held >= target {
+            StartReason::Filled
+        } else if waited >= longest {
+            StartReason::Delay
+        } else {
+            StartReason::Complete
+        };
+        Ok(Start {
+            reason,
+            held,
+            target,
+            waited,
+        })
+    }
+
+    /// The next batch, or `None` after the last.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "it may fail, and an iterator may not"
+    )]
+    pub fn next(&mut self) -> Result<Option<Delivered<T>>, Failure> {
+        self.end_step();
+        if let Some(controller) = &mut self.controller {
+            controller.turn();
+        }
+        let begin = Instant::now();
+        let Some((_, packed)) = self.ring.pop().map_err(|_| self.failure())? else {
+            return Ok(None);
+        };
+        let waited = begin.elapsed();
+        let Packed {
+            ticket,
+            batch,
+            bytes,
+            permit,
+        } = packed;
+        let entry = Entry {
+            stage: Stage::Model,
+            worker: self.number,
+            step: ticket.step,
+            lane: self.number,
+            at_us: 0,
+            wait_in_us: microseconds(waited),
+            busy_us: 0,
+            wait_out_us: 0,
+            bytes,
+            occupancy: self.ring.state().batches,
+        };
+        self.open = Some((entry, Instant::now()));
+        Ok(Some(Delivered {
+            step: ticket.step,
+            batch,
+            waited,
+            _permit: permit,
+        }))
+    }
+
+    /// Notes the step under way as done.
+    fn end_step(&mut self) {
+        if let Some((mut entry, begin)) = self.open.take() {
+            entry.busy_us = microseconds(begin.elapsed());
+            self.ledger.note(entry);
+        }
+    }
+
+    fn failure(&self) -> Failure {
+        self.stop.first().unwrap_or(Failure::Requested)
+    }
+}
+
+impl<T> Drop for Lane<T> {
+    fn drop(&mut self) {
+        self.end_step();
+    }
+}
+
+/// Turns the knobs, between two steps of the first lane.
+pub(super) struct Controller {
+    knobs: Knobs,
+    bounds: Bounds,
+    lanes: usize,
+    dispenser: Arc<Dispenser>,
+    ledger: Arc<Ledger>,
+    changes: Sender<Change>,
+    set_depth: Box<dyn Fn(usize) + Send>,
+    last: Instant,
+}
+
+impl std::fmt::Debug for Controller {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Controller")
+            .field("knobs", &self.knobs)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Between two decisions.
+const PAUSE: Duration = Duration::from_secs(1);
+
+impl Controller {
+    pub(super) fn new(
+        setup: &Setup,
+        dispenser: &Arc<Dispenser>,
+        ledger: &Arc<Ledger>,
+        changes: Sender<Change>,
+        set_depth: impl Fn(usize) + Send + 'static,
+    ) -> Self {
+        Self {
+            knobs: setup.knobs,
+            bounds: setup.bounds,
+            lanes: setup.wiring.lanes,
+            dispenser: Arc::clone(dispenser),
+            ledger: Arc::clone(ledger),
+            changes,
+            set_depth: Box::new(set_depth),
+            last: Instant::now(),
+        }
+    }
+
+    fn turn(&mut self) {
+        if self.bounds.least == self.bounds.most || self.last.elapsed() < PAUSE {
+            return;
+        }
+        self.last = Instant::now();
+        let window = self.ledger.take_window(self.lanes, self.knobs.workers);
+        let Some((knobs, change)) = decide(&window, self.knobs, &self.bounds) else {
+            return;
+        };
+        self.knobs = knobs;
+        self.dispenser.set_workers(knobs.workers);
+        self.dispenser.set_limit(knobs.read_ahead);
+        (self.set_depth)(knobs.depth);
+        // Nobody may be listening any more.
+        let _ = self.changes.send(change);
+    }
+}

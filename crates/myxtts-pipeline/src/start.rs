@@ -1,0 +1,57 @@
+//! When the first step may begin.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::Serialize;
+
+/// Why the model started when it did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StartReason {
+    /// The ring had its fill target.
+    Filled,
+    /// There are fewer batches than the target, and all were there.
+    Complete,
+    /// The longest wait had passed.
+    Delay,
+}
+
+/// How the model's start came about.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Start {
+    /// Why now.
+    pub reason: StartReason,
+    /// Batches in the ring.
+    pub held: usize,
+    /// Batches that were hoped for.
+    pub target: usize,
+    /// Time from the start of the data side.
+    #[serde(rename = "waited_s", serialize_with = "seconds")]
+    pub waited: Duration,
+}
+
+fn seconds<S: serde::Serializer>(value: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(value.as_secs_f64())
+}
+
+impl fmt::Display for Start {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { held, target, .. } = self;
+        let waited = self.waited.as_secs_f64();
+        match self.reason {
+            StartReason::Filled => write!(
+                f,
+                "the buffer reached its fill target after {waited:.2} s ({held} of {target} batches ready)"
+            ),
+            StartReason::Complete => write!(
+                f,
+                "all {held} batches of the run were ready after {waited:.2} s (fill target {target})"
+            ),
+            StartReason::Delay => write!(
+                f,
+                "model_start_delay of {waited:.2} s passed with {held} of {target} batches ready"
+            ),
+        }
+    }
+}
