@@ -18,6 +18,7 @@ pub(super) mod nl;
 pub(super) mod pl;
 pub(super) mod pt;
 pub(super) mod ru;
+mod slavic;
 pub(super) mod tr;
 
 use float::Float;

@@ -1,7 +1,7 @@
 //! Russian.
 
 use super::float::Float;
-use super::pl::join;
+use super::slavic::join;
 use super::{Currency, Money, MoneyWords, QUADRILLION, Words, small, thousands};
 
 pub(super) const WORDS: Words = Words {
