@@ -20,8 +20,8 @@ pub(crate) fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
-    let mut file = temporary(folder)?;
-    file.write_all(bytes)?;
+    let file = temporary(folder)?;
+    file.as_file().write_all(bytes)?;
     file.persist(path)?;
     Ok(())
 }

@@ -7,14 +7,16 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tempfile::NamedTempFile;
+use tempfile::TempPath;
 
 use super::PrepareError;
 use crate::atomic;
 
 /// Writes lines to a file that gets its name at the end.
 pub(super) struct Writer<T> {
-    file: BufWriter<NamedTempFile>,
+    file: BufWriter<File>,
+    /// Where it is until then.
+    temporary: TempPath,
     path: PathBuf,
     lines: u64,
     records: PhantomData<fn(T)>,
@@ -24,8 +26,10 @@ impl<T: Serialize> Writer<T> {
     pub(super) fn create(path: &Path) -> Result<Self, PrepareError> {
         let folder = path.parent().unwrap_or(Path::new("."));
         let file = atomic::temporary(folder).map_err(PrepareError::output(path))?;
+        let (file, temporary) = file.into_parts();
         Ok(Self {
             file: BufWriter::new(file),
+            temporary,
             path: path.to_owned(),
             lines: 0,
             records: PhantomData,
@@ -51,11 +55,11 @@ impl<T: Serialize> Writer<T> {
     }
 
     /// The file without a name, to be read again and forgotten.
-    pub(super) fn flushed(self) -> Result<NamedTempFile, PrepareError> {
-        let path = self.path;
+    pub(super) fn flushed(mut self) -> Result<TempPath, PrepareError> {
         self.file
-            .into_inner()
-            .map_err(|failed| PrepareError::output(&path)(failed.into_error()))
+            .flush()
+            .map_err(PrepareError::output(&self.path))?;
+        Ok(self.temporary)
     }
 }
 

@@ -159,7 +159,7 @@ fn finish_manifest(
     };
     let spool = spool.flushed()?;
     let mut manifest = jsonl::Writer::<Clip>::create(&out.join(MANIFEST))?;
-    for (index, clip) in jsonl::Reader::<Clip>::open(spool.path())?.enumerate() {
+    for (index, clip) in jsonl::Reader::<Clip>::open(&spool)?.enumerate() {
         let mut clip = clip?;
         if held_out.get(index) == Some(&true) {
             clip.split = Split::Validation;

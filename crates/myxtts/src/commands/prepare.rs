@@ -30,10 +30,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         None => None,
     };
     let dataset = dataset(given(DATASET), &settings.config)?;
-    let chosen_workers = settings
-        .layer()
-        .get("data.num_workers")
-        .is_some_and(|setting| setting.origin.is_chosen());
+    let chosen_workers = settings.is_chosen("data.num_workers");
     let Config { data, training, .. } = &settings.config;
     let request = Request {
         out: given("out").unwrap_or_else(|| default_output(&dataset)),
