@@ -451,11 +451,18 @@ pub(crate) fn given(
     matches: &ArgMatches,
 ) -> Result<(Option<std::path::PathBuf>, Vec<GivenFlag>), String> {
     let mut given = Vec::new();
-    // Not every command takes every flag.
-    for flag in all().filter(|flag| matches.try_contains_id(flag.long).is_ok()) {
+    for flag in all() {
+        // A command that does not take the flag was not given it.
         let value = match flag.takes {
-            Takes::Switch(means) => matches.get_flag(flag.long).then(|| means.to_owned()),
-            _ => matches.get_one::<String>(flag.long).cloned(),
+            Takes::Switch(means) => matches
+                .try_get_one::<bool>(flag.long)
+                .is_ok_and(|given| given == Some(&true))
+                .then(|| means.to_owned()),
+            _ => matches
+                .try_get_one::<String>(flag.long)
+                .ok()
+                .flatten()
+                .cloned(),
         };
         if let Some(value) = value {
             given.push(GivenFlag {
