@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::decode::{DecodeError, Limits, Source, decode};
+use crate::decode::{DecodeError, Decoded, Limits, Source, decode_seeing};
 use crate::level::{LevelError, Trim, normalize_loudness, normalize_peak, trim};
 use crate::resample::{ResampleSpec, Resampler};
 use crate::units::{Decibels, Lufs, SampleRate};
@@ -108,7 +108,18 @@ impl Loader {
 
     /// Loads one file.
     pub fn load(&mut self, path: &Path) -> Result<Loaded, LoadError> {
-        let decoded = decode(path, &self.limits)?;
+        Ok(self.load_seeing(path, |_, _| ())?.0)
+    }
+
+    /// Loads one file and lets `see` look at its bytes and at what they
+    /// decoded to, before anything is changed: a hash and a measure of clipping
+    /// without opening the file a second time.
+    pub fn load_seeing<T>(
+        &mut self,
+        path: &Path,
+        see: impl FnOnce(&[u8], &Decoded) -> T,
+    ) -> Result<(Loaded, T), LoadError> {
+        let (decoded, seen) = decode_seeing(path, &self.limits, see)?;
         let mut waveform = self.resample(decoded.waveform);
         waveform
             .samples
@@ -126,10 +137,11 @@ impl Loader {
             path: path.to_owned(),
             source,
         })?;
-        Ok(Loaded {
+        let loaded = Loaded {
             waveform,
             source: decoded.source,
-        })
+        };
+        Ok((loaded, seen))
     }
 
     fn resample(&mut self, waveform: Waveform) -> Waveform {

@@ -22,12 +22,43 @@ pub struct Candidate<'a> {
 /// For each clip, whether it is held out: `fraction` of every speaker's clips,
 /// at least one where the speaker has ten, and never more than `most` in all.
 pub fn held_out(clips: &[Candidate<'_>], fraction: f64, most: usize, seed: u64) -> Vec<bool> {
-    let mut speakers: BTreeMap<Option<&str>, Vec<(u64, usize)>> = BTreeMap::new();
-    for (index, clip) in clips.iter().enumerate() {
+    let mut speakers: BTreeMap<Option<&str>, u32> = BTreeMap::new();
+    let drawn: Vec<Drawn> = clips
+        .iter()
+        .map(|clip| {
+            let next = u32::try_from(speakers.len()).unwrap_or(u32::MAX);
+            let speaker = *speakers.entry(clip.speaker).or_insert(next);
+            Drawn::new(clip.name, speaker, seed)
+        })
+        .collect();
+    held_out_of(&drawn, fraction, most)
+}
+
+/// What the split keeps of a clip when a dataset is streamed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Drawn {
+    speaker: u32,
+    number: u64,
+}
+
+impl Drawn {
+    /// A clip of the speaker with the given number.
+    pub(crate) fn new(name: &str, speaker: u32, seed: u64) -> Self {
+        Self {
+            speaker,
+            number: draw(seed, b"held out", name),
+        }
+    }
+}
+
+/// [`held_out`] over what was kept of the clips.
+pub(crate) fn held_out_of(drawn: &[Drawn], fraction: f64, most: usize) -> Vec<bool> {
+    let mut speakers: BTreeMap<u32, Vec<(u64, usize)>> = BTreeMap::new();
+    for (index, clip) in drawn.iter().enumerate() {
         speakers
             .entry(clip.speaker)
             .or_default()
-            .push((draw(seed, b"held out", clip.name), index));
+            .push((clip.number, index));
     }
     // Taken by rank within the speaker, so that a bound on the whole thins
     // every speaker alike: all firsts before any second.
@@ -39,7 +70,7 @@ pub fn held_out(clips: &[Candidate<'_>], fraction: f64, most: usize, seed: u64) 
         chosen.extend(ranked.map(|(rank, (draw, index))| (rank, *draw, *index)));
     }
     chosen.sort_unstable();
-    let mut held_out = vec![false; clips.len()];
+    let mut held_out = vec![false; drawn.len()];
     for (_, _, index) in chosen.into_iter().take(most) {
         held_out[index] = true;
     }

@@ -13,7 +13,7 @@ const LINES: usize = 20;
 
 /// A character outside the vocabulary.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Uncovered {
+pub struct Uncovered<P = u64> {
     /// The character.
     pub character: char,
     /// How often it occurs.
@@ -21,24 +21,25 @@ pub struct Uncovered {
     /// On how many lines.
     pub line_count: u64,
     /// The first of them.
-    pub first_lines: Vec<u64>,
+    pub first_lines: Vec<P>,
 }
 
 #[derive(Debug)]
-struct Seen {
-    record: Uncovered,
-    last_line: u64,
+struct Seen<P> {
+    record: Uncovered<P>,
+    last_line: P,
 }
 
-/// Collects the characters that a vocabulary does not have.
+/// Collects the characters that a vocabulary does not have. `P` is what a
+/// caller calls a line: a number, or a file and a number.
 #[derive(Debug)]
-pub struct Coverage<'v> {
+pub struct Coverage<'v, P = u64> {
     vocabulary: &'v Vocabulary,
-    uncovered: BTreeMap<char, Seen>,
+    uncovered: BTreeMap<char, Seen<P>>,
     characters: u64,
 }
 
-impl<'v> Coverage<'v> {
+impl<'v, P: Clone + PartialEq> Coverage<'v, P> {
     /// Nothing seen yet.
     pub fn new(vocabulary: &'v Vocabulary) -> Self {
         Self {
@@ -49,7 +50,7 @@ impl<'v> Coverage<'v> {
     }
 
     /// Looks at one cleaned text; lines must come in order.
-    pub fn add(&mut self, line: u64, text: &str) {
+    pub fn add(&mut self, line: &P, text: &str) {
         for character in text.chars().filter(|c| !c.is_whitespace()) {
             self.characters += 1;
             if self.vocabulary.covers(character) {
@@ -62,14 +63,14 @@ impl<'v> Coverage<'v> {
                     line_count: 0,
                     first_lines: Vec::new(),
                 },
-                last_line: line,
+                last_line: line.clone(),
             });
             let record = &mut seen.record;
-            if record.count == 0 || seen.last_line != line {
-                seen.last_line = line;
+            if record.count == 0 || seen.last_line != *line {
+                seen.last_line = line.clone();
                 record.line_count += 1;
                 if record.first_lines.len() < LINES {
-                    record.first_lines.push(line);
+                    record.first_lines.push(line.clone());
                 }
             }
             record.count += 1;
@@ -82,8 +83,8 @@ impl<'v> Coverage<'v> {
     }
 
     /// What is outside, the most frequent first.
-    pub fn uncovered(&self) -> Vec<Uncovered> {
-        let mut list: Vec<Uncovered> = self
+    pub fn uncovered(&self) -> Vec<Uncovered<P>> {
+        let mut list: Vec<Uncovered<P>> = self
             .uncovered
             .values()
             .map(|seen| seen.record.clone())
@@ -103,9 +104,9 @@ mod tests {
         let vocabulary = Vocabulary::train(["abc"], &Training::default()).unwrap();
         let mut coverage = Coverage::new(&vocabulary);
         for line in 1..=100 {
-            coverage.add(line, "a xx b");
+            coverage.add(&line, "a xx b");
         }
-        coverage.add(101, "a y x");
+        coverage.add(&101, "a y x");
         let list = coverage.uncovered();
         assert_eq!(coverage.characters(), 403);
         assert_eq!(list.len(), 2);

@@ -4,6 +4,7 @@ mod cli;
 mod commands;
 mod config;
 mod output;
+mod progress;
 #[cfg(test)]
 mod reference;
 
@@ -27,7 +28,7 @@ impl Failure {
     /// The contract's exit codes.
     fn exit_code(&self) -> u8 {
         match self {
-            Self::Job(_) => 1,
+            Self::Job(_) | Self::Result(_) => 1,
             Self::Usage(_) => 2,
         }
     }

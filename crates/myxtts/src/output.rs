@@ -10,6 +10,8 @@ use serde::Serialize;
 pub(crate) enum Failure {
     /// It was tried and failed.
     Job(String),
+    /// It was done and its result, already printed, is a failure.
+    Result(String),
     /// It could not be tried: wrong usage or configuration.
     Usage(String),
 }
@@ -21,7 +23,7 @@ impl Failure {
 
     pub(crate) fn message(&self) -> &str {
         match self {
-            Self::Job(message) | Self::Usage(message) => message,
+            Self::Job(message) | Self::Result(message) | Self::Usage(message) => message,
         }
     }
 }
@@ -78,7 +80,8 @@ impl Output {
     /// Reports a failure: in words on stderr, and as a document for a program.
     pub(crate) fn failure(&self, failure: &Failure) {
         self.log(format_args!("error: {}", failure.message()));
-        if self.json {
+        // A result that was printed is the one document there may be.
+        if self.json && !matches!(failure, Failure::Result(_)) {
             // A broken stdout while reporting a failure: the exit code remains.
             let _ = self.document(&serde_json::json!({ "error": failure.message() }));
         }

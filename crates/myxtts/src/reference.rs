@@ -11,7 +11,8 @@ use crate::config::keys;
 fn flags_page() -> String {
     let mut page = String::from(
         "# Training flags\n\n\
-         Taken by `myxtts train`, `myxtts plan` and `myxtts config show`. Each flag sets the key \
+         Taken by `myxtts train`, `myxtts plan` and `myxtts config show`; `myxtts prepare` takes \
+         those that concern a dataset (see [dataset](dataset.md)). Each flag sets the key \
          beside it; `--set KEY=VALUE` reaches every other key (see \
          [configuration](configuration.md)). Layers: built-in defaults, then preset, then file, \
          then environment `MYXTTS_*`, then flags.\n",

@@ -79,7 +79,21 @@ pub struct Decoded {
 
 /// Decodes the file at `path` to mono at its own rate.
 pub fn decode(path: &Path, limits: &Limits) -> Result<Decoded, DecodeError> {
-    mapped::with_bytes(path, |bytes| decode_bytes(bytes, limits)).map_err(|fault| DecodeError {
+    Ok(decode_seeing(path, limits, |_, _| ())?.0)
+}
+
+/// The same, with a look at the bytes of the file beside what they decoded to.
+pub(crate) fn decode_seeing<T>(
+    path: &Path,
+    limits: &Limits,
+    see: impl FnOnce(&[u8], &Decoded) -> T,
+) -> Result<(Decoded, T), DecodeError> {
+    mapped::with_bytes(path, |bytes| {
+        let decoded = decode_bytes(bytes, limits)?;
+        let seen = see(bytes, &decoded);
+        Ok((decoded, seen))
+    })
+    .map_err(|fault| DecodeError {
         path: path.to_owned(),
         fault,
     })

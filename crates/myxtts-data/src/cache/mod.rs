@@ -160,12 +160,15 @@ impl FeatureCache {
             if let Some(folder) = path.parent() {
                 fs::create_dir_all(folder)?;
             }
-            let mut file = tempfile::NamedTempFile::new_in(self.temporary())?;
-            file.write_all(&format::header(shape, &key.0, payload))?;
-            file.write_all(payload)?;
+            let file = tempfile::NamedTempFile::new_in(self.temporary())?;
+            // Past the wrapper, which would put a name that is gone by then
+            // into every message.
+            let mut bytes = file.as_file();
+            bytes.write_all(&format::header(shape, &key.0, payload))?;
+            bytes.write_all(payload)?;
             // The bytes before the name: after a power cut a name without its
             // bytes would only be a damaged entry, but a noisy one.
-            file.as_file().sync_data()?;
+            bytes.sync_data()?;
             file.persist(path)?;
             Ok(())
         };

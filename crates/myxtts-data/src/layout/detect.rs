@@ -46,6 +46,38 @@ pub enum Layout {
     },
 }
 
+/// A folder with this file holds results of ours and no recordings of others.
+pub(crate) const OUTPUT_MARK: &str = ".myxtts";
+
+impl Layout {
+    /// The dataset's folder.
+    pub fn root(&self) -> &Path {
+        match self {
+            Self::LjSpeech { root, .. }
+            | Self::Tables { root, .. }
+            | Self::JsonLines { root, .. }
+            | Self::Pairs { root, .. } => root,
+        }
+    }
+
+    /// Lines that name clips: about as many as there are rows, and found
+    /// without reading them as such.
+    pub fn lines(&self) -> std::io::Result<u64> {
+        match self {
+            Self::Pairs { files, .. } => Ok(files.len() as u64),
+            Self::LjSpeech { metadata: file, .. } | Self::JsonLines { file, .. } => {
+                super::line::count(fs::File::open(file)?)
+            }
+            Self::Tables { files, .. } => {
+                let counts = files
+                    .iter()
+                    .map(|(file, _)| super::line::count(fs::File::open(file)?));
+                counts.sum()
+            }
+        }
+    }
+}
+
 /// A folder that is no dataset.
 #[derive(Debug, Error)]
 pub enum LayoutError {
@@ -208,6 +240,7 @@ impl Found {
                 continue;
             }
             match fs::metadata(&path) {
+                Ok(found) if found.is_dir() && path.join(OUTPUT_MARK).is_file() => {}
                 Ok(found) if found.is_dir() && depth < DEEPEST => {
                     if let Err(why) = self.collect(&path, depth + 1) {
                         self.unreadable.push((path, why.to_string()));

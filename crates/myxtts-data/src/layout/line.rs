@@ -59,6 +59,23 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
+/// How many lines there are.
+pub(super) fn count(mut reader: impl io::Read) -> io::Result<u64> {
+    let mut block = vec![0; 1 << 16];
+    let (mut lines, mut last) = (0, b'\n');
+    loop {
+        let read = match reader.read(&mut block) {
+            Ok(0) => return Ok(lines + u64::from(last != b'\n')),
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        let block = &block[..read];
+        lines += block.iter().filter(|byte| **byte == b'\n').count() as u64;
+        last = block.last().copied().unwrap_or(last);
+    }
+}
+
 impl<R: BufRead> Iterator for Lines<R> {
     type Item = io::Result<Line>;
 

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use detect::OUTPUT_MARK;
 pub use detect::{Layout, LayoutError, detect};
 use line::{LONGEST_LINE, LineProblem, Lines};
 use table::{Columns, Dialect, header};

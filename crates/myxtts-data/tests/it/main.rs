@@ -15,6 +15,7 @@
 
 mod cache;
 mod layouts;
+mod prepare;
 mod sample_corpus;
 mod schedule;
 mod split;

@@ -103,7 +103,7 @@ proptest! {
         let cleaned = clean(&text, &language).text;
         let ids = vocabulary.encode(&cleaned, &language).unwrap();
         let mut coverage = Coverage::new(vocabulary);
-        coverage.add(1, &cleaned);
+        coverage.add(&1, &cleaned);
         prop_assert!(ids.iter().all(|&id| (id as usize) < vocabulary.text_tokens()));
         if coverage.uncovered().is_empty() {
             let decoded = vocabulary.decode(&ids);

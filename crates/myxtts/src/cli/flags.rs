@@ -368,6 +368,21 @@ const OPPOSITES: [(&str, &str); 3] = [
     ("graph-mode", "eager-debug"),
 ];
 
+/// Those that change what `prepare` does.
+const DATASET_FLAGS: [&str; 8] = [
+    "train-data",
+    "val-data",
+    "num-workers",
+    "max-text-length",
+    "max-mel-frames",
+    "buckets",
+    "cache",
+    "seed",
+];
+
+/// The dataset given without a flag.
+pub(crate) const DATASET: &str = "dataset";
+
 const CONFIG: &str = "config";
 const SET: &str = "set";
 
@@ -377,6 +392,15 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Flag> {
 
 /// The flags as arguments of a command.
 pub(crate) fn arguments() -> Vec<Arg> {
+    arguments_among(|_| true)
+}
+
+/// The flags of a command that looks at a dataset and trains nothing.
+pub(crate) fn dataset_arguments() -> Vec<Arg> {
+    arguments_among(|flag| DATASET_FLAGS.contains(&flag.long))
+}
+
+fn arguments_among(wanted: impl Fn(&Flag) -> bool) -> Vec<Arg> {
     let config = Arg::new(CONFIG)
         .long(CONFIG)
         .value_name("FILE")
@@ -393,7 +417,8 @@ pub(crate) fn arguments() -> Vec<Arg> {
         .help("set any key, for example data.language=fa; may be repeated [default: none]");
     let mut arguments = vec![config, set];
     for (group, flags) in FLAGS {
-        arguments.extend(flags.iter().map(|flag| argument(flag).help_heading(*group)));
+        let flags = flags.iter().filter(|flag| wanted(flag));
+        arguments.extend(flags.map(|flag| argument(flag).help_heading(*group)));
     }
     arguments
 }
@@ -427,9 +452,17 @@ pub(crate) fn given(
 ) -> Result<(Option<std::path::PathBuf>, Vec<GivenFlag>), String> {
     let mut given = Vec::new();
     for flag in all() {
+        // A command that does not take the flag was not given it.
         let value = match flag.takes {
-            Takes::Switch(means) => matches.get_flag(flag.long).then(|| means.to_owned()),
-            _ => matches.get_one::<String>(flag.long).cloned(),
+            Takes::Switch(means) => matches
+                .try_get_one::<bool>(flag.long)
+                .is_ok_and(|given| given == Some(&true))
+                .then(|| means.to_owned()),
+            _ => matches
+                .try_get_one::<String>(flag.long)
+                .ok()
+                .flatten()
+                .cloned(),
         };
         if let Some(value) = value {
             given.push(GivenFlag {
@@ -469,6 +502,13 @@ mod tests {
                 flag.long,
                 flag.key
             );
+        }
+    }
+
+    #[test]
+    fn flags_of_a_dataset_are_flags() {
+        for long in DATASET_FLAGS {
+            assert!(all().any(|flag| flag.long == long), "--{long}");
         }
     }
 

@@ -18,11 +18,6 @@ pub(crate) const LATER: &[(&str, Option<&str>, &str)] = &[
         "Speak text with a trained voice, to a WAV file or streamed",
     ),
     (
-        "prepare",
-        None,
-        "Check and index a dataset folder, report, fill the cache",
-    ),
-    (
         "doctor",
         Some("diagnose"),
         "Measure the real pipeline and rank what to change",
@@ -65,6 +60,7 @@ const ABOUT: &str = "Train XTTS voices and speak with them, keeping every GPU bu
 const AFTER: &str = "\
 Start with:
   myxtts devices          what this machine has
+  myxtts prepare DIR      what a dataset has, and what is wrong with it
   myxtts plan             what a training would do with it
   myxtts config new       a commented configuration file
 
@@ -94,6 +90,7 @@ pub(crate) fn command() -> Command {
                 .map(|(name, alias, about)| later(name, *alias, about)),
         )
         .subcommand(plan())
+        .subcommand(prepare())
         .subcommand(
             Command::new("devices")
                 .about("List every device by backend, or say why a backend is unavailable"),
@@ -179,6 +176,41 @@ fn plan() -> Command {
                 .help("Memory of each imaginary GPU [default: 24576]"),
         )
         .args(flags::arguments())
+}
+
+fn prepare() -> Command {
+    Command::new("prepare")
+        .about("Check and index a dataset folder, report, fill the cache")
+        .long_about(
+            "Read every clip of a dataset once. Good clips go to manifest.jsonl, all others to \
+             quarantine.jsonl with their reason; report.txt and report.json say what was found. \
+             Exits with code 1 when more than data.max_bad_fraction of the clips are bad.",
+        )
+        .arg(
+            Arg::new(flags::DATASET)
+                .value_name("DIR")
+                .conflicts_with("train-data")
+                .help("The dataset: a folder, or its metadata file [default: --train-data, else the sample corpus]"),
+        )
+        .arg(
+            Arg::new("out")
+                .long("out")
+                .value_name("DIR")
+                .help("Where the results go [default: `myxtts` in the dataset's folder]"),
+        )
+        .arg(
+            Arg::new("vocab")
+                .long("vocab")
+                .value_name("FILE")
+                .help("XTTS vocab.json: checks that it has every character, counts text in its tokens [default: none]"),
+        )
+        .arg(
+            Arg::new("convert")
+                .long("convert")
+                .action(ArgAction::SetTrue)
+                .help("Write every clip once as mono FLAC at data.sample_rate, and index those [default: off]"),
+        )
+        .args(flags::dataset_arguments())
 }
 
 fn config() -> Command {

@@ -13,6 +13,6 @@ pub(super) fn run(name: &str, matches: &ArgMatches) -> Result<(), Failure> {
     Err(Failure::Usage(format!(
         "`myxtts {name}` is not in this version\n  \
          found: this version plans a training and does not run one yet\n  \
-         next:  `myxtts devices`, `myxtts plan` and `myxtts config` work today"
+         next:  `myxtts devices`, `myxtts plan`, `myxtts prepare` and `myxtts config` work today"
     )))
 }

@@ -4,6 +4,7 @@ mod config;
 mod devices;
 mod later;
 mod plan;
+mod prepare;
 
 use clap::ArgMatches;
 use myxtts_device::discover::guard::Guard;
@@ -18,6 +19,7 @@ use crate::output::{Failure, Output};
 pub(crate) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
     match matches.subcommand() {
         Some(("plan", matches)) => plan::run(matches, output),
+        Some(("prepare", matches)) => prepare::run(matches, output),
         Some(("devices", _)) => devices::run(output),
         Some(("config", matches)) => config::run(matches, output),
         Some(("completions", matches)) => completions(matches, output),

@@ -22,6 +22,7 @@ use myxtts_device::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use dataset::Cache;
 pub(crate) use model::ModelSize;
 pub(crate) use optimiser::OptimizationLevel;
 

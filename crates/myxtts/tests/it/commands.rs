@@ -20,10 +20,9 @@ const COMMANDS: [&str; 15] = [
     "bench",
 ];
 
-const LATER: [&str; 12] = [
+const LATER: [&str; 11] = [
     "train",
     "synthesize",
-    "prepare",
     "doctor",
     "diagnose",
     "profile",
@@ -54,6 +53,7 @@ fn every_command_has_help() {
         assert!(run.stdout.contains("--json"), "{command}");
     }
     insta::assert_snapshot!("plan_help", myxtts(&["plan", "--help"]).stdout);
+    insta::assert_snapshot!("prepare_help", myxtts(&["prepare", "--help"]).stdout);
     insta::assert_snapshot!("config_help", myxtts(&["config", "--help"]).stdout);
 }
 
@@ -72,13 +72,13 @@ fn commands_of_later_versions_say_so_and_exit_2() {
     insta::assert_snapshot!(myxtts(&["synthesize", "--text", "hello"]).stderr, @r"
     error: `myxtts synthesize` is not in this version
       found: this version plans a training and does not run one yet
-      next:  `myxtts devices`, `myxtts plan` and `myxtts config` work today
+      next:  `myxtts devices`, `myxtts plan`, `myxtts prepare` and `myxtts config` work today
     ");
 }
 
 #[test]
 fn a_failure_is_a_document_too() {
-    let run = myxtts(&["prepare", "--json"]);
+    let run = myxtts(&["synthesize", "--json"]);
     assert_eq!(run.code, Some(2));
     let run = myxtts(&[
         "plan",

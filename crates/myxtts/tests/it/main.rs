@@ -16,4 +16,5 @@ mod commands;
 mod config_command;
 mod flags_page;
 mod plan_command;
+mod prepare_command;
 mod support;

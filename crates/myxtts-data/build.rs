@@ -1,0 +1,42 @@
+//! Lists the files of the sample corpus, so that the program can carry them.
+
+use std::error::Error;
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let root = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR")?).join("corpus");
+    println!("cargo::rerun-if-changed=corpus");
+    let mut files = Vec::new();
+    collect(&root, &mut files)?;
+    files.sort();
+    let mut list = String::from("/// Names and contents.\nstatic FILES: &[(&str, &[u8])] = &[\n");
+    for path in files {
+        let name: Vec<_> = path
+            .strip_prefix(&root)?
+            .iter()
+            .map(|part| part.to_string_lossy())
+            .collect();
+        writeln!(
+            list,
+            "    ({:?}, include_bytes!({path:?})),",
+            name.join("/")
+        )?;
+    }
+    list.push_str("];\n");
+    let out = PathBuf::from(std::env::var("OUT_DIR")?).join("corpus.rs");
+    fs::write(out, list)?;
+    Ok(())
+}
+
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        match path.is_dir() {
+            true => collect(&path, files)?,
+            false => files.push(path),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,57 @@
+//! The sample corpus, inside the program: what `train` and `prepare` use when
+//! they are given no dataset.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use crate::atomic;
+
+include!(concat!(env!("OUT_DIR"), "/corpus.rs"));
+
+/// Why the sample corpus cannot be used.
+#[derive(Debug, Error)]
+pub enum CorpusError {
+    /// No folder to unpack it to.
+    #[error(
+        "there is no folder for the sample corpus: neither XDG_CACHE_HOME nor HOME is set\n  fix:   set one of them, or give a dataset folder"
+    )]
+    NoFolder,
+    /// It cannot be written.
+    #[error(
+        "the sample corpus cannot be written to {}: {why}\n  fix:   make the folder writable, set XDG_CACHE_HOME to another, or give a dataset folder",
+        path.display()
+    )]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        why: io::Error,
+    },
+}
+
+/// Where the sample corpus goes: `myxtts/sample-corpus` in the user's cache folder.
+pub fn default_folder() -> Result<PathBuf, CorpusError> {
+    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+    let cache = match (set("XDG_CACHE_HOME"), set("HOME")) {
+        (Some(cache), _) => PathBuf::from(cache),
+        (None, Some(home)) => PathBuf::from(home).join(".cache"),
+        (None, None) => return Err(CorpusError::NoFolder),
+    };
+    Ok(cache.join("myxtts").join("sample-corpus"))
+}
+
+/// Writes the sample corpus to `folder`, each file whole or not at all, and
+/// leaves what is right already as it is.
+pub fn unpack(folder: &Path) -> Result<(), CorpusError> {
+    for (name, bytes) in FILES {
+        let path = folder.join(name);
+        let is_right = fs::read(&path).is_ok_and(|found| found == *bytes);
+        if !is_right {
+            atomic::write(&path, bytes).map_err(|why| CorpusError::Write { path, why })?;
+        }
+    }
+    Ok(())
+}

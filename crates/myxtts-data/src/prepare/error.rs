@@ -1,0 +1,93 @@
+//! What ends a preparation. A bad clip never does.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use myxtts_audio::WriteError;
+use myxtts_text::LanguageError;
+use thiserror::Error;
+
+use crate::cache::CacheError;
+use crate::layout::LayoutError;
+
+/// Why a dataset could not be prepared.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum PrepareError {
+    /// No dataset there.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    /// No language tag.
+    #[error(transparent)]
+    Language(#[from] LanguageError),
+    /// The metadata ended in an error.
+    #[error(
+        "the metadata of {} cannot be read to its end: {why}\n  fix:   check the disk and the mount, then run it again",
+        path.display()
+    )]
+    Metadata {
+        /// The dataset.
+        path: PathBuf,
+        /// Why.
+        why: io::Error,
+    },
+    /// The results would lie where the dataset does, and be read as one.
+    #[error(
+        "the results cannot go into the dataset's own folder {}\n  why:   its manifest would be read as metadata next time\n  fix:   leave --out away, or give a folder below or beside it",
+        path.display()
+    )]
+    SameFolder {
+        /// Both.
+        path: PathBuf,
+    },
+    /// A result cannot be written.
+    #[error(
+        "cannot write {}: {why}\n  fix:   free some disk space, or give a folder that may be written to with --out; what is in it already stays good",
+        path.display()
+    )]
+    Output {
+        /// The file or folder.
+        path: PathBuf,
+        /// Why.
+        why: io::Error,
+    },
+    /// A file of ours is not as we wrote it.
+    #[error(
+        "{}:{line} is not as `myxtts prepare` writes it: {why}\n  fix:   run `myxtts prepare` again",
+        path.display()
+    )]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// From 1.
+        line: u64,
+        /// Why.
+        why: String,
+    },
+    /// The cache cannot be filled.
+    #[error(transparent)]
+    Cache(#[from] CacheError),
+    /// A converted recording cannot be written.
+    #[error(transparent)]
+    Convert(#[from] WriteError),
+    /// The books do not balance: a fault of this program.
+    #[error(
+        "{total} clips came in, and {kept} kept and {quarantined} quarantined went out\n  why:   a fault in this program; nothing of the result can be trusted\n  fix:   please report it, with the dataset's layout"
+    )]
+    Lost {
+        /// Rows read.
+        total: u64,
+        /// Lines of the manifest.
+        kept: u64,
+        /// Lines of the quarantine.
+        quarantined: u64,
+    },
+}
+
+impl PrepareError {
+    /// For `map_err`: a result at `path` that cannot be written.
+    pub(super) fn output(path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |why| Self::Output { path, why }
+    }
+}

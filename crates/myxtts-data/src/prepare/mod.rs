@@ -1,0 +1,152 @@
+//! Every clip of a dataset read once: indexed, or quarantined with its reason.
+//!
+//! ```text
+//! layout::rows -> feeder -> workers (inspect) -> tally, in the dataset's order
+//!                                                  |-> quarantine.jsonl
+//!                                                  `-> spool -> manifest.jsonl
+//! ```
+//!
+//! There are two passes over the *records* and one over the recordings: what is
+//! unusual and what is held out is known only when all clips are, so accepted
+//! clips are spooled to disk and written again with that added.
+//!
+//! Invariants:
+//! - `kept + quarantined = total`, counted where lines are written and checked
+//!   at the end of every run;
+//! - the files are the same whatever the number of workers;
+//! - memory holds a few numbers per clip (lengths, hashes) and never its text,
+//!   its path or its audio;
+//! - every file appears whole or not at all.
+
+mod convert;
+mod error;
+mod features;
+mod findings;
+mod freshness;
+mod inspect;
+mod jsonl;
+mod manifest;
+mod outliers;
+mod paths;
+mod quarantine;
+mod report;
+mod run;
+mod tally;
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use myxtts_audio::AudioConfig;
+use myxtts_audio::units::{Frames, Samples, Seconds};
+use myxtts_text::{Language, Vocabulary};
+use serde::{Deserialize, Serialize};
+
+use crate::units::Tokens;
+
+pub use error::PrepareError;
+pub use features::WaveformCache;
+pub use findings::{Note, is_limit};
+pub use freshness::earlier;
+pub use manifest::{Clip, Manifest};
+pub use quarantine::{Quarantine, Quarantined};
+pub use report::{Report, TooManyBad};
+pub use run::{Progress, prepare};
+
+/// The manifest's file in the output folder.
+pub const MANIFEST: &str = "manifest.jsonl";
+/// The rejected clips' file.
+pub const QUARANTINE: &str = "quarantine.jsonl";
+/// The report for programs.
+pub const REPORT: &str = "report.json";
+/// The report for people.
+pub const REPORT_TEXT: &str = "report.txt";
+/// The feature cache below the output folder.
+pub const CACHE: &str = "cache";
+/// The converted recordings below the output folder.
+pub const AUDIO: &str = "audio";
+
+/// Samples of a mel frame; `max_mel_frames` counts these.
+const HOP: usize = 256;
+/// Samples of an audio code.
+const CODE: usize = 1024;
+
+/// What to prepare, and how.
+#[derive(Clone, Debug)]
+pub struct Request<'v> {
+    /// The dataset: a folder, or its metadata file.
+    pub dataset: PathBuf,
+    /// Where the results go.
+    pub out: PathBuf,
+    /// The text vocabulary, if there is one already.
+    pub vocabulary: Option<&'v Vocabulary>,
+    /// Threads that read clips.
+    pub workers: NonZeroUsize,
+    /// Whether to keep waveforms in the cache.
+    pub cache: bool,
+    /// What the results depend on.
+    pub settings: Settings,
+}
+
+/// Everything that changes what is written, so that a stale manifest shows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Settings {
+    /// How recordings become waveforms.
+    pub audio: AudioConfig,
+    /// The language of lines that name none.
+    pub language: String,
+    /// Longest text.
+    pub max_text: Tokens,
+    /// Longest clip.
+    pub max_frames: Frames,
+    /// Number of length buckets.
+    pub buckets: u32,
+    /// Share of bad clips that is accepted.
+    pub max_bad_fraction: f64,
+    /// Share of clips held out for validation, where the dataset sets none apart.
+    pub held_out_fraction: f64,
+    /// The most clips held out.
+    pub held_out_most: usize,
+    /// Seed of the split.
+    pub seed: u64,
+    /// Whether recordings are converted.
+    pub convert: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            audio: AudioConfig::default(),
+            language: "en".to_owned(),
+            max_text: Tokens(200),
+            max_frames: Frames(800),
+            buckets: 8,
+            max_bad_fraction: 0.01,
+            held_out_fraction: 0.05,
+            held_out_most: 256,
+            seed: 0,
+            convert: false,
+        }
+    }
+}
+
+impl Settings {
+    /// The language as a type.
+    pub(crate) fn language(&self) -> Result<Language, PrepareError> {
+        Ok(self.language.parse()?)
+    }
+
+    /// The longest clip.
+    fn longest(&self) -> Samples {
+        Samples(self.max_frames.0.saturating_mul(HOP))
+    }
+
+    /// What a decoder may spend. A minute above the longest clip: room for
+    /// silence that trimming takes off, and no worker decodes five hours to
+    /// find that they are too long.
+    fn limits(&self) -> myxtts_audio::Limits {
+        let Seconds(longest) = self.longest().at(self.audio.sample_rate);
+        myxtts_audio::Limits {
+            longest: Seconds(longest + 60.0),
+        }
+    }
+}

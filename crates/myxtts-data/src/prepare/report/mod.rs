@@ -1,0 +1,433 @@
+//! What a preparation found, for programs; `text` shows it to people.
+
+mod text;
+
+use std::collections::BTreeMap;
+
+use myxtts_audio::units::{Samples, Seconds};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::findings::{Note, is_limit};
+use super::manifest::Clip;
+use super::outliers::Usual;
+use super::tally::Tally;
+use super::{Request, Settings};
+use crate::layout::Split;
+use crate::schedule::{BucketShape, bucket_of, choose_buckets, padding_percent};
+use crate::units::{Codes, Tokens};
+
+/// Examples shown of each finding; the files name every one.
+const EXAMPLES: usize = 5;
+/// Speakers listed; a crowd-sourced dataset has as many as clips.
+const SPEAKERS: usize = 100;
+/// Numbers of buckets whose padding is shown.
+const BUCKETS: [u32; 4] = [1, 4, 8, 16];
+/// The histogram has at most so many bars.
+const BARS: usize = 20;
+
+/// The result of a preparation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// The dataset.
+    pub dataset: String,
+    /// The folder with the results.
+    pub out: String,
+    /// Rows of the dataset.
+    pub total: u64,
+    /// Lines of the manifest.
+    pub kept: u64,
+    /// Lines of the quarantine.
+    pub quarantined: u64,
+    /// Those of them that are bad, and not merely longer than a limit.
+    pub bad: u64,
+    /// Quarantined clips by reason.
+    pub reasons: BTreeMap<String, u64>,
+    /// Kept clips by what is odd about them.
+    pub notes: BTreeMap<String, u64>,
+    /// Hours of audio kept.
+    pub hours: f64,
+    /// Clips to train on.
+    pub train: u64,
+    /// Clips held out.
+    pub validation: u64,
+    /// Share of positions that is padding, in percent, by number of buckets.
+    pub padding: BTreeMap<u32, f64>,
+    /// The buckets for the number asked for.
+    pub buckets: Vec<Bucket>,
+    /// What text lengths are counted in.
+    pub text_unit: TextUnit,
+    /// Examples of every reason and note.
+    pub findings: Vec<Finding>,
+    /// Kept clips by length.
+    pub histogram: Vec<Bar>,
+    /// Speakers, the most heard first, at most a hundred.
+    pub speakers: Vec<SpeakerShare>,
+    /// How many there are.
+    pub speaker_count: u64,
+    /// Kept clips by the rate of their recording.
+    pub rates: Vec<RateShare>,
+    /// Characters per second of the clip in the middle.
+    pub characters_per_second: Option<f32>,
+    /// Characters outside the vocabulary; none without a vocabulary.
+    pub coverage: Option<CoverageReport>,
+    /// Pieces of text that no cleaning rule covers.
+    pub unsupported_text: Vec<UnsupportedText>,
+    /// What the results depend on.
+    pub settings: Settings,
+    /// Hash of the vocabulary, if there was one.
+    pub vocabulary: Option<String>,
+    /// Hash of the metadata.
+    pub fingerprint: String,
+}
+
+/// What a text length counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TextUnit {
+    /// Tokens of the vocabulary.
+    Tokens,
+    /// Characters, in the absence of one.
+    Characters,
+}
+
+/// A bucket and how many clips it gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bucket {
+    /// Longest text.
+    pub text: Tokens,
+    /// Longest audio.
+    pub audio: Codes,
+    /// Clips.
+    pub clips: u64,
+}
+
+/// A reason or a note, with its first places.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// The word.
+    pub finding: String,
+    /// Whether its clips are kept.
+    pub kept: bool,
+    /// How many and the first.
+    #[serde(flatten)]
+    pub occurrences: Occurrences,
+}
+
+/// A count, and where the first ones are.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Occurrences {
+    /// How many.
+    pub count: u64,
+    /// The first of them.
+    pub first: Vec<Example>,
+}
+
+impl Occurrences {
+    pub(super) fn add(&mut self, example: impl FnOnce() -> Example) {
+        self.count += 1;
+        if self.first.len() < EXAMPLES {
+            self.first.push(example());
+        }
+    }
+}
+
+/// One place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Example {
+    /// `file:line`.
+    pub source: String,
+    /// What is there.
+    pub what: String,
+}
+
+/// A bar of the histogram of lengths.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Bar {
+    /// From this many seconds.
+    pub from: f64,
+    /// To less than this many.
+    pub to: f64,
+    /// Clips.
+    pub clips: u64,
+}
+
+/// What a speaker has.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SpeakerShare {
+    /// The name; none where the dataset names nobody.
+    pub speaker: Option<String>,
+    /// Clips.
+    pub clips: u64,
+    /// Hours.
+    pub hours: f64,
+}
+
+/// Recordings at one rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RateShare {
+    /// In Hz.
+    pub rate: u32,
+    /// Clips.
+    pub clips: u64,
+}
+
+/// Characters outside the vocabulary.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CoverageReport {
+    /// Characters looked at.
+    pub characters: u64,
+    /// Those outside, the most frequent first.
+    pub uncovered: Vec<UncoveredCharacter>,
+    /// Languages of the dataset that the vocabulary has no tag for.
+    pub missing_tags: Vec<String>,
+}
+
+/// A character outside the vocabulary.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UncoveredCharacter {
+    /// The character.
+    pub character: char,
+    /// How often.
+    pub count: u64,
+    /// On how many lines.
+    pub lines: u64,
+    /// The first of them, `file:line`.
+    pub first: Vec<String>,
+}
+
+/// Pieces that one missing rule leaves as written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnsupportedText {
+    /// The language.
+    pub language: String,
+    /// The rule.
+    pub what: String,
+    /// How many pieces and the first.
+    #[serde(flatten)]
+    pub occurrences: Occurrences,
+}
+
+/// More bad clips than `data.max_bad_fraction`.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[error(
+    "{bad} of {total} clips are bad ({percent:.2} %), and data.max_bad_fraction allows {allowed:.2} %\n  \
+     where: {report}\n  \
+     fix:   mend or remove the clips named in quarantine.jsonl, or accept them: --set data.max_bad_fraction={enough}"
+)]
+pub struct TooManyBad {
+    bad: u64,
+    total: u64,
+    percent: f64,
+    allowed: f64,
+    report: String,
+    enough: f64,
+}
+
+impl Report {
+    /// Whether there are more bad clips than the settings allow.
+    pub fn check(&self) -> Result<(), TooManyBad> {
+        let share = self.bad as f64 / self.total.max(1) as f64;
+        let allowed = self.settings.max_bad_fraction;
+        if share <= allowed {
+            return Ok(());
+        }
+        Err(TooManyBad {
+            bad: self.bad,
+            total: self.total,
+            percent: 100.0 * share,
+            allowed: 100.0 * allowed,
+            report: format!("{}/{}", self.out, super::REPORT_TEXT),
+            enough: (share * 1000.0).ceil() / 1000.0,
+        })
+    }
+}
+
+/// Collects what only the finished clips show.
+pub(super) struct Summary {
+    notes: BTreeMap<Note, Occurrences>,
+    histogram: Vec<Bar>,
+    languages: std::collections::BTreeSet<String>,
+    train: u64,
+    validation: u64,
+}
+
+impl Summary {
+    pub(super) fn new(settings: &Settings) -> Self {
+        let Seconds(longest) = settings.longest().at(settings.audio.sample_rate);
+        let width = (longest / BARS as f64).ceil().max(1.0);
+        let bars = (0_u32..)
+            .map(|bar| f64::from(bar) * width)
+            .take_while(|from| *from < longest);
+        let bar = |from| Bar {
+            from,
+            to: from + width,
+            clips: 0,
+        };
+        Self {
+            notes: BTreeMap::new(),
+            histogram: bars.map(bar).collect(),
+            languages: Default::default(),
+            train: 0,
+            validation: 0,
+        }
+    }
+
+    /// Counts a clip as the manifest has it.
+    pub(super) fn add(&mut self, clip: &Clip, speech: f32) {
+        for note in &clip.notes {
+            self.notes.entry(*note).or_default().add(|| Example {
+                source: clip.source.clone(),
+                what: match note {
+                    Note::TextOutlier => {
+                        format!("{}: {:.1} characters a second", clip.audio, speech.exp())
+                    }
+                    _ => clip.audio.clone(),
+                },
+            });
+        }
+        let bar = self
+            .histogram
+            .iter_mut()
+            .rfind(|bar| bar.from <= clip.seconds);
+        if let Some(bar) = bar {
+            bar.clips += 1;
+        }
+        if !self.languages.contains(&clip.language) {
+            self.languages.insert(clip.language.clone());
+        }
+        match clip.split {
+            Split::Train => self.train += 1,
+            Split::Validation => self.validation += 1,
+        }
+    }
+
+    /// The report.
+    pub(super) fn report(
+        self,
+        request: &Request<'_>,
+        tally: &Tally<'_>,
+        usual: Option<Usual>,
+        (total, kept, quarantined): (u64, u64, u64),
+        fingerprint: String,
+    ) -> Report {
+        let settings = &request.settings;
+        let hours = |samples: Samples| samples.at(settings.audio.sample_rate).0 / 3600.0;
+        let by_limit = tally.rejected.iter().filter(|(reason, _)| is_limit(reason));
+        let left_out: u64 = by_limit.map(|(_, found)| found.count).sum();
+        let finding = |finding: String, kept, occurrences: &Occurrences| Finding {
+            finding,
+            kept,
+            occurrences: occurrences.clone(),
+        };
+        let rejected = tally.rejected.iter();
+        let findings = rejected
+            .map(|(reason, found)| finding((*reason).to_owned(), false, found))
+            .chain(
+                self.notes
+                    .iter()
+                    .map(|(note, found)| finding(note.to_string(), true, found)),
+            );
+        let percent = |count| {
+            let shapes = choose_buckets(&tally.lengths, count as usize);
+            (count, padding_percent(&tally.lengths, &shapes))
+        };
+        let coverage = tally.coverage.as_ref().zip(request.vocabulary);
+        Report {
+            dataset: request.dataset.display().to_string(),
+            out: request.out.display().to_string(),
+            total,
+            kept,
+            quarantined,
+            bad: quarantined - left_out,
+            reasons: counts(&tally.rejected),
+            notes: counts(&self.notes),
+            hours: hours(tally.samples),
+            train: self.train,
+            validation: self.validation,
+            padding: BUCKETS.into_iter().map(percent).collect(),
+            buckets: buckets(tally, settings.buckets),
+            text_unit: match request.vocabulary {
+                Some(_) => TextUnit::Tokens,
+                None => TextUnit::Characters,
+            },
+            findings: findings.collect(),
+            histogram: self.histogram,
+            speakers: speakers(tally, hours),
+            speaker_count: tally.speakers.len() as u64,
+            rates: tally
+                .rates
+                .iter()
+                .map(|(rate, clips)| RateShare {
+                    rate: *rate,
+                    clips: *clips,
+                })
+                .collect(),
+            characters_per_second: usual.map(|usual| usual.characters_per_second()),
+            coverage: coverage.map(|(coverage, vocabulary)| {
+                let known = vocabulary.languages();
+                let tag = |language: &&String| {
+                    let tag = language.parse::<myxtts_text::Language>();
+                    tag.is_ok_and(|tag| !known.contains(&tag.tag()))
+                };
+                CoverageReport {
+                    characters: coverage.characters(),
+                    uncovered: uncovered(coverage.uncovered()),
+                    missing_tags: self.languages.iter().filter(tag).cloned().collect(),
+                }
+            }),
+            unsupported_text: tally
+                .unsupported
+                .iter()
+                .map(|((language, what), occurrences)| UnsupportedText {
+                    language: language.clone(),
+                    what: what.to_string(),
+                    occurrences: occurrences.clone(),
+                })
+                .collect(),
+            settings: settings.clone(),
+            vocabulary: request.vocabulary.map(super::freshness::vocabulary_hash),
+            fingerprint,
+        }
+    }
+}
+
+fn counts<K: ToString>(found: &BTreeMap<K, Occurrences>) -> BTreeMap<String, u64> {
+    found
+        .iter()
+        .map(|(word, found)| (word.to_string(), found.count))
+        .collect()
+}
+
+fn buckets(tally: &Tally<'_>, count: u32) -> Vec<Bucket> {
+    let shapes = choose_buckets(&tally.lengths, count as usize);
+    let mut clips = vec![0_u64; shapes.len()];
+    for length in &tally.lengths {
+        if let Some(count) = bucket_of(&shapes, *length).and_then(|at| clips.get_mut(at)) {
+            *count += 1;
+        }
+    }
+    let bucket = |(BucketShape { text, audio }, clips)| Bucket { text, audio, clips };
+    shapes.into_iter().zip(clips).map(bucket).collect()
+}
+
+fn speakers(tally: &Tally<'_>, hours: impl Fn(Samples) -> f64) -> Vec<SpeakerShare> {
+    let mut speakers: Vec<_> = tally.speakers.iter().collect();
+    speakers.sort_by_key(|(name, speaker)| (std::cmp::Reverse(speaker.samples), *name));
+    let share = |(name, speaker): (&Option<String>, &super::tally::Speaker)| SpeakerShare {
+        speaker: name.clone(),
+        clips: speaker.clips,
+        hours: hours(speaker.samples),
+    };
+    speakers.into_iter().take(SPEAKERS).map(share).collect()
+}
+
+fn uncovered(found: Vec<myxtts_text::Uncovered<String>>) -> Vec<UncoveredCharacter> {
+    let record = |found: myxtts_text::Uncovered<String>| UncoveredCharacter {
+        character: found.character,
+        count: found.count,
+        lines: found.line_count,
+        first: found.first_lines,
+    };
+    found.into_iter().map(record).collect()
+}

@@ -1,0 +1,249 @@
+//! The report as a person reads it.
+
+use std::fmt::{self, Display, Formatter};
+
+use super::{Finding, Report, TextUnit};
+use crate::prepare::{MANIFEST, Note, QUARANTINE};
+
+/// The longest bar, in characters.
+const WIDEST: u64 = 40;
+/// Speakers shown; the JSON report has more.
+const SPEAKERS_SHOWN: usize = 20;
+/// Characters shown; the JSON report has all.
+const CHARACTERS_SHOWN: usize = 40;
+
+impl Display for Report {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.dataset)?;
+        let Self {
+            total,
+            kept,
+            quarantined,
+            ..
+        } = self;
+        writeln!(
+            f,
+            "  {total} clips: {kept} kept, {quarantined} quarantined\n  \
+             {:.2} hours to use: {} clips for training, {} for validation",
+            self.hours, self.train, self.validation
+        )?;
+        self.lengths(f)?;
+        self.people(f)?;
+        self.recordings(f)?;
+        self.quarantine(f)?;
+        self.notes(f)?;
+        self.text(f)?;
+        self.padding(f)?;
+        writeln!(f, "\nFiles\n  {} in {}", self.files(), self.out)?;
+        writeln!(f, "\nNext\n  {}", self.next_step())
+    }
+}
+
+impl Report {
+    fn files(&self) -> String {
+        format!("{MANIFEST}, {QUARANTINE}, report.json, report.txt")
+    }
+
+    fn lengths(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(f, "\nLength, in seconds")?;
+        let most = self
+            .histogram
+            .iter()
+            .map(|bar| bar.clips)
+            .max()
+            .unwrap_or(0);
+        let first = self.histogram.iter().position(|bar| bar.clips > 0);
+        let last = self.histogram.iter().rposition(|bar| bar.clips > 0);
+        let (Some(first), Some(last)) = (first, last) else {
+            return writeln!(f, "  no clip");
+        };
+        for bar in &self.histogram[first..=last] {
+            // Whoever is there is seen.
+            let width = (bar.clips * WIDEST).div_ceil(most.max(1));
+            let marks = "#".repeat(usize::try_from(width).unwrap_or(0));
+            let range = format!("{:.0}-{:.0}", bar.from, bar.to);
+            writeln!(f, "  {range:>7}  {marks:<40}  {}", bar.clips)?;
+        }
+        Ok(())
+    }
+
+    fn people(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(f, "\nSpeakers: {}", self.speaker_count)?;
+        for share in self.speakers.iter().take(SPEAKERS_SHOWN) {
+            let name = share.speaker.as_deref().unwrap_or("(not named)");
+            let percent = 100.0 * share.hours / self.hours.max(f64::MIN_POSITIVE);
+            writeln!(
+                f,
+                "  {name}: {} clips, {:.2} h, {percent:.1} %",
+                share.clips, share.hours
+            )?;
+        }
+        if self.speaker_count > SPEAKERS_SHOWN as u64 {
+            let more = self.speaker_count - SPEAKERS_SHOWN as u64;
+            writeln!(f, "  and {more} more")?;
+        }
+        Ok(())
+    }
+
+    fn recordings(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(f, "\nRates of the recordings")?;
+        for share in &self.rates {
+            writeln!(f, "  {} Hz: {} clips", share.rate, share.clips)?;
+        }
+        if self.rates.len() > 1 {
+            let rate = self.settings.audio.sample_rate;
+            writeln!(
+                f,
+                "  several rates: all are resampled to {rate}; clips recorded below it sound duller, and \
+                 a voice learns both"
+            )?;
+        }
+        Ok(())
+    }
+
+    fn quarantine(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "\nQuarantined: {} ({QUARANTINE} names every one)",
+            self.quarantined
+        )?;
+        for finding in self.findings.iter().filter(|finding| !finding.kept) {
+            examples(f, finding, "")?;
+        }
+        Ok(())
+    }
+
+    fn notes(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let mut noted = self
+            .findings
+            .iter()
+            .filter(|finding| finding.kept)
+            .peekable();
+        if noted.peek().is_none() {
+            return Ok(());
+        }
+        writeln!(f, "\nNoted and kept (`notes` in {MANIFEST})")?;
+        for finding in noted {
+            let note: Result<Note, _> =
+                serde_json::from_value(serde_json::Value::String(finding.finding.clone()));
+            examples(f, finding, note.map_or("", Note::meaning))?;
+        }
+        if let Some(usual) = self.characters_per_second {
+            writeln!(f, "  usual here: {usual:.1} characters a second")?;
+        }
+        Ok(())
+    }
+
+    fn text(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(f, "\nText")?;
+        match &self.coverage {
+            None => writeln!(
+                f,
+                "  no vocabulary was given (--vocab): coverage was not checked, no text was judged too \
+                 long,\n  and lengths below count characters in place of tokens"
+            )?,
+            Some(coverage) => {
+                for tag in &coverage.missing_tags {
+                    writeln!(f, "  the vocabulary has no tag for the language `{tag}`")?;
+                }
+                let missing: u64 = coverage.uncovered.iter().map(|found| found.count).sum();
+                writeln!(
+                    f,
+                    "  {missing} of {} characters are outside the vocabulary and would be read as silence",
+                    coverage.characters
+                )?;
+                for found in coverage.uncovered.iter().take(CHARACTERS_SHOWN) {
+                    writeln!(
+                        f,
+                        "    `{}` (U+{:04X}): {} on {} lines: {}{}",
+                        found.character.escape_debug(),
+                        u32::from(found.character),
+                        found.count,
+                        found.lines,
+                        found.first.join(", "),
+                        if found.lines > found.first.len() as u64 {
+                            ", ..."
+                        } else {
+                            ""
+                        }
+                    )?;
+                }
+                let more = coverage.uncovered.len().saturating_sub(CHARACTERS_SHOWN);
+                if more > 0 {
+                    writeln!(f, "    and {more} more characters in report.json")?;
+                }
+            }
+        }
+        for gap in &self.unsupported_text {
+            writeln!(
+                f,
+                "  no {} for `{}`: {} pieces were left as written",
+                gap.what, gap.language, gap.occurrences.count
+            )?;
+            for example in &gap.occurrences.first {
+                writeln!(f, "    {}: {}", example.source, shown(&example.what))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn padding(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(f, "\nPadding, as a share of all positions")?;
+        for (buckets, percent) in &self.padding {
+            let word = if *buckets == 1 {
+                "bucket: "
+            } else {
+                "buckets:"
+            };
+            writeln!(f, "  {buckets:>2} {word} {percent:5.1} %")?;
+        }
+        let unit = match self.text_unit {
+            TextUnit::Tokens => "tokens",
+            TextUnit::Characters => "characters",
+        };
+        writeln!(
+            f,
+            "  the {} asked for, longest text ({unit}) x longest audio (codes):",
+            self.settings.buckets
+        )?;
+        for bucket in &self.buckets {
+            writeln!(
+                f,
+                "    {:>4} x {:<4} {} clips",
+                bucket.text.0, bucket.audio.0, bucket.clips
+            )?;
+        }
+        Ok(())
+    }
+
+    fn next_step(&self) -> String {
+        match self.check() {
+            Err(_) => format!("mend or remove the clips in {QUARANTINE}, then prepare again"),
+            Ok(()) if self.kept == 0 => "no clip is left to train on".to_owned(),
+            Ok(()) => format!("myxtts train --train-data {}", self.dataset),
+        }
+    }
+}
+
+fn examples(f: &mut Formatter<'_>, finding: &Finding, meaning: &str) -> fmt::Result {
+    let colon = if meaning.is_empty() { "" } else { ": " };
+    let count = finding.occurrences.count;
+    writeln!(f, "  {}, {count}{colon}{meaning}", finding.finding)?;
+    for example in &finding.occurrences.first {
+        writeln!(f, "    {}: {}", example.source, shown(&example.what))?;
+    }
+    let more = count.saturating_sub(finding.occurrences.first.len() as u64);
+    if more > 0 {
+        writeln!(f, "    and {more} more")?;
+    }
+    Ok(())
+}
+
+/// One line that fits a screen.
+fn shown(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    match line.char_indices().nth(120) {
+        Some((at, _)) => format!("{}...", &line[..at]),
+        None => line.to_owned(),
+    }
+}

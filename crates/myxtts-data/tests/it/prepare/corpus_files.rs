@@ -1,0 +1,71 @@
+//! The sample corpus out of the program.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use myxtts_data::corpus;
+use myxtts_data::prepare::{Request, Settings, prepare};
+
+#[test]
+fn it_is_unpacked_whole_and_mended() {
+    let folder = tempfile::tempdir().unwrap();
+    corpus::unpack(folder.path()).unwrap();
+    let original = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
+    let names = |root: &Path| {
+        let mut names: Vec<_> = fs::read_dir(root.join("wavs"))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names(folder.path()), names(&original));
+    let path = folder.path().join("metadata.csv");
+    let same = fs::read(original.join("metadata.csv")).unwrap();
+    assert_eq!(fs::read(&path).unwrap(), same);
+
+    let clip = folder.path().join("wavs/slt_00.flac");
+    let inode = fs::metadata(&clip).unwrap().ino();
+    fs::write(&path, b"half").unwrap();
+    corpus::unpack(folder.path()).unwrap();
+    assert_eq!(fs::read(&path).unwrap(), same, "mended");
+    assert_eq!(fs::metadata(&clip).unwrap().ino(), inode, "left alone");
+}
+
+#[test]
+fn every_clip_of_it_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let request = Request {
+        dataset: Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus"),
+        out: folder.path().to_owned(),
+        vocabulary: None,
+        workers: std::num::NonZeroUsize::new(2).unwrap(),
+        cache: false,
+        settings: Settings::default(),
+    };
+    let mut last = 0;
+    let report = prepare(&request, &mut |progress| {
+        assert_eq!((progress.done, progress.about), (last + 1, 112));
+        last = progress.done;
+    })
+    .unwrap();
+    assert_eq!((report.total, report.kept, last), (112, 112, 112));
+    assert_eq!(report.speaker_count, 2);
+    // Its voices are synthesised at 16 kHz.
+    assert_eq!(report.notes, BTreeMap::from([("low_rate".to_owned(), 112)]));
+    let padding: Vec<f64> = report.padding.values().copied().collect();
+    assert!(
+        padding.windows(2).all(|pair| pair[1] <= pair[0]),
+        "{padding:?}"
+    );
+    assert_eq!(
+        report
+            .buckets
+            .iter()
+            .map(|bucket| bucket.clips)
+            .sum::<u64>(),
+        112
+    );
+}

@@ -1,0 +1,10 @@
+//! Whole datasets, prepared.
+
+mod bad_input;
+mod cached;
+mod converted;
+mod corpus_files;
+mod full_disk;
+mod good;
+mod many_lines;
+mod support;

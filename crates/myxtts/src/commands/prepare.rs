@@ -1,0 +1,120 @@
+//! `myxtts prepare`
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use clap::ArgMatches;
+use myxtts_audio::units::Frames;
+use myxtts_config::units::Megabytes;
+use myxtts_data::corpus;
+use myxtts_data::prepare::{PrepareError, Request, Settings, prepare};
+use myxtts_data::units::Tokens;
+use myxtts_device::Machine;
+use myxtts_device::discover::host;
+use myxtts_text::Vocabulary;
+use serde_json::json;
+
+use crate::cli::flags::DATASET;
+use crate::config::{self, Cache, Config};
+use crate::output::{Failure, Output};
+use crate::progress::ProgressBar;
+
+pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
+    // No device is asked: nothing here depends on one.
+    let no_gpus = || Machine::assume(host(), 0, Megabytes(0));
+    let settings =
+        config::load(&config::keys(), &super::given(matches)?, no_gpus).map_err(Failure::usage)?;
+    let given = |name| matches.get_one::<String>(name).map(PathBuf::from);
+    let vocabulary = match given("vocab") {
+        Some(path) => Some(Vocabulary::read(&path).map_err(Failure::usage)?),
+        None => None,
+    };
+    let dataset = dataset(given(DATASET), &settings.config)?;
+    let chosen_workers = settings.is_chosen("data.num_workers");
+    let Config { data, training, .. } = &settings.config;
+    let request = Request {
+        out: given("out").unwrap_or_else(|| default_output(&dataset)),
+        dataset,
+        vocabulary: vocabulary.as_ref(),
+        workers: workers(data.pipeline.num_workers.filter(|_| chosen_workers)),
+        cache: data.dataset.cache == Cache::Disk,
+        settings: Settings {
+            audio: data.audio.clone(),
+            language: data.dataset.language.clone(),
+            max_text: Tokens(data.shapes.max_text_length),
+            max_frames: Frames(data.shapes.max_mel_frames as usize),
+            buckets: data.shapes.buckets,
+            max_bad_fraction: data.dataset.max_bad_fraction,
+            // Validation recordings of their own leave nothing to hold out.
+            held_out_fraction: match data.dataset.val_data {
+                Some(_) => 0.0,
+                None => Settings::default().held_out_fraction,
+            },
+            seed: training.run.seed,
+            convert: matches.get_flag("convert"),
+            ..Settings::default()
+        },
+    };
+    let mut bar = ProgressBar::new();
+    let report = prepare(&request, &mut |progress| {
+        let words = format!(", {} quarantined", progress.quarantined);
+        bar.show(progress.done, progress.about, &words);
+    });
+    bar.clear();
+    let report = report.map_err(failure)?;
+    let problem = match report.check() {
+        Err(too_many) => Some(too_many.to_string()),
+        Ok(()) if report.kept == 0 => Some(format!(
+            "no clip of {} is left to train on\n  why:   {} were read, {} quarantined\n  fix:   see {}",
+            report.dataset,
+            report.total,
+            report.quarantined,
+            request
+                .out
+                .join(myxtts_data::prepare::REPORT_TEXT)
+                .display()
+        )),
+        Ok(()) => None,
+    };
+    let mut document = json!(report);
+    document["error"] = json!(problem);
+    output.result(&document, &report)?;
+    problem.map_or(Ok(()), |problem| Err(Failure::Result(problem)))
+}
+
+/// What was named, else the configured one, else the sample corpus.
+fn dataset(named: Option<PathBuf>, config: &Config) -> Result<PathBuf, Failure> {
+    let configured = config.data.dataset.train_data.as_ref().map(PathBuf::from);
+    if let Some(dataset) = named.or(configured) {
+        return Ok(dataset);
+    }
+    let folder = corpus::default_folder().map_err(|why| Failure::Job(why.to_string()))?;
+    corpus::unpack(&folder).map_err(|why| Failure::Job(why.to_string()))?;
+    Ok(folder)
+}
+
+/// `myxtts` in the dataset's folder: with the dataset, and not hidden.
+fn default_output(dataset: &Path) -> PathBuf {
+    let folder = match dataset.is_file() {
+        true => dataset.parent().unwrap_or(Path::new("")),
+        false => dataset,
+    };
+    folder.join("myxtts")
+}
+
+/// Every core unless told otherwise: there is no model to leave one for.
+fn workers(chosen: Option<u32>) -> NonZeroUsize {
+    let chosen = chosen.and_then(|workers| NonZeroUsize::new(workers as usize));
+    chosen
+        .or_else(|| std::thread::available_parallelism().ok())
+        .unwrap_or(NonZeroUsize::MIN)
+}
+
+fn failure(error: PrepareError) -> Failure {
+    match error {
+        PrepareError::Layout(_) | PrepareError::Language(_) | PrepareError::SameFolder { .. } => {
+            Failure::usage(error)
+        }
+        other => Failure::Job(other.to_string()),
+    }
+}
