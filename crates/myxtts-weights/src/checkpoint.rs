@@ -169,13 +169,16 @@ impl Checkpoint {
             args.gpt_max_audio_tokens,
             found,
         )?;
-        if args.gpt_number_text_tokens != sizes.text_tokens {
+        let configured = &mut self.config.model_args.gpt_number_text_tokens;
+        if let Some(number) = configured.replace(sizes.text_tokens)
+            && number != sizes.text_tokens
+        {
             // The public implementation takes the vocabulary's number instead.
             self.notices.push(format!(
-                "config.json says gpt_number_text_tokens = {}, and the weights have {}: took the weights'",
-                args.gpt_number_text_tokens, sizes.text_tokens
+                "config.json says gpt_number_text_tokens = {number}, and the weights have {}: \
+                 took the weights'",
+                sizes.text_tokens
             ));
-            self.config.model_args.gpt_number_text_tokens = sizes.text_tokens;
         }
         self.check_vocabulary(sizes)?;
         self.check_mel_stats()?;

@@ -194,8 +194,8 @@ pub enum Fault {
         /// Its type.
         dtype: String,
     },
-    /// Not JSON, even leniently.
-    #[error("it is not JSON: {0}")]
+    /// Not JSON, even leniently, or without a size.
+    #[error("it is not the configuration of an XTTS model: {0}")]
     Json(serde_json::Error),
     /// A key of a configuration with an impossible value.
     #[error("its key `{key}` should be {expected}, and is {found}")]
@@ -207,6 +207,9 @@ pub enum Fault {
         /// What it is.
         found: String,
     },
+    /// Weights without their configuration.
+    #[error("config.json is missing, and the number of attention heads is nowhere else")]
+    NoConfig,
     /// A vocabulary that is none.
     #[error("{0}")]
     Vocabulary(String),
@@ -214,7 +217,9 @@ pub enum Fault {
     #[error("it has no file of model weights")]
     NoModel,
     /// Weights of something else.
-    #[error("it has no tensor {missing}, which every XTTS model has; it has {found} tensors")]
+    #[error(
+        "it has no tensor {missing}, which every such file has (tensors of this part: {found})"
+    )]
     NotXtts {
         /// The first name missed.
         missing: String,
@@ -285,8 +290,8 @@ impl Fault {
             | Self::Storage { .. }
             | Self::PastEnd { .. }
             | Self::Description(_)
-            | Self::Length { .. }
-            | Self::Safetensors(_) => AGAIN,
+            | Self::Length { .. } => AGAIN,
+            Self::Safetensors(_) => "download, copy or write the file again",
             Self::OldTorch => {
                 "save it again with a newer torch: \
                  torch.save(torch.load(\"old.pth\", map_location=\"cpu\"), \"model.pth\")"
@@ -316,6 +321,7 @@ impl Fault {
             Self::Json(_) | Self::ConfigKey { .. } => {
                 "correct it, or take the config.json that came with the weights"
             }
+            Self::NoConfig => "put the config.json that came with the weights beside them",
             Self::Vocabulary(_) => "take the vocab.json that came with the weights",
             Self::NoModel => {
                 "give the folder of model.pth, best_model.pth or checkpoint_STEP.pth, or name the file"

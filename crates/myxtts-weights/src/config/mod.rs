@@ -38,13 +38,13 @@ pub struct XttsConfig {
     pub top_p: f64,
     /// Seconds of the reference that condition the GPT.
     #[serde(default = "released::gpt_cond_len")]
-    pub gpt_cond_len: f64,
+    pub gpt_cond_len: u32,
     /// Seconds of one piece of them.
     #[serde(default = "released::gpt_cond_chunk_len")]
-    pub gpt_cond_chunk_len: f64,
+    pub gpt_cond_chunk_len: u32,
     /// Seconds of the reference that are used at all.
     #[serde(default = "released::max_ref_len")]
-    pub max_ref_len: f64,
+    pub max_ref_len: u32,
     /// Whether references are brought to one level.
     #[serde(default)]
     pub sound_norm_refs: bool,
@@ -68,8 +68,9 @@ pub struct ModelArgs {
     pub gpt_max_audio_tokens: usize,
     /// Longest conditioning, in tokens.
     pub gpt_max_prompt_tokens: usize,
-    /// Rows of the text embedding.
-    pub gpt_number_text_tokens: usize,
+    /// Rows of the text embedding; `null`: taken from the vocabulary.
+    #[serde(default)]
+    pub gpt_number_text_tokens: Option<usize>,
     /// `null`: taken from the vocabulary.
     #[serde(default)]
     pub gpt_start_text_token: Option<u32>,
@@ -126,14 +127,14 @@ mod released {
     pub(super) fn top_p() -> f64 {
         0.85
     }
-    pub(super) fn gpt_cond_len() -> f64 {
-        30.0
+    pub(super) fn gpt_cond_len() -> u32 {
+        30
     }
-    pub(super) fn gpt_cond_chunk_len() -> f64 {
-        4.0
+    pub(super) fn gpt_cond_chunk_len() -> u32 {
+        4
     }
-    pub(super) fn max_ref_len() -> f64 {
-        30.0
+    pub(super) fn max_ref_len() -> u32 {
+        30
     }
     pub(super) fn code_stride() -> u32 {
         1024
@@ -182,7 +183,7 @@ impl Default for ModelArgs {
             gpt_max_text_tokens: 402,
             gpt_max_audio_tokens: 605,
             gpt_max_prompt_tokens: 70,
-            gpt_number_text_tokens: 6681,
+            gpt_number_text_tokens: Some(6681),
             gpt_start_text_token: None,
             gpt_stop_text_token: None,
             gpt_num_audio_tokens: 1026,

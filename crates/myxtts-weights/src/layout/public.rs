@@ -28,10 +28,7 @@ pub fn read_public(path: &Path) -> Result<Checkpoint, WeightsError> {
         (path.to_owned(), path.parent().unwrap_or(Path::new("")))
     };
     let beside = |name: &str| Some(folder.join(name)).filter(|path| path.exists());
-    let config = beside(CONFIG).ok_or_else(|| {
-        let needed = "config.json, and the number of attention heads is nowhere else";
-        WeightsError::read(folder, Fault::Incomplete(needed))
-    })?;
+    let config = beside(CONFIG).ok_or_else(|| WeightsError::read(folder, Fault::NoConfig))?;
     let parts = Parts::read(&model)?;
     let mel_stats = match beside(MEL_STATS_FILE) {
         Some(path) => Some(one_tensor(&path)?),

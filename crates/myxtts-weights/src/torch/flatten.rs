@@ -54,7 +54,7 @@ impl Flat {
         let too_much = |what, limit| Fault::TooMuch { what, limit };
         self.values += 1;
         if self.values > MAX_VALUES {
-            return Err((name, too_much("values", MAX_VALUES)));
+            return Err((String::new(), too_much("values", MAX_VALUES)));
         }
         if depth > MAX_DEPTH {
             return Err((String::new(), too_much("levels of nesting", MAX_DEPTH)));

@@ -20,7 +20,7 @@ fn config() -> XttsConfig {
         gpt_n_heads: 4,
         gpt_max_text_tokens: 40,
         gpt_max_audio_tokens: 60,
-        gpt_number_text_tokens: 300,
+        gpt_number_text_tokens: Some(300),
         gpt_num_audio_tokens: 66,
         gpt_start_audio_token: 64,
         gpt_stop_audio_token: 65,

@@ -20,7 +20,7 @@ const COMMANDS: [&str; 15] = [
     "bench",
 ];
 
-const LATER: [&str; 12] = [
+const LATER: [&str; 10] = [
     "train",
     "synthesize",
     "prepare",
@@ -30,8 +30,6 @@ const LATER: [&str; 12] = [
     "tune",
     "monitor",
     "dashboard",
-    "import",
-    "export",
     "bench",
 ];
 

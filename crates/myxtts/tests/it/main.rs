@@ -17,3 +17,4 @@ mod config_command;
 mod flags_page;
 mod plan_command;
 mod support;
+mod weights_commands;
