@@ -2,6 +2,8 @@
 
 pub(crate) mod flags;
 
+use std::path::PathBuf;
+
 use clap::{Arg, ArgAction, Command, value_parser};
 use clap_complete::Shell;
 
@@ -42,12 +44,6 @@ pub(crate) const LATER: &[(&str, Option<&str>, &str)] = &[
         None,
         "Show one run or a folder of runs as a local web page",
     ),
-    (
-        "import",
-        None,
-        "Read public XTTS-v2 files into our safetensors layout",
-    ),
-    ("export", None, "Write weights back as public XTTS-v2 files"),
     (
         "bench",
         None,
@@ -96,6 +92,8 @@ pub(crate) fn command() -> Command {
                 .about("List every device by backend, or say why a backend is unavailable"),
         )
         .subcommand(config())
+        .subcommand(import())
+        .subcommand(export())
         .subcommand(
             Command::new("completions")
                 .about("Print a completion script for a shell")
@@ -211,6 +209,47 @@ fn prepare() -> Command {
                 .help("Write every clip once as mono FLAC at data.sample_rate, and index those [default: off]"),
         )
         .args(flags::dataset_arguments())
+}
+
+fn import() -> Command {
+    Command::new("import")
+        .about("Read public XTTS-v2 files into our safetensors layout")
+        .long_about(
+            "Read public XTTS-v2 files into our safetensors layout: model.pth, best_model.pth or \
+             checkpoint_STEP.pth with config.json beside it, and dvae.pth, mel_stats.pth, \
+             vocab.json and speakers_xtts.pth where they are. Nothing in the files is executed; \
+             what is not taken over is named.",
+        )
+        .arg(
+            Arg::new("from")
+                .value_name("DIR|FILE")
+                .required(true)
+                .value_parser(value_parser!(PathBuf))
+                .help("Folder of the files, or the file of weights"),
+        )
+        .arg(out())
+}
+
+fn export() -> Command {
+    Command::new("export")
+        .about("Write weights back as public XTTS-v2 files")
+        .arg(
+            Arg::new("from")
+                .value_name("DIR")
+                .required(true)
+                .value_parser(value_parser!(PathBuf))
+                .help("Folder that `import` or a training wrote"),
+        )
+        .arg(out())
+}
+
+fn out() -> Arg {
+    Arg::new("out")
+        .long("out")
+        .value_name("DIR")
+        .required(true)
+        .value_parser(value_parser!(PathBuf))
+        .help("Folder to make; it must not exist, or be empty")
 }
 
 fn config() -> Command {

@@ -2,9 +2,13 @@
 
 mod config;
 mod devices;
+mod export;
+mod import;
 mod later;
 mod plan;
 mod prepare;
+
+use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
 use myxtts_device::discover::guard::Guard;
@@ -22,6 +26,8 @@ pub(crate) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         Some(("prepare", matches)) => prepare::run(matches, output),
         Some(("devices", _)) => devices::run(output),
         Some(("config", matches)) => config::run(matches, output),
+        Some(("import", matches)) => import::run(matches, output),
+        Some(("export", matches)) => export::run(matches, output),
         Some(("completions", matches)) => completions(matches, output),
         Some(("probe-backend", matches)) => probe_backend(matches, output),
         Some((name, matches)) => later::run(name, matches),
@@ -37,6 +43,15 @@ fn given(matches: &ArgMatches) -> Result<Given, Failure> {
         environment: environment(),
         flags,
     })
+}
+
+/// The two folders of `import` and `export`; both are required arguments.
+fn from_and_out(matches: &ArgMatches) -> Result<(&Path, &Path), Failure> {
+    let path = |name| {
+        let path = matches.get_one::<PathBuf>(name).map(PathBuf::as_path);
+        path.ok_or_else(|| Failure::Usage(format!("`{name}` was not given")))
+    };
+    Ok((path("from")?, path("out")?))
 }
 
 /// The environment, without what is not text; ours always is.

@@ -20,7 +20,7 @@ const COMMANDS: [&str; 15] = [
     "bench",
 ];
 
-const LATER: [&str; 11] = [
+const LATER: [&str; 9] = [
     "train",
     "synthesize",
     "doctor",
@@ -29,8 +29,6 @@ const LATER: [&str; 11] = [
     "tune",
     "monitor",
     "dashboard",
-    "import",
-    "export",
     "bench",
 ];
 

@@ -18,3 +18,4 @@ mod flags_page;
 mod plan_command;
 mod prepare_command;
 mod support;
+mod weights_commands;

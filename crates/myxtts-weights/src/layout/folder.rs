@@ -1,0 +1,83 @@
+//! Files and folders that appear whole or not at all.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
+
+use crate::error::{Fault, WeightsError};
+
+/// A temporary file beside `path`, with the permissions of any new file: the
+/// private ones of a temporary file would stay with it after the rename.
+pub(crate) fn temporary_file(path: &Path) -> io::Result<NamedTempFile> {
+    let folder = match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    let mut builder = tempfile::Builder::new();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(fs::Permissions::from_mode(0o666));
+    }
+    builder.tempfile_in(folder)
+}
+
+/// Writes bytes to a file.
+pub(super) fn write_file(path: &Path, bytes: &[u8]) -> Result<(), WeightsError> {
+    let write = || -> io::Result<()> {
+        let mut file = temporary_file(path)?;
+        file.write_all(bytes)?;
+        file.persist(path)?;
+        Ok(())
+    };
+    write().map_err(|why| WeightsError::write(path, Fault::Io(why)))
+}
+
+/// Fills a folder beside `folder` and renames it. A folder that has anything
+/// in it is not touched.
+pub(super) fn write_folder(
+    folder: &Path,
+    fill: impl FnOnce(&Path) -> Result<(), WeightsError>,
+) -> Result<(), WeightsError> {
+    let wrong = |why: io::Error| WeightsError::write(folder, Fault::Io(why));
+    match fs::read_dir(folder) {
+        Ok(mut entries) => {
+            if entries.next().is_some() {
+                return Err(WeightsError::write(folder, Fault::Exists));
+            }
+            fs::remove_dir(folder).map_err(wrong)?;
+        }
+        Err(why) if why.kind() == io::ErrorKind::NotFound => {}
+        Err(why) => return Err(wrong(why)),
+    }
+    let partial = partial(folder).map_err(wrong)?;
+    let finished = fill(&partial).and_then(|()| fs::rename(&partial, folder).map_err(wrong));
+    if finished.is_err() {
+        // What is left over is reported by the error that matters.
+        let _ = fs::remove_dir_all(&partial);
+    }
+    finished
+}
+
+/// An empty folder beside `folder`, of the same name and this process.
+fn partial(folder: &Path) -> io::Result<PathBuf> {
+    let name = folder
+        .file_name()
+        .ok_or_else(|| io::Error::other("it has no name"))?;
+    let partial = folder.with_file_name(format!(
+        ".{}.partial-{}",
+        name.to_string_lossy(),
+        std::process::id()
+    ));
+    if let Some(parent) = partial.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    // A process of this number may have been killed here before.
+    if partial.exists() {
+        fs::remove_dir_all(&partial)?;
+    }
+    fs::create_dir(&partial)?;
+    Ok(partial)
+}

@@ -1,0 +1,104 @@
+//! `import` and `export`, on the reference weights.
+
+use std::fs;
+use std::path::Path;
+
+use myxtts_weights::torch::Item;
+use myxtts_weights::{ModelArgs, TensorMap, XttsConfig, read_safetensors, read_torch, write_torch};
+
+use crate::support::run_in;
+
+fn part(name: &str, prefix: &str) -> Vec<(String, myxtts_weights::Tensor)> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../parity/fixtures");
+    let map = read_safetensors(&path.join(format!("weights_{name}.safetensors"))).unwrap();
+    map.into_iter()
+        .map(|(name, tensor)| (format!("{prefix}{name}"), tensor))
+        .collect()
+}
+
+/// Public files of the reference weights, without a vocabulary.
+fn publish(folder: &Path) {
+    let state: TensorMap = part("gpt", "gpt.")
+        .into_iter()
+        .chain(part("hifidec", "hifigan_decoder."))
+        .chain(part("spk", "hifigan_decoder.speaker_encoder."))
+        .chain([("discriminator".to_owned(), part("spk", "").remove(0).1)])
+        .collect();
+    let model_args = ModelArgs {
+        gpt_layers: 2,
+        gpt_n_model_channels: 64,
+        gpt_n_heads: 4,
+        gpt_max_text_tokens: 40,
+        gpt_max_audio_tokens: 60,
+        gpt_number_text_tokens: Some(300),
+        gpt_num_audio_tokens: 66,
+        gpt_start_audio_token: 64,
+        gpt_stop_audio_token: 65,
+        ..ModelArgs::default()
+    };
+    let config = XttsConfig {
+        model_args,
+        ..XttsConfig::default()
+    };
+    fs::create_dir(folder).unwrap();
+    let model = Item::Dict(vec![("model".to_owned(), Item::from(&state))]);
+    write_torch(&folder.join("model.pth"), &model).unwrap();
+    fs::write(folder.join("config.json"), config.to_json().unwrap()).unwrap();
+}
+
+const VOCABULARY: &str = r#"{"added_tokens": [{"id": 0, "content": "[STOP]", "special": true},
+    {"id": 1, "content": "[UNK]", "special": true}, {"id": 2, "content": "[SPACE]", "special": true},
+    {"id": 299, "content": "[START]", "special": true}],
+    "model": {"type": "BPE", "unk_token": "[UNK]", "merges": [],
+        "vocab": {"[STOP]": 0, "[UNK]": 1, "[SPACE]": 2, "a": 3, "[START]": 299}}}"#;
+
+#[test]
+fn import_and_export_are_inverse_and_say_what_they_did() {
+    let folder = tempfile::tempdir().unwrap();
+    let inside = |arguments: &[&str]| run_in(folder.path(), arguments, &[]);
+    publish(&folder.path().join("public"));
+
+    let run = inside(&["import", "public", "--out", "ours"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    insta::assert_snapshot!("import", run.stdout);
+    // The folder is taken now.
+    let run = inside(&["import", "public/model.pth", "--out", "ours"]);
+    assert_eq!(run.code, Some(1));
+    insta::assert_snapshot!("import_into_a_full_folder", run.stderr);
+    // Without vocabulary and mel statistics nothing can be published.
+    let run = inside(&["export", "ours", "--out", "again", "--json"]);
+    assert_eq!(run.code, Some(1));
+    insta::assert_snapshot!(
+        "export_without_a_vocabulary",
+        run.json()["error"].as_str().unwrap()
+    );
+
+    fs::write(folder.path().join("public/vocab.json"), VOCABULARY).unwrap();
+    let stats = part("spk", "")
+        .into_iter()
+        .find(|(_, t)| t.shape().len() == 1)
+        .unwrap()
+        .1;
+    write_torch(
+        &folder.path().join("public/mel_stats.pth"),
+        &Item::Tensor(&stats),
+    )
+    .unwrap();
+    let run = inside(&["import", "public", "--out", "whole", "--json"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let report = run.json();
+    assert_eq!(report["sizes"]["text_tokens"], 300);
+    assert_eq!(report["parts"]["gpt"]["tensors"], 90);
+    assert_eq!(report["ignored"][0]["name"], "model.discriminator");
+    let run = inside(&["export", "whole", "--out", "again"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let [before, after] = ["public", "again"]
+        .map(|name| read_torch(&folder.path().join(name).join("model.pth")).unwrap());
+    assert_eq!(after.len(), before.len());
+    for (name, tensor) in before
+        .iter()
+        .filter(|(name, _)| !name.contains("discriminator"))
+    {
+        assert_eq!(after.get(name), Some(tensor), "{name}");
+    }
+}
