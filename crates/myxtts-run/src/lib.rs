@@ -10,6 +10,7 @@ mod atomic;
 pub mod checkpoint;
 pub mod compare;
 pub mod exact;
+mod file_error;
 pub mod guard;
 pub mod metrics;
 pub mod progress;
@@ -18,3 +19,5 @@ pub mod schedule;
 pub mod signals;
 pub mod tensorboard;
 pub mod units;
+
+pub use file_error::FileError;

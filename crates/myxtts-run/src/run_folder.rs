@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 pub use log::RunLog;
 
+use crate::FileError;
 use crate::units::Step;
 
 /// A run's folder, held by this process.
@@ -20,7 +21,7 @@ use crate::units::Step;
 pub struct RunFolder {
     path: PathBuf,
     /// Locked as long as it is open.
-    _lock: File,
+    lock_file: File,
     left_by: Option<u32>,
 }
 
@@ -32,14 +33,7 @@ impl RunFolder {
     /// cannot be made.
     pub fn take(path: impl Into<PathBuf>) -> Result<Self, RunFolderError> {
         let path = path.into();
-        let io = |action| {
-            let path = path.clone();
-            move |source| RunFolderError::Io {
-                action,
-                path,
-                source,
-            }
-        };
+        let io = |action| FileError::when(action, &path);
         fs::create_dir_all(&path).map_err(io("make"))?;
         let lock = path.join("run.lock");
         let empty = fs::read_dir(&path).map_err(io("list"))?.next().is_none();
@@ -55,11 +49,7 @@ impl RunFolder {
             .map_err(io("open run.lock in"))?;
         let locked = file.try_lock();
         if let Err(TryLockError::Error(source)) = locked {
-            return Err(RunFolderError::Io {
-                action: "lock run.lock in",
-                path,
-                source,
-            });
+            return Err(FileError::when("lock run.lock in", path)(source).into());
         }
         // Unreadable while locked on Windows: then the holder has no number.
         let mut holder = String::new();
@@ -77,7 +67,7 @@ impl RunFolder {
         }
         Ok(Self {
             path,
-            _lock: file,
+            lock_file: file,
             left_by: holder,
         })
     }
@@ -93,7 +83,7 @@ impl RunFolder {
     /// # Errors
     /// When the lock file cannot be written.
     pub fn release(mut self) -> io::Result<()> {
-        write_id(&mut self._lock, "")
+        write_id(&mut self.lock_file, "")
     }
 
     /// The folder.
@@ -207,13 +197,6 @@ pub enum RunFolderError {
         path: PathBuf,
     },
     /// The file system refused.
-    #[error("cannot {action} {}: {source}", .path.display())]
-    Io {
-        /// What was tried.
-        action: &'static str,
-        /// On what.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Io(#[from] FileError),
 }

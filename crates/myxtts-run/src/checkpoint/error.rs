@@ -1,8 +1,8 @@
 //! What can go wrong with a checkpoint, and what to do.
 
-use std::io;
 use std::path::PathBuf;
 
+use crate::FileError;
 use crate::units::{Bytes, Step};
 
 /// A checkpoint that could not be written or must not be trusted.
@@ -10,15 +10,8 @@ use crate::units::{Bytes, Step};
 #[non_exhaustive]
 pub enum CheckpointError {
     /// The file system refused.
-    #[error("cannot {action} {}: {source}", .path.display())]
-    Io {
-        /// What was tried.
-        action: &'static str,
-        /// On what.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Io(#[from] FileError),
     /// There is no such checkpoint.
     #[error("no checkpoint of step {step} in {}; there are {known}", .folder.display())]
     NoSuchStep {
@@ -116,18 +109,3 @@ pub enum CheckpointError {
 }
 
 const ANOTHER: &str = "resume from another checkpoint with --resume STEP";
-
-impl CheckpointError {
-    /// For `map_err`: says what was tried on which path.
-    pub(super) fn io(
-        action: &'static str,
-        path: impl Into<PathBuf>,
-    ) -> impl FnOnce(io::Error) -> Self {
-        let path = path.into();
-        move |source| Self::Io {
-            action,
-            path,
-            source,
-        }
-    }
-}

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::CheckpointError;
+use crate::FileError;
 use crate::units::{Bytes, Step};
 
 /// The schema this program writes; it reads this one and those before.
@@ -51,7 +52,7 @@ impl Manifest {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 return Err(CheckpointError::Missing { path });
             }
-            other => other.map_err(CheckpointError::io("read", &path))?,
+            other => other.map_err(FileError::when("read", &path))?,
         };
         let malformed = |reason: String| CheckpointError::Malformed {
             path: path.clone(),
@@ -74,7 +75,8 @@ impl Manifest {
             serde_json::from_value(value).map_err(|error| malformed(error.to_string()))?;
         // A name from a file is joined to a path below, so it is checked like
         // one from a caller.
-        check_names(manifest.files.iter().map(|file| file.name.as_str()))?;
+        check_names(manifest.files.iter().map(|file| file.name.as_str()))
+            .map_err(|error| malformed(error.to_string()))?;
         Ok(manifest)
     }
 }

@@ -6,6 +6,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::CheckpointError;
+use crate::FileError;
 use crate::atomic;
 use crate::units::Step;
 
@@ -48,13 +49,14 @@ pub(super) fn write(path: &Path, pointer: &impl Serialize) -> Result<(), Checkpo
             text.push(b'\n');
             atomic::write(path, &text)
         })
-        .map_err(CheckpointError::io("write", path))
+        .map_err(FileError::when("write", path))?;
+    Ok(())
 }
 
 pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, CheckpointError> {
     let text = match std::fs::read(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        other => other.map_err(CheckpointError::io("read", path))?,
+        other => other.map_err(FileError::when("read", path))?,
     };
     serde_json::from_slice(&text)
         .map(Some)

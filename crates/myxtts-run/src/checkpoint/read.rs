@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::manifest::FileEntry;
 use super::{CheckpointError, Manifest};
+use crate::FileError;
 use crate::units::{Bytes, Step};
 
 /// A checkpoint whose manifest was read; its files are checked as they are
@@ -48,7 +49,7 @@ impl Checkpoint {
             let mut hasher = blake3::Hasher::new();
             File::open(&path)
                 .and_then(|mut file| io::copy(&mut file, &mut hasher))
-                .map_err(CheckpointError::io("read", &path))?;
+                .map_err(FileError::when("read", &path))?;
             same_hash(path, entry, hasher.finalize())
         })
     }
@@ -63,7 +64,7 @@ impl Checkpoint {
             path: self.folder.join(name),
         })?;
         let path = self.sized(entry)?;
-        let bytes = std::fs::read(&path).map_err(CheckpointError::io("read", &path))?;
+        let bytes = std::fs::read(&path).map_err(FileError::when("read", &path))?;
         same_hash(path, entry, blake3::hash(&bytes))?;
         Ok(bytes)
     }
@@ -76,7 +77,7 @@ impl Checkpoint {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(CheckpointError::Missing { path });
             }
-            other => Bytes(other.map_err(CheckpointError::io("read", &path))?.len()),
+            other => Bytes(other.map_err(FileError::when("read", &path))?.len()),
         };
         if found != entry.bytes {
             return Err(CheckpointError::Size {

@@ -5,6 +5,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::{CheckpointError, Saved, Snapshot, Store};
+use crate::FileError;
 
 type Job = Box<dyn FnOnce() -> Result<Snapshot, CheckpointError> + Send>;
 type Outcome = Result<Saved, CheckpointError>;
@@ -71,7 +72,7 @@ impl AsyncSaver {
                 }
                 store
             })
-            .map_err(CheckpointError::io("start a thread to write", folder))?;
+            .map_err(FileError::when("start a thread to write", folder))?;
         Ok(Self {
             jobs: Some(jobs),
             outcomes,

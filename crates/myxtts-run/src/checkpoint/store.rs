@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::pointer::{self, BestPointer, LastPointer, best_path, last_path};
 use super::{Best, Checkpoint, CheckpointError, Retention, Snapshot, Swept, sweep, write};
+use crate::FileError;
 use crate::units::{Bytes, Step};
 
 /// The folder of a run's checkpoints.
@@ -43,7 +44,7 @@ impl Store {
         retention: Retention,
     ) -> Result<(Self, Swept), CheckpointError> {
         let folder = folder.into();
-        fs::create_dir_all(&folder).map_err(CheckpointError::io("make", &folder))?;
+        fs::create_dir_all(&folder).map_err(FileError::when("make", &folder))?;
         let swept = sweep::sweep(&folder)?;
         let store = Self {
             folder,
@@ -128,7 +129,7 @@ impl Store {
         let pointer = best_path(&self.folder);
         let best: Option<BestPointer> = pointer::read(&pointer)?;
         if best.is_some_and(|best| best.step > step) {
-            fs::remove_file(&pointer).map_err(CheckpointError::io("remove", &pointer))?;
+            fs::remove_file(&pointer).map_err(FileError::when("remove", &pointer))?;
         }
         let later: Vec<_> = self
             .steps()?
@@ -184,7 +185,7 @@ impl Store {
             Some(step) => pointer::write(&path, &LastPointer { step: *step }),
             None => match fs::remove_file(&path) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                    Err(CheckpointError::io("remove", path)(error))
+                    Err(FileError::when("remove", path)(error).into())
                 }
                 _ => Ok(()),
             },

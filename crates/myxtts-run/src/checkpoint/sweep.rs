@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::CheckpointError;
 use super::store::{folder_of, step_of};
+use crate::FileError;
 use crate::atomic::sync_folder;
 use crate::units::Step;
 
@@ -45,10 +46,10 @@ impl fmt::Display for Swept {
 /// Removes what is unfinished and puts back what was about to be replaced.
 pub(super) fn sweep(folder: &Path) -> Result<Swept, CheckpointError> {
     let mut swept = Swept::default();
-    let entries = fs::read_dir(folder).map_err(CheckpointError::io("list", folder))?;
+    let entries = fs::read_dir(folder).map_err(FileError::when("list", folder))?;
     let mut paths = Vec::new();
     for entry in entries {
-        paths.push(entry.map_err(CheckpointError::io("list", folder))?.path());
+        paths.push(entry.map_err(FileError::when("list", folder))?.path());
     }
     paths.sort();
     for path in paths {
@@ -64,7 +65,7 @@ pub(super) fn sweep(folder: &Path) -> Result<Swept, CheckpointError> {
                 .map(Step);
             if let Some(step) = step.filter(|step| !folder_of(folder, *step).exists()) {
                 fs::rename(&path, folder_of(folder, step))
-                    .map_err(CheckpointError::io("put back", &path))?;
+                    .map_err(FileError::when("put back", &path))?;
                 swept.restored.push(step);
                 continue;
             }
@@ -76,19 +77,19 @@ pub(super) fn sweep(folder: &Path) -> Result<Swept, CheckpointError> {
         } else {
             fs::remove_file(&path)
         };
-        removed.map_err(CheckpointError::io("remove", &path))?;
+        removed.map_err(FileError::when("remove", &path))?;
         swept.removed.push(path);
     }
-    sync_folder(folder).map_err(CheckpointError::io("sync", folder))?;
+    sync_folder(folder).map_err(FileError::when("sync", folder))?;
     Ok(swept)
 }
 
 /// The steps that have a folder.
 pub(super) fn steps(folder: &Path) -> Result<std::collections::BTreeSet<Step>, CheckpointError> {
-    let entries = fs::read_dir(folder).map_err(CheckpointError::io("list", folder))?;
+    let entries = fs::read_dir(folder).map_err(FileError::when("list", folder))?;
     let mut steps = std::collections::BTreeSet::new();
     for entry in entries {
-        let entry = entry.map_err(CheckpointError::io("list", folder))?;
+        let entry = entry.map_err(FileError::when("list", folder))?;
         steps.extend(entry.file_name().to_str().and_then(step_of));
     }
     Ok(steps)

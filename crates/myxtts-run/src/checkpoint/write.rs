@@ -10,6 +10,7 @@ use super::manifest::{FileEntry, MANIFEST, Manifest, SCHEMA, check_names};
 use super::store::folder_of;
 use super::sweep::{REPLACED, UNFINISHED};
 use super::{Best, CheckpointError};
+use crate::FileError;
 use crate::atomic::sync_folder;
 use crate::units::{Bytes, Step};
 
@@ -18,11 +19,11 @@ pub(super) fn aside(
     folder: &Path,
     prefix: &str,
     step: Step,
-) -> Result<tempfile::TempDir, CheckpointError> {
+) -> Result<tempfile::TempDir, FileError> {
     tempfile::Builder::new()
         .prefix(&format!("{prefix}{step}-"))
         .tempdir_in(folder)
-        .map_err(CheckpointError::io("make a folder in", folder))
+        .map_err(FileError::when("make a folder in", folder))
 }
 
 /// Writes `snapshot` below `folder`, and hands back its size and its mark.
@@ -46,7 +47,7 @@ pub(super) fn write(
     for content in contents {
         let path = unfinished.path().join(&content.name);
         if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent).map_err(CheckpointError::io("make", parent))?;
+            fs::create_dir_all(parent).map_err(FileError::when("make", parent))?;
             let inside = parent
                 .ancestors()
                 .take_while(|path| *path != unfinished.path());
@@ -65,13 +66,13 @@ pub(super) fn write(
     };
     let text = serde_json::to_vec_pretty(&manifest)
         .map_err(io::Error::from)
-        .map_err(CheckpointError::io("write", folder.join(MANIFEST)))?;
+        .map_err(FileError::when("write", folder.join(MANIFEST)))?;
     write_file(
         &unfinished.path().join(MANIFEST),
         Content::bytes(MANIFEST, text),
     )?;
     for folder in &folders {
-        sync_folder(folder).map_err(CheckpointError::io("sync", folder))?;
+        sync_folder(folder).map_err(FileError::when("sync", folder))?;
     }
 
     publish(folder, unfinished, step)?;
@@ -91,9 +92,9 @@ fn publish(
     let replaced = if place.exists() {
         let aside = aside(folder, REPLACED, step)?;
         // Onto an empty folder: allowed on Unix, not on Windows.
-        fs::remove_dir(aside.path()).map_err(CheckpointError::io("remove", aside.path()))?;
+        fs::remove_dir(aside.path()).map_err(FileError::when("remove", aside.path()))?;
         let aside = aside.keep();
-        fs::rename(&place, &aside).map_err(CheckpointError::io("move aside", &place))?;
+        fs::rename(&place, &aside).map_err(FileError::when("move aside", &place))?;
         Some(aside)
     } else {
         None
@@ -103,34 +104,31 @@ fn publish(
         if let Some(replaced) = &replaced {
             let _restored = fs::rename(replaced, &place);
         }
-        return Err(CheckpointError::io("rename to", place)(error));
+        return Err(FileError::when("rename to", place)(error).into());
     }
     // Moved away: nothing is left for its destructor.
     let _moved = unfinished.keep();
-    sync_folder(folder).map_err(CheckpointError::io("sync", folder))?;
+    sync_folder(folder).map_err(FileError::when("sync", folder))?;
     if let Some(replaced) = replaced {
-        fs::remove_dir_all(&replaced).map_err(CheckpointError::io("remove", &replaced))?;
+        fs::remove_dir_all(&replaced).map_err(FileError::when("remove", &replaced))?;
     }
     Ok(())
 }
 
 /// Deletes the checkpoint of `step`: first its name, so that no half of it is
 /// ever taken for a whole one.
-pub(super) fn delete(folder: &Path, step: Step) -> Result<(), CheckpointError> {
+pub(super) fn delete(folder: &Path, step: Step) -> Result<(), FileError> {
     let place = folder_of(folder, step);
     let doomed = aside(folder, UNFINISHED, step)?;
-    fs::rename(&place, doomed.path().join("doomed"))
-        .map_err(CheckpointError::io("delete", &place))?;
-    doomed
-        .close()
-        .map_err(CheckpointError::io("delete", &place))
+    fs::rename(&place, doomed.path().join("doomed")).map_err(FileError::when("delete", &place))?;
+    doomed.close().map_err(FileError::when("delete", &place))
 }
 
 fn write_file(path: &Path, content: Content) -> Result<FileEntry, CheckpointError> {
     let mut file = Hashing {
         inner: BufWriter::with_capacity(
             1 << 20,
-            File::create(path).map_err(CheckpointError::io("create", path))?,
+            File::create(path).map_err(FileError::when("create", path))?,
         ),
         hasher: blake3::Hasher::new(),
     };
@@ -140,7 +138,7 @@ fn write_file(path: &Path, content: Content) -> Result<FileEntry, CheckpointErro
     }
     .and_then(|()| file.flush())
     .and_then(|()| file.inner.get_ref().sync_all())
-    .map_err(CheckpointError::io("write", path))?;
+    .map_err(FileError::when("write", path))?;
     Ok(FileEntry {
         name: content.name,
         bytes: Bytes(file.hasher.count()),

@@ -100,7 +100,7 @@ impl fmt::Display for Patience {
             Self::Exhausted { evaluations, .. } => {
                 write!(
                     f,
-                    "early stopping: {evaluations} evaluations, none of them a number"
+                    "early stopping: no evaluation gave a number, {evaluations} tried"
                 )
             }
         }

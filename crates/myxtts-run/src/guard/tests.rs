@@ -24,7 +24,10 @@ fn spikes(window: usize, threshold: f64) -> SpikeDetector {
 proptest! {
     #[test]
     fn a_resumed_run_decides_alike(
-        losses in prop::collection::vec(prop_oneof![8 => 0.0..9.0, 1 => Just(f64::NAN), 1 => 50.0..900.0], 1..80),
+        losses in prop::collection::vec(
+            prop_oneof![8 => 0.0..9.0_f32, 1 => Just(f32::NAN), 1 => 50.0..900.0_f32],
+            1..80,
+        ),
         cut in any::<prop::sample::Index>(),
     ) {
         let cut = cut.index(losses.len());
@@ -39,9 +42,9 @@ proptest! {
                 // As text, since NaN is not equal to itself.
                 format!(
                     "{:?} {:?} {:?}",
-                    s.0.observe(step, *loss),
-                    s.1.judge(step, *loss as f32, 1.0, || vec![format!("clip {index}")]),
-                    s.2.observe(step, *loss),
+                    s.0.observe(step, f64::from(*loss)),
+                    s.1.judge(step, *loss, 1.0, || vec![format!("clip {index}")]),
+                    s.2.observe(step, f64::from(*loss)),
                 )
             };
             prop_assert_eq!(decide(&mut whole), decide(&mut broken));

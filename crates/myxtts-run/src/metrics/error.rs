@@ -1,22 +1,16 @@
 //! What can go wrong with a metrics file.
 
-use std::io;
 use std::path::PathBuf;
+
+use crate::FileError;
 
 /// A metrics file that could not be written or read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MetricsError {
     /// The file system refused.
-    #[error("cannot {action} {}: {source}", .path.display())]
-    Io {
-        /// What was tried.
-        action: &'static str,
-        /// On what.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Io(#[from] FileError),
     /// A line before the last is not a record.
     #[error(
         "{}:{line} is not a metrics record: {reason}; \
@@ -30,18 +24,4 @@ pub enum MetricsError {
         /// What is wrong with it.
         reason: String,
     },
-}
-
-impl MetricsError {
-    pub(super) fn io(
-        action: &'static str,
-        path: impl Into<PathBuf>,
-    ) -> impl FnOnce(io::Error) -> Self {
-        let path = path.into();
-        move |source| Self::Io {
-            action,
-            path,
-            source,
-        }
-    }
 }

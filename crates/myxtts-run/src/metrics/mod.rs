@@ -26,6 +26,7 @@ pub use error::MetricsError;
 pub use read::{Line, read};
 pub use record::Record;
 
+use crate::FileError;
 use crate::atomic;
 use crate::units::Step;
 
@@ -61,7 +62,7 @@ impl MetricsWriter {
             .create(true)
             .append(true)
             .open(&path)
-            .map_err(MetricsError::io("open", &path))?;
+            .map_err(FileError::when("open", &path))?;
         Ok((Self { path, file }, repaired))
     }
 
@@ -86,7 +87,8 @@ impl MetricsWriter {
         let line = record.to_line(wall_time);
         self.file
             .write_all(line.as_bytes())
-            .map_err(MetricsError::io("write", &self.path))
+            .map_err(FileError::when("write", &self.path))?;
+        Ok(())
     }
 
     /// Waits until all lines are on the disk. Call it before a checkpoint, so
@@ -97,7 +99,8 @@ impl MetricsWriter {
     pub fn sync(&self) -> Result<(), MetricsError> {
         self.file
             .sync_data()
-            .map_err(MetricsError::io("sync", &self.path))
+            .map_err(FileError::when("sync", &self.path))?;
+        Ok(())
     }
 }
 
@@ -105,7 +108,7 @@ impl MetricsWriter {
 fn repair(path: &Path, resumed: Option<Step>) -> Result<Repaired, MetricsError> {
     let text = match std::fs::read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Repaired::default()),
-        other => other.map_err(MetricsError::io("read", path))?,
+        other => other.map_err(FileError::when("read", path))?,
     };
     let mut repaired = Repaired::default();
     let mut kept = Vec::with_capacity(text.len());
@@ -132,7 +135,7 @@ fn repair(path: &Path, resumed: Option<Step>) -> Result<Repaired, MetricsError> 
         }
     }
     if repaired != Repaired::default() {
-        atomic::write(path, &kept).map_err(MetricsError::io("rewrite", path))?;
+        atomic::write(path, &kept).map_err(FileError::when("rewrite", path))?;
     }
     Ok(repaired)
 }

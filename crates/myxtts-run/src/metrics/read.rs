@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use super::MetricsError;
+use crate::FileError;
 use crate::units::Step;
 
 /// One line of metrics, as it was read.
@@ -50,7 +51,7 @@ impl Line {
 /// # Errors
 /// When the file cannot be read or a line is not a record.
 pub fn read(path: &Path) -> Result<Vec<Line>, MetricsError> {
-    let text = std::fs::read(path).map_err(MetricsError::io("read", path))?;
+    let text = std::fs::read(path).map_err(FileError::when("read", path))?;
     let whole = text
         .split_inclusive(|byte| *byte == b'\n')
         .filter(|line| line.ends_with(b"\n"));

@@ -5,7 +5,7 @@ use crate::units::Step;
 
 fn loss(step: u64) -> f32 {
     // Awkward bits on purpose.
-    f32::from_bits(0x4000_0001_u32.wrapping_add(step as u32 * 7919))
+    f32::from_bits(0x4000_0001_u32.wrapping_add(u32::try_from(step).unwrap() * 7919))
 }
 
 fn run(path: &std::path::Path, from: u64, to: u64) -> Repaired {
@@ -49,7 +49,7 @@ proptest! {
         let ends = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
         let saved = match resume {
             0 => 0,
-            n => ends.map(|(at, _)| at + 1).nth(n as usize - 1).unwrap(),
+            n => ends.map(|(at, _)| at + 1).nth(usize::try_from(n).unwrap() - 1).unwrap(),
         };
         let keep = saved + torn % (text.len() - saved + 1);
         std::fs::write(&broken, &text[..keep]).unwrap();

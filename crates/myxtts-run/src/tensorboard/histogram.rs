@@ -86,7 +86,7 @@ mod tests {
                 prop_assert_eq!(finite, 0);
                 return Ok(());
             };
-            prop_assert_eq!(h.count() as usize, finite);
+            prop_assert_eq!(h.count(), finite as f64);
             prop_assert_eq!(h.left_out(), values.len() - finite);
             prop_assert!(h.limits.is_sorted());
             prop_assert_eq!(h.limits.len(), h.counts.len());

@@ -63,14 +63,14 @@ fn checksum(bytes: &[u8]) -> u32 {
         crc ^= u32::from(*byte);
         for _ in 0..8 {
             crc = if crc % 2 == 1 {
-                crc / 2 ^ 0x82F6_3B78
+                (crc / 2) ^ 0x82F6_3B78
             } else {
                 crc / 2
             };
         }
     }
     let crc = !crc;
-    (crc >> 15 | crc << 17).wrapping_add(0xA282_EAD8)
+    crc.rotate_right(15).wrapping_add(0xA282_EAD8)
 }
 
 fn records(path: &Path) -> Vec<Vec<u8>> {
@@ -89,8 +89,10 @@ fn records(path: &Path) -> Vec<Vec<u8>> {
     records
 }
 
+type Fields = BTreeMap<u64, Vec<Vec<u8>>>;
+
 /// The fields of a message; numbers as their bits.
-fn message(mut bytes: &[u8]) -> BTreeMap<u64, Vec<Vec<u8>>> {
+fn message(mut bytes: &[u8]) -> Fields {
     fn varint(bytes: &mut &[u8]) -> u64 {
         let mut value = 0;
         for place in 0.. {
@@ -103,7 +105,7 @@ fn message(mut bytes: &[u8]) -> BTreeMap<u64, Vec<Vec<u8>>> {
         }
         value
     }
-    let mut fields: BTreeMap<u64, Vec<Vec<u8>>> = BTreeMap::new();
+    let mut fields = Fields::new();
     while !bytes.is_empty() {
         let key = varint(&mut bytes);
         let length = match key & 7 {
@@ -132,7 +134,7 @@ fn whole(field: &[Vec<u8>]) -> u64 {
 }
 
 /// Step and value of each summary.
-fn values(path: &Path) -> Vec<(u64, BTreeMap<u64, Vec<Vec<u8>>>)> {
+fn values(path: &Path) -> Vec<(u64, Fields)> {
     let events = records(path).into_iter().map(|record| message(&record));
     let summaries = events.filter(|event| event.contains_key(&5));
     summaries
