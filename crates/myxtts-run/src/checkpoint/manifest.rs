@@ -1,0 +1,108 @@
+//! `manifest.json`: what a checkpoint holds.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::CheckpointError;
+use crate::FileError;
+use crate::units::{Bytes, Step};
+
+/// The schema this program writes; it reads this one and those before.
+pub const SCHEMA: u32 = 1;
+
+pub(super) const MANIFEST: &str = "manifest.json";
+
+/// What a checkpoint holds, and where the run stood.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Version of this format.
+    pub schema: u32,
+    /// Steps taken.
+    pub step: Step,
+    /// Epochs begun.
+    pub epoch: u64,
+    /// Batches of the epoch's schedule already consumed.
+    pub schedule_position: u64,
+    /// Every other file of the checkpoint.
+    pub files: Vec<FileEntry>,
+    /// Free-form: `config`, `plan`, `tokenizer`, `rng`, `metrics`, ... Numbers
+    /// that must come back bit for bit go through [`crate::exact`].
+    pub sections: BTreeMap<String, Value>,
+}
+
+/// A file as it was written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileEntry {
+    /// Relative to the checkpoint, `/` between folders.
+    pub name: String,
+    /// Its size.
+    pub bytes: Bytes,
+    /// Its BLAKE3 hash, in hexadecimal.
+    pub blake3: String,
+}
+
+impl Manifest {
+    /// Reads and checks `folder/manifest.json`.
+    pub(super) fn read(folder: &Path) -> Result<Self, CheckpointError> {
+        let path = folder.join(MANIFEST);
+        let text = match std::fs::read(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Err(CheckpointError::Missing { path });
+            }
+            other => other.map_err(FileError::when("read", &path))?,
+        };
+        let malformed = |reason: String| CheckpointError::Malformed {
+            path: path.clone(),
+            reason,
+            hint: "resume from another checkpoint with --resume STEP",
+        };
+        // The schema first: a newer one may have other fields.
+        let value: Value =
+            serde_json::from_slice(&text).map_err(|error| malformed(error.to_string()))?;
+        let schema = value.get("schema").and_then(Value::as_u64);
+        let schema = schema.ok_or_else(|| malformed("it has no `schema` number".into()))?;
+        if schema > u64::from(SCHEMA) {
+            return Err(CheckpointError::NewerSchema {
+                path,
+                found: schema,
+                known: SCHEMA,
+            });
+        }
+        let manifest: Self =
+            serde_json::from_value(value).map_err(|error| malformed(error.to_string()))?;
+        // A name from a file is joined to a path below, so it is checked like
+        // one from a caller.
+        check_names(manifest.files.iter().map(|file| file.name.as_str()))
+            .map_err(|error| malformed(error.to_string()))?;
+        Ok(manifest)
+    }
+}
+
+/// Refuses names that leave the checkpoint, mean different files on different
+/// systems, or are given twice.
+pub(super) fn check_names<'a>(names: impl Iterator<Item = &'a str>) -> Result<(), CheckpointError> {
+    // Case folded: Windows and macOS would write both to one file.
+    let mut seen = BTreeSet::from([MANIFEST.to_string()]);
+    for name in names {
+        let refuse = |reason| {
+            Err(CheckpointError::Name {
+                name: name.into(),
+                reason,
+            })
+        };
+        if name.split('/').any(|part| matches!(part, "" | "." | "..")) {
+            return refuse("a part is empty, `.` or `..`");
+        }
+        let plain = |c: char| c.is_ascii_alphanumeric() || "._-/".contains(c);
+        if !name.chars().all(plain) {
+            return refuse("it has characters other than letters, digits, `.`, `_` and `-`");
+        }
+        if !seen.insert(name.to_ascii_lowercase()) {
+            return refuse("it is taken");
+        }
+    }
+    Ok(())
+}

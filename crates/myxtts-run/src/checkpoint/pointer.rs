@@ -1,0 +1,68 @@
+//! `last.json` and `best.json`: which checkpoint is meant.
+
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::CheckpointError;
+use crate::FileError;
+use crate::atomic;
+use crate::units::Step;
+
+/// Why a checkpoint is the best one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Best {
+    /// Name of the number compared.
+    pub metric: String,
+    /// Its value.
+    #[serde(with = "crate::exact")]
+    pub value: f64,
+}
+
+/// `last.json`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct LastPointer {
+    pub(super) step: Step,
+}
+
+/// `best.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct BestPointer {
+    pub(super) step: Step,
+    #[serde(flatten)]
+    pub(super) best: Best,
+}
+
+pub(super) fn last_path(folder: &Path) -> PathBuf {
+    folder.join("last.json")
+}
+
+pub(super) fn best_path(folder: &Path) -> PathBuf {
+    folder.join("best.json")
+}
+
+pub(super) fn write(path: &Path, pointer: &impl Serialize) -> Result<(), CheckpointError> {
+    serde_json::to_vec(pointer)
+        .map_err(std::io::Error::from)
+        .and_then(|mut text| {
+            text.push(b'\n');
+            atomic::write(path, &text)
+        })
+        .map_err(FileError::when("write", path))?;
+    Ok(())
+}
+
+pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, CheckpointError> {
+    let text = match std::fs::read(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        other => other.map_err(FileError::when("read", path))?,
+    };
+    serde_json::from_slice(&text)
+        .map(Some)
+        .map_err(|error| CheckpointError::Malformed {
+            path: path.into(),
+            reason: error.to_string(),
+            hint: "delete it; the checkpoints themselves are untouched",
+        })
+}

@@ -1,0 +1,203 @@
+//! The checkpoints of one run.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::pointer::{self, BestPointer, LastPointer, best_path, last_path};
+use super::{Best, Checkpoint, CheckpointError, Retention, Snapshot, Swept, sweep, write};
+use crate::FileError;
+use crate::units::{Bytes, Step};
+
+/// The folder of a run's checkpoints.
+#[derive(Debug)]
+pub struct Store {
+    folder: PathBuf,
+    retention: Retention,
+    resumed: Option<Step>,
+}
+
+/// What a save did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Saved {
+    /// The checkpoint.
+    pub step: Step,
+    /// Where it lies.
+    pub folder: PathBuf,
+    /// Its size, without the manifest.
+    pub bytes: Bytes,
+    /// How long it took to write.
+    pub took: Duration,
+    /// What retention deleted.
+    pub deleted: Vec<Step>,
+}
+
+impl Store {
+    /// Opens `folder`, makes it where needed, and tidies what a crash left.
+    /// One process at a time: the run folder's lock sees to that.
+    ///
+    /// # Errors
+    /// When the folder cannot be made, listed or tidied.
+    pub fn open(
+        folder: impl Into<PathBuf>,
+        retention: Retention,
+    ) -> Result<(Self, Swept), CheckpointError> {
+        let folder = folder.into();
+        fs::create_dir_all(&folder).map_err(FileError::when("make", &folder))?;
+        let swept = sweep::sweep(&folder)?;
+        let store = Self {
+            folder,
+            retention,
+            resumed: None,
+        };
+        store.point_last()?;
+        Ok((store, swept))
+    }
+
+    /// Where the checkpoints lie.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The steps that have a checkpoint.
+    ///
+    /// # Errors
+    /// When the folder cannot be listed.
+    pub fn steps(&self) -> Result<BTreeSet<Step>, CheckpointError> {
+        sweep::steps(&self.folder)
+    }
+
+    /// The newest checkpoint.
+    ///
+    /// # Errors
+    /// When its manifest cannot be read.
+    pub fn latest(&self) -> Result<Option<Checkpoint>, CheckpointError> {
+        let newest = self.steps()?.last().copied();
+        newest
+            .map(|step| Checkpoint::open(folder_of(&self.folder, step)))
+            .transpose()
+    }
+
+    /// The best checkpoint and why it is.
+    ///
+    /// # Errors
+    /// When the pointer or the manifest cannot be read, or the checkpoint is
+    /// gone.
+    pub fn best(&self) -> Result<Option<(Checkpoint, Best)>, CheckpointError> {
+        let pointer = best_path(&self.folder);
+        let Some(BestPointer { step, best }) = pointer::read(&pointer)? else {
+            return Ok(None);
+        };
+        let folder = folder_of(&self.folder, step);
+        if !folder.exists() {
+            return Err(CheckpointError::BestIsGone { pointer, step });
+        }
+        Ok(Some((Checkpoint::open(folder)?, best)))
+    }
+
+    /// The checkpoint of `step`.
+    ///
+    /// # Errors
+    /// When there is none, or its manifest cannot be read.
+    pub fn at(&self, step: Step) -> Result<Checkpoint, CheckpointError> {
+        let folder = folder_of(&self.folder, step);
+        if folder.exists() {
+            return Checkpoint::open(folder);
+        }
+        let known: Vec<_> = self.steps()?.iter().map(Step::to_string).collect();
+        let known = if known.is_empty() {
+            "none".into()
+        } else {
+            known.join(", ")
+        };
+        Err(CheckpointError::NoSuchStep {
+            step,
+            folder: self.folder.clone(),
+            known,
+        })
+    }
+
+    /// Says that the run goes on from `step`: that checkpoint is kept from now
+    /// on, and those after it, which this run is about to make again, go.
+    ///
+    /// # Errors
+    /// When there is no such checkpoint, or a later one cannot be deleted.
+    pub fn resume_from(&mut self, step: Step) -> Result<Vec<Step>, CheckpointError> {
+        self.at(step)?;
+        self.resumed = Some(step);
+        let pointer = best_path(&self.folder);
+        let best: Option<BestPointer> = pointer::read(&pointer)?;
+        if best.is_some_and(|best| best.step > step) {
+            fs::remove_file(&pointer).map_err(FileError::when("remove", &pointer))?;
+        }
+        let later: Vec<_> = self
+            .steps()?
+            .into_iter()
+            .filter(|other| *other > step)
+            .collect();
+        // Newest first, so that a crash between leaves an unbroken past.
+        for later in later.iter().rev() {
+            write::delete(&self.folder, *later)?;
+        }
+        self.point_last()?;
+        Ok(later)
+    }
+
+    /// Writes a checkpoint, moves the pointers, applies the retention.
+    ///
+    /// # Errors
+    /// When anything could not be written; the checkpoints before are intact.
+    pub fn save(&mut self, snapshot: Snapshot) -> Result<Saved, CheckpointError> {
+        let started = Instant::now();
+        let step = snapshot.step;
+        let (bytes, best) = write::write(&self.folder, snapshot)?;
+        if let Some(best) = best {
+            pointer::write(&best_path(&self.folder), &BestPointer { step, best })?;
+        }
+        self.point_last()?;
+        let deleted = self.retain(step)?;
+        let folder = folder_of(&self.folder, step);
+        Ok(Saved {
+            step,
+            folder,
+            bytes,
+            took: started.elapsed(),
+            deleted,
+        })
+    }
+
+    fn retain(&self, newest: Step) -> Result<Vec<Step>, CheckpointError> {
+        let best: Option<BestPointer> = pointer::read(&best_path(&self.folder))?;
+        let protected = [Some(newest), self.resumed, best.map(|best| best.step)];
+        let doomed = self
+            .retention
+            .doomed(&self.steps()?, &protected.into_iter().flatten().collect());
+        for step in &doomed {
+            write::delete(&self.folder, *step)?;
+        }
+        Ok(doomed)
+    }
+
+    fn point_last(&self) -> Result<(), CheckpointError> {
+        let path = last_path(&self.folder);
+        match self.steps()?.last() {
+            Some(step) => pointer::write(&path, &LastPointer { step: *step }),
+            None => match fs::remove_file(&path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    Err(FileError::when("remove", path)(error).into())
+                }
+                _ => Ok(()),
+            },
+        }
+    }
+}
+
+/// Nine digits, so that names sort as steps do.
+pub(super) fn folder_of(folder: &Path, step: Step) -> PathBuf {
+    folder.join(format!("step_{:09}", step.0))
+}
+
+pub(super) fn step_of(name: &str) -> Option<Step> {
+    name.strip_prefix("step_")?.parse().ok().map(Step)
+}

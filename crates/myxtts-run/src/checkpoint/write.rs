@@ -1,0 +1,166 @@
+//! Writing a checkpoint so that it appears at once, whole and durable.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use super::content::{Body, Content, Snapshot};
+use super::manifest::{FileEntry, MANIFEST, Manifest, SCHEMA, check_names};
+use super::store::folder_of;
+use super::sweep::{REPLACED, UNFINISHED};
+use super::{Best, CheckpointError};
+use crate::FileError;
+use crate::atomic::sync_folder;
+use crate::units::{Bytes, Step};
+
+/// A folder beside the checkpoints that no one takes for one.
+pub(super) fn aside(
+    folder: &Path,
+    prefix: &str,
+    step: Step,
+) -> Result<tempfile::TempDir, FileError> {
+    tempfile::Builder::new()
+        .prefix(&format!("{prefix}{step}-"))
+        .tempdir_in(folder)
+        .map_err(FileError::when("make a folder in", folder))
+}
+
+/// Writes `snapshot` below `folder`, and hands back its size and its mark.
+pub(super) fn write(
+    folder: &Path,
+    snapshot: Snapshot,
+) -> Result<(Bytes, Option<Best>), CheckpointError> {
+    let Snapshot {
+        step,
+        epoch,
+        schedule_position,
+        sections,
+        contents,
+        best,
+    } = snapshot;
+    check_names(contents.iter().map(|content| content.name.as_str()))?;
+
+    let unfinished = aside(folder, UNFINISHED, step)?;
+    let mut folders = BTreeSet::from([unfinished.path().to_path_buf()]);
+    let mut files = Vec::with_capacity(contents.len());
+    for content in contents {
+        let path = unfinished.path().join(&content.name);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).map_err(FileError::when("make", parent))?;
+            let inside = parent
+                .ancestors()
+                .take_while(|path| *path != unfinished.path());
+            folders.extend(inside.map(Path::to_path_buf));
+        }
+        files.push(write_file(&path, content)?);
+    }
+
+    let manifest = Manifest {
+        schema: SCHEMA,
+        step,
+        epoch,
+        schedule_position,
+        files,
+        sections,
+    };
+    let text = serde_json::to_vec_pretty(&manifest)
+        .map_err(io::Error::from)
+        .map_err(FileError::when("write", folder.join(MANIFEST)))?;
+    write_file(
+        &unfinished.path().join(MANIFEST),
+        Content::bytes(MANIFEST, text),
+    )?;
+    for folder in &folders {
+        sync_folder(folder).map_err(FileError::when("sync", folder))?;
+    }
+
+    publish(folder, unfinished, step)?;
+    let bytes = manifest.files.iter().map(|file| file.bytes.0).sum();
+    Ok((Bytes(bytes), best))
+}
+
+/// Renames `unfinished` to the name of the checkpoint. A folder cannot be
+/// replaced in one step, so an older one of the same step first moves to a name
+/// from which the sweep puts it back.
+fn publish(
+    folder: &Path,
+    unfinished: tempfile::TempDir,
+    step: Step,
+) -> Result<(), CheckpointError> {
+    let place = folder_of(folder, step);
+    let replaced = if place.exists() {
+        let aside = aside(folder, REPLACED, step)?;
+        // Onto an empty folder: allowed on Unix, not on Windows.
+        fs::remove_dir(aside.path()).map_err(FileError::when("remove", aside.path()))?;
+        let aside = aside.keep();
+        fs::rename(&place, &aside).map_err(FileError::when("move aside", &place))?;
+        Some(aside)
+    } else {
+        None
+    };
+    if let Err(error) = fs::rename(unfinished.path(), &place) {
+        // Should this fail too, the next open puts it back.
+        if let Some(replaced) = &replaced {
+            let _restored = fs::rename(replaced, &place);
+        }
+        return Err(FileError::when("rename to", place)(error).into());
+    }
+    // Moved away: nothing is left for its destructor.
+    let _moved = unfinished.keep();
+    sync_folder(folder).map_err(FileError::when("sync", folder))?;
+    if let Some(replaced) = replaced {
+        fs::remove_dir_all(&replaced).map_err(FileError::when("remove", &replaced))?;
+    }
+    Ok(())
+}
+
+/// Deletes the checkpoint of `step`: first its name, so that no half of it is
+/// ever taken for a whole one.
+pub(super) fn delete(folder: &Path, step: Step) -> Result<(), FileError> {
+    let place = folder_of(folder, step);
+    let doomed = aside(folder, UNFINISHED, step)?;
+    fs::rename(&place, doomed.path().join("doomed")).map_err(FileError::when("delete", &place))?;
+    doomed.close().map_err(FileError::when("delete", &place))
+}
+
+fn write_file(path: &Path, content: Content) -> Result<FileEntry, CheckpointError> {
+    let mut file = Hashing {
+        inner: BufWriter::with_capacity(
+            1 << 20,
+            File::create(path).map_err(FileError::when("create", path))?,
+        ),
+        hasher: blake3::Hasher::new(),
+    };
+    match content.body {
+        Body::Bytes(bytes) => file.write_all(&bytes),
+        Body::Writer(writer) => writer(&mut file),
+    }
+    .and_then(|()| file.flush())
+    .and_then(|()| file.inner.get_ref().sync_all())
+    .map_err(FileError::when("write", path))?;
+    Ok(FileEntry {
+        name: content.name,
+        bytes: Bytes(file.hasher.count()),
+        blake3: file.hasher.finalize().to_hex().to_string(),
+    })
+}
+
+/// Hashes what passes through, so that the hash is of what was meant and not
+/// of what a bad disk reads back.
+struct Hashing {
+    inner: BufWriter<File>,
+    hasher: blake3::Hasher,
+}
+
+impl Write for Hashing {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.inner.write(bytes)?;
+        self.hasher.update(bytes.get(..written).unwrap_or(bytes));
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}

@@ -1,0 +1,139 @@
+//! Losses and gradients that are not numbers.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::Step;
+
+/// Leaves out steps whose loss or gradient is NaN or infinite, and gives up
+/// when too many follow each other.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NonFinite {
+    limit: usize,
+    skipped: u64,
+    /// The bad steps since the last good one, at most `limit` and one.
+    streak: Vec<BadStep>,
+}
+
+/// A step that did not count.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BadStep {
+    /// Which.
+    pub step: Step,
+    /// Its loss.
+    #[serde(with = "crate::exact")]
+    pub loss: f32,
+    /// The norm of its gradient.
+    #[serde(with = "crate::exact")]
+    pub gradient_norm: f32,
+    /// The clips it was computed from.
+    pub clips: Vec<String>,
+}
+
+/// What to do with a step.
+#[derive(Clone, Debug, PartialEq)]
+pub enum NonFiniteVerdict {
+    /// Apply it.
+    Apply,
+    /// Leave the weights as they are; `streak` bad ones in a row so far.
+    Skip {
+        /// In a row, this one included.
+        streak: usize,
+    },
+    /// End the run.
+    Stop(TooManyBadSteps),
+}
+
+impl NonFinite {
+    /// Up to `limit` bad steps in a row are left out; one more ends the run.
+    pub fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            skipped: 0,
+            streak: Vec::new(),
+        }
+    }
+
+    /// Bad steps left out since the run began.
+    pub fn skipped(&self) -> u64 {
+        self.skipped
+    }
+
+    /// Judges a step; `clips` is asked for only when it is bad.
+    pub fn judge(
+        &mut self,
+        step: Step,
+        loss: f32,
+        gradient_norm: f32,
+        clips: impl FnOnce() -> Vec<String>,
+    ) -> NonFiniteVerdict {
+        if loss.is_finite() && gradient_norm.is_finite() {
+            self.streak.clear();
+            return NonFiniteVerdict::Apply;
+        }
+        self.skipped += 1;
+        self.streak.push(BadStep {
+            step,
+            loss,
+            gradient_norm,
+            clips: clips(),
+        });
+        if self.streak.len() > self.limit {
+            // Emptied, so that a caller who goes on after all starts over.
+            return NonFiniteVerdict::Stop(TooManyBadSteps(std::mem::take(&mut self.streak)));
+        }
+        NonFiniteVerdict::Skip {
+            streak: self.streak.len(),
+        }
+    }
+}
+
+/// Why the run ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TooManyBadSteps(pub Vec<BadStep>);
+
+/// Clips named per step; a batch may hold hundreds.
+const CLIPS_NAMED: usize = 8;
+
+impl std::error::Error for TooManyBadSteps {}
+
+impl fmt::Display for TooManyBadSteps {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} steps in a row had a loss or gradient that is not a finite number:",
+            self.0.len()
+        )?;
+        for BadStep {
+            step,
+            loss,
+            gradient_norm,
+            clips,
+        } in &self.0
+        {
+            let named: Vec<_> = clips.iter().take(CLIPS_NAMED).map(String::as_str).collect();
+            write!(
+                f,
+                "\n  step {step}: loss {loss}, gradient norm {gradient_norm}; clips "
+            )?;
+            write!(
+                f,
+                "{}",
+                if named.is_empty() {
+                    "not known".into()
+                } else {
+                    named.join(", ")
+                }
+            )?;
+            if clips.len() > CLIPS_NAMED {
+                write!(f, " and {} more", clips.len() - CLIPS_NAMED)?;
+            }
+        }
+        write!(
+            f,
+            "\nlower --lr, lengthen the warm-up or use --precision f32; \
+             when the same clips come back, listen to them. The last checkpoint is from before."
+        )
+    }
+}

@@ -1,0 +1,23 @@
+//! A training run without its tensors.
+//!
+//! [`schedule`] says how fast to learn, [`guard`] whether a step may count,
+//! [`checkpoint`] keeps what was learnt, [`metrics`], [`tensorboard`] and
+//! [`progress`] tell of it, [`run_folder`] says where it all lies, [`signals`]
+//! when to stop and [`compare`] whether a run may go on under a changed
+//! configuration. Nothing here touches a device.
+
+mod atomic;
+pub mod checkpoint;
+pub mod compare;
+pub mod exact;
+mod file_error;
+pub mod guard;
+pub mod metrics;
+pub mod progress;
+pub mod run_folder;
+pub mod schedule;
+pub mod signals;
+pub mod tensorboard;
+pub mod units;
+
+pub use file_error::FileError;

@@ -1,0 +1,27 @@
+//! What can go wrong with a metrics file.
+
+use std::path::PathBuf;
+
+use crate::FileError;
+
+/// A metrics file that could not be written or read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MetricsError {
+    /// The file system refused.
+    #[error(transparent)]
+    Io(#[from] FileError),
+    /// A line before the last is not a record.
+    #[error(
+        "{}:{line} is not a metrics record: {reason}; \
+         correct or remove that line, or move the file away", .path.display()
+    )]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// Counted from one.
+        line: usize,
+        /// What is wrong with it.
+        reason: String,
+    },
+}

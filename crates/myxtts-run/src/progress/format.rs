@@ -1,0 +1,125 @@
+//! The numbers as words.
+
+use std::time::Duration;
+
+use crate::units::{Bytes, Step};
+
+/// What is known of a run in progress; `None` is what was not measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Numbers {
+    /// Steps taken.
+    pub step: Step,
+    /// Steps of the whole run.
+    pub total: Option<Step>,
+    /// The latest loss.
+    pub loss: Option<f64>,
+    /// Steps a second.
+    pub steps_per_second: Option<f64>,
+    /// Seconds of audio trained on, a second.
+    pub audio_per_second: Option<f64>,
+    /// Share of the time spent waiting for data, 0 to 1.
+    pub data_wait: Option<f64>,
+    /// Share of the batch that is padding, 0 to 1.
+    pub padding: Option<f64>,
+    /// Floating-point operations a second.
+    pub flops: Option<f64>,
+    /// Device memory in use.
+    pub memory_used: Option<Bytes>,
+    /// Device memory there is.
+    pub memory_total: Option<Bytes>,
+}
+
+/// A name, and the number when there is one; the most important first.
+type Field = (&'static str, Option<String>);
+
+/// For a terminal of `columns`: only what was measured, and of that what fits.
+pub fn terminal_line(numbers: &Numbers, columns: usize) -> String {
+    let mut line = step(numbers);
+    for (name, value) in fields(numbers) {
+        let Some(value) = value else { continue };
+        let field = format!("  {name} {value}");
+        // The last column stays free: a full line makes some terminals wrap.
+        if line.chars().count() + field.chars().count() >= columns {
+            break;
+        }
+        line.push_str(&field);
+    }
+    line
+}
+
+/// For a log: everything, and what was not measured says so.
+pub fn quiet_line(numbers: &Numbers) -> String {
+    let mut line = step(numbers);
+    for (name, value) in fields(numbers) {
+        let value = value.as_deref().unwrap_or("unavailable");
+        line.push_str(&format!("  {name} {value}"));
+    }
+    line
+}
+
+fn step(numbers: &Numbers) -> String {
+    match numbers.total {
+        Some(total) => format!("step {}/{total}", numbers.step),
+        None => format!("step {}", numbers.step),
+    }
+}
+
+fn fields(numbers: &Numbers) -> [Field; 8] {
+    let percent = |share: f64| format!("{:.1} %", share * 100.0);
+    [
+        ("loss", numbers.loss.map(|loss| format!("{loss:.4}"))),
+        (
+            "speed",
+            numbers
+                .steps_per_second
+                .map(|rate| format!("{rate:.2} it/s")),
+        ),
+        ("ETA", eta(numbers)),
+        (
+            "audio",
+            numbers
+                .audio_per_second
+                .map(|rate| format!("{rate:.1} s/s")),
+        ),
+        ("wait", numbers.data_wait.map(percent)),
+        ("padding", numbers.padding.map(percent)),
+        ("compute", numbers.flops.map(flops)),
+        (
+            "memory",
+            numbers
+                .memory_used
+                .map(|used| memory(used, numbers.memory_total)),
+        ),
+    ]
+}
+
+/// Time left at the present speed; unknown while it stands still.
+fn eta(numbers: &Numbers) -> Option<String> {
+    let left = numbers.total?.0.saturating_sub(numbers.step.0);
+    let seconds = left as f64 / numbers.steps_per_second?;
+    let left = Duration::try_from_secs_f64(seconds).ok()?.as_secs();
+    let (days, hours, minutes) = (left / 86_400, left / 3600 % 24, left / 60 % 60);
+    Some(match (days, hours, minutes) {
+        (0, 0, 0) => format!("{left} s"),
+        (0, 0, _) => format!("{minutes} min {:02} s", left % 60),
+        (0, _, _) => format!("{hours} h {minutes:02} min"),
+        _ => format!("{days} d {hours:02} h"),
+    })
+}
+
+fn flops(rate: f64) -> String {
+    let units = [(1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M")];
+    let (scale, prefix) = units
+        .into_iter()
+        .find(|(scale, _)| rate >= *scale)
+        .unwrap_or((1e6, "M"));
+    format!("{:.2} {prefix}FLOP/s", rate / scale)
+}
+
+fn memory(used: Bytes, total: Option<Bytes>) -> String {
+    let gib = |bytes: Bytes| bytes.0 as f64 / f64::from(1 << 30);
+    match total {
+        Some(total) => format!("{:.1}/{:.1} GiB", gib(used), gib(total)),
+        None => format!("{:.1} GiB", gib(used)),
+    }
+}

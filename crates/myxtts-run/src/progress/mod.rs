@@ -1,0 +1,117 @@
+//! How the run is doing, in one line.
+//!
+//! On a terminal the line is drawn over itself a few times a second, and shows
+//! what was measured. Elsewhere it is a line now and then that is kept, and
+//! says `unavailable` where nothing was measured.
+
+mod format;
+#[cfg(test)]
+mod tests;
+
+use std::io::{self, Write};
+use std::time::{Duration, Instant};
+
+pub use format::{Numbers, quiet_line, terminal_line};
+
+use crate::units::Step;
+
+/// Faster than this the eye reads nothing.
+const REDRAW: Duration = Duration::from_millis(100);
+/// A log that is silent for longer looks dead.
+const SILENCE: Duration = Duration::from_secs(30);
+
+/// How progress is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// Drawn over itself, within so many columns.
+    Terminal {
+        /// Width of the terminal.
+        columns: usize,
+    },
+    /// A line every so many steps, and at least every 30 seconds.
+    Quiet {
+        /// Steps between two lines.
+        every: u64,
+    },
+}
+
+/// Shows progress on `W`.
+#[derive(Debug)]
+pub struct Progress<W> {
+    out: W,
+    style: Style,
+    shown: Option<(Instant, Step)>,
+    /// Whether a line stands on the terminal without its newline.
+    open: bool,
+}
+
+impl<W: Write> Progress<W> {
+    /// Shows on `out`.
+    pub fn new(out: W, style: Style) -> Self {
+        Self {
+            out,
+            style,
+            shown: None,
+            open: false,
+        }
+    }
+
+    /// Shows `numbers`, unless it is too soon.
+    ///
+    /// # Errors
+    /// When `out` cannot be written.
+    pub fn update(&mut self, numbers: &Numbers, now: Instant) -> io::Result<()> {
+        let last = numbers.total == Some(numbers.step);
+        if !last
+            && self
+                .shown
+                .is_some_and(|shown| self.too_soon(shown, numbers.step, now))
+        {
+            return Ok(());
+        }
+        self.shown = Some((now, numbers.step));
+        match self.style {
+            Style::Terminal { columns } => {
+                self.open = true;
+                // The rest of an older, longer line is erased.
+                write!(self.out, "\r{}\x1b[K", terminal_line(numbers, columns))?;
+            }
+            Style::Quiet { .. } => writeln!(self.out, "{}", quiet_line(numbers))?,
+        }
+        self.out.flush()
+    }
+
+    /// Makes room for other lines: erases the one being drawn.
+    ///
+    /// # Errors
+    /// When `out` cannot be written.
+    pub fn clear(&mut self) -> io::Result<()> {
+        if std::mem::take(&mut self.open) {
+            write!(self.out, "\r\x1b[K")?;
+            self.out.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Leaves the last line standing.
+    ///
+    /// # Errors
+    /// When `out` cannot be written.
+    pub fn finish(&mut self) -> io::Result<()> {
+        if std::mem::take(&mut self.open) {
+            writeln!(self.out)?;
+        }
+        self.out.flush()
+    }
+
+    fn too_soon(&self, (then, step): (Instant, Step), next: Step, now: Instant) -> bool {
+        let passed = now.saturating_duration_since(then);
+        match self.style {
+            Style::Terminal { .. } => passed < REDRAW,
+            // A multiple of `every`, so that the lines of two runs compare.
+            Style::Quiet { every } => {
+                passed < SILENCE && step.0 / every.max(1) == next.0 / every.max(1)
+            }
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! `runs/NAME/`: where everything of a run lies.
+//!
+//! One process at a time: `run.lock` is locked by the operating system, which
+//! lets go of it however the process ends, so a lock is never stale. The
+//! process id inside is for the message. A folder without `run.lock` that
+//! holds anything is somebody else's, and left alone.
+
+mod log;
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+pub use log::RunLog;
+
+use crate::FileError;
+use crate::units::Step;
+
+/// A run's folder, held by this process.
+#[derive(Debug)]
+pub struct RunFolder {
+    path: PathBuf,
+    /// Locked as long as it is open.
+    lock_file: File,
+    left_by: Option<u32>,
+}
+
+impl RunFolder {
+    /// Takes the folder at `path`; makes it when it is not there.
+    ///
+    /// # Errors
+    /// When another process holds it, it holds files of something else, or it
+    /// cannot be made.
+    pub fn take(path: impl Into<PathBuf>) -> Result<Self, RunFolderError> {
+        let path = path.into();
+        let io = |action| FileError::when(action, &path);
+        fs::create_dir_all(&path).map_err(io("make"))?;
+        let lock = path.join("run.lock");
+        let empty = fs::read_dir(&path).map_err(io("list"))?.next().is_none();
+        if !empty && !lock.exists() {
+            return Err(RunFolderError::NotARun { path });
+        }
+        let mut file = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&lock)
+            .map_err(io("open run.lock in"))?;
+        let locked = file.try_lock();
+        if let Err(TryLockError::Error(source)) = locked {
+            return Err(FileError::when("lock run.lock in", path)(source).into());
+        }
+        // Unreadable while locked on Windows: then the holder has no number.
+        let mut holder = String::new();
+        let _read = file.read_to_string(&mut holder);
+        let holder = holder.trim().parse::<u32>().ok();
+        if locked.is_err() {
+            return Err(RunFolderError::Taken {
+                path,
+                holder: holder.into(),
+            });
+        }
+        write_id(&mut file, &std::process::id().to_string()).map_err(io("write run.lock in"))?;
+        for folder in ["checkpoints", "samples", "tensorboard"] {
+            fs::create_dir_all(path.join(folder)).map_err(io("make a folder in"))?;
+        }
+        Ok(Self {
+            path,
+            lock_file: file,
+            left_by: holder,
+        })
+    }
+
+    /// The process that held the folder before and did not say good-bye: it
+    /// was killed, or its machine went down.
+    pub fn left_by(&self) -> Option<u32> {
+        self.left_by
+    }
+
+    /// Lets go of the folder in an orderly way.
+    ///
+    /// # Errors
+    /// When the lock file cannot be written.
+    pub fn release(mut self) -> io::Result<()> {
+        write_id(&mut self.lock_file, "")
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The effective configuration, with origins.
+    pub fn config(&self) -> PathBuf {
+        self.path.join("config.yaml")
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> PathBuf {
+        self.path.join("plan.json")
+    }
+
+    /// One line a step.
+    pub fn metrics(&self) -> PathBuf {
+        self.path.join("metrics.jsonl")
+    }
+
+    /// The stall ledger.
+    pub fn ledger(&self) -> PathBuf {
+        self.path.join("ledger.jsonl")
+    }
+
+    /// What the doctor found.
+    pub fn findings(&self) -> PathBuf {
+        self.path.join("findings.json")
+    }
+
+    /// Every clip left out, and why.
+    pub fn quarantine(&self) -> PathBuf {
+        self.path.join("quarantine.jsonl")
+    }
+
+    /// Event files.
+    pub fn tensorboard(&self) -> PathBuf {
+        self.path.join("tensorboard")
+    }
+
+    /// The checkpoints.
+    pub fn checkpoints(&self) -> PathBuf {
+        self.path.join("checkpoints")
+    }
+
+    /// The log.
+    pub fn log(&self) -> PathBuf {
+        self.path.join("train.log")
+    }
+
+    /// The folder for what was synthesised at `step`, made.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn samples(&self, step: Step) -> io::Result<PathBuf> {
+        let folder = self.path.join("samples").join(format!("step_{step}"));
+        fs::create_dir_all(&folder)?;
+        Ok(folder)
+    }
+}
+
+fn write_id(file: &mut File, text: &str) -> io::Result<()> {
+    file.set_len(0)?;
+    file.seek(SeekFrom::Start(0))?;
+    file.write_all(text.as_bytes())
+}
+
+/// Who holds a run folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Holder(Option<u32>);
+
+impl From<Option<u32>> for Holder {
+    fn from(id: Option<u32>) -> Self {
+        Self(id)
+    }
+}
+
+impl std::fmt::Display for Holder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            Some(id) => write!(f, "process {id}"),
+            None => write!(f, "another process"),
+        }
+    }
+}
+
+/// Why a folder cannot be used for a run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunFolderError {
+    /// A process is training there.
+    #[error(
+        "{} is in use by {holder}; wait for it, stop it, or choose another name with --set run.name=NAME",
+        .path.display()
+    )]
+    Taken {
+        /// The folder.
+        path: PathBuf,
+        /// Who holds it.
+        holder: Holder,
+    },
+    /// The folder holds something, but no run.
+    #[error(
+        "{} is not a run folder: it holds files and no run.lock; \
+         choose an empty or new folder, nothing there was touched", .path.display()
+    )]
+    NotARun {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The file system refused.
+    #[error(transparent)]
+    Io(#[from] FileError),
+}

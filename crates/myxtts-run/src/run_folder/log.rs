@@ -1,0 +1,133 @@
+//! `train.log`: what the terminal shows, kept, with the time of each line.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Mutex;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Writes each line to the log and to `W`, usually standard error.
+#[derive(Debug)]
+pub struct RunLog<W> {
+    sinks: Mutex<(File, W)>,
+}
+
+impl<W: Write> RunLog<W> {
+    /// Goes on with the log at `path`, and repeats every line to `also`.
+    ///
+    /// # Errors
+    /// When the file cannot be opened.
+    pub fn open(path: &Path, also: W) -> io::Result<Self> {
+        let file = OpenOptions::new().create(true).append(true).open(path)?;
+        Ok(Self {
+            sinks: Mutex::new((file, also)),
+        })
+    }
+
+    /// Logs `message`; every line of it gets the time in the file.
+    ///
+    /// # Errors
+    /// When one of the two cannot be written; the other was tried.
+    pub fn line(&self, message: &str) -> io::Result<()> {
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        let time = utc(now.as_secs());
+        let stamped: String = message
+            .lines()
+            .map(|line| format!("{time} {line}\n"))
+            .collect();
+        // A thread that panicked while it held the lock wrote a whole line or
+        // a part; neither is a reason to lose this one.
+        let mut sinks = self
+            .sinks
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        let kept = sinks.0.write_all(stamped.as_bytes());
+        let shown = writeln!(sinks.1, "{}", message.trim_end_matches('\n'));
+        kept.and(shown)
+    }
+}
+
+/// `2026-03-01T12:00:00Z` of seconds since 1970.
+fn utc(seconds: u64) -> String {
+    let (days, rest) = (seconds / 86_400, seconds % 86_400);
+    // Years begin in March here, so that the leap day is the last of its year
+    // and months follow a line of slope 153/5.
+    let days = days + 719_468;
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let (month, carry) = if month < 10 {
+        (month + 3, 0)
+    } else {
+        (month - 9, 1)
+    };
+    let year = year + 400 * era + carry;
+    let (hour, minute, second) = (rest / 3600, rest / 60 % 60, rest % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{RunLog, utc};
+
+    /// By counting days one at a time.
+    fn slow(mut days: u64) -> (u64, u64, u64) {
+        let (mut year, mut month) = (1970, 1);
+        loop {
+            let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+            let length = match month {
+                2 => 28 + u64::from(leap),
+                4 | 6 | 9 | 11 => 30,
+                _ => 31,
+            };
+            if days < length {
+                return (year, month, days + 1);
+            }
+            days -= length;
+            (year, month) = if month == 12 {
+                (year + 1, 1)
+            } else {
+                (year, month + 1)
+            };
+        }
+    }
+
+    #[test]
+    fn the_calendar_is_right_for_a_century_and_a_half() {
+        for days in (0..55_000).chain([60_000, 100_000]) {
+            let (year, month, day) = slow(days);
+            let expected = format!("{year:04}-{month:02}-{day:02}T23:59:58Z");
+            assert_eq!(utc(days * 86_400 + 86_398), expected);
+        }
+    }
+
+    #[test]
+    fn both_get_every_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("train.log");
+        for _ in 0..2 {
+            let mut shown = Vec::new();
+            let log = RunLog::open(&path, &mut shown).unwrap();
+            log.line("one\n  two").unwrap();
+            log.line("three\n").unwrap();
+            drop(log);
+            assert_eq!(String::from_utf8(shown).unwrap(), "one\n  two\nthree\n");
+        }
+        let kept = std::fs::read_to_string(&path).unwrap();
+        let words: Vec<_> = kept
+            .lines()
+            .map(|line| line.split_once(' ').unwrap())
+            .collect();
+        assert!(
+            words
+                .iter()
+                .all(|(time, _)| time.len() == "2026-03-01T12:00:00Z".len())
+        );
+        let words: Vec<_> = words.iter().map(|(_, word)| *word).collect();
+        assert_eq!(words, ["one", "  two", "three", "one", "  two", "three"]);
+    }
+}

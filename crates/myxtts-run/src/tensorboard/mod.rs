@@ -1,0 +1,150 @@
+//! Event files for TensorBoard.
+//!
+//! A file is a sequence of TFRecords ([`record`]), each an `Event` message
+//! ([`proto`]) of one step: scalars, text, audio, images, histograms. There is
+//! no maintained crate for writing these, and reading them needs none.
+//! `tools/check-tensorboard` reads a file back with TensorBoard itself.
+
+mod crc;
+mod event;
+mod histogram;
+mod mel;
+mod png;
+mod proto;
+mod record;
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+pub use histogram::Histogram;
+pub use mel::mel_image;
+pub use png::Image;
+
+use crate::units::Step;
+
+/// Mono or interleaved audio as the bytes of a WAV file.
+#[derive(Clone, Copy, Debug)]
+pub struct Wav<'a> {
+    /// The file.
+    pub bytes: &'a [u8],
+    /// Samples a second.
+    pub sample_rate: u32,
+    /// Channels.
+    pub channels: u16,
+    /// Samples of one channel.
+    pub samples: u64,
+}
+
+/// Writes one event file.
+#[derive(Debug)]
+pub struct EventWriter {
+    path: PathBuf,
+    file: BufWriter<File>,
+}
+
+impl EventWriter {
+    /// Starts a file in `folder` for a run that goes on after the step
+    /// `resumed`, or begins anew.
+    ///
+    /// A folder may hold several files; TensorBoard reads them in the order of
+    /// their names. The first event makes it drop what earlier files say of
+    /// the steps that are to come again.
+    ///
+    /// # Errors
+    /// When the file cannot be made.
+    pub fn create(folder: &Path, resumed: Option<Step>) -> io::Result<Self> {
+        std::fs::create_dir_all(folder)?;
+        let mut number = 0_u32;
+        let (path, file) = loop {
+            let name = format!(
+                "events.out.tfevents.{:010}.myxtts.{}.{number}",
+                seconds().floor(),
+                std::process::id()
+            );
+            let path = folder.join(name);
+            match OpenOptions::new().write(true).create_new(true).open(&path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+                other => break (path, other?),
+            }
+        };
+        let mut writer = Self {
+            path,
+            file: BufWriter::new(file),
+        };
+        writer.write(&event::version(seconds()))?;
+        let first = resumed.map_or(0, |step| step.0.saturating_add(1));
+        writer.write(&event::restart(seconds(), Step(first)))?;
+        writer.flush()?;
+        Ok(writer)
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A number.
+    ///
+    /// # Errors
+    /// When it cannot be written; likewise below.
+    pub fn scalar(&mut self, tag: &str, step: Step, value: f32) -> io::Result<()> {
+        self.summary(step, &event::scalar(tag, value))
+    }
+
+    /// Words, shown as Markdown.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn text(&mut self, tag: &str, step: Step, markdown: &str) -> io::Result<()> {
+        self.summary(step, &event::text(tag, markdown))
+    }
+
+    /// Something to listen to.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn audio(&mut self, tag: &str, step: Step, wav: Wav<'_>) -> io::Result<()> {
+        self.summary(step, &event::audio(tag, wav))
+    }
+
+    /// A picture.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn image(&mut self, tag: &str, step: Step, image: &Image) -> io::Result<()> {
+        self.summary(step, &event::image(tag, image))
+    }
+
+    /// A distribution.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn histogram(&mut self, tag: &str, step: Step, histogram: &Histogram) -> io::Result<()> {
+        self.summary(step, &event::histogram(tag, histogram))
+    }
+
+    /// Hands what was written to the system, where TensorBoard sees it.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+
+    fn summary(&mut self, step: Step, value: &proto::Message) -> io::Result<()> {
+        self.write(&event::summary(seconds(), step, value))
+    }
+
+    fn write(&mut self, event: &proto::Message) -> io::Result<()> {
+        record::write(&mut self.file, event.bytes())
+    }
+}
+
+fn seconds() -> f64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_secs_f64()
+}

@@ -1,0 +1,24 @@
+//! TFRecord framing: length, checksum of the length, data, checksum of the
+//! data; all little-endian, the length in eight bytes, the checksums in four.
+
+use std::io::{self, Write};
+
+use super::crc::CASTAGNOLI;
+
+/// Writes `data` as one record.
+pub(super) fn write(file: &mut impl Write, data: &[u8]) -> io::Result<()> {
+    let length = (data.len() as u64).to_le_bytes();
+    file.write_all(&length)?;
+    file.write_all(&masked(&length).to_le_bytes())?;
+    file.write_all(data)?;
+    file.write_all(&masked(data).to_le_bytes())
+}
+
+/// Checksums are rotated and shifted, so that a checksum over data which itself
+/// holds checksums keeps its strength.
+fn masked(data: &[u8]) -> u32 {
+    CASTAGNOLI
+        .of(&[data])
+        .rotate_right(15)
+        .wrapping_add(0xA282_EAD8)
+}

@@ -1,0 +1,24 @@
+//! This test binary once more, as another process.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+const ROLE: &str = "MYXTTS_RUN_TEST_FOLDER";
+
+/// Runs the test `name` of this binary in a process of its own, which finds
+/// `folder` with [`folder`].
+pub fn start(name: &str, folder: &Path) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args([name, "--exact", "--nocapture", "--test-threads=1"])
+        .env(ROLE, folder)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+/// What the other process works on; `None` in the first, where its tests have
+/// nothing to do.
+pub fn folder() -> Option<PathBuf> {
+    std::env::var_os(ROLE).map(PathBuf::from)
+}
