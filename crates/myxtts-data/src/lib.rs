@@ -1,11 +1,14 @@
 //! Datasets: from a folder of recordings to a schedule of batches.
 //!
 //! [`layout`] reads a folder as rows, good and bad; [`split`] holds some clips
-//! out for validation; [`schedule`] turns clip lengths into batches; [`cache`]
-//! keeps what is costly to compute. `corpus/` is the sample corpus.
+//! out for validation; [`schedule`] turns clip lengths into batches; [`stage`]
+//! fills a batch from its recordings; [`cache`] keeps what is costly to compute;
+//! [`bench`] measures all that. `corpus/` is the sample corpus.
 
+pub mod bench;
 pub mod cache;
 pub mod layout;
 pub mod schedule;
 pub mod split;
+pub mod stage;
 pub mod units;

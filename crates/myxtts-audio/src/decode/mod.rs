@@ -79,28 +79,56 @@ pub struct Decoded {
 
 /// Decodes the file at `path` to mono at its own rate.
 pub fn decode(path: &Path, limits: &Limits) -> Result<Decoded, DecodeError> {
-    mapped::with_bytes(path, |bytes| decode_bytes(bytes, limits)).map_err(|fault| DecodeError {
-        path: path.to_owned(),
-        fault,
+    let mut waveform = Waveform::default();
+    let source = decode_into(path, limits, &mut waveform)?;
+    Ok(Decoded { waveform, source })
+}
+
+/// Like [`decode`], into a waveform whose memory is used again. After an error
+/// it holds nothing of use.
+pub fn decode_into(
+    path: &Path,
+    limits: &Limits,
+    waveform: &mut Waveform,
+) -> Result<Source, DecodeError> {
+    mapped::with_bytes(path, |bytes| decode_bytes_into(bytes, limits, waveform)).map_err(|fault| {
+        DecodeError {
+            path: path.to_owned(),
+            fault,
+        }
     })
 }
 
 /// Decodes the bytes of a file to mono at its own rate.
 pub fn decode_bytes(bytes: &[u8], limits: &Limits) -> Result<Decoded, Fault> {
-    let decoded = match sniff::container(bytes)? {
-        Container::Wav => wav::decode(bytes, limits)?,
-        Container::Compressed(name) => compressed::decode(bytes, name, limits)?,
+    let mut waveform = Waveform::default();
+    let source = decode_bytes_into(bytes, limits, &mut waveform)?;
+    Ok(Decoded { waveform, source })
+}
+
+fn decode_bytes_into(
+    bytes: &[u8],
+    limits: &Limits,
+    waveform: &mut Waveform,
+) -> Result<Source, Fault> {
+    let source = match sniff::container(bytes)? {
+        Container::Wav => wav::decode_into(bytes, limits, waveform)?,
+        Container::Compressed(name) => {
+            let decoded = compressed::decode(bytes, name, limits)?;
+            *waveform = decoded.waveform;
+            decoded.source
+        }
     };
-    if decoded.waveform.is_empty() {
+    if waveform.is_empty() {
         return Err(Fault::NoSamples);
     }
-    if let Some((at, &value)) = first_not_finite(&decoded.waveform.samples) {
+    if let Some((at, &value)) = first_not_finite(&waveform.samples) {
         return Err(Fault::NotFinite {
             at: Samples(at),
             value,
         });
     }
-    Ok(decoded)
+    Ok(source)
 }
 
 /// A checked sample rate from a header.

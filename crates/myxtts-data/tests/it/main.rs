@@ -13,8 +13,10 @@
     reason = "test code"
 )]
 
+mod bench;
 mod cache;
 mod layouts;
 mod sample_corpus;
 mod schedule;
 mod split;
+mod stage;

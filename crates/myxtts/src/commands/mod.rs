@@ -1,5 +1,6 @@
 //! One file per command.
 
+mod bench;
 mod config;
 mod devices;
 mod later;
@@ -20,6 +21,7 @@ pub(crate) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         Some(("plan", matches)) => plan::run(matches, output),
         Some(("devices", _)) => devices::run(output),
         Some(("config", matches)) => config::run(matches, output),
+        Some(("bench", matches)) => bench::run(matches, output),
         Some(("completions", matches)) => completions(matches, output),
         Some(("probe-backend", matches)) => probe_backend(matches, output),
         Some((name, matches)) => later::run(name, matches),

@@ -20,7 +20,7 @@ const COMMANDS: [&str; 15] = [
     "bench",
 ];
 
-const LATER: [&str; 12] = [
+const LATER: [&str; 11] = [
     "train",
     "synthesize",
     "prepare",
@@ -32,7 +32,6 @@ const LATER: [&str; 12] = [
     "dashboard",
     "import",
     "export",
-    "bench",
 ];
 
 #[test]
@@ -114,6 +113,10 @@ fn wrong_usage_exits_2() {
         &["train", "--config", "missing.yaml"],
         &["config", "validate", "missing.yaml"],
         &["config"],
+        &["bench"],
+        &["bench", "data", "--clips", "0"],
+        &["bench", "data", "--corpus", "missing"],
+        &["bench", "data", "--vocab", "missing.json"],
         &[],
     ] {
         let run = myxtts(arguments);
