@@ -138,7 +138,7 @@ def main():
     command = f"VENV/bin/python benchmarks/data_vs_python.py --clips {given.clips} --rounds {given.rounds}"
     section = f"""{HEADING}
 
-{datetime.date.today():%d %B %Y}, {report["machine"]["name"]}, {report["machine"]["cores"]} cores (shared with other work), Python {platform.python_version()}, torch
+{datetime.date.today():%d %B %Y}, {report["machine"]["name"]}, {report["machine"]["cores"]} cores, load average {os.getloadavg()[1]:.0f}, Python {platform.python_version()}, torch
 {torch.__version__}, torchaudio {version("torchaudio")}, coqui-tts {version("coqui-tts")}. Written by `{command}`.
 
 The same {totals["clips"]} generated clips ({report["audio_seconds"]:.0f} s of audio, {totals["text_tokens"]} text tokens, counted alike by both) and the same
@@ -153,6 +153,11 @@ Ratio of medians: **{ratio:.1f}x**; the least of any round: {least:.1f}x.
 
 The reference was given the fastest backend that torchaudio has here; one pass with each, clips per
 core-second: {tried}. Left alone, torchaudio takes the first of these.
+
+How alike the two are: the totals of clips, samples and tokens are compared by the script and must be
+equal; values are compared by the parity tests of `myxtts-audio` and `myxtts-text`, not here. The
+reference draws its clips at random and pads to the longest of {BATCH}; ours takes each clip once and
+pads to one of {report["buckets"]} bucket shapes ({report["padding_percent"]:.1f} % padding).
 """
     print(section)
     if given.record:

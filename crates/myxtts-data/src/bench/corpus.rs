@@ -164,7 +164,7 @@ impl Random {
     }
 
     fn below(&mut self, bound: u64) -> u64 {
-        (self.next() >> 32) * bound >> 32
+        ((self.next() >> 32) * bound) >> 32
     }
 
     fn one_of<'a, T>(&mut self, choices: &'a [T]) -> &'a T {

@@ -108,14 +108,16 @@ impl Bench {
         let mut decode = self.decode();
         let mut mel = self.mel()?;
         let mut decode_mel = self.decode_mel()?;
+        let mut tokenise = self.tokenise();
         let mut host_stage = self.host_stage(as_the_reference());
         let mut host_stage_trimmed = self.host_stage(AudioConfig::default());
         let held = self.held.iter().map(Vec::len).sum::<usize>() as u64;
         let (all, some) = (self.clips.len(), self.held.len());
-        let mut works: [(&'static str, usize, u64, &mut Work<'_>); 5] = [
+        let mut works: [(&'static str, usize, u64, &mut Work<'_>); 6] = [
             ("decode", all, self.samples, &mut decode),
             ("log-mel", some, held, &mut mel),
             ("decode + log-mel", all, self.samples, &mut decode_mel),
+            ("clean + tokenise", all, self.samples, &mut tokenise),
             ("host stage", all, self.samples, &mut host_stage),
             (
                 "host stage, silence trimmed",
@@ -206,6 +208,16 @@ impl Bench {
             }
             Ok(())
         })
+    }
+
+    fn tokenise(&self) -> impl FnMut(u64) -> Result<(), BenchError> + use<'_> {
+        move |_| {
+            for Clip { text, language, .. } in self.clips.iter() {
+                let cleaned = clean_with(text, language, &CleanOptions::default());
+                black_box(self.vocabulary.encode(&cleaned.text, language)?);
+            }
+            Ok(())
+        }
     }
 
     /// One epoch through one buffer.

@@ -60,8 +60,8 @@ pub struct StageConfig {
 
 /// Fills batches; shared by all workers.
 ///
-/// Token ids are made anew each time. Cleaning and encoding are a few percent
-/// of the stage (`benchmarks/data.md`), and a table of ids would grow with the
+/// Token ids are made anew each time: cleaning and encoding are about 2 % of
+/// the stage (`benchmarks/data.md`), and a table of ids would grow with the
 /// corpus in every process.
 #[derive(Debug)]
 pub struct HostStage<C> {

@@ -51,6 +51,7 @@ fn a_report_counts_the_corpus_and_has_every_figure() {
             "decode",
             "log-mel",
             "decode + log-mel",
+            "clean + tokenise",
             "host stage",
             "host stage, silence trimmed"
         ]
