@@ -29,7 +29,7 @@ pub mod units;
 mod waveform;
 mod write;
 
-pub use decode::{DecodeError, Decoded, Fault, Limits, Source, decode, decode_bytes};
+pub use decode::{DecodeError, Decoded, Fault, Limits, Source, decode, decode_bytes, decode_into};
 pub use griffin_lim::{GriffinLim, GriffinLimError};
 pub use level::{LevelError, Trim, loudness, normalize_loudness, normalize_peak, trim};
 pub use load::{AudioConfig, LoadError, Loaded, Loader, Normalize};

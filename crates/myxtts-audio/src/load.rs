@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::decode::{DecodeError, Decoded, Limits, Source, decode_seeing};
+use crate::decode::{DecodeError, Limits, Source, decode_seeing};
 use crate::level::{LevelError, Trim, normalize_loudness, normalize_peak, trim};
 use crate::resample::{ResampleSpec, Resampler};
 use crate::units::{Decibels, Lufs, SampleRate};
@@ -94,6 +94,8 @@ pub struct Loader {
     limits: Limits,
     /// By the rate they convert from, oldest first.
     resamplers: Vec<(SampleRate, Resampler)>,
+    /// What resampling reads while it writes the caller's waveform.
+    unresampled: Vec<f32>,
 }
 
 impl Loader {
@@ -103,51 +105,63 @@ impl Loader {
             config,
             limits,
             resamplers: Vec::new(),
+            unresampled: Vec::new(),
         }
+    }
+
+    /// The rate of what is loaded.
+    pub fn rate(&self) -> SampleRate {
+        self.config.sample_rate
     }
 
     /// Loads one file.
     pub fn load(&mut self, path: &Path) -> Result<Loaded, LoadError> {
-        Ok(self.load_seeing(path, |_, _| ())?.0)
+        let mut waveform = Waveform::default();
+        let source = self.load_into(path, &mut waveform)?;
+        Ok(Loaded { waveform, source })
     }
 
-    /// Loads one file and lets `see` look at its bytes and at what they
-    /// decoded to, before anything is changed: a hash and a measure of clipping
-    /// without opening the file a second time.
+    /// Like [`load`](Self::load), into a waveform whose memory is used again:
+    /// a worker that loads clip after clip allocates for the longest only.
+    /// After an error the waveform holds nothing of use.
+    pub fn load_into(&mut self, path: &Path, waveform: &mut Waveform) -> Result<Source, LoadError> {
+        Ok(self.load_seeing(path, waveform, |_, _| ())?.0)
+    }
+
+    /// Like [`load_into`](Self::load_into), and lets `see` look at the file's
+    /// bytes and at what they decoded to, before anything is changed: a hash
+    /// and a measure of clipping without opening the file a second time.
     pub fn load_seeing<T>(
         &mut self,
         path: &Path,
-        see: impl FnOnce(&[u8], &Decoded) -> T,
-    ) -> Result<(Loaded, T), LoadError> {
-        let (decoded, seen) = decode_seeing(path, &self.limits, see)?;
-        let mut waveform = self.resample(decoded.waveform);
+        waveform: &mut Waveform,
+        see: impl FnOnce(&[u8], &Waveform) -> T,
+    ) -> Result<(Source, T), LoadError> {
+        let (source, seen) = decode_seeing(path, &self.limits, waveform, see)?;
+        self.resample(waveform);
         waveform
             .samples
             .iter_mut()
             .for_each(|x| *x = x.clamp(-1.0, 1.0));
         if self.config.trim_silence {
-            trim(&mut waveform, &Trim::default());
+            trim(waveform, &Trim::default());
         }
         match self.config.normalize {
             Normalize::None => Ok(Decibels(0.0)),
             Normalize::Peak => normalize_peak(&mut waveform.samples, CEILING),
-            Normalize::Loudness => normalize_loudness(&mut waveform, TARGET_LOUDNESS, CEILING),
+            Normalize::Loudness => normalize_loudness(waveform, TARGET_LOUDNESS, CEILING),
         }
         .map_err(|source| LoadError::Level {
             path: path.to_owned(),
             source,
         })?;
-        let loaded = Loaded {
-            waveform,
-            source: decoded.source,
-        };
-        Ok((loaded, seen))
+        Ok((source, seen))
     }
 
-    fn resample(&mut self, waveform: Waveform) -> Waveform {
+    fn resample(&mut self, waveform: &mut Waveform) {
         let (from, to) = (waveform.rate, self.config.sample_rate);
         if from == to {
-            return waveform;
+            return;
         }
         let known = self.resamplers.iter().position(|(rate, _)| *rate == from);
         let index = known.unwrap_or_else(|| {
@@ -158,7 +172,10 @@ impl Loader {
                 .push((from, Resampler::new(from, to, ResampleSpec::XTTS)));
             self.resamplers.len() - 1
         });
-        let samples = self.resamplers[index].1.process(&waveform.samples);
-        Waveform { samples, rate: to }
+        std::mem::swap(&mut self.unresampled, &mut waveform.samples);
+        self.resamplers[index]
+            .1
+            .process_into(&self.unresampled, &mut waveform.samples);
+        waveform.rate = to;
     }
 }

@@ -12,6 +12,16 @@ pub struct Waveform {
     pub rate: SampleRate,
 }
 
+/// No samples yet, at the rate of XTTS: a buffer to load into.
+impl Default for Waveform {
+    fn default() -> Self {
+        Self {
+            samples: Vec::new(),
+            rate: SampleRate::XTTS,
+        }
+    }
+}
+
 impl Waveform {
     /// Number of samples.
     pub fn len(&self) -> Samples {

@@ -1,5 +1,6 @@
 //! Units as types; samples are those of `myxtts-audio`.
 
+use myxtts_audio::units::Samples;
 use serde::{Deserialize, Serialize};
 
 /// Text tokens.
@@ -15,3 +16,18 @@ pub struct Tokens(pub u32);
 )]
 #[serde(transparent)]
 pub struct Codes(pub u32);
+
+impl Codes {
+    /// Samples that one code stands for.
+    pub const STRIDE: usize = 1024;
+
+    /// The codes of a waveform; a last partial one counts.
+    pub fn of(length: Samples) -> Self {
+        Self(u32::try_from(length.0.div_ceil(Self::STRIDE)).unwrap_or(u32::MAX))
+    }
+
+    /// The samples of this many codes.
+    pub fn samples(self) -> Samples {
+        Samples(self.0 as usize * Self::STRIDE)
+    }
+}

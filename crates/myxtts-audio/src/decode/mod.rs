@@ -79,19 +79,31 @@ pub struct Decoded {
 
 /// Decodes the file at `path` to mono at its own rate.
 pub fn decode(path: &Path, limits: &Limits) -> Result<Decoded, DecodeError> {
-    Ok(decode_seeing(path, limits, |_, _| ())?.0)
+    let mut waveform = Waveform::default();
+    let source = decode_into(path, limits, &mut waveform)?;
+    Ok(Decoded { waveform, source })
+}
+
+/// Like [`decode`], into a waveform whose memory is used again. After an error
+/// it holds nothing of use.
+pub fn decode_into(
+    path: &Path,
+    limits: &Limits,
+    waveform: &mut Waveform,
+) -> Result<Source, DecodeError> {
+    Ok(decode_seeing(path, limits, waveform, |_, _| ())?.0)
 }
 
 /// The same, with a look at the bytes of the file beside what they decoded to.
 pub(crate) fn decode_seeing<T>(
     path: &Path,
     limits: &Limits,
-    see: impl FnOnce(&[u8], &Decoded) -> T,
-) -> Result<(Decoded, T), DecodeError> {
+    waveform: &mut Waveform,
+    see: impl FnOnce(&[u8], &Waveform) -> T,
+) -> Result<(Source, T), DecodeError> {
     mapped::with_bytes(path, |bytes| {
-        let decoded = decode_bytes(bytes, limits)?;
-        let seen = see(bytes, &decoded);
-        Ok((decoded, seen))
+        let source = decode_bytes_into(bytes, limits, waveform)?;
+        Ok((source, see(bytes, waveform)))
     })
     .map_err(|fault| DecodeError {
         path: path.to_owned(),
@@ -101,20 +113,34 @@ pub(crate) fn decode_seeing<T>(
 
 /// Decodes the bytes of a file to mono at its own rate.
 pub fn decode_bytes(bytes: &[u8], limits: &Limits) -> Result<Decoded, Fault> {
-    let decoded = match sniff::container(bytes)? {
-        Container::Wav => wav::decode(bytes, limits)?,
-        Container::Compressed(name) => compressed::decode(bytes, name, limits)?,
+    let mut waveform = Waveform::default();
+    let source = decode_bytes_into(bytes, limits, &mut waveform)?;
+    Ok(Decoded { waveform, source })
+}
+
+fn decode_bytes_into(
+    bytes: &[u8],
+    limits: &Limits,
+    waveform: &mut Waveform,
+) -> Result<Source, Fault> {
+    let source = match sniff::container(bytes)? {
+        Container::Wav => wav::decode_into(bytes, limits, waveform)?,
+        Container::Compressed(name) => {
+            let decoded = compressed::decode(bytes, name, limits)?;
+            *waveform = decoded.waveform;
+            decoded.source
+        }
     };
-    if decoded.waveform.is_empty() {
+    if waveform.is_empty() {
         return Err(Fault::NoSamples);
     }
-    if let Some((at, &value)) = first_not_finite(&decoded.waveform.samples) {
+    if let Some((at, &value)) = first_not_finite(&waveform.samples) {
         return Err(Fault::NotFinite {
             at: Samples(at),
             value,
         });
     }
-    Ok(decoded)
+    Ok(source)
 }
 
 /// A checked sample rate from a header.

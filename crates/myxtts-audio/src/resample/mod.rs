@@ -49,9 +49,18 @@ impl Resampler {
 
     /// Resamples a whole waveform; outside of it the signal is zero.
     pub fn process(&mut self, input: &[f32]) -> Vec<f32> {
+        let mut output = Vec::new();
+        self.process_into(input, &mut output);
+        output
+    }
+
+    /// Like [`process`](Self::process), into memory that is used again.
+    pub fn process_into(&mut self, input: &[f32], output: &mut Vec<f32>) {
         let length = self.output_len(Samples(input.len())).0;
+        output.clear();
         let Some(kernel) = &self.kernel else {
-            return input.to_vec();
+            output.extend_from_slice(input);
+            return;
         };
         self.padded.clear();
         self.padded.resize(kernel.reach, 0.0);
@@ -60,14 +69,13 @@ impl Resampler {
         let last_read = blocks * kernel.input_step + 2 * kernel.reach + kernel.taps;
         self.padded.resize(self.padded.len().max(last_read), 0.0);
 
-        let mut output = vec![0.0; length];
+        output.resize(length, 0.0);
         for (block, out) in output.chunks_mut(kernel.output_step).enumerate() {
             let input = &self.padded[block * kernel.input_step..];
             for (out, phase) in out.iter_mut().zip(kernel.phases()) {
                 *out = dot(&input[phase.start..phase.start + kernel.taps], phase.taps);
             }
         }
-        output
     }
 }
 

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use crate::support::{FLOAT, Wav};
 use myxtts_audio::units::{Decibels, SampleRate, Samples};
-use myxtts_audio::{AudioConfig, Limits, Loader, Normalize, ResampleSpec, Resampler, loudness};
+use myxtts_audio::{
+    AudioConfig, Limits, Loader, Normalize, ResampleSpec, Resampler, Waveform, loudness,
+};
 use tempfile::TempDir;
 
 const PLAIN: AudioConfig = AudioConfig {
@@ -56,10 +58,13 @@ fn the_plain_path_is_decode_mix_resample_clip() {
 #[test]
 fn many_rates_through_one_loader_equal_fresh_loaders() {
     let mut kept = Loader::new(PLAIN, Limits::default());
+    let mut reused = Waveform::default();
     for rate in [8_000, 16_000, 24_000, 32_000, 44_100, 48_000, 8_000, 22_050] {
         let (_folder, path) = file(&tone(4_000, 0.5), 1, rate);
         let fresh = Loader::new(PLAIN, Limits::default()).load(&path).unwrap();
         assert_eq!(kept.load(&path).unwrap(), fresh, "{rate}");
+        let source = kept.load_into(&path, &mut reused).unwrap();
+        assert_eq!((&reused, source), (&fresh.waveform, fresh.source), "{rate}");
     }
 }
 

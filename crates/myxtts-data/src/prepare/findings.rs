@@ -8,7 +8,7 @@
 use std::fmt;
 
 use myxtts_audio::units::{Decibels, SampleRate, Samples, Seconds};
-use myxtts_audio::{Decoded, LevelError, LoadError};
+use myxtts_audio::{LevelError, LoadError, Waveform};
 use serde::{Deserialize, Serialize};
 
 use super::Settings;
@@ -129,8 +129,8 @@ pub(super) fn unreadable(error: &LoadError) -> Rejection {
 }
 
 /// A recording without sound, judged before anything is made louder.
-pub(super) fn silence(decoded: &Decoded) -> Option<Rejection> {
-    let samples = &decoded.waveform.samples;
+pub(super) fn silence(decoded: &Waveform) -> Option<Rejection> {
+    let samples = &decoded.samples;
     let peak = samples.iter().fold(0.0_f32, |peak, x| peak.max(x.abs()));
     (peak < SILENCE.amplitude()).then(|| {
         Rejection::new(

@@ -158,24 +158,24 @@ impl<'r> Inspector<'r> {
     }
 
     fn listen(&mut self, path: &Path) -> Result<(Recording, Waveform), Rejection> {
-        let (loaded, (content, silent, clipped)) = self
+        let mut waveform = Waveform::default();
+        let (source, (content, silent, clipped)) = self
             .loader
-            .load_seeing(path, |bytes, decoded| {
+            .load_seeing(path, &mut waveform, |bytes, decoded| {
                 (
                     blake3::hash(bytes),
                     silence(decoded),
-                    is_clipped(&decoded.waveform.samples),
+                    is_clipped(&decoded.samples),
                 )
             })
             .map_err(|error| unreadable(&error))?;
         if let Some(rejection) = silent {
             return Err(rejection);
         }
-        let waveform = loaded.waveform;
         length(waveform.len(), &self.request.settings)?;
         let recording = Recording {
             samples: waveform.len(),
-            source: loaded.source,
+            source,
             content,
             sound: sound(&waveform),
             clipped,

@@ -13,9 +13,11 @@
     reason = "test code"
 )]
 
+mod bench;
 mod cache;
 mod layouts;
 mod prepare;
 mod sample_corpus;
 mod schedule;
 mod split;
+mod stage;

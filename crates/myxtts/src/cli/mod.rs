@@ -44,11 +44,6 @@ pub(crate) const LATER: &[(&str, Option<&str>, &str)] = &[
         None,
         "Show one run or a folder of runs as a local web page",
     ),
-    (
-        "bench",
-        None,
-        "Measure the numbers the documentation states",
-    ),
 ];
 
 const ABOUT: &str = "Train XTTS voices and speak with them, keeping every GPU busy";
@@ -94,6 +89,7 @@ pub(crate) fn command() -> Command {
         .subcommand(config())
         .subcommand(import())
         .subcommand(export())
+        .subcommand(bench())
         .subcommand(
             Command::new("completions")
                 .about("Print a completion script for a shell")
@@ -286,6 +282,52 @@ fn config() -> Command {
                         .long("force")
                         .action(ArgAction::SetTrue)
                         .help("Replace the file if it exists"),
+                ),
+        )
+}
+
+fn bench() -> Command {
+    let path = |name: &'static str, shown: &'static str| {
+        Arg::new(name)
+            .long(name)
+            .value_name(shown)
+            .value_parser(value_parser!(PathBuf))
+    };
+    Command::new("bench")
+        .about("Measure the numbers the documentation states")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(
+            Command::new("data")
+                .about("Decode, log-mel and the whole host stage, on one core")
+                .arg(
+                    Arg::new("clips")
+                        .long("clips")
+                        .value_name("N")
+                        .default_value("300")
+                        .value_parser(value_parser!(u32).range(1..=99_999))
+                        .help("Clips of the corpus that is generated"),
+                )
+                .arg(
+                    path("corpus", "DIR")
+                        .conflicts_with("clips")
+                        .help("Measure on this dataset in place of a generated corpus"),
+                )
+                .arg(
+                    path("make-corpus", "DIR")
+                        .conflicts_with("corpus")
+                        .help("Only write the generated corpus here, and stop"),
+                )
+                .arg(path("vocab", "FILE").help(
+                    "Tokenise with this vocab.json; without it, one is trained on the transcripts",
+                ))
+                .arg(
+                    Arg::new("passes")
+                        .long("passes")
+                        .value_name("N")
+                        .default_value("7")
+                        .value_parser(value_parser!(u32).range(1..=1000))
+                        .help("Times that each stage is measured"),
                 ),
         )
 }

@@ -1,5 +1,6 @@
 //! One file per command.
 
+mod bench;
 mod config;
 mod devices;
 mod export;
@@ -28,6 +29,7 @@ pub(crate) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         Some(("config", matches)) => config::run(matches, output),
         Some(("import", matches)) => import::run(matches, output),
         Some(("export", matches)) => export::run(matches, output),
+        Some(("bench", matches)) => bench::run(matches, output),
         Some(("completions", matches)) => completions(matches, output),
         Some(("probe-backend", matches)) => probe_backend(matches, output),
         Some((name, matches)) => later::run(name, matches),

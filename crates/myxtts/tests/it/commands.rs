@@ -20,7 +20,7 @@ const COMMANDS: [&str; 15] = [
     "bench",
 ];
 
-const LATER: [&str; 9] = [
+const LATER: [&str; 8] = [
     "train",
     "synthesize",
     "doctor",
@@ -29,7 +29,6 @@ const LATER: [&str; 9] = [
     "tune",
     "monitor",
     "dashboard",
-    "bench",
 ];
 
 #[test]
@@ -112,6 +111,10 @@ fn wrong_usage_exits_2() {
         &["train", "--config", "missing.yaml"],
         &["config", "validate", "missing.yaml"],
         &["config"],
+        &["bench"],
+        &["bench", "data", "--clips", "0"],
+        &["bench", "data", "--corpus", "missing"],
+        &["bench", "data", "--vocab", "missing.json"],
         &[],
     ] {
         let run = myxtts(arguments);

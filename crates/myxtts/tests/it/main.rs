@@ -12,6 +12,7 @@
     reason = "test code"
 )]
 
+mod bench_command;
 mod commands;
 mod config_command;
 mod flags_page;

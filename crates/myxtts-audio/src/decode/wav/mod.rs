@@ -3,24 +3,24 @@
 mod header;
 mod pcm;
 
-use super::{Decoded, Fault, Limits, Source};
+use super::{Fault, Limits, Source};
 use crate::units::Samples;
 use crate::waveform::Waveform;
 
-/// Decodes a WAV file to mono.
-pub(super) fn decode(bytes: &[u8], limits: &Limits) -> Result<Decoded, Fault> {
+/// Replaces `out` by a WAV file as mono.
+pub(super) fn decode_into(
+    bytes: &[u8],
+    limits: &Limits,
+    out: &mut Waveform,
+) -> Result<Source, Fault> {
     let header = header::parse(bytes)?;
     limits.check(header.samples, header.rate)?;
-    let samples = pcm::mono(header.encoding, usize::from(header.channels), header.data);
-    Ok(Decoded {
-        source: Source {
-            channels: header.channels,
-            rate: header.rate,
-            samples: Samples(samples.len()),
-        },
-        waveform: Waveform {
-            samples,
-            rate: header.rate,
-        },
+    let channels = usize::from(header.channels);
+    pcm::mono(header.encoding, channels, header.data, &mut out.samples);
+    out.rate = header.rate;
+    Ok(Source {
+        channels: header.channels,
+        rate: header.rate,
+        samples: Samples(out.samples.len()),
     })
 }

@@ -35,23 +35,25 @@ impl Encoding {
     }
 }
 
-/// The mean over `channels` of interleaved `data`; a partial last frame is not read.
-pub(super) fn mono(encoding: Encoding, channels: usize, data: &[u8]) -> Vec<f32> {
+/// Replaces `out` by the mean over `channels` of interleaved `data`; a partial
+/// last frame is not read.
+pub(super) fn mono(encoding: Encoding, channels: usize, data: &[u8], out: &mut Vec<f32>) {
+    out.clear();
     match encoding {
-        Encoding::U8 => mean(channels, data, |[b]: [u8; 1]| {
+        Encoding::U8 => mean(channels, data, out, |[b]: [u8; 1]| {
             (f32::from(b) - 128.0) / 128.0
         }),
-        Encoding::I16 => mean(channels, data, |b| {
+        Encoding::I16 => mean(channels, data, out, |b| {
             f32::from(i16::from_le_bytes(b)) / 32_768.0
         }),
-        Encoding::I24 => mean(channels, data, |[a, b, c]: [u8; 3]| {
+        Encoding::I24 => mean(channels, data, out, |[a, b, c]: [u8; 3]| {
             i32::from_le_bytes([0, a, b, c]) as f32 / 2_147_483_648.0
         }),
-        Encoding::I32 => mean(channels, data, |b| {
+        Encoding::I32 => mean(channels, data, out, |b| {
             i32::from_le_bytes(b) as f32 / 2_147_483_648.0
         }),
-        Encoding::F32 => mean(channels, data, f32::from_le_bytes),
-        Encoding::F64 => mean(channels, data, |b| {
+        Encoding::F32 => mean(channels, data, out, f32::from_le_bytes),
+        Encoding::F64 => mean(channels, data, out, |b| {
             crate::cast::to_f32(f64::from_le_bytes(b))
         }),
     }
@@ -60,24 +62,27 @@ pub(super) fn mono(encoding: Encoding, channels: usize, data: &[u8]) -> Vec<f32>
 fn mean<const BYTES: usize>(
     channels: usize,
     data: &[u8],
+    out: &mut Vec<f32>,
     sample: impl Fn([u8; BYTES]) -> f32,
-) -> Vec<f32> {
+) {
     let (samples, _) = data.as_chunks::<BYTES>();
     match channels {
-        1 => samples.iter().map(|&bytes| sample(bytes)).collect(),
+        1 => out.extend(samples.iter().map(|&bytes| sample(bytes))),
         2 => {
             let (frames, _) = samples.as_chunks::<2>();
-            frames
-                .iter()
-                .map(|&[left, right]| (sample(left) + sample(right)) / 2.0)
-                .collect()
+            out.extend(
+                frames
+                    .iter()
+                    .map(|&[left, right]| (sample(left) + sample(right)) / 2.0),
+            );
         }
         _ => {
             let share = channels as f32;
-            samples
-                .chunks_exact(channels)
-                .map(|frame| frame.iter().map(|&bytes| sample(bytes)).sum::<f32>() / share)
-                .collect()
+            out.extend(
+                samples
+                    .chunks_exact(channels)
+                    .map(|frame| frame.iter().map(|&bytes| sample(bytes)).sum::<f32>() / share),
+            );
         }
     }
 }
@@ -85,6 +90,13 @@ fn mean<const BYTES: usize>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Into a buffer with something in it, as workers have it.
+    fn mono(encoding: Encoding, channels: usize, data: &[u8]) -> Vec<f32> {
+        let mut out = vec![7.0; 3];
+        super::mono(encoding, channels, data, &mut out);
+        out
+    }
 
     #[test]
     fn ends_of_the_range() {

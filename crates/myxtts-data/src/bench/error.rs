@@ -1,0 +1,74 @@
+//! Why nothing was measured.
+
+use std::io;
+use std::path::PathBuf;
+
+use myxtts_audio::{DecodeError, LoadError, MelError, WriteError};
+use myxtts_text::{EncodeError, LanguageError, VocabError};
+
+use crate::layout::LayoutError;
+use crate::schedule::ClipIndex;
+use crate::stage::StageError;
+
+/// Why nothing was measured.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BenchError {
+    /// The generated corpus could not be written.
+    #[error(transparent)]
+    Write(WriteError),
+    /// The folder is no dataset.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    /// The dataset could not be read.
+    #[error("cannot read the dataset {}: {source}", folder.display())]
+    Read {
+        /// The folder.
+        folder: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A line of the dataset names no clip.
+    #[error("{why}\n  --> {}:{line}\n  hint: measure on a dataset without bad lines", file.display())]
+    BadLine {
+        /// The file.
+        file: PathBuf,
+        /// From 1.
+        line: u64,
+        /// What is wrong.
+        why: String,
+    },
+    /// The dataset has no clips.
+    #[error("the dataset has no clips\n  --> {}", folder.display())]
+    Empty {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// A language tag of the dataset.
+    #[error(transparent)]
+    Language(#[from] LanguageError),
+    /// A recording could not be decoded.
+    #[error(transparent)]
+    Decode(#[from] DecodeError),
+    /// A recording could not be loaded.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// A recording is too short for a mel.
+    #[error(transparent)]
+    Mel(#[from] MelError),
+    /// No vocabulary could be made from the transcripts.
+    #[error(transparent)]
+    Vocabulary(#[from] VocabError),
+    /// A transcript could not be tokenised.
+    #[error(transparent)]
+    Encode(#[from] EncodeError),
+    /// A batch could not be filled.
+    #[error(transparent)]
+    Stage(#[from] StageError),
+    /// A clip fits no bucket, although buckets are chosen to hold every clip.
+    #[error("clip {} of the dataset fits no bucket; this is a fault of the program", clip.0)]
+    Unscheduled {
+        /// Which.
+        clip: ClipIndex,
+    },
+}

@@ -1,0 +1,204 @@
+//! The buffers of one batch.
+
+use myxtts_audio::units::Samples;
+use myxtts_text::TokenId;
+
+use crate::schedule::{BucketShape, ClipIndex, ConditioningSegment, ConditioningSpec};
+use crate::units::Tokens;
+
+/// A batch on the host: rows of one static shape, padded with zeros, with the
+/// true length of each. The length of an empty row is zero.
+///
+/// Rows lie one behind the other, so that a slice is a tensor (b rows,
+/// n samples, t tokens, s samples of conditioning).
+#[derive(Clone, Debug, PartialEq)]
+pub struct HostBatch {
+    shape: BucketShape,
+    conditioning_length: Samples,
+    wave_bn: Vec<f32>,
+    wave_lengths: Vec<Samples>,
+    text_bt: Vec<i32>,
+    text_lengths: Vec<Tokens>,
+    conditioning_bs: Vec<f32>,
+    segments: Vec<ConditioningSegment>,
+    clips: Vec<Option<ClipIndex>>,
+}
+
+/// The segment of an empty row.
+const NOTHING: ConditioningSegment = ConditioningSegment {
+    start: Samples(0),
+    length: Samples(0),
+};
+
+impl HostBatch {
+    /// Empty rows of a shape.
+    pub fn for_shape(shape: BucketShape, rows: usize, conditioning: ConditioningSpec) -> Self {
+        let mut batch = Self {
+            shape,
+            conditioning_length: conditioning.max,
+            wave_bn: vec![],
+            wave_lengths: vec![],
+            text_bt: vec![],
+            text_lengths: vec![],
+            conditioning_bs: vec![],
+            segments: vec![],
+            clips: vec![],
+        };
+        batch.reshape(shape, rows, conditioning);
+        batch
+    }
+
+    /// Takes another shape. Memory is kept, so a buffer that has held the
+    /// largest bucket allocates no more. What the rows hold is left over from
+    /// before until each is set or cleared.
+    pub(super) fn reshape(
+        &mut self,
+        shape: BucketShape,
+        rows: usize,
+        conditioning: ConditioningSpec,
+    ) {
+        self.shape = shape;
+        self.conditioning_length = conditioning.max.max(conditioning.min);
+        self.wave_bn.resize(rows * self.samples_per_row(), 0.0);
+        self.wave_lengths.resize(rows, Samples(0));
+        self.text_bt.resize(rows * self.tokens_per_row(), 0);
+        self.text_lengths.resize(rows, Tokens(0));
+        self.conditioning_bs
+            .resize(rows * self.conditioning_length.0, 0.0);
+        self.segments.resize(rows, NOTHING);
+        self.clips.resize(rows, None);
+    }
+
+    /// Empties every row.
+    pub fn reset(&mut self) {
+        for row in 0..self.rows() {
+            self.clear_row(row);
+        }
+    }
+
+    pub(super) fn clear_row(&mut self, row: usize) {
+        self.write_row(row, None, &[], NOTHING, &[]);
+    }
+
+    /// Writes every value of a row. Longer inputs than the shape has room for
+    /// were refused before.
+    pub(super) fn set_row(
+        &mut self,
+        row: usize,
+        clip: ClipIndex,
+        samples: &[f32],
+        segment: ConditioningSegment,
+        ids: &[TokenId],
+    ) {
+        self.write_row(row, Some(clip), samples, segment, ids);
+    }
+
+    fn write_row(
+        &mut self,
+        row: usize,
+        clip: Option<ClipIndex>,
+        samples: &[f32],
+        segment: ConditioningSegment,
+        ids: &[TokenId],
+    ) {
+        let (n, t, s) = (
+            self.samples_per_row(),
+            self.tokens_per_row(),
+            self.conditioning_length.0,
+        );
+        pad_copy(&mut self.wave_bn[row * n..(row + 1) * n], samples);
+        let cut = &samples[segment.start.0..segment.start.0 + segment.length.0];
+        pad_copy(&mut self.conditioning_bs[row * s..(row + 1) * s], cut);
+        let text = &mut self.text_bt[row * t..(row + 1) * t];
+        let (head, tail) = text.split_at_mut(ids.len());
+        for (to, id) in head.iter_mut().zip(ids) {
+            *to = id.cast_signed();
+        }
+        tail.fill(0);
+        self.wave_lengths[row] = Samples(samples.len());
+        self.text_lengths[row] = Tokens(u32::try_from(ids.len()).unwrap_or(u32::MAX));
+        self.segments[row] = segment;
+        self.clips[row] = clip;
+    }
+
+    /// The shape of the rows.
+    pub fn shape(&self) -> BucketShape {
+        self.shape
+    }
+
+    /// How many rows, empty ones included.
+    pub fn rows(&self) -> usize {
+        self.clips.len()
+    }
+
+    /// Waveforms.
+    pub fn wave_bn(&self) -> &[f32] {
+        &self.wave_bn
+    }
+
+    /// Samples of each waveform.
+    pub fn wave_lengths(&self) -> &[Samples] {
+        &self.wave_lengths
+    }
+
+    /// Token ids, without start and stop.
+    pub fn text_bt(&self) -> &[i32] {
+        &self.text_bt
+    }
+
+    /// Tokens of each text.
+    pub fn text_lengths(&self) -> &[Tokens] {
+        &self.text_lengths
+    }
+
+    /// Conditioning segments.
+    pub fn conditioning_bs(&self) -> &[f32] {
+        &self.conditioning_bs
+    }
+
+    /// Where in its waveform each segment lies.
+    pub fn segments(&self) -> &[ConditioningSegment] {
+        &self.segments
+    }
+
+    /// The clip in each row; `None` for an empty row.
+    pub fn clips(&self) -> &[Option<ClipIndex>] {
+        &self.clips
+    }
+
+    /// Samples that a waveform row has room for.
+    pub fn samples_per_row(&self) -> usize {
+        self.shape.audio.samples().0
+    }
+
+    /// Tokens that a text row has room for.
+    pub fn tokens_per_row(&self) -> usize {
+        self.shape.text.0 as usize
+    }
+
+    /// Samples that a conditioning row has room for.
+    pub fn conditioning_per_row(&self) -> usize {
+        self.conditioning_length.0
+    }
+
+    /// Memory held, whatever part of it this shape uses.
+    pub fn bytes(&self) -> usize {
+        fn of<T>(buffer: &Vec<T>) -> usize {
+            buffer.capacity() * size_of::<T>()
+        }
+        of(&self.wave_bn)
+            + of(&self.wave_lengths)
+            + of(&self.text_bt)
+            + of(&self.text_lengths)
+            + of(&self.conditioning_bs)
+            + of(&self.segments)
+            + of(&self.clips)
+    }
+}
+
+/// `from`, then zeros.
+fn pad_copy(to: &mut [f32], from: &[f32]) {
+    let (head, tail) = to.split_at_mut(from.len());
+    head.copy_from_slice(from);
+    tail.fill(0.0);
+}

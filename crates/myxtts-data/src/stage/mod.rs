@@ -1,0 +1,184 @@
+//! The host stage: a batch of the schedule becomes buffers of a static shape.
+//!
+//! ```text
+//! Batch (which clips) -> per row: load once -> waveform row
+//!                                          \-> its conditioning segment
+//!                                 text -> clean -> encode -> token row
+//! ```
+//!
+//! A recording is decoded once and its conditioning segment cut from the same
+//! samples. What a row holds is a pure function of (clip, seed, epoch): not of
+//! the worker, the order of calls, or what the buffer held before.
+//!
+//! Shared and immutable is [`HostStage`]; each worker thread has a [`Scratch`],
+//! and buffers ([`HostBatch`]) go round. Steady state allocates nothing for
+//! audio; for text, the short strings of cleaning.
+
+mod clip;
+mod error;
+mod host_batch;
+
+use std::sync::Arc;
+
+use myxtts_audio::units::Samples;
+use myxtts_audio::{AudioConfig, Limits, Loader, Waveform};
+use myxtts_text::{CleanOptions, Vocabulary, clean_with};
+
+pub use clip::{Clip, ClipSource, Spoken};
+pub use error::StageError;
+pub use host_batch::HostBatch;
+
+use crate::schedule::{Batch, ClipIndex, ConditioningSegment, ConditioningSpec};
+use crate::units::{Codes, Tokens};
+
+/// How conditioning segments are chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Segments {
+    /// Anew in each epoch, as training wants them.
+    Drawn {
+        /// The seed of the run.
+        seed: u64,
+    },
+    /// The same each time, as validation wants them.
+    Fixed,
+}
+
+/// How clips become rows.
+#[derive(Clone, Debug)]
+pub struct StageConfig {
+    /// From a file to a waveform.
+    pub audio: AudioConfig,
+    /// What may be spent on one file.
+    pub limits: Limits,
+    /// From a transcript to what is read.
+    pub text: CleanOptions,
+    /// How long conditioning segments are.
+    pub conditioning: ConditioningSpec,
+    /// Which they are.
+    pub segments: Segments,
+}
+
+/// Fills batches; shared by all workers.
+///
+/// Token ids are made anew each time: cleaning and encoding are about 2 % of
+/// the stage (`benchmarks/data.md`), and a table of ids would grow with the
+/// corpus in every process.
+#[derive(Debug)]
+pub struct HostStage<C> {
+    clips: C,
+    vocabulary: Arc<Vocabulary>,
+    config: StageConfig,
+}
+
+/// What one worker keeps from clip to clip.
+#[derive(Debug)]
+pub struct Scratch {
+    loader: Loader,
+    waveform: Waveform,
+}
+
+impl<C: ClipSource> HostStage<C> {
+    /// A stage over `clips`.
+    pub fn new(clips: C, vocabulary: Arc<Vocabulary>, config: StageConfig) -> Self {
+        Self {
+            clips,
+            vocabulary,
+            config,
+        }
+    }
+
+    /// The working memory of one thread.
+    pub fn scratch(&self) -> Scratch {
+        Scratch {
+            loader: Loader::new(self.config.audio.clone(), self.config.limits),
+            waveform: Waveform::default(),
+        }
+    }
+
+    /// A buffer for batches of this shape and number of rows.
+    pub fn buffer(&self, batch: &Batch) -> HostBatch {
+        HostBatch::for_shape(batch.shape, batch.rows.len(), self.config.conditioning)
+    }
+
+    /// Fills `out` with a batch of an epoch.
+    ///
+    /// `out` may come from any batch before: it takes the batch's shape, and
+    /// every value of it is written. After an error it holds nothing of use.
+    ///
+    /// # Errors
+    /// When a clip does not exist, cannot be read, or does not fit the shape.
+    pub fn fill(
+        &self,
+        epoch: u64,
+        batch: &Batch,
+        out: &mut HostBatch,
+        scratch: &mut Scratch,
+    ) -> Result<(), StageError> {
+        out.reshape(batch.shape, batch.rows.len(), self.config.conditioning);
+        for (row, clip) in batch.rows.iter().enumerate() {
+            match clip {
+                Some(clip) => self.fill_row(epoch, *clip, row, out, scratch)?,
+                None => out.clear_row(row),
+            }
+        }
+        Ok(())
+    }
+
+    fn fill_row(
+        &self,
+        epoch: u64,
+        clip: ClipIndex,
+        row: usize,
+        out: &mut HostBatch,
+        scratch: &mut Scratch,
+    ) -> Result<(), StageError> {
+        let Spoken {
+            audio,
+            text,
+            language,
+        } = self
+            .clips
+            .clip(clip)
+            .ok_or(StageError::NoSuchClip { clip })?;
+        let Scratch { loader, waveform } = scratch;
+        loader
+            .load_into(audio, waveform)
+            .map_err(|source| StageError::Load { clip, source })?;
+        let length = waveform.len();
+        if Codes::of(length) > out.shape().audio {
+            return Err(StageError::AudioTooLong {
+                clip,
+                audio: audio.to_owned(),
+                length: Codes::of(length),
+                room: out.shape().audio,
+            });
+        }
+        let cleaned = clean_with(text, language, &self.config.text);
+        let encoded = self.vocabulary.encode(&cleaned.text, language);
+        let ids = encoded.map_err(|source| StageError::Encode {
+            clip,
+            audio: audio.to_owned(),
+            source,
+        })?;
+        let tokens = Tokens(u32::try_from(ids.len()).unwrap_or(u32::MAX));
+        if tokens > out.shape().text {
+            return Err(StageError::TextTooLong {
+                clip,
+                audio: audio.to_owned(),
+                length: tokens,
+                room: out.shape().text,
+            });
+        }
+        let segment = self.segment(epoch, clip, length);
+        out.set_row(row, clip, &waveform.samples, segment, &ids);
+        Ok(())
+    }
+
+    fn segment(&self, epoch: u64, clip: ClipIndex, length: Samples) -> ConditioningSegment {
+        let spec = &self.config.conditioning;
+        match self.config.segments {
+            Segments::Drawn { seed } => spec.segment(clip, length, seed, epoch),
+            Segments::Fixed => spec.fixed(length),
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! `myxtts bench data`
+
+use std::fmt;
+use std::path::PathBuf;
+
+use clap::ArgMatches;
+use myxtts_data::bench::{BenchError, DataReport, generate, measure};
+use myxtts_device::Host;
+use myxtts_device::discover::host;
+use myxtts_text::Vocabulary;
+use serde::Serialize;
+use serde_json::json;
+
+use crate::output::{Failure, Output};
+
+/// The figures and what they were measured on.
+#[derive(Serialize)]
+struct Document {
+    machine: Host,
+    #[serde(flatten)]
+    report: DataReport,
+}
+
+pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
+    let path = |name: &str| matches.get_one::<PathBuf>(name);
+    let number = |name: &str| matches.get_one::<u32>(name).copied().unwrap_or(1);
+    if let Some(folder) = path("make-corpus") {
+        let clips = number("clips");
+        generate(folder, clips).map_err(job)?;
+        return output.result(
+            &json!({ "corpus": folder, "clips": clips }),
+            format_args!("{clips} clips in {}", folder.display()),
+        );
+    }
+    let vocabulary = path("vocab").map(|file| Vocabulary::read(file));
+    let vocabulary = vocabulary.transpose().map_err(Failure::usage)?;
+    // Kept until the end: the folder goes when this does.
+    let mut generated = None;
+    let corpus = match path("corpus") {
+        Some(folder) => folder.clone(),
+        None => {
+            let folder = tempfile::tempdir().map_err(|why| {
+                Failure::Job(format!(
+                    "cannot make a folder for the generated corpus: {why}"
+                ))
+            })?;
+            generate(folder.path(), number("clips")).map_err(job)?;
+            let path = folder.path().to_owned();
+            generated = Some(folder);
+            path
+        }
+    };
+    let passes = usize::try_from(number("passes")).unwrap_or(usize::MAX);
+    let report = measure(&corpus, vocabulary, passes).map_err(|error| match error {
+        BenchError::Layout(error) => Failure::usage(error),
+        error => job(error),
+    })?;
+    drop(generated);
+    let document = Document {
+        machine: host(),
+        report,
+    };
+    output.result(&document, &document)
+}
+
+fn job(error: BenchError) -> Failure {
+    Failure::Job(error.to_string())
+}
+
+impl fmt::Display for Document {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}, {} cores", self.machine.name, self.machine.cores)?;
+        self.report.fmt(f)
+    }
+}

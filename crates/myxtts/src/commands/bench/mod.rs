@@ -1,0 +1,14 @@
+//! `myxtts bench`
+
+mod data;
+
+use clap::ArgMatches;
+
+use crate::output::{Failure, Output};
+
+pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
+    match matches.subcommand() {
+        Some(("data", matches)) => data::run(matches, output),
+        _ => Err(Failure::Usage("no subcommand was given".to_owned())),
+    }
+}

@@ -1,0 +1,56 @@
+//! `myxtts bench`, on a corpus small enough for a test.
+
+use crate::support::{myxtts, run_in};
+
+#[test]
+fn data_has_every_figure_of_the_contract() {
+    let run = myxtts(&["bench", "data", "--clips", "3", "--passes", "1", "--json"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let document = run.json();
+    for field in [
+        "wav_decode_ms_per_10s",
+        "mel_ms_per_10s",
+        "host_stage_clips_per_core_s",
+        "audio_seconds",
+    ] {
+        let value = document[field].as_f64();
+        assert!(
+            value.is_some_and(|value| value > 0.0),
+            "{field}: {document}"
+        );
+    }
+    assert_eq!(document["clips"], 3);
+    assert!(document["machine"]["cores"].as_u64().unwrap() >= 1);
+}
+
+#[test]
+fn data_measures_the_corpus_it_wrote_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = run_in(
+        folder.path(),
+        &["bench", "data", "--make-corpus", "corpus", "--clips", "2"],
+        &[],
+    );
+    assert_eq!(made.code, Some(0), "{}", made.stderr);
+    assert_eq!(made.stdout, "2 clips in corpus\n");
+    let run = run_in(
+        folder.path(),
+        &["bench", "data", "--corpus", "corpus", "--passes", "1"],
+        &[],
+    );
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let lines: Vec<&str> = run.stdout.lines().collect();
+    assert!(lines[1].starts_with("2 clips, "), "{}", run.stdout);
+    for stage in ["decode ", "log-mel ", "host stage "] {
+        assert!(
+            lines.iter().any(|line| line.starts_with(stage)),
+            "no {stage}in:\n{}",
+            run.stdout
+        );
+    }
+}
+
+#[test]
+fn data_help() {
+    insta::assert_snapshot!(myxtts(&["bench", "data", "--help"]).stdout);
+}
