@@ -38,8 +38,12 @@ impl WeightsError {
     }
 
     pub(crate) fn at(self, tensor: &str) -> Self {
+        self.about(Some(tensor))
+    }
+
+    pub(crate) fn about(self, tensor: Option<&str>) -> Self {
         Self {
-            tensor: Some(tensor.to_owned()),
+            tensor: tensor.map(str::to_owned),
             ..self
         }
     }

@@ -129,13 +129,8 @@ pub fn read_ours(folder: &Path) -> Result<Checkpoint, WeightsError> {
         ignored: Vec::new(),
         notices: Vec::new(),
     };
-    checkpoint.check().map_err(|(tensor, fault)| {
-        let error = WeightsError::read(folder, fault);
-        match tensor {
-            Some(tensor) => error.at(tensor),
-            None => error,
-        }
-    })?;
+    let checked = checkpoint.check();
+    checked.map_err(|(tensor, fault)| WeightsError::read(folder, fault).about(tensor))?;
     Ok(checkpoint)
 }
 

@@ -70,11 +70,7 @@ pub fn read_public(path: &Path) -> Result<Checkpoint, WeightsError> {
             Fault::Vocabulary(_) => folder.join(VOCABULARY),
             _ => model.clone(),
         };
-        let error = WeightsError::read(&path, fault);
-        match tensor {
-            Some(tensor) => error.at(tensor),
-            None => error,
-        }
+        WeightsError::read(&path, fault).about(tensor)
     })?;
     Ok(checkpoint)
 }

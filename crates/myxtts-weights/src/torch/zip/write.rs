@@ -33,9 +33,14 @@ pub(in crate::torch) struct ArchiveWriter<W> {
 
 impl<W: Write> ArchiveWriter<W> {
     pub(in crate::torch) fn new(out: W) -> Self {
+        Self::starting_at(out, 0)
+    }
+
+    /// Writes behind `at` bytes that are there already.
+    pub(super) fn starting_at(out: W, at: u64) -> Self {
         Self {
             out,
-            at: 0,
+            at,
             entries: Vec::new(),
         }
     }
