@@ -3,7 +3,7 @@
 use std::fmt::{self, Display, Formatter};
 
 use super::{Finding, Report, TextUnit};
-use crate::prepare::{MANIFEST, Note, QUARANTINE};
+use crate::prepare::{MANIFEST, Note, QUARANTINE, REPORT, REPORT_TEXT};
 
 /// The longest bar, in characters.
 const WIDEST: u64 = 40;
@@ -23,9 +23,12 @@ impl Display for Report {
         } = self;
         writeln!(
             f,
-            "  {total} clips: {kept} kept, {quarantined} quarantined\n  \
-             {:.2} hours to use: {} clips for training, {} for validation",
-            self.hours, self.train, self.validation
+            "  {}: {kept} kept, {quarantined} quarantined\n  \
+             {:.2} hours to use: {} for training, {} for validation",
+            counted(*total, "clip"),
+            self.hours,
+            counted(self.train, "clip"),
+            self.validation
         )?;
         self.lengths(f)?;
         self.people(f)?;
@@ -34,16 +37,16 @@ impl Display for Report {
         self.notes(f)?;
         self.text(f)?;
         self.padding(f)?;
-        writeln!(f, "\nFiles\n  {} in {}", self.files(), self.out)?;
+        writeln!(
+            f,
+            "\nFiles\n  {MANIFEST}, {QUARANTINE}, {REPORT}, {REPORT_TEXT} in {}",
+            self.out
+        )?;
         writeln!(f, "\nNext\n  {}", self.next_step())
     }
 }
 
 impl Report {
-    fn files(&self) -> String {
-        format!("{MANIFEST}, {QUARANTINE}, report.json, report.txt")
-    }
-
     fn lengths(&self, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(f, "\nLength, in seconds")?;
         let most = self
@@ -74,8 +77,9 @@ impl Report {
             let percent = 100.0 * share.hours / self.hours.max(f64::MIN_POSITIVE);
             writeln!(
                 f,
-                "  {name}: {} clips, {:.2} h, {percent:.1} %",
-                share.clips, share.hours
+                "  {name}: {}, {:.2} h, {percent:.1} %",
+                counted(share.clips, "clip"),
+                share.hours
             )?;
         }
         if self.speaker_count > SPEAKERS_SHOWN as u64 {
@@ -88,7 +92,7 @@ impl Report {
     fn recordings(&self, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(f, "\nRates of the recordings")?;
         for share in &self.rates {
-            writeln!(f, "  {} Hz: {} clips", share.rate, share.clips)?;
+            writeln!(f, "  {} Hz: {}", share.rate, counted(share.clips, "clip"))?;
         }
         if self.rates.len() > 1 {
             let rate = self.settings.audio.sample_rate;
@@ -155,11 +159,11 @@ impl Report {
                 for found in coverage.uncovered.iter().take(CHARACTERS_SHOWN) {
                     writeln!(
                         f,
-                        "    `{}` (U+{:04X}): {} on {} lines: {}{}",
+                        "    `{}` (U+{:04X}): {} on {}: {}{}",
                         found.character.escape_debug(),
                         u32::from(found.character),
                         found.count,
-                        found.lines,
+                        counted(found.lines, "line"),
                         found.first.join(", "),
                         if found.lines > found.first.len() as u64 {
                             ", ..."
@@ -170,15 +174,17 @@ impl Report {
                 }
                 let more = coverage.uncovered.len().saturating_sub(CHARACTERS_SHOWN);
                 if more > 0 {
-                    writeln!(f, "    and {more} more characters in report.json")?;
+                    writeln!(f, "    and {more} more characters in {REPORT}")?;
                 }
             }
         }
         for gap in &self.unsupported_text {
             writeln!(
                 f,
-                "  no {} for `{}`: {} pieces were left as written",
-                gap.what, gap.language, gap.occurrences.count
+                "  no {} for `{}`: {} left as written",
+                gap.what,
+                gap.language,
+                counted(gap.occurrences.count, "piece")
             )?;
             for example in &gap.occurrences.first {
                 writeln!(f, "    {}: {}", example.source, shown(&example.what))?;
@@ -209,8 +215,10 @@ impl Report {
         for bucket in &self.buckets {
             writeln!(
                 f,
-                "    {:>4} x {:<4} {} clips",
-                bucket.text.0, bucket.audio.0, bucket.clips
+                "    {:>4} x {:<4} {}",
+                bucket.text.0,
+                bucket.audio.0,
+                counted(bucket.clips, "clip")
             )?;
         }
         Ok(())
@@ -237,6 +245,11 @@ fn examples(f: &mut Formatter<'_>, finding: &Finding, meaning: &str) -> fmt::Res
         writeln!(f, "    and {more} more")?;
     }
     Ok(())
+}
+
+/// `1 clip`, `2 clips`.
+fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// One line that fits a screen.
