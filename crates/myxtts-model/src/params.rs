@@ -155,7 +155,7 @@ impl ModuleMapper for Loading<'_> {
             return param;
         };
         let needed = param.lazy_shape();
-        if data.shape() != needed {
+        if data.shape() != &needed {
             self.problem.get_or_insert(LoadError::Shape {
                 name,
                 found: data.shape().to_vec(),
