@@ -22,7 +22,7 @@ mod gpt_fixture;
 
 use burn::tensor::Device;
 use myxtts_device::discover::{discover, probe};
-use myxtts_device::{PlanRequest, SoftwareGpus, open, plan};
+use myxtts_device::{Backend, PlanRequest, SoftwareGpus, open, plan};
 use myxtts_model::gpt::Quirks;
 
 use fixtures::{sets, values};
@@ -35,7 +35,7 @@ const GRADIENTS: f64 = 1e-2;
 fn software_gpu() -> Option<Device> {
     let one = SoftwareGpus::from_value(Some("1")).unwrap();
     match plan(&PlanRequest::default(), &discover(one, probe)) {
-        Ok(plan) if plan.model_devices[0].backend != myxtts_device::Backend::Cpu => {
+        Ok(plan) if plan.model_devices[0].backend != Backend::Cpu => {
             Some(open(&plan.model_devices[0]).unwrap())
         }
         other => {
