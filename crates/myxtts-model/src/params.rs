@@ -164,6 +164,9 @@ impl ModuleMapper for Loading<'_> {
             return param;
         }
         let device = param.lazy_device();
-        param.map(|_| Tensor::from_data(data.clone(), &device))
+        // A new tensor asks for no gradient by itself.
+        param.map(|old| {
+            Tensor::from_data(data.clone(), &device).set_require_grad(old.is_require_grad())
+        })
     }
 }
