@@ -3,6 +3,11 @@
 //! Parameters carry the public checkpoint's own names and shapes
 //! ([`params`]), so that weights go in and out without a table.
 
+pub mod dvae;
+pub mod hifigan;
 pub mod init;
 pub mod layers;
+pub mod mel;
 pub mod params;
+pub mod speaker;
+pub mod weight_norm;

@@ -155,15 +155,16 @@ impl ModuleMapper for Loading<'_> {
             return param;
         };
         let needed = param.lazy_shape();
-        if data.shape != needed {
+        if *data.shape() != needed {
             self.problem.get_or_insert(LoadError::Shape {
                 name,
-                found: data.shape.to_vec(),
+                found: data.shape().to_vec(),
                 needed: needed.to_vec(),
             });
             return param;
         }
-        let device = param.lazy_device();
-        param.map(|_| Tensor::from_data(data.clone(), &device))
+        let (id, device) = (param.id, param.lazy_device());
+        // Keeps whether the parameter is trained, which a new tensor does not know.
+        param.transform_for_load(Tensor::from_data(data.clone(), &device), id)
     }
 }
