@@ -56,7 +56,7 @@ impl NormedWeight {
     /// A new weight, uniform within `bound`, whose length is that of its direction.
     fn new(init: &Init, shape: [usize; 3], bound: f64) -> Self {
         let direction = init.uniform(shape, bound);
-        let length = Param::from_tensor(slice_norm(direction.val().detach()));
+        let length = Param::from_tensor(slice_norm(direction.val()).detach());
         Self::Trained(WeightNorm {
             parametrizations: Parametrizations {
                 weight: Originals {
@@ -129,12 +129,7 @@ impl NormedConv1d {
             ..
         } = self.shape;
         let options = ConvOptions::new([stride], [padding], [dilation], self.groups);
-        conv1d(
-            x_bct,
-            self.weight_.weight(),
-            Some(self.bias.val()),
-            options,
-        )
+        conv1d(x_bct, self.weight_.weight(), Some(self.bias.val()), options)
     }
 
     /// With a plain weight.
@@ -175,12 +170,7 @@ impl NormedConvTranspose1d {
     /// Convolves.
     pub fn forward(&self, x_bct: Tensor<3>) -> Tensor<3> {
         let options = ConvTransposeOptions::new([self.stride], [self.padding], [0], [1], 1);
-        conv_transpose1d(
-            x_bct,
-            self.weight_.weight(),
-            Some(self.bias.val()),
-            options,
-        )
+        conv_transpose1d(x_bct, self.weight_.weight(), Some(self.bias.val()), options)
     }
 
     /// With a plain weight.

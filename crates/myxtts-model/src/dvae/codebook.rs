@@ -120,12 +120,7 @@ impl Codebook {
         self.with(embed_ck.clone(), ones_k, embed_ck)
     }
 
-    fn with(
-        self,
-        embed_ck: Tensor<2>,
-        cluster_size_k: Tensor<1>,
-        embed_avg_ck: Tensor<2>,
-    ) -> Self {
+    fn with(self, embed_ck: Tensor<2>, cluster_size_k: Tensor<1>, embed_avg_ck: Tensor<2>) -> Self {
         Self {
             embed: self.embed.map(|_| embed_ck.detach()),
             cluster_size: self.cluster_size.map(|_| cluster_size_k.detach()),

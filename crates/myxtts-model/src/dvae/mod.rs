@@ -8,7 +8,7 @@ mod training;
 pub use blocks::{Branch, Double, Halve, Layer, ResBlock, Upsampled};
 pub use codebook::{Codebook, MovingAverage};
 pub use config::{DvaeConfig, DvaeConfigError, DvaeParameters};
-pub use training::{DvaeStep, Reconstruction, RaggedMel};
+pub use training::{DvaeStep, RaggedMel, Reconstruction};
 
 use burn::module::Module;
 use burn::tensor::{Int, Tensor};

@@ -109,7 +109,9 @@ impl Generator {
             resblocks: resblocks.collect(),
             conv_post: Conv1d::new(init, ConvShape::same(config.width(stages), 1, 7), false),
             cond_layer: speaker(config.channels),
-            conds: conditioned.map(|stage| speaker(config.width(stage))).collect(),
+            conds: conditioned
+                .map(|stage| speaker(config.width(stage)))
+                .collect(),
         }
     }
 

@@ -27,9 +27,8 @@ pub fn generator_adversarial_loss(generated: &[Judgement]) -> Tensor<1> {
 pub fn feature_matching_loss(real: &[Judgement], generated: &[Judgement]) -> Tensor<1> {
     let pairs = real.iter().zip(generated);
     let layers = pairs.flat_map(|(real, generated)| real.features.iter().zip(&generated.features));
-    sum(layers.map(|(real, generated)| {
-        (real.clone().detach() - generated.clone()).abs().mean()
-    })) * 2.0
+    sum(layers.map(|(real, generated)| (real.clone().detach() - generated.clone()).abs().mean()))
+        * 2.0
 }
 
 /// 0 for no terms, which judges that passed their check never give.

@@ -14,9 +14,7 @@ pub use discriminator::{
 };
 pub use generator::{Generator, ResBlock};
 pub use interpolate::{interpolate, scaled_frames};
-pub use losses::{
-    MelLoss, discriminator_loss, feature_matching_loss, generator_adversarial_loss,
-};
+pub use losses::{MelLoss, discriminator_loss, feature_matching_loss, generator_adversarial_loss};
 
 use burn::module::Module;
 use burn::tensor::Tensor;

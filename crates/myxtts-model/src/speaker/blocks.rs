@@ -41,12 +41,7 @@ impl Conv2d {
     pub(super) fn forward(&self, x_bcft: Tensor<4>) -> Tensor<4> {
         let [_, _, kernel, _] = self.weight.dims();
         let padding = kernel / 2;
-        let options = ConvOptions::new(
-            [self.stride, self.stride],
-            [padding, padding],
-            [1, 1],
-            1,
-        );
+        let options = ConvOptions::new([self.stride, self.stride], [padding, padding], [1, 1], 1);
         conv2d(
             x_bcft,
             self.weight.val(),

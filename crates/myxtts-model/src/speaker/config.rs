@@ -48,7 +48,10 @@ impl SpeakerConfig {
         let fault = if self.bands == 0 || self.bands % 8 != 0 {
             format!("{} bands are no multiple of 8", self.bands)
         } else if self.filters.iter().any(|&channels| channels < SQUEEZE) {
-            format!("a stage has fewer than {SQUEEZE} channels: {:?}", self.filters)
+            format!(
+                "a stage has fewer than {SQUEEZE} channels: {:?}",
+                self.filters
+            )
         } else if self.blocks.contains(&0) || self.embedding_dim == 0 {
             "a size is 0".to_owned()
         } else {
@@ -72,7 +75,11 @@ impl SpeakerConfig {
         std::array::from_fn(|stage| {
             (0..self.blocks[stage])
                 .map(|block| BlockShape {
-                    inputs: if block == 0 { inputs[stage] } else { outputs[stage] },
+                    inputs: if block == 0 {
+                        inputs[stage]
+                    } else {
+                        outputs[stage]
+                    },
                     outputs: outputs[stage],
                     stride: if block == 0 { steps[stage] } else { 1 },
                 })
@@ -103,8 +110,7 @@ impl SpeakerConfig {
         let blocks: usize = stages.iter().flatten().map(block).sum();
         let [first, ..] = self.filters;
         let flat = self.flat();
-        let attention =
-            linear(flat, ATTENTION) + norm(ATTENTION) + linear(ATTENTION, flat);
+        let attention = linear(flat, ATTENTION) + norm(ATTENTION) + linear(ATTENTION, flat);
         linear(9, first) + norm(first) + blocks + attention + linear(2 * flat, self.embedding_dim)
     }
 }

@@ -69,9 +69,12 @@ impl SpeakerEncoder {
             stride: 1,
         };
         let flat = config.flat();
-        let [layer1, layer2, layer3, layer4] = config
-            .stages()
-            .map(|stage| stage.into_iter().map(|shape| Block::new(init, shape)).collect());
+        let [layer1, layer2, layer3, layer4] = config.stages().map(|stage| {
+            stage
+                .into_iter()
+                .map(|shape| Block::new(init, shape))
+                .collect()
+        });
         Ok(Self {
             conv1: Conv2d::new(init, stem, 3, true),
             bn1: BatchNorm::new(init, first),

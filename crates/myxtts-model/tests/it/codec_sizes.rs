@@ -26,8 +26,17 @@ fn released_sizes() {
 #[test]
 fn counts_are_what_is_made() {
     let init = Init::new(1, &Device::flex());
-    let two = DvaeConfig { hidden: 8, codes: 16, codebook_dim: 6, ..DvaeConfig::RELEASED };
-    let plain = DvaeConfig { resnet_blocks: 0, layers: 3, ..two };
+    let two = DvaeConfig {
+        hidden: 8,
+        codes: 16,
+        codebook_dim: 6,
+        ..DvaeConfig::RELEASED
+    };
+    let plain = DvaeConfig {
+        resnet_blocks: 0,
+        layers: 3,
+        ..two
+    };
     for config in [two, plain] {
         let made = Dvae::new(&init, &config).unwrap();
         let counted = config.parameters();
@@ -59,35 +68,81 @@ fn impossible_sizes_are_refused_in_words() {
     let init = Init::new(1, &Device::flex());
     let mut words = vec![];
     for config in [
-        DvaeConfig { codes: 0, ..DvaeConfig::TINY },
-        DvaeConfig { layers: 0, ..DvaeConfig::TINY },
-        DvaeConfig { kernel: 4, ..DvaeConfig::TINY },
+        DvaeConfig {
+            codes: 0,
+            ..DvaeConfig::TINY
+        },
+        DvaeConfig {
+            layers: 0,
+            ..DvaeConfig::TINY
+        },
+        DvaeConfig {
+            kernel: 4,
+            ..DvaeConfig::TINY
+        },
     ] {
         words.push(Dvae::new(&init, &config).unwrap_err().to_string());
     }
     let base = HifiganConfig::tiny(8, 8);
     for config in [
-        HifiganConfig { upsample_kernels: vec![16, 16, 4], ..base.clone() },
-        HifiganConfig { resblock_kernels: vec![3, 7], ..base.clone() },
-        HifiganConfig { upsample_kernels: vec![16, 16, 4, 3], ..base.clone() },
-        HifiganConfig { resblock_kernels: vec![3, 7, 8], ..base.clone() },
-        HifiganConfig { channels: 8, ..base.clone() },
-        HifiganConfig { latent_dim: 0, ..base },
+        HifiganConfig {
+            upsample_kernels: vec![16, 16, 4],
+            ..base.clone()
+        },
+        HifiganConfig {
+            resblock_kernels: vec![3, 7],
+            ..base.clone()
+        },
+        HifiganConfig {
+            upsample_kernels: vec![16, 16, 4, 3],
+            ..base.clone()
+        },
+        HifiganConfig {
+            resblock_kernels: vec![3, 7, 8],
+            ..base.clone()
+        },
+        HifiganConfig {
+            channels: 8,
+            ..base.clone()
+        },
+        HifiganConfig {
+            latent_dim: 0,
+            ..base
+        },
     ] {
         words.push(HifiganDecoder::new(&init, &config).unwrap_err().to_string());
     }
     let base = DiscriminatorConfig::tiny();
     for config in [
-        DiscriminatorConfig { periods: vec![], scales: 0, ..base.clone() },
-        DiscriminatorConfig { periods: vec![2, 0], ..base.clone() },
-        DiscriminatorConfig { scale_channels: 20, ..base },
+        DiscriminatorConfig {
+            periods: vec![],
+            scales: 0,
+            ..base.clone()
+        },
+        DiscriminatorConfig {
+            periods: vec![2, 0],
+            ..base.clone()
+        },
+        DiscriminatorConfig {
+            scale_channels: 20,
+            ..base
+        },
     ] {
         words.push(Discriminator::new(&init, &config).unwrap_err().to_string());
     }
     for config in [
-        SpeakerConfig { bands: 63, ..SpeakerConfig::TINY },
-        SpeakerConfig { filters: [4, 8, 8, 8], ..SpeakerConfig::TINY },
-        SpeakerConfig { blocks: [1, 0, 1, 1], ..SpeakerConfig::TINY },
+        SpeakerConfig {
+            bands: 63,
+            ..SpeakerConfig::TINY
+        },
+        SpeakerConfig {
+            filters: [4, 8, 8, 8],
+            ..SpeakerConfig::TINY
+        },
+        SpeakerConfig {
+            blocks: [1, 0, 1, 1],
+            ..SpeakerConfig::TINY
+        },
     ] {
         words.push(SpeakerEncoder::new(&init, &config).unwrap_err().to_string());
     }

@@ -47,6 +47,9 @@ fn versions_are_faded_into_each_other() {
     heard.extend(fade.push(&[0.0; 65]));
     heard.extend(fade.finish());
     assert_eq!(heard.len(), 65);
-    let largest = heard.windows(2).map(|pair| (pair[1] - pair[0]).abs()).fold(0.0, f32::max);
+    let largest = heard
+        .windows(2)
+        .map(|pair| (pair[1] - pair[0]).abs())
+        .fold(0.0, f32::max);
     assert!(largest < 0.12, "{largest}");
 }

@@ -9,7 +9,13 @@ use proptest::prelude::*;
 use crate::fixtures::{gradients, scalar, values, whole};
 
 fn small() -> DvaeConfig {
-    DvaeConfig { channels: 6, hidden: 8, codes: 12, codebook_dim: 5, ..DvaeConfig::RELEASED }
+    DvaeConfig {
+        channels: 6,
+        hidden: 8,
+        codes: 12,
+        codebook_dim: 5,
+        ..DvaeConfig::RELEASED
+    }
 }
 
 fn noise<const D: usize>(shape: [usize; D], device: &Device) -> Tensor<D> {
@@ -40,9 +46,16 @@ fn straight_through_gradient_is_the_decoders() {
     let ours = gradients(&dvae, &step.reconstruction_bct.mean().backward());
     // By hand: a decoder fed with the codes' vectors, then the encoder with that gradient.
     let codes = dvae.encode(mel.clone());
-    let q = dvae.codebook.vectors(codes.reshape([8])).reshape([2, 4, 5]).swap_dims(1, 2);
+    let q = dvae
+        .codebook
+        .vectors(codes.reshape([8]))
+        .reshape([2, 4, 5])
+        .swap_dims(1, 2);
     let q = q.detach().require_grad();
-    let output = dvae.decoder.iter().fold(q.clone(), |x, layer| layer.forward(x));
+    let output = dvae
+        .decoder
+        .iter()
+        .fold(q.clone(), |x, layer| layer.forward(x));
     let at_q = (mel.clone() - output).square().mean().backward();
     let at_q = Tensor::from_inner(q.grad(&at_q).unwrap());
     let by_hand = gradients(&dvae, &(dvae.vectors(mel) * at_q).sum().backward());
@@ -61,7 +74,10 @@ fn straight_through_gradient_is_the_decoders() {
 fn the_first_of_equal_codes_is_taken() {
     let device = Device::flex();
     let book = book(&[[5.0, 5.0], [1.0, 0.0], [1.0, 0.0], [0.0, 1.0]], &device);
-    let codes = book.lookup(rows(&[[1.0, 0.1], [0.0, 1.0], [9.0, 9.0], [1.0, 0.0]], &device));
+    let codes = book.lookup(rows(
+        &[[1.0, 0.1], [0.0, 1.0], [9.0, 9.0], [1.0, 0.0]],
+        &device,
+    ));
     assert_eq!(whole(codes), [1, 3, 0, 1]);
 }
 
@@ -128,9 +144,15 @@ fn a_seeded_codebook_is_made_of_the_encoders_vectors() {
     used.dedup();
     assert_eq!(used.len(), 12, "every code is somebody's own vector");
     let again = dvae.clone().with_seeded_codebook(mel.clone(), 7);
-    assert_eq!(values(again.codebook.embed.val()), values(seeded.codebook.embed.val()));
+    assert_eq!(
+        values(again.codebook.embed.val()),
+        values(seeded.codebook.embed.val())
+    );
     let other = dvae.with_seeded_codebook(mel, 8);
-    assert_ne!(values(other.codebook.embed.val()), values(seeded.codebook.embed.val()));
+    assert_ne!(
+        values(other.codebook.embed.val()),
+        values(seeded.codebook.embed.val())
+    );
 }
 
 #[test]
@@ -145,7 +167,9 @@ fn smooth_l1_is_square_within_one_and_straight_beyond() {
 fn a_ragged_segment_is_refused() {
     let device = Device::flex();
     let dvae = Dvae::new(&Init::new(3, &device), &small()).unwrap();
-    let refused = dvae.step(noise([1, 6, 18], &device), Reconstruction::Mse).unwrap_err();
+    let refused = dvae
+        .step(noise([1, 6, 18], &device), Reconstruction::Mse)
+        .unwrap_err();
     insta::assert_snapshot!(refused);
     assert_eq!(small().codes_of(18), 5);
     assert_eq!(dvae.encode(noise([1, 6, 18], &device)).dims(), [1, 5]);
@@ -159,7 +183,9 @@ fn training_reduces_the_loss() {
     struct Descend<'a>(&'a Gradients);
     impl ModuleMapper for Descend<'_> {
         fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
-            let Some(gradient) = param.val().grad(self.0) else { return param };
+            let Some(gradient) = param.val().grad(self.0) else {
+                return param;
+            };
             param.map(|x| {
                 let stepped = x.inner() - gradient * 0.05;
                 Tensor::from_inner(stepped).require_grad()

@@ -97,13 +97,19 @@ impl Set {
     /// The same, relative to the largest reference value.
     pub fn relative(&self, name: &str, ours: &[f32], reference: &[f32], most: f64) {
         let worst = largest_difference(name, ours, reference);
-        let scale = reference.iter().fold(0.0_f64, |m, x| m.max(f64::from(x.abs())));
+        let scale = reference
+            .iter()
+            .fold(0.0_f64, |m, x| m.max(f64::from(x.abs())));
         self.judge(name, worst / scale.max(1e-12), most);
     }
 
     /// One number, relative.
     pub fn scalar(&self, name: &str, ours: f64, reference: f64, most: f64) {
-        self.judge(name, (ours - reference).abs() / reference.abs().max(1e-12), most);
+        self.judge(
+            name,
+            (ours - reference).abs() / reference.abs().max(1e-12),
+            most,
+        );
     }
 
     fn judge(&self, name: &str, worst: f64, most: f64) {
@@ -111,7 +117,9 @@ impl Set {
         println!("{set}: {name:<40} largest difference {worst:.2e} of {most:.0e} allowed");
         // A NaN is no small difference.
         assert!(
-            worst.partial_cmp(&most).is_some_and(std::cmp::Ordering::is_le),
+            worst
+                .partial_cmp(&most)
+                .is_some_and(std::cmp::Ordering::is_le),
             "{set}: {name} differs by {worst:.3e}, and {most:.0e} is allowed"
         );
     }
@@ -125,7 +133,11 @@ fn largest_difference(name: &str, ours: &[f32], reference: &[f32]) -> f64 {
     assert_eq!(ours.len(), reference.len(), "{name}: length");
     ours.iter().zip(reference).fold(0.0, |worst: f64, (a, b)| {
         let difference = (f64::from(*a) - f64::from(*b)).abs();
-        if difference.is_nan() { f64::NAN } else { worst.max(difference) }
+        if difference.is_nan() {
+            f64::NAN
+        } else {
+            worst.max(difference)
+        }
     })
 }
 
@@ -134,22 +146,17 @@ pub struct Tensors(pub StateDict);
 
 impl Tensors {
     pub fn data(&self, name: &str) -> TensorData {
-        self.0.get(name).unwrap_or_else(|| panic!("no `{name}`")).clone()
+        self.0
+            .get(name)
+            .unwrap_or_else(|| panic!("no `{name}`"))
+            .clone()
     }
 
     pub fn values(&self, name: &str) -> Vec<f32> {
         self.data(name).try_to_vec().unwrap()
     }
 
-    pub fn shape(&self, name: &str) -> Vec<usize> {
-        self.data(name).shape().to_vec()
-    }
-
     pub fn on<const D: usize>(&self, name: &str, device: &Device) -> Tensor<D> {
-        Tensor::from_data(self.data(name), device)
-    }
-
-    pub fn codes<const D: usize>(&self, name: &str, device: &Device) -> Tensor<D, Int> {
         Tensor::from_data(self.data(name), device)
     }
 }
@@ -178,7 +185,11 @@ pub fn gradients<M: Module>(module: &M, gradients: &Gradients) -> BTreeMap<Strin
 }
 
 pub fn norm(values: &[f32]) -> f64 {
-    values.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>().sqrt()
+    values
+        .iter()
+        .map(|x| f64::from(*x).powi(2))
+        .sum::<f64>()
+        .sqrt()
 }
 
 struct Collect<'a> {

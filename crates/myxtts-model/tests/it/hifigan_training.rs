@@ -2,8 +2,8 @@
 
 use burn::tensor::{Device, Tensor};
 use myxtts_model::hifigan::{
-    Discriminator, DiscriminatorConfig, HifiganConfig, HifiganDecoder, MelLoss,
-    discriminator_loss, feature_matching_loss, generator_adversarial_loss, interpolate,
+    Discriminator, DiscriminatorConfig, HifiganConfig, HifiganDecoder, MelLoss, discriminator_loss,
+    feature_matching_loss, generator_adversarial_loss, interpolate,
 };
 use myxtts_model::init::Init;
 use myxtts_model::{params, weight_norm};
@@ -21,9 +21,17 @@ fn folding_changes_nothing() {
     let (latents, speaker) = (noise(1, [2, 3, 16], &device), noise(2, [2, 8, 1], &device));
     let trained = values(decoder.forward(latents.clone(), speaker.clone()));
     let folded = decoder.folded();
-    assert!(params::names(&folded).iter().all(|name| !name.contains("original")));
+    assert!(
+        params::names(&folded)
+            .iter()
+            .all(|name| !name.contains("original"))
+    );
     let plain = values(folded.forward(latents, speaker));
-    let worst = trained.iter().zip(&plain).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    let worst = trained
+        .iter()
+        .zip(&plain)
+        .map(|(a, b)| (a - b).abs())
+        .fold(0.0, f32::max);
     assert!(trained.iter().any(|x| x.abs() > 1e-3));
     assert!(worst < 1e-6, "{worst:.2e}");
 }
@@ -35,7 +43,10 @@ fn old_names_become_new_ones() {
     let new = params::state_dict(&decoder);
     let old = new.clone().into_iter().map(|(name, data)| {
         let name = name.replace("parametrizations.weight.original0", "weight_g");
-        (name.replace("parametrizations.weight.original1", "weight_v"), data)
+        (
+            name.replace("parametrizations.weight.original1", "weight_v"),
+            data,
+        )
     });
     let old: params::StateDict = old.collect();
     assert_ne!(old, new);
@@ -46,7 +57,12 @@ fn old_names_become_new_ones() {
 #[test]
 fn interpolation_is_linear_between_frame_centres() {
     let device = Device::flex();
-    for (frames, scale) in [(7_usize, 4.0), (29, 24_000.0 / 22_050.0), (13, 1.0 / 1.3), (1, 4.0)] {
+    for (frames, scale) in [
+        (7_usize, 4.0),
+        (29, 24_000.0 / 22_050.0),
+        (13, 1.0 / 1.3),
+        (1, 4.0),
+    ] {
         let x = noise(3, [1, 2, frames], &device);
         let input = values(x.clone());
         let output = interpolate(x, scale);
@@ -135,7 +151,10 @@ fn the_generator_learns_from_all_its_losses() {
     let loss = discriminator_loss(&judges.forward(real), &judges.forward(generated.detach()));
     let gradients_of_loss = loss.backward();
     assert!(gradients(&decoder, &gradients_of_loss).is_empty());
-    assert_eq!(gradients(&judges, &gradients_of_loss).len(), params::names(&judges).len());
+    assert_eq!(
+        gradients(&judges, &gradients_of_loss).len(),
+        params::names(&judges).len()
+    );
 }
 
 #[test]
@@ -143,7 +162,10 @@ fn equal_waves_have_no_mel_loss() {
     let device = Device::flex();
     let mel = MelLoss::new(&device).unwrap();
     let wave = noise(1, [2, 1, 2048], &device);
-    assert_eq!(scalar(mel.forward(wave.clone(), wave.clone()).unwrap()), 0.0);
+    assert_eq!(
+        scalar(mel.forward(wave.clone(), wave.clone()).unwrap()),
+        0.0
+    );
     // Twice the amplitude is ln 4 in every band.
     let louder = scalar(mel.forward(wave.clone() * 2.0, wave).unwrap());
     assert!((louder - 4.0_f64.ln()).abs() < 1e-3, "{louder}");

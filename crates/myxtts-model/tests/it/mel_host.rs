@@ -16,7 +16,11 @@ fn wave(length: usize, row: usize) -> Vec<f32> {
             let voice: f32 = (1_u8..9)
                 .map(|k| (t * 700.0 * f32::from(k) * (1.0 + row as f32 * 0.1)).sin() / f32::from(k))
                 .sum();
-            if i > length - length / 5 { 0.0 } else { 0.1 * voice + 0.01 * noise }
+            if i > length - length / 5 {
+                0.0
+            } else {
+                0.1 * voice + 0.01 * noise
+            }
         })
         .collect()
 }
@@ -62,7 +66,10 @@ fn every_front_end_both_ways() {
 #[test]
 fn the_way_is_the_ffts_where_it_can_be() {
     assert_eq!(Transform::of(&MelSpec::CONDITIONING), Transform::Fft);
-    let odd = MelSpec { n_fft: Samples(1200), ..MelSpec::DVAE };
+    let odd = MelSpec {
+        n_fft: Samples(1200),
+        ..MelSpec::DVAE
+    };
     assert_eq!(Transform::of(&odd), Transform::Matrix);
 }
 
@@ -89,7 +96,10 @@ fn a_wave_too_short_to_reflect_is_refused() {
     let device = Device::flex();
     let mel = DeviceMel::new(MelSpec::DVAE, None, &device).unwrap();
     let refused = mel.forward(Tensor::zeros([1, 512], &device)).unwrap_err();
-    let expected = MelError::TooShort { length: Samples(512), shortest: Samples(513) };
+    let expected = MelError::TooShort {
+        length: Samples(512),
+        shortest: Samples(513),
+    };
     assert_eq!(refused, expected);
     assert!(mel.forward(Tensor::zeros([1, 513], &device)).is_ok());
 }

@@ -99,6 +99,10 @@ fn gradients_reach_length_and_direction() {
             set.relative(name, ours, &reference, GRADIENT);
             set.scalar(&format!("|{name}|"), norm(ours), norm(&reference), GRADIENT);
         }
-        assert_eq!(found.len(), params::names(&decoder).len(), "every parameter has one");
+        assert_eq!(
+            found.len(),
+            params::names(&decoder).len(),
+            "every parameter has one"
+        );
     }
 }

@@ -12,8 +12,14 @@ fn mel_front_ends() {
         let gpt = set.tensors("fx_gpt");
         let stats = file.values("mel_norms");
         let bands = stats.len();
-        let dvae = MelSpec { bands, ..MelSpec::DVAE };
-        let conditioning = MelSpec { bands, ..MelSpec::CONDITIONING };
+        let dvae = MelSpec {
+            bands,
+            ..MelSpec::DVAE
+        };
+        let conditioning = MelSpec {
+            bands,
+            ..MelSpec::CONDITIONING
+        };
         for transform in [Transform::Fft, Transform::Matrix] {
             let compare = |name: &str, spec, wave, reference: Vec<f32>| {
                 let mel = DeviceMel::by(transform, spec, Some(&stats), &device).unwrap();

@@ -38,7 +38,10 @@ pub fn spec(set: &Set) -> MelSpec {
         win_length: Samples(whole("win_length")),
         hop: Samples(whole("hop_length")),
         bands: whole("num_mels"),
-        pre_emphasis: audio.get("preemphasis").and_then(Value::as_f64).map(|x| x as f32),
+        pre_emphasis: audio
+            .get("preemphasis")
+            .and_then(Value::as_f64)
+            .map(|x| x as f32),
         ..MelSpec::SPEAKER
     }
 }
@@ -71,12 +74,22 @@ fn mel_and_embedding() {
             };
             let power = DeviceMel::by(transform, power, None, &device).unwrap();
             let ours = values(power.forward(wave()).unwrap());
-            set.absolute(&format!("mel {transform:?}"), &ours, &file.values("mel"), MEL);
+            set.absolute(
+                &format!("mel {transform:?}"),
+                &ours,
+                &file.values("mel"),
+                MEL,
+            );
         }
         let encoder = encoder(&set, &device);
         let front_end = DeviceMel::new(spec(&set), None, &device).unwrap();
         let raw = encoder.forward(front_end.forward(wave()).unwrap());
-        set.relative("emb_raw", &values(raw.clone()), &file.values("emb_raw"), ACTIVATION);
+        set.relative(
+            "emb_raw",
+            &values(raw.clone()),
+            &file.values("emb_raw"),
+            ACTIVATION,
+        );
         let unit = values(unit_length(raw));
         set.relative("emb_l2", &unit, &file.values("emb_l2"), ACTIVATION);
         let embedded = values(encoder.embed(&front_end, wave()).unwrap());
