@@ -34,9 +34,10 @@ fn keep_autotune_quick() {
 }
 
 fn software_gpu() -> Option<Device> {
-    let one = SoftwareGpus::from_value(Some("1")).unwrap();
-    let machine = discover(one, probe);
+    let two = SoftwareGpus::from_value(Some("2")).unwrap();
+    let machine = discover(two, probe);
     let mut request = PlanRequest::default();
+    request.pipeline.data_gpu = Some(1);
     request.pipeline.model_gpu = Some(0);
     match plan(&request, &machine) {
         Ok(plan) => Some(open(&plan.model_devices[0]).unwrap()),

@@ -5,6 +5,11 @@ use myxtts_model::params;
 
 use crate::fixtures::{ACTIVATION, GRADIENT, Set, WAVE, gradients, norm, values};
 
+/// Single elements of a gradient, relative to the largest. Wider than for norms:
+/// where a leaky ReLU's input is 0 but for rounding, its slope is either of two.
+/// The reference in double precision differs from its own fixtures by 6e-3.
+const GRADIENT_ELEMENT: f64 = 1e-2;
+
 pub fn config(set: &Set) -> HifiganConfig {
     let size = |key: &str| set.size(&format!("/hifidec/config/{key}"));
     let rate = |key: &str| u32::try_from(size(key)).unwrap();
@@ -96,7 +101,7 @@ fn gradients_reach_length_and_direction() {
         for name in file.0.keys().filter(|name| name.starts_with("grad_msq.")) {
             let ours = &found[&full(name.strip_prefix("grad_msq.").unwrap())];
             let reference = file.values(name);
-            set.relative(name, ours, &reference, GRADIENT);
+            set.relative(name, ours, &reference, GRADIENT_ELEMENT);
             set.scalar(&format!("|{name}|"), norm(ours), norm(&reference), GRADIENT);
         }
         assert_eq!(
