@@ -48,6 +48,10 @@ pub struct Branch {
 }
 
 /// One entry of the encoder or decoder.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a model has about ten, and their tensors live elsewhere"
+)]
 #[derive(Module, Debug)]
 pub enum Layer {
     /// Half the frames.

@@ -82,7 +82,7 @@ impl DvaeConfig {
         if !(1..=8).contains(&self.layers) {
             return refuse("layers", self.layers, "1 to 8");
         }
-        if self.kernel % 2 == 0 {
+        if self.kernel.is_multiple_of(2) {
             return refuse("kernel", self.kernel, "an odd number");
         }
         Ok(())

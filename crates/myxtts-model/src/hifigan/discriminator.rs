@@ -55,7 +55,7 @@ impl DiscriminatorConfig {
             "no discriminator: give it periods or scales"
         } else if self.periods.contains(&0) || self.period_channels == 0 {
             "periods and period_channels must be at least 1"
-        } else if self.scale_channels == 0 || self.scale_channels % 16 != 0 {
+        } else if self.scale_channels == 0 || !self.scale_channels.is_multiple_of(16) {
             "scale_channels must be a multiple of 16, the number of groups"
         } else {
             return Ok(());

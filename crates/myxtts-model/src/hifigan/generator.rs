@@ -94,10 +94,9 @@ impl Generator {
             Conv1d::new(init, ConvShape::same(config.speaker_dim, channels, 1), true)
         };
         let conditioned = if config.speaker_in_each_stage {
-            1..=stages
+            stages
         } else {
-            // Empty.
-            1..=0
+            0
         };
         Self {
             conv_pre: Conv1d::new(
@@ -109,7 +108,7 @@ impl Generator {
             resblocks: resblocks.collect(),
             conv_post: Conv1d::new(init, ConvShape::same(config.width(stages), 1, 7), false),
             cond_layer: speaker(config.channels),
-            conds: conditioned
+            conds: (1..=conditioned)
                 .map(|stage| speaker(config.width(stage)))
                 .collect(),
         }
