@@ -52,7 +52,7 @@ fn software_gpu() -> Option<Device> {
     }
 }
 
-/// Results, with how far each may be off.
+/// Results, with how far each may be off, as a share of its largest value.
 type Results = Vec<(&'static str, f32, Vec<f32>)>;
 
 fn read<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
@@ -150,6 +150,10 @@ fn a_software_gpu_gives_the_cpus_numbers() {
             assert_eq!(ours.len(), reference.len(), "{name}");
             let pairs = ours.iter().zip(&reference);
             let worst = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+            let scale = reference
+                .iter()
+                .fold(f32::MIN_POSITIVE, |m, x| m.max(x.abs()));
+            let worst = worst / scale;
             let seconds = start.elapsed().as_secs_f64();
             eprintln!(
                 "{name:<12} largest difference {worst:.2e} of {most:.0e} allowed, {seconds:.1} s"
