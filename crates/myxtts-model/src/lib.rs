@@ -4,11 +4,16 @@
 //! ([`params`]), so that weights go in and out without a table.
 
 pub mod conditioning;
+pub mod dvae;
 pub mod generate;
 pub mod gpt;
+pub mod hifigan;
 pub mod init;
 pub mod layers;
+pub mod mel;
 pub mod params;
 mod size;
+pub mod speaker;
+pub mod weight_norm;
 
 pub use size::ModelSize;

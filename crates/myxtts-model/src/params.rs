@@ -163,10 +163,8 @@ impl ModuleMapper for Loading<'_> {
             });
             return param;
         }
-        let device = param.lazy_device();
-        // A new tensor asks for no gradient by itself.
-        param.map(|old| {
-            Tensor::from_data(data.clone(), &device).set_require_grad(old.is_require_grad())
-        })
+        let (id, device) = (param.id, param.lazy_device());
+        // Keeps whether the parameter is trained, which a new tensor does not know.
+        param.transform_for_load(Tensor::from_data(data.clone(), &device), id)
     }
 }

@@ -25,7 +25,7 @@ use myxtts_device::discover::{discover, probe};
 use myxtts_device::{Backend, PlanRequest, SoftwareGpus, open, plan};
 use myxtts_model::gpt::Quirks;
 
-use fixtures::{sets, values};
+use fixtures::{Set, values};
 use gpt_fixture::{batch, gradients, norm, number, training_gpt};
 
 /// Ten times what the CPU is allowed.
@@ -66,8 +66,8 @@ fn a_training_step_on_a_software_gpu() {
     let Some(device) = software_gpu() else {
         return;
     };
-    for set in sets() {
-        let file = set.file("fx_gpt");
+    for set in Set::all() {
+        let file = set.tensors("fx_gpt");
         let gpt = training_gpt(&set, &device);
         let output = gpt
             .forward(&batch(&set, &file, &device), Quirks::Compat, None)
@@ -78,12 +78,12 @@ fn a_training_step_on_a_software_gpu() {
             ("text_logits_b_t_v", values(&output.text_logits_btv)),
             ("mel_logits_b_v_t", values(&mel_bvm)),
         ] {
-            set.compare(name, &ours, &file.floats(name), ACTIVATIONS);
+            set.relative(name, &ours, &file.values(name), ACTIVATIONS);
         }
         let expected = &set.manifest["gpt"]["nomask"];
         for (name, loss) in [("loss_text", &losses.text), ("loss_mel", &losses.mel)] {
             let ours = f64::from(loss.clone().into_scalar::<f32>());
-            set.compare_number(name, ours, number(expected, name), ACTIVATIONS);
+            set.scalar(name, ours, number(expected, name), ACTIVATIONS);
         }
         let ours = gradients(&gpt, &losses);
         // All of them before failing: which ones differ says where the fault is.

@@ -142,7 +142,7 @@ impl MelSpec {
     }
 
     /// Refuses constants, or statistics, that no front end can have.
-    pub(crate) fn check(&self, stats: Option<&[f32]>) -> Result<(), MelError> {
+    pub fn check(&self, stats: Option<&[f32]>) -> Result<(), MelError> {
         if let Some(fault) = self.fault() {
             return Err(MelError::Spec(fault));
         }

@@ -11,7 +11,7 @@ use myxtts_model::init::Init;
 use myxtts_model::params;
 use serde_json::Value;
 
-use crate::fixtures::{File, Set, values};
+use crate::fixtures::{Set, Tensors, values};
 
 /// Sizes as the manifest has them; those it does not name are the reference's
 /// hard-coded ones.
@@ -45,7 +45,7 @@ pub fn config(set: &Set) -> GptConfig {
 /// The reference's model.
 pub fn gpt(set: &Set, device: &Device) -> Gpt {
     let gpt = Gpt::new(&Init::new(0, device), &config(set));
-    params::load(gpt, &set.file("weights_gpt").state_dict(), "").unwrap()
+    params::load(gpt, &set.tensors("weights_gpt").0, "").unwrap()
 }
 
 /// The same, for training.
@@ -54,7 +54,7 @@ pub fn training_gpt(set: &Set, device: &Device) -> Gpt {
 }
 
 /// The reference's batch, without prompts.
-pub fn batch(set: &Set, file: &File, device: &Device) -> GptBatch {
+pub fn batch(set: &Set, file: &Tensors, device: &Device) -> GptBatch {
     let stride = set.manifest["gpt"]["config"]["code_stride_len"]
         .as_i64()
         .unwrap();
@@ -64,12 +64,12 @@ pub fn batch(set: &Set, file: &File, device: &Device) -> GptBatch {
         .map(|samples| (samples + stride - 1) / stride)
         .collect();
     let longest = usize::try_from(*lengths.iter().max().unwrap()).unwrap();
-    let mel: Tensor<4> = file.tensor("cond_mels", device);
+    let mel: Tensor<4> = file.on("cond_mels", device);
     GptBatch {
-        text_bt: file.int_tensor("text", device),
-        text_lengths_b: file.int_tensor("text_lengths", device),
+        text_bt: file.ints_on("text", device),
+        text_lengths_b: file.ints_on("text_lengths", device),
         codes_bm: file
-            .int_tensor::<2>("audio_codes", device)
+            .ints_on::<2>("audio_codes", device)
             .narrow(1, 0, longest),
         code_lengths_b: Tensor::<1, Int>::from_data(lengths.as_slice(), device),
         conditioning_bcs: mel.squeeze_dim(1),

@@ -13,9 +13,18 @@
     reason = "test code"
 )]
 
+mod codec_sizes;
+mod crossfade;
+mod dvae_training;
 mod fixtures;
 mod generate;
 mod gpt_fixture;
 mod gpt_structure;
+mod hifigan_training;
+mod mel_host;
+mod parity_dvae;
 mod parity_gpt;
+mod parity_hifigan;
+mod parity_mel;
+mod parity_speaker;
 mod sizes;

@@ -9,7 +9,7 @@ use myxtts_model::generate::{
 use myxtts_model::gpt::{Gpt, GptLosses, Quirks};
 use myxtts_model::params;
 
-use crate::fixtures::{Set, sets, values};
+use crate::fixtures::{Set, values};
 use crate::gpt_fixture::{batch, gpt, gradients, norm, number, training_gpt};
 
 const ACTIVATIONS: f64 = 1e-4;
@@ -33,7 +33,7 @@ fn compare_case(
     let expected = &set.manifest["gpt"][case];
     for (name, loss) in [("loss_text", &losses.text), ("loss_mel", &losses.mel)] {
         let what = format!("{case} {name}");
-        set.compare_number(&what, scalar(loss), number(expected, name), ACTIVATIONS);
+        set.scalar(&what, scalar(loss), number(expected, name), ACTIVATIONS);
     }
     let ours = gradients(gpt, losses);
     let norms = expected["grad_norms"].as_object().unwrap();
@@ -45,7 +45,7 @@ fn compare_case(
         "parameters with a gradient"
     );
     for (name, reference) in norms {
-        set.compare_number(
+        set.scalar(
             &format!("{case} |grad {name}|"),
             norm(&ours[name]),
             reference.as_f64().unwrap(),
@@ -54,24 +54,24 @@ fn compare_case(
     }
     let total = ours.values().map(|x| norm(x).powi(2)).sum::<f64>().sqrt();
     let reference = number(expected, "grad_norm_total");
-    set.compare_number(&format!("{case} |grad|"), total, reference, GRADIENTS);
+    set.scalar(&format!("{case} |grad|"), total, reference, GRADIENTS);
     ours
 }
 
 #[test]
 fn parameters_have_the_public_names() {
-    for set in sets() {
+    for set in Set::all() {
         let mut ours = params::names(&gpt(&set, &device()));
         ours.sort();
-        let theirs: Vec<String> = set.file("weights_gpt").state_dict().into_keys().collect();
+        let theirs: Vec<String> = set.tensors("weights_gpt").0.into_keys().collect();
         assert_eq!(ours, theirs);
     }
 }
 
 #[test]
 fn training_step() {
-    for set in sets() {
-        let file = set.file("fx_gpt");
+    for set in Set::all() {
+        let file = set.tensors("fx_gpt");
         let gpt = training_gpt(&set, &device());
         let batch = batch(&set, &file, &device());
         let encoded_bds = gpt
@@ -89,38 +89,38 @@ fn training_step() {
                 values(&output.mel_logits_bmv.clone().swap_dims(1, 2)),
             ),
         ] {
-            set.compare(name, &ours, &file.floats(name), ACTIVATIONS);
+            set.relative(name, &ours, &file.values(name), ACTIVATIONS);
         }
         let smoothed = output.losses(0.1);
         let expected = &set.manifest["gpt"]["label_smoothing_0.1"];
         for (name, loss) in [("loss_text", &smoothed.text), ("loss_mel", &smoothed.mel)] {
             let what = format!("label smoothing {name}");
-            set.compare_number(&what, scalar(loss), number(expected, name), ACTIVATIONS);
+            set.scalar(&what, scalar(loss), number(expected, name), ACTIVATIONS);
         }
         let ours = compare_case(&set, "nomask", &gpt, &output.losses(0.0));
-        let stored = file.state_dict();
+        let stored = &file.0;
         for (name, ours) in stored
             .keys()
             .filter_map(|key| key.strip_prefix("grad."))
             .map(|name| (name, &ours[name]))
         {
-            let reference = file.floats(&format!("grad.{name}"));
-            set.compare_norms(&format!("grad {name}"), ours, &reference, GRADIENTS);
+            let reference = file.values(&format!("grad.{name}"));
+            set.relative_norm(&format!("grad {name}"), ours, &reference, GRADIENTS);
         }
     }
 }
 
 #[test]
 fn prompt_masking_as_the_reference_has_it() {
-    for set in sets() {
-        let file = set.file("fx_gpt");
+    for set in Set::all() {
+        let file = set.tensors("fx_gpt");
         let gpt = training_gpt(&set, &device());
         let mut batch = batch(&set, &file, &device());
-        batch.prompts_b2 = Some(file.int_tensor("cond_idxs_samples", &device()));
+        batch.prompts_b2 = Some(file.ints_on("cond_idxs_samples", &device()));
         let output = gpt.forward(&batch, Quirks::Compat, None).unwrap();
         let ours = compare_case(&set, "condidx", &gpt, &output.losses(0.0));
-        let reference = file.floats("grad_condidx.mel_head.bias");
-        set.compare_norms(
+        let reference = file.values("grad_condidx.mel_head.bias");
+        set.relative_norm(
             "grad_condidx mel_head.bias",
             &ours["mel_head.bias"],
             &reference,
@@ -131,15 +131,15 @@ fn prompt_masking_as_the_reference_has_it() {
 
 #[test]
 fn inference() {
-    for set in sets() {
-        let file = set.file("fx_gpt_infer");
+    for set in Set::all() {
+        let file = set.tensors("fx_gpt_infer");
         let gpt = gpt(&set, &device());
-        let mel: Tensor<4> = file.tensor("cond_mel", &device());
+        let mel: Tensor<4> = file.on("cond_mel", &device());
         let voice_1nd = gpt.condition(mel.squeeze_dim(1));
-        set.compare(
+        set.relative(
             "cond_latents",
             &values(&voice_1nd),
-            &file.floats("cond_latents"),
+            &file.values("cond_latents"),
             ACTIVATIONS,
         );
         let vocabulary = gpt.config().vocabulary;
@@ -166,11 +166,11 @@ fn inference() {
             let at_once = gpt
                 .latents(
                     voice_1nd.clone(),
-                    file.int_tensor("text", &device()),
-                    file.int_tensor(name, &device()),
+                    file.ints_on("text", &device()),
+                    file.ints_on(name, &device()),
                 )
                 .unwrap();
-            set.compare(
+            set.relative(
                 "latents one by one",
                 &values(&generated.latents_1nd),
                 &values(&at_once),
@@ -180,20 +180,20 @@ fn inference() {
         let latents_1nd = gpt
             .latents(
                 voice_1nd,
-                file.int_tensor("text", &device()),
-                file.int_tensor("forced_codes", &device()),
+                file.ints_on("text", &device()),
+                file.ints_on("forced_codes", &device()),
             )
             .unwrap();
         for name in ["latents", "stream_latents"] {
-            set.compare(name, &values(&latents_1nd), &file.floats(name), ACTIVATIONS);
+            set.relative(name, &values(&latents_1nd), &file.values(name), ACTIVATIONS);
         }
     }
 }
 
 #[test]
 fn sampling_processors() {
-    for set in sets() {
-        let file = set.file("fx_gpt_infer");
+    for set in Set::all() {
+        let file = set.tensors("fx_gpt_infer");
         let gpt = gpt(&set, &device());
         let prefix = file.ints("prefix_ids");
         let start = i64::from(gpt.config().vocabulary.start_audio());
@@ -202,17 +202,17 @@ fn sampling_processors() {
         let codes: Vec<i64> = prefix[started + 1..].iter().copied().chain([0]).collect();
         let latents_1nd = gpt
             .latents(
-                file.tensor("cond_latents", &device()),
-                file.int_tensor("text", &device()),
+                file.on("cond_latents", &device()),
+                file.ints_on("text", &device()),
                 Tensor::<1, Int>::from_data(codes.as_slice(), &device()).unsqueeze(),
             )
             .unwrap();
         let last_11d = latents_1nd.narrow(1, codes.len() - 1, 1);
         let raw = values(&gpt.mel_head.forward(last_11d));
-        set.compare(
+        set.relative(
             "next_logits_raw",
             &raw,
-            &file.floats("next_logits_raw"),
+            &file.values("next_logits_raw"),
             ACTIVATIONS,
         );
 
@@ -220,10 +220,10 @@ fn sampling_processors() {
             .iter()
             .map(|id| u32::try_from(*id).unwrap())
             .collect();
-        let mut scores = file.floats("next_logits_raw");
+        let mut scores = file.values("next_logits_raw");
         let mut check = |name: &str, process: &dyn Fn(&mut [f32])| {
             process(&mut scores);
-            let reference = file.floats(name);
+            let reference = file.values(name);
             let left_out = |scores: &[f32]| -> Vec<usize> {
                 let infinite = scores.iter().enumerate().filter(|(_, x)| x.is_infinite());
                 infinite.map(|(id, _)| id).collect()
@@ -236,7 +236,7 @@ fn sampling_processors() {
             let finite = |scores: &[f32]| -> Vec<f32> {
                 scores.iter().copied().filter(|x| x.is_finite()).collect()
             };
-            set.compare(name, &finite(&scores), &finite(&reference), 1e-6);
+            set.relative(name, &finite(&scores), &finite(&reference), 1e-6);
         };
         check("next_rp10", &|scores| {
             repetition_penalty(scores, &seen, 10.0)

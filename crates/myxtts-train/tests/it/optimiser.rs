@@ -8,7 +8,7 @@ use myxtts_model::layers::Linear;
 use myxtts_model::params::{self, StateDict};
 use myxtts_train::optim::{AdamW, AdamWConfig, NamedGradients, decay_groups};
 
-use crate::fixtures::{sets, values};
+use crate::fixtures::{Set, values};
 use crate::gpt_fixture::{batch, gpt, norm, number, training_gpt};
 
 const LOSS: f64 = 1e-4;
@@ -29,7 +29,7 @@ fn names(value: &serde_json::Value) -> Vec<String> {
 
 #[test]
 fn decay_groups_are_the_reference_s() {
-    for set in sets() {
+    for set in Set::all() {
         let mut groups = decay_groups(&gpt(&set, &device()));
         groups.decayed.sort();
         groups.kept.sort();
@@ -41,8 +41,8 @@ fn decay_groups_are_the_reference_s() {
 
 #[test]
 fn three_steps() {
-    for set in sets() {
-        let file = set.file("fx_gpt");
+    for set in Set::all() {
+        let file = set.tensors("fx_gpt");
         let expected = &set.manifest["gpt"]["adamw"];
         let config = AdamWConfig {
             beta_1: expected["betas"][0].as_f64().unwrap(),
@@ -62,7 +62,7 @@ fn three_steps() {
             let loss = loss(&gpt, &batch);
             let ours = f64::from(loss.clone().into_scalar::<f32>());
             let what = format!("adamw loss before step {step}");
-            set.compare_number(&what, ours, reference.as_f64().unwrap(), LOSS);
+            set.scalar(&what, ours, reference.as_f64().unwrap(), LOSS);
             if step + 1 == losses.len() {
                 break;
             }
@@ -75,17 +75,17 @@ fn three_steps() {
         let after = params::state_dict(&gpt);
         let host = |name: &str| after[name].clone().try_into_vec::<f32>().unwrap();
         for (name, reference) in expected["param_norms_after"].as_object().unwrap() {
-            set.compare_number(
+            set.scalar(
                 &format!("adamw |{name}|"),
                 norm(&host(name)),
                 reference.as_f64().unwrap(),
                 PARAMETERS,
             );
         }
-        let stored = file.state_dict();
+        let stored = &file.0;
         for name in stored.keys().filter_map(|key| key.strip_prefix("adamw3.")) {
-            let reference = file.floats(&format!("adamw3.{name}"));
-            set.compare_norms(
+            let reference = file.values(&format!("adamw3.{name}"));
+            set.relative_norm(
                 &format!("adamw {name}"),
                 &host(name),
                 &reference,

@@ -1,0 +1,151 @@
+//! The generator: frames to samples.
+
+use burn::module::Module;
+use burn::tensor::Tensor;
+use burn::tensor::activation::leaky_relu;
+
+use super::config::HifiganConfig;
+use crate::init::Init;
+use crate::layers::{Conv1d, ConvShape};
+use crate::weight_norm::{NormedConv1d, NormedConvTranspose1d};
+
+const SLOPE: f64 = 0.1;
+/// The reference leaves the last slope at the library's default.
+const LAST_SLOPE: f64 = 0.01;
+
+/// Frames to samples.
+#[derive(Module, Debug)]
+pub struct Generator {
+    /// Before the stages.
+    pub conv_pre: Conv1d,
+    /// One transposed convolution per stage.
+    pub ups: Vec<NormedConvTranspose1d>,
+    /// The residual blocks of all stages, stage by stage.
+    pub resblocks: Vec<ResBlock>,
+    /// To one channel.
+    pub conv_post: Conv1d,
+    /// The speaker, before the stages.
+    pub cond_layer: Conv1d,
+    /// The speaker, at each stage; or none.
+    pub conds: Vec<Conv1d>,
+}
+
+/// Pairs of convolutions, the first of each dilated.
+#[derive(Module, Debug)]
+pub struct ResBlock {
+    /// Dilated.
+    pub convs1: Vec<NormedConv1d>,
+    /// Not dilated.
+    pub convs2: Vec<NormedConv1d>,
+}
+
+impl ResBlock {
+    fn new(init: &Init, channels: usize, kernel: usize, dilations: &[usize]) -> Self {
+        let conv = |dilation: usize| {
+            let shape = ConvShape {
+                dilation,
+                padding: dilation * (kernel - 1) / 2,
+                ..ConvShape::same(channels, channels, kernel)
+            };
+            NormedConv1d::new(init, shape)
+        };
+        Self {
+            convs1: dilations.iter().map(|&dilation| conv(dilation)).collect(),
+            convs2: dilations.iter().map(|_| conv(1)).collect(),
+        }
+    }
+
+    fn forward(&self, x_bct: Tensor<3>) -> Tensor<3> {
+        let pairs = self.convs1.iter().zip(&self.convs2);
+        pairs.fold(x_bct, |x_bct, (first, second)| {
+            let inner = first.forward(leaky_relu(x_bct.clone(), SLOPE));
+            second.forward(leaky_relu(inner, SLOPE)) + x_bct
+        })
+    }
+
+    fn folded(self) -> Self {
+        let fold = |convs: Vec<NormedConv1d>| convs.into_iter().map(NormedConv1d::folded).collect();
+        Self {
+            convs1: fold(self.convs1),
+            convs2: fold(self.convs2),
+        }
+    }
+}
+
+impl Generator {
+    /// A new one. The sizes have been checked.
+    pub(super) fn new(init: &Init, config: &HifiganConfig) -> Self {
+        let stages = config.upsample_rates.len();
+        let pairs = config.upsample_rates.iter().zip(&config.upsample_kernels);
+        let ups = pairs.enumerate().map(|(stage, (&rate, &kernel))| {
+            let (inputs, outputs) = (config.width(stage), config.width(stage + 1));
+            NormedConvTranspose1d::new(init, inputs, outputs, kernel, rate)
+        });
+        let blocks = config
+            .resblock_kernels
+            .iter()
+            .zip(&config.resblock_dilations);
+        let resblocks = (1..=stages).flat_map(|stage| {
+            blocks.clone().map(move |(&kernel, dilations)| {
+                ResBlock::new(init, config.width(stage), kernel, dilations)
+            })
+        });
+        let speaker = |channels: usize| {
+            Conv1d::new(init, ConvShape::same(config.speaker_dim, channels, 1), true)
+        };
+        let conditioned = if config.speaker_in_each_stage {
+            stages
+        } else {
+            0
+        };
+        Self {
+            conv_pre: Conv1d::new(
+                init,
+                ConvShape::same(config.latent_dim, config.channels, 7),
+                true,
+            ),
+            ups: ups.collect(),
+            resblocks: resblocks.collect(),
+            conv_post: Conv1d::new(init, ConvShape::same(config.width(stages), 1, 7), false),
+            cond_layer: speaker(config.channels),
+            conds: (1..=conditioned)
+                .map(|stage| speaker(config.width(stage)))
+                .collect(),
+        }
+    }
+
+    /// Samples `(batch, 1, frames * hop)` of frames `(batch, channels, frames)`
+    /// in the voice of `speaker_bc1`.
+    pub fn forward(&self, frames_bct: Tensor<3>, speaker_bc1: Tensor<3>) -> Tensor<3> {
+        let mut x_bct =
+            self.conv_pre.forward(frames_bct) + self.cond_layer.forward(speaker_bc1.clone());
+        let per_stage = self.resblocks.len() / self.ups.len().max(1);
+        let stages = self.ups.iter().zip(self.resblocks.chunks(per_stage.max(1)));
+        for (stage, (up, blocks)) in stages.enumerate() {
+            x_bct = up.forward(leaky_relu(x_bct, SLOPE));
+            if let Some(cond) = self.conds.get(stage) {
+                x_bct = x_bct + cond.forward(speaker_bc1.clone());
+            }
+            let sum = blocks
+                .iter()
+                .map(|block| block.forward(x_bct.clone()))
+                .reduce(|a, b| a + b);
+            if let Some(sum) = sum {
+                x_bct = sum / blocks.len() as f64;
+            }
+        }
+        self.conv_post.forward(leaky_relu(x_bct, LAST_SLOPE)).tanh()
+    }
+
+    /// With plain weights, for inference.
+    #[must_use]
+    pub fn folded(mut self) -> Self {
+        self.ups = self
+            .ups
+            .into_iter()
+            .map(NormedConvTranspose1d::folded)
+            .collect();
+        self.resblocks = self.resblocks.into_iter().map(ResBlock::folded).collect();
+        self
+    }
+}

@@ -1,0 +1,61 @@
+//! Linear interpolation over time, as the reference rounds it.
+
+use burn::tensor::{Tensor, TensorData};
+
+/// Frames of `frames` at `scale` times the rate.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "positive, and far below 2^53"
+)]
+pub fn scaled_frames(frames: usize, scale: f64) -> usize {
+    (frames as f64 * scale).floor() as usize
+}
+
+/// `x_bct` at `scale` times its frame rate.
+///
+/// Positions come from `scale` itself and not from the rounded lengths, and in
+/// `f32`: that is what the weights of the public model heard in training.
+pub fn interpolate(x_bct: Tensor<3>, scale: f64) -> Tensor<3> {
+    let [_, _, frames] = x_bct.dims();
+    let outputs = scaled_frames(frames, scale);
+    let device = x_bct.device();
+    let positions = positions(frames, outputs, scale);
+    let index = |of: fn(&Position) -> usize| {
+        let index: Vec<i64> = positions.iter().map(|p| of(p) as i64).collect();
+        Tensor::from_data(TensorData::new(index, [outputs]), &device)
+    };
+    let weights: Vec<f32> = positions.iter().map(|p| p.weight).collect();
+    let right_11t = Tensor::<3>::from_data(TensorData::new(weights, [1, 1, outputs]), &device);
+    let left_bct = x_bct.clone().select(2, index(|p| p.left));
+    let after_bct = x_bct.select(2, index(|p| p.right));
+    left_bct * (right_11t.clone().neg() + 1.0) + after_bct * right_11t
+}
+
+/// Between which frames an output lies, and how near the right one.
+struct Position {
+    left: usize,
+    right: usize,
+    weight: f32,
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "the reference's own f32 arithmetic"
+)]
+fn positions(frames: usize, outputs: usize, scale: f64) -> Vec<Position> {
+    let step = (1.0 / scale) as f32;
+    let last = frames.saturating_sub(1);
+    let position = |output: usize| {
+        let at = (step * (output as f32 + 0.5) - 0.5).max(0.0);
+        let left = (at as usize).min(last);
+        Position {
+            left,
+            right: (left + 1).min(last),
+            weight: (at - left as f32).clamp(0.0, 1.0),
+        }
+    };
+    (0..outputs).map(position).collect()
+}

@@ -1,0 +1,76 @@
+//! What generator and judges are trained to make small.
+
+use burn::tensor::{Device, Tensor};
+use myxtts_audio::units::SampleRate;
+use myxtts_audio::{MelError, MelSpec};
+
+use super::discriminator::Judgement;
+use crate::mel::DeviceMel;
+
+/// For the judges: real speech should score 1, generated 0.
+pub fn discriminator_loss(real: &[Judgement], generated: &[Judgement]) -> Tensor<1> {
+    sum(real.iter().zip(generated).map(|(real, generated)| {
+        let miss = (real.score.clone() - 1.0).square().mean();
+        miss + generated.score.clone().square().mean()
+    }))
+}
+
+/// For the generator: its speech should score 1.
+pub fn generator_adversarial_loss(generated: &[Judgement]) -> Tensor<1> {
+    sum(generated
+        .iter()
+        .map(|judgement| (judgement.score.clone() - 1.0).square().mean()))
+}
+
+/// For the generator: each layer of each judge should hear the same as in real
+/// speech. HiFi-GAN counts it twice.
+pub fn feature_matching_loss(real: &[Judgement], generated: &[Judgement]) -> Tensor<1> {
+    let pairs = real.iter().zip(generated);
+    let layers = pairs.flat_map(|(real, generated)| real.features.iter().zip(&generated.features));
+    sum(layers.map(|(real, generated)| (real.clone().detach() - generated.clone()).abs().mean()))
+        * 2.0
+}
+
+/// 0 for no terms, which judges that passed their check never give.
+fn sum(terms: impl Iterator<Item = Tensor<1>>) -> Tensor<1> {
+    terms
+        .reduce(|a, b| a + b)
+        .unwrap_or_else(|| Tensor::zeros([1], &Device::default()))
+}
+
+/// For the generator: its mels should be those of real speech.
+#[derive(Clone, Debug)]
+pub struct MelLoss {
+    front_end: DeviceMel,
+}
+
+impl MelLoss {
+    /// Over the whole band of the vocoder's rate.
+    pub fn new(device: &Device) -> Result<Self, MelError> {
+        let spec = MelSpec {
+            sample_rate: SampleRate::VOCODER,
+            f_max: f64::from(SampleRate::VOCODER.hz()) / 2.0,
+            ..MelSpec::DVAE
+        };
+        Ok(Self::of(DeviceMel::new(spec, None, device)?))
+    }
+
+    /// Over the mels of a front end of the caller's.
+    pub fn of(front_end: DeviceMel) -> Self {
+        Self { front_end }
+    }
+
+    /// Mean absolute difference of the mels of waveforms `(batch, 1, samples)`.
+    /// HiFi-GAN counts it 45 times.
+    pub fn forward(
+        &self,
+        real_b1t: Tensor<3>,
+        generated_b1t: Tensor<3>,
+    ) -> Result<Tensor<1>, MelError> {
+        let mel = |wave_b1t: Tensor<3>| {
+            let [batch, _, length] = wave_b1t.dims();
+            self.front_end.forward(wave_b1t.reshape([batch, length]))
+        };
+        Ok((mel(real_b1t)? - mel(generated_b1t)?).abs().mean())
+    }
+}

@@ -1,0 +1,196 @@
+//! Convolutions whose weight is a length times a direction.
+//!
+//! `w = g v / |v|` for each slice of the first dimension. Training sees `g` and
+//! `v` (`parametrizations.weight.original0` and `original1`); for inference
+//! they are folded into `weight`.
+
+use burn::module::{Module, Param};
+use burn::tensor::Tensor;
+use burn::tensor::module::{conv_transpose1d, conv1d};
+use burn::tensor::ops::{ConvOptions, ConvTransposeOptions};
+
+use crate::init::Init;
+use crate::layers::ConvShape;
+use crate::params::StateDict;
+
+/// A weight of either form.
+#[derive(Module, Debug)]
+pub enum NormedWeight {
+    /// Length and direction.
+    Trained(WeightNorm),
+    /// Their product.
+    Folded(PlainWeight),
+}
+
+/// Length and direction of a weight, as the checkpoint nests them.
+#[derive(Module, Debug)]
+pub struct WeightNorm {
+    /// Per parametrised tensor.
+    pub parametrizations: Parametrizations,
+}
+
+/// The one parametrised tensor.
+#[derive(Module, Debug)]
+pub struct Parametrizations {
+    /// The weight.
+    pub weight: Originals,
+}
+
+/// Length and direction.
+#[derive(Module, Debug)]
+pub struct Originals {
+    /// Length of each slice, `(first, 1, 1)`.
+    pub original0: Param<Tensor<3>>,
+    /// Direction, in the shape of the weight.
+    pub original1: Param<Tensor<3>>,
+}
+
+/// A weight as the convolution takes it.
+#[derive(Module, Debug)]
+pub struct PlainWeight {
+    /// The weight.
+    pub weight: Param<Tensor<3>>,
+}
+
+impl NormedWeight {
+    /// A new weight, uniform within `bound`, whose length is that of its direction.
+    fn new(init: &Init, shape: [usize; 3], bound: f64) -> Self {
+        let direction = init.uniform(shape, bound);
+        let length = Param::from_tensor(slice_norm(direction.val()).detach());
+        Self::Trained(WeightNorm {
+            parametrizations: Parametrizations {
+                weight: Originals {
+                    original0: length,
+                    original1: direction,
+                },
+            },
+        })
+    }
+
+    /// The product.
+    pub fn weight(&self) -> Tensor<3> {
+        match self {
+            Self::Trained(norm) => {
+                let parts = &norm.parametrizations.weight;
+                let direction = parts.original1.val();
+                direction.clone() * (parts.original0.val() / slice_norm(direction))
+            }
+            Self::Folded(plain) => plain.weight.val(),
+        }
+    }
+
+    fn folded(self) -> Self {
+        let weight = Param::from_tensor(self.weight().detach());
+        Self::Folded(PlainWeight { weight })
+    }
+}
+
+/// Euclidean norm over all dimensions but the first.
+fn slice_norm(x: Tensor<3>) -> Tensor<3> {
+    x.square().sum_dim(2).sum_dim(1).sqrt()
+}
+
+/// A convolution with weight norm.
+#[derive(Module, Debug)]
+pub struct NormedConv1d {
+    weight_: NormedWeight,
+    /// `(out)`.
+    pub bias: Param<Tensor<1>>,
+    #[module(skip)]
+    shape: ConvShape,
+    #[module(skip)]
+    groups: usize,
+}
+
+impl NormedConv1d {
+    /// Uniform within `1 / sqrt(fan in)`, the reference's default.
+    pub fn new(init: &Init, shape: ConvShape) -> Self {
+        Self::grouped(init, shape, 1)
+    }
+
+    /// Channels in groups that do not see each other.
+    pub fn grouped(init: &Init, shape: ConvShape, groups: usize) -> Self {
+        let inputs = shape.inputs / groups.max(1);
+        let bound = 1.0 / ((inputs * shape.kernel) as f64).sqrt();
+        Self {
+            weight_: NormedWeight::new(init, [shape.outputs, inputs, shape.kernel], bound),
+            bias: init.uniform([shape.outputs], bound),
+            shape,
+            groups,
+        }
+    }
+
+    /// Convolves.
+    pub fn forward(&self, x_bct: Tensor<3>) -> Tensor<3> {
+        let ConvShape {
+            stride,
+            padding,
+            dilation,
+            ..
+        } = self.shape;
+        let options = ConvOptions::new([stride], [padding], [dilation], self.groups);
+        conv1d(x_bct, self.weight_.weight(), Some(self.bias.val()), options)
+    }
+
+    /// With a plain weight.
+    #[must_use]
+    pub fn folded(mut self) -> Self {
+        self.weight_ = self.weight_.folded();
+        self
+    }
+}
+
+/// A transposed convolution with weight norm.
+///
+/// The first dimension of its weight is the input's: so the norm is per input
+/// channel, as in the reference.
+#[derive(Module, Debug)]
+pub struct NormedConvTranspose1d {
+    weight_: NormedWeight,
+    /// `(out)`.
+    pub bias: Param<Tensor<1>>,
+    #[module(skip)]
+    stride: usize,
+    #[module(skip)]
+    padding: usize,
+}
+
+impl NormedConvTranspose1d {
+    /// Makes `stride` frames of one; `kernel - stride` must be even.
+    pub fn new(init: &Init, inputs: usize, outputs: usize, kernel: usize, stride: usize) -> Self {
+        let bound = 1.0 / ((outputs * kernel) as f64).sqrt();
+        Self {
+            weight_: NormedWeight::new(init, [inputs, outputs, kernel], bound),
+            bias: init.uniform([outputs], bound),
+            stride,
+            padding: (kernel - stride) / 2,
+        }
+    }
+
+    /// Convolves.
+    pub fn forward(&self, x_bct: Tensor<3>) -> Tensor<3> {
+        let options = ConvTransposeOptions::new([self.stride], [self.padding], [0], [1], 1);
+        conv_transpose1d(x_bct, self.weight_.weight(), Some(self.bias.val()), options)
+    }
+
+    /// With a plain weight.
+    #[must_use]
+    pub fn folded(mut self) -> Self {
+        self.weight_ = self.weight_.folded();
+        self
+    }
+}
+
+/// The names of older files, `X.weight_g` and `X.weight_v`, as newer ones have them.
+#[must_use]
+pub fn with_new_names(weights: StateDict) -> StateDict {
+    let renamed = weights.into_iter().map(|(name, data)| {
+        for (old, new) in [("weight_g", "original0"), ("weight_v", "original1")] {
+            if let Some(stem) = name.strip_suffix(old).filter(|stem| stem.ends_with('.')) {
+                return (format!("{stem}parametrizations.weight.{new}"), data);
+            }
+        }
+        (name, data)
+    });
+    renamed.collect()
+}

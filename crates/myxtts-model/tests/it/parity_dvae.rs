@@ -1,0 +1,142 @@
+use burn::tensor::{Device, Tensor};
+use myxtts_audio::MelSpec;
+use myxtts_model::dvae::{Dvae, DvaeConfig, MovingAverage, Reconstruction};
+use myxtts_model::init::Init;
+use myxtts_model::mel::DeviceMel;
+use myxtts_model::params;
+
+use crate::fixtures::{ACTIVATION, GRADIENT, Set, gradients, norm, scalar, values, whole};
+
+pub fn config(set: &Set) -> DvaeConfig {
+    let size = |key: &str| set.size(&format!("/dvae/config/{key}"));
+    DvaeConfig {
+        channels: size("channels"),
+        hidden: size("hidden_dim"),
+        layers: size("num_layers"),
+        resnet_blocks: size("num_resnet_blocks"),
+        kernel: size("kernel_size"),
+        codes: size("num_tokens"),
+        codebook_dim: size("codebook_dim"),
+    }
+}
+
+pub fn dvae(set: &Set, device: &Device) -> Dvae {
+    let new = Dvae::new(&Init::new(0, device), &config(set)).unwrap();
+    params::load(new, &set.tensors("weights_dvae").0, "").unwrap()
+}
+
+#[test]
+fn keys_are_the_references() {
+    for set in Set::all() {
+        let ours = params::names(&dvae(&set, &Device::flex()));
+        let theirs = set.tensors("weights_dvae").0;
+        let mut missing: Vec<_> = theirs.keys().filter(|key| !ours.contains(key)).collect();
+        missing.retain(|key| !key.starts_with("discrete_loss."));
+        assert_eq!(missing, Vec::<&String>::new());
+        assert_eq!(ours.len(), theirs.len() - 3);
+    }
+}
+
+#[test]
+fn encodes_and_decodes() {
+    let device = Device::flex();
+    for set in Set::all() {
+        let file = set.tensors("fx_dvae");
+        let dvae = dvae(&set, &device);
+        let mel = || file.on("mel", &device);
+        let z = values(dvae.vectors(mel()));
+        set.relative("z_enc", &z, &file.values("z_enc"), ACTIVATION);
+        let codes = dvae.encode(mel());
+        let reference = file.data("codes").try_to_vec::<i64>().unwrap();
+        assert_eq!(whole(codes.clone()), reference, "{}: codes", set.name());
+        let decoded = values(dvae.decode(codes));
+        set.relative(
+            "decoded_mel",
+            &decoded,
+            &file.values("decoded_mel"),
+            ACTIVATION,
+        );
+    }
+}
+
+/// The reference encodes the mel of a zero-padded batch; so do we, from the wave on.
+#[test]
+fn padded_waves_have_the_codes_of_the_padded_wave() {
+    let device = Device::flex();
+    for set in Set::all() {
+        let (mel, gpt) = (set.tensors("fx_mel"), set.tensors("fx_gpt"));
+        let lengths = gpt.data("wav_lengths").try_to_vec::<i64>().unwrap();
+        let longest = *lengths.iter().max().unwrap() as usize;
+        let source = mel.values("wav_22k");
+        let waves: Vec<f32> = lengths
+            .iter()
+            .enumerate()
+            .flat_map(|(row, &length)| {
+                let scaled = source.iter().take(length as usize);
+                let scaled = scaled.map(move |x| x * (0.5 + 0.2 * row as f32));
+                scaled.chain(std::iter::repeat(0.0)).take(longest)
+            })
+            .collect();
+        let waves = burn::tensor::TensorData::new(waves, [lengths.len(), longest]);
+        let front_end =
+            DeviceMel::new(MelSpec::DVAE, Some(&mel.values("mel_norms")), &device).unwrap();
+        let mels = front_end
+            .forward(Tensor::from_data(waves, &device))
+            .unwrap();
+        let codes = whole(dvae(&set, &device).encode(mels));
+        let reference = gpt.data("audio_codes").try_to_vec::<i64>().unwrap();
+        assert_eq!(codes, reference, "{}: audio_codes", set.name());
+    }
+}
+
+#[test]
+fn training_step_gradients_and_codebook() {
+    let device = Device::flex().autodiff();
+    for set in Set::all() {
+        let file = set.tensors("fx_dvae");
+        let dvae = dvae(&set, &device);
+        let mel = file.on::<3>("mel", &device);
+        let mel = mel.narrow(2, 0, set.size("/dvae/train_T"));
+        let step = dvae.step(mel, Reconstruction::Mse).unwrap();
+        let output = values(step.output_bct.clone().inner());
+        set.relative("train_out", &output, &file.values("train_out"), ACTIVATION);
+        let reconstruction = step.reconstruction_bct.clone().mean();
+        let loss = reconstruction.clone() + step.commitment.clone() * 0.25;
+        for (name, ours) in [
+            ("recon_loss_mean", reconstruction),
+            ("commitment_loss", step.commitment.clone()),
+            ("loss_recon_plus_quarter_commit", loss.clone()),
+        ] {
+            let reference = set.number(&format!("/dvae/{name}"));
+            set.scalar(name, scalar(ours), reference, ACTIVATION);
+        }
+        let found = gradients(&dvae, &loss.backward());
+        let norms = set.manifest["dvae"]["grad_norms"].as_object().unwrap();
+        let mut names: Vec<&String> = norms.keys().collect();
+        names.sort();
+        assert!(found.keys().eq(names), "{:?}", found.keys());
+        for (name, reference) in norms {
+            let reference = reference.as_f64().unwrap();
+            set.scalar(
+                &format!("|grad {name}|"),
+                norm(&found[name]),
+                reference,
+                GRADIENT,
+            );
+        }
+        for name in file.0.keys().filter(|name| name.starts_with("grad.")) {
+            let ours = &found[name.strip_prefix("grad.").unwrap()];
+            set.relative(name, ours, &file.values(name), GRADIENT);
+        }
+        let book = dvae
+            .with_moved_codebook(&step, MovingAverage::default())
+            .codebook;
+        for (name, ours) in [
+            ("ema.embed_after", values(book.embed.val())),
+            ("ema.cluster_size_after", values(book.cluster_size.val())),
+            ("ema.embed_avg_after", values(book.embed_avg.val())),
+        ] {
+            set.relative(name, &ours, &file.values(name), ACTIVATION);
+        }
+    }
+}

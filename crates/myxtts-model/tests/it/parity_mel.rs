@@ -1,0 +1,36 @@
+use burn::tensor::Device;
+use myxtts_audio::MelSpec;
+use myxtts_model::mel::{DeviceMel, Transform};
+
+use crate::fixtures::{MEL, Set, values};
+
+#[test]
+fn mel_front_ends() {
+    let device = Device::flex();
+    for set in Set::all() {
+        let file = set.tensors("fx_mel");
+        let gpt = set.tensors("fx_gpt");
+        let stats = file.values("mel_norms");
+        let bands = stats.len();
+        let dvae = MelSpec {
+            bands,
+            ..MelSpec::DVAE
+        };
+        let conditioning = MelSpec {
+            bands,
+            ..MelSpec::CONDITIONING
+        };
+        for transform in [Transform::Fft, Transform::Matrix] {
+            let compare = |name: &str, spec, wave, reference: Vec<f32>| {
+                let mel = DeviceMel::by(transform, spec, Some(&stats), &device).unwrap();
+                let ours = values(mel.forward(wave).unwrap());
+                set.absolute(&format!("{name} {transform:?}"), &ours, &reference, MEL);
+            };
+            let wave = || file.on("wav_22k", &device);
+            compare("mel_dvae", dvae, wave(), file.values("mel_dvae"));
+            compare("mel_cond", conditioning, wave(), file.values("mel_cond"));
+            let padded = gpt.on("cond_wav", &device);
+            compare("cond_mels", conditioning, padded, gpt.values("cond_mels"));
+        }
+    }
+}
