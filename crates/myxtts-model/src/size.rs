@@ -1,23 +1,22 @@
 //! Sizes of the model, by name.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::conditioning::PerceiverConfig;
+use crate::dvae::DvaeConfig;
 use crate::gpt::{GptConfig, Vocabulary};
 
-/// A size of the model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A size of the model: minutes on a CPU to try things, hours on a small GPU,
+/// one voice on a common GPU, many voices, and the public model's own size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum ModelSize {
-    /// Minutes on a CPU: to try things.
     Tiny,
-    /// Hours on a small GPU.
     Small,
-    /// One voice on a common GPU.
     Normal,
-    /// Many voices.
     Big,
-    /// The public model's own size.
     XttsV2,
 }
 
@@ -30,6 +29,26 @@ impl ModelSize {
         Self::Big,
         Self::XttsV2,
     ];
+
+    /// As flags and files spell it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tiny => "tiny",
+            Self::Small => "small",
+            Self::Normal => "normal",
+            Self::Big => "big",
+            Self::XttsV2 => "xtts-v2",
+        }
+    }
+
+    /// The DVAE of this size. Only the smallest has one of its own: a DVAE is
+    /// quick to train, and the GPT must speak its codes.
+    pub fn dvae(self) -> DvaeConfig {
+        match self {
+            Self::Tiny => DvaeConfig::TINY,
+            _ => DvaeConfig::RELEASED,
+        }
+    }
 
     /// The GPT of this size.
     pub fn gpt(self, vocabulary: Vocabulary) -> GptConfig {

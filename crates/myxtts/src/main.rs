@@ -3,6 +3,7 @@
 mod cli;
 mod commands;
 mod config;
+mod figures;
 mod output;
 mod progress;
 #[cfg(test)]

@@ -8,7 +8,9 @@ use myxtts_config::{Keys, Layer, Setting, Settings};
 use myxtts_device::presets;
 use serde_json::{Map, Value, json};
 
-use crate::config::{self, Config, Given, ModelSize, OptimizationLevel};
+use myxtts_model::ModelSize;
+
+use crate::config::{self, Config, Given, OptimizationLevel};
 use crate::output::{Failure, Output};
 
 pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
@@ -106,7 +108,7 @@ struct PresetGroup {
 fn preset_groups() -> [PresetGroup; 3] {
     let profiles = presets().map(|preset| (preset.name, preset.cards, preset.layer()));
     let levels = OptimizationLevel::ALL.map(|level| (level.name(), "", level.layer()));
-    let sizes = ModelSize::ALL.map(|size| (size.name(), "", size.layer()));
+    let sizes = ModelSize::ALL.map(|size| (size.name(), "", config::size_layer(size)));
     [
         PresetGroup {
             key: "gpu_profile",

@@ -3,9 +3,11 @@
 use clap::ArgMatches;
 use myxtts_config::units::Megabytes;
 use myxtts_device::discover::host;
-use myxtts_device::{Machine, plan};
+use myxtts_device::{Machine, Plan, plan};
+use serde::Serialize;
 
 use crate::config;
+use crate::figures::ModelFigures;
 use crate::output::{Failure, Output};
 
 const ASSUMED_MEMORY: Megabytes = Megabytes(24_576);
@@ -25,5 +27,15 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     let settings = config::load(&config::keys(), &super::given(matches)?, || machine.clone())
         .map_err(Failure::usage)?;
     let plan = plan(&config::plan_request(&settings), &machine).map_err(Failure::usage)?;
-    output.result(&plan, &plan)
+    let model = ModelFigures::of(&settings.config);
+    let words = format!("{plan}\n{model}");
+    output.result(&Document { plan, model }, &words)
+}
+
+/// The plan and what it is for.
+#[derive(Serialize)]
+struct Document {
+    #[serde(flatten)]
+    plan: Plan,
+    model: ModelFigures,
 }

@@ -23,7 +23,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use dataset::Cache;
-pub(crate) use model::ModelSize;
+pub(crate) use model::layer as size_layer;
 pub(crate) use optimiser::OptimizationLevel;
 
 /// Variables with our prefix that are not settings.
@@ -118,9 +118,7 @@ pub(crate) fn load(
         }
         named => Preset::of(named, &[]),
     };
-    let presets = model
-        .size
-        .layer()
+    let presets = size_layer(model.size)
         .merge(training.optimiser.optimization_level.layer())
         .merge(preset.layer());
     Settings::resolve(keys, defaults.merge(presets).merge(user))

@@ -1,6 +1,7 @@
 //! Keys of `model`, and the start values that depend on its size.
 
 use myxtts_config::Layer;
+use myxtts_model::ModelSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -19,51 +20,21 @@ impl Default for ModelConfig {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum ModelSize {
-    Tiny,
-    Small,
-    Normal,
-    Big,
-    XttsV2,
+/// The larger the model, the smaller the step it bears; the last one is the
+/// public model's own fine-tuning rate.
+pub(crate) fn learning_rate(size: ModelSize) -> f64 {
+    match size {
+        ModelSize::Tiny => 1e-3,
+        ModelSize::Small => 5e-4,
+        ModelSize::Normal => 2e-4,
+        ModelSize::Big => 1e-4,
+        ModelSize::XttsV2 => 5e-6,
+    }
 }
 
-impl ModelSize {
-    pub(crate) const ALL: [Self; 5] = [
-        Self::Tiny,
-        Self::Small,
-        Self::Normal,
-        Self::Big,
-        Self::XttsV2,
-    ];
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Tiny => "tiny",
-            Self::Small => "small",
-            Self::Normal => "normal",
-            Self::Big => "big",
-            Self::XttsV2 => "xtts-v2",
-        }
-    }
-
-    /// The larger the model, the smaller the step it bears; the last one is
-    /// the public model's own fine-tuning rate.
-    pub(crate) fn learning_rate(self) -> f64 {
-        match self {
-            Self::Tiny => 1e-3,
-            Self::Small => 5e-4,
-            Self::Normal => 2e-4,
-            Self::Big => 1e-4,
-            Self::XttsV2 => 5e-6,
-        }
-    }
-
-    pub(crate) fn layer(self) -> Layer {
-        Layer::preset(
-            self.name(),
-            [("training.learning_rate", json!(self.learning_rate()))],
-        )
-    }
+pub(crate) fn layer(size: ModelSize) -> Layer {
+    Layer::preset(
+        size.name(),
+        [("training.learning_rate", json!(learning_rate(size)))],
+    )
 }

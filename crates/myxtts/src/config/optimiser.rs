@@ -1,6 +1,7 @@
 //! Keys of `training` that steer the optimiser, and the named sets of them.
 
 use myxtts_config::Layer;
+use myxtts_model::ModelSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -28,7 +29,7 @@ pub(crate) struct OptimiserConfig {
 impl Default for OptimiserConfig {
     fn default() -> Self {
         Self {
-            learning_rate: super::ModelSize::Tiny.learning_rate(),
+            learning_rate: super::model::learning_rate(ModelSize::Tiny),
             optimization_level: OptimizationLevel::Enhanced,
             lr_schedule: Schedule::Cosine,
             warmup_steps: 100,

@@ -1,0 +1,119 @@
+//! What a model of some size needs, before anything is allocated.
+
+use std::fmt;
+
+use myxtts_model::ModelSize;
+use myxtts_model::gpt::{BatchShape, ParameterCount, TrainingMemory, Vocabulary};
+use serde::Serialize;
+
+use crate::config::Config;
+
+/// Frames of the longest conditioning segment, 6 s.
+const CONDITIONING_FRAMES: usize = 517;
+const MIB: f64 = 1024.0 * 1024.0;
+
+/// Parameters and memory of one training.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct ModelFigures {
+    size: ModelSize,
+    gpt_parameters: usize,
+    dvae_parameters: usize,
+    /// Of the vocabulary the counts are for.
+    text_tokens: usize,
+    /// Weights, gradients and both moments, in bytes.
+    weights_and_optimiser: u64,
+    /// Bytes kept for one sample, shortest shape first.
+    per_sample: Vec<SampleMemory>,
+}
+
+/// What one sample of a shape keeps for the backward pass.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+struct SampleMemory {
+    text: usize,
+    codes: usize,
+    bytes: u64,
+}
+
+impl ModelFigures {
+    /// For the sizes and the longest lengths of a configuration.
+    pub(crate) fn of(config: &Config) -> Self {
+        let size = config.model.size;
+        let dvae = size.dvae();
+        let vocabulary = Vocabulary {
+            codes: u32::try_from(dvae.codes).unwrap_or(u32::MAX),
+            ..Vocabulary::XTTS_V2
+        };
+        let gpt = size.gpt(vocabulary);
+        let shapes = &config.data.shapes;
+        let longest_text = shapes.max_text_length as usize;
+        let longest_codes = (shapes.max_mel_frames as usize).div_ceil(dvae.stride());
+        let parts = (shapes.buckets as usize).clamp(1, 4);
+        let memory = |part: usize| {
+            let shape = BatchShape {
+                text: (longest_text * part).div_ceil(parts),
+                codes: (longest_codes * part).div_ceil(parts),
+                frames: CONDITIONING_FRAMES,
+            };
+            (shape, TrainingMemory::of(&gpt, shape, 1))
+        };
+        let (_, longest) = memory(parts);
+        let dvae = dvae.parameters();
+        Self {
+            size,
+            gpt_parameters: ParameterCount::of(&gpt).total(),
+            dvae_parameters: dvae.encoder + dvae.decoder,
+            text_tokens: vocabulary.text_tokens,
+            weights_and_optimiser: longest.parameters + longest.gradients + longest.moments,
+            per_sample: (1..=parts)
+                .map(memory)
+                .map(|(shape, memory)| SampleMemory {
+                    text: shape.text,
+                    codes: shape.codes,
+                    bytes: memory.activations,
+                })
+                .collect(),
+        }
+    }
+}
+
+impl fmt::Display for ModelFigures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let megabytes = |bytes: u64| bytes as f64 / MIB;
+        writeln!(
+            f,
+            "Model {}: {} parameters in the GPT ({} text tokens), {} in the DVAE",
+            self.size.name(),
+            grouped(self.gpt_parameters),
+            grouped(self.text_tokens),
+            grouped(self.dvae_parameters)
+        )?;
+        writeln!(
+            f,
+            "  training in f32: {:.0} MB for weights, gradients and the optimiser, and for each sample",
+            megabytes(self.weights_and_optimiser)
+        )?;
+        for sample in &self.per_sample {
+            writeln!(
+                f,
+                "    {:>5.0} MB at {} text tokens and {} codes",
+                megabytes(sample.bytes),
+                sample.text,
+                sample.codes
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// `441,018,563`.
+fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
