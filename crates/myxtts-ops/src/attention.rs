@@ -71,7 +71,10 @@ pub fn self_attention(
         channels: width / (3 * heads),
     };
     let rule = rule(shape, mask, scale, drop);
-    Tensor::from_dispatch(Dispatch::host_attention_merged(qkv_bld.into_dispatch(), rule))
+    Tensor::from_dispatch(Dispatch::host_attention_merged(
+        qkv_bld.into_dispatch(),
+        rule,
+    ))
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "scores are f32")]

@@ -15,7 +15,11 @@ use crate::kernel::gemm::Matrix;
 use crate::kernel::norm::{self, Groups, Moments, NormGradients};
 use crate::kernel::{elementwise, gelu, linear, loss};
 
-fn norm_gradients(found: NormGradients, shape: Shape, wanted: [bool; 3]) -> [Option<FlexTensor>; 3] {
+fn norm_gradients(
+    found: NormGradients,
+    shape: Shape,
+    wanted: [bool; 3],
+) -> [Option<FlexTensor>; 3] {
     let channels = found.weight.len();
     [
         wanted[0].then(|| tensor(found.x, shape)),
@@ -230,8 +234,8 @@ impl Kept<3> for Linear {
             };
             tensor(dw, shape(&self.weight))
         });
-        let db = wanted[2]
-            .then(|| tensor(linear::column_sums(elements(&gradient), outputs), [outputs]));
+        let db =
+            wanted[2].then(|| tensor(linear::column_sums(elements(&gradient), outputs), [outputs]));
         [dx, dw, db]
     }
 }
@@ -329,7 +333,11 @@ impl Kept<3> for Attend {
             q: heads(&self.q),
             k: heads(&self.k),
             v: heads(&self.v),
-            out: Heads::split(elements(&self.out), self.rule.shape, self.rule.shape.queries),
+            out: Heads::split(
+                elements(&self.out),
+                self.rule.shape,
+                self.rule.shape.queries,
+            ),
             log_sums: &self.log_sums,
         };
         let [dq, dk, dv] = attention::backward(seen, heads(&gradient), &self.rule);
@@ -356,7 +364,10 @@ impl AttendMerged {
         let (split, log_sums) = attention::forward(q, k, v, &rule);
         let merged = attention::merge(&[&split], rule.shape);
         let size = rule.shape;
-        let out = tensor(merged, [size.batch, size.queries, size.heads * size.channels]);
+        let out = tensor(
+            merged,
+            [size.batch, size.queries, size.heads * size.channels],
+        );
         let kept = Self {
             qkv,
             out: out.clone(),

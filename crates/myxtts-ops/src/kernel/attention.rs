@@ -122,7 +122,12 @@ pub(crate) fn forward(
     rule: &Rule,
 ) -> (Vec<f32>, Vec<f32>) {
     let shape = rule.shape;
-    let Shape { queries, keys, channels, .. } = shape;
+    let Shape {
+        queries,
+        keys,
+        channels,
+        ..
+    } = shape;
     let heads = shape.batch * shape.heads;
     let mut out = vec![0.0; heads * queries * channels];
     let mut log_sums = vec![0.0; heads * queries];
@@ -149,7 +154,12 @@ fn forward_head(
     out: &mut [f32],
     log_sums: &mut [f32],
 ) {
-    let Shape { queries, keys, channels, .. } = rule.shape;
+    let Shape {
+        queries,
+        keys,
+        channels,
+        ..
+    } = rule.shape;
     let hidden = rule.hidden(head);
     let mut scores = vec![0.0; BLOCK.min(queries) * keys];
     let blocks = out
@@ -165,7 +175,14 @@ fn forward_head(
         let scores = &mut scores[..(end - start) * seen];
         let keys_t = k.rows(0, seen).transposed();
         let target = MatrixMut::packed(scores, seen);
-        multiply(target, Old::Replace, rule.scale, q.rows(start, end), keys_t, Threads::One);
+        multiply(
+            target,
+            Old::Replace,
+            rule.scale,
+            q.rows(start, end),
+            keys_t,
+            Threads::One,
+        );
         let mut shares = [0.0; BLOCK];
         vectorize(|| {
             let rows = scores.chunks_exact_mut(seen).zip(&mut *log_sums);
@@ -180,7 +197,14 @@ fn forward_head(
         });
         let weights = Matrix::packed(scores, seen);
         let target = MatrixMut::packed(out, channels);
-        multiply(target, Old::Replace, 1.0, weights, v.rows(0, seen), Threads::One);
+        multiply(
+            target,
+            Old::Replace,
+            1.0,
+            weights,
+            v.rows(0, seen),
+            Threads::One,
+        );
         for (row, share) in out.chunks_exact_mut(channels).zip(shares) {
             for x in row {
                 *x *= share;
@@ -223,7 +247,12 @@ pub(crate) struct Seen<'a> {
 /// Gradients of queries, keys and values, each `(batch, heads, rows, channels)`.
 pub(crate) fn backward(seen: Seen<'_>, gradient: Heads<'_>, rule: &Rule) -> [Vec<f32>; 3] {
     let shape = rule.shape;
-    let Shape { queries, keys, channels, .. } = shape;
+    let Shape {
+        queries,
+        keys,
+        channels,
+        ..
+    } = shape;
     let heads = shape.batch * shape.heads;
     let mut dq = vec![0.0; heads * queries * channels];
     let mut dk = vec![0.0; heads * keys * channels];
@@ -264,7 +293,12 @@ struct Head<'a> {
 
 impl Head<'_> {
     fn backward(&self, rule: &Rule, dq: &mut [f32], dk: &mut [f32], dv: &mut [f32]) {
-        let Shape { queries, keys, channels, .. } = rule.shape;
+        let Shape {
+            queries,
+            keys,
+            channels,
+            ..
+        } = rule.shape;
         let mut weights = vec![0.0; BLOCK.min(queries) * keys];
         let mut slopes = weights.clone();
         for (block, dq) in dq.chunks_mut(BLOCK * channels).enumerate() {
@@ -279,7 +313,14 @@ impl Head<'_> {
             let weights = &mut weights[..(end - start) * seen];
             let slopes = &mut slopes[..(end - start) * seen];
             let target = MatrixMut::packed(weights, seen);
-            multiply(target, Old::Replace, rule.scale, q, k.transposed(), Threads::One);
+            multiply(
+                target,
+                Old::Replace,
+                rule.scale,
+                q,
+                k.transposed(),
+                Threads::One,
+            );
             let target = MatrixMut::packed(slopes, seen);
             multiply(target, Old::Replace, 1.0, g, v.transposed(), Threads::One);
             self.slopes(rule, start, seen, weights, slopes);
@@ -289,7 +330,14 @@ impl Head<'_> {
             multiply(target, Old::Add, 1.0, weights_t, g, Threads::One);
             let target = MatrixMut::packed(&mut dk[..seen * channels], channels);
             multiply(target, Old::Add, 1.0, slopes.transposed(), q, Threads::One);
-            multiply(MatrixMut::packed(dq, channels), Old::Replace, 1.0, slopes, k, Threads::One);
+            multiply(
+                MatrixMut::packed(dq, channels),
+                Old::Replace,
+                1.0,
+                slopes,
+                k,
+                Threads::One,
+            );
         }
     }
 
@@ -353,7 +401,12 @@ fn dot(a: Matrix<'_>, b: Matrix<'_>, row: usize) -> f32 {
 /// Puts `parts` tensors of `(batch, heads, rows, channels)` side by side into one
 /// `(batch, rows, parts * heads * channels)`.
 pub(crate) fn merge(parts: &[&[f32]], shape: Shape) -> Vec<f32> {
-    let Shape { heads, queries, channels, .. } = shape;
+    let Shape {
+        heads,
+        queries,
+        channels,
+        ..
+    } = shape;
     let width = parts.len() * heads * channels;
     let mut merged = vec![0.0; shape.batch * queries * width];
     let rows = super::rows_per_piece(width);

@@ -149,10 +149,16 @@ mod tests {
                 let n = 200_000_u32;
                 let share = dropped(keep, 0..n) as f64 / f64::from(n);
                 let deviation = (probability * (1.0 - probability) / f64::from(n)).sqrt();
-                assert!((share - probability).abs() < 5.0 * deviation, "{key} {probability} {share}");
+                assert!(
+                    (share - probability).abs() < 5.0 * deviation,
+                    "{key} {probability} {share}"
+                );
                 // Also along a stride as rows and heads have it.
                 let share = dropped(keep, (0..n).map(|i| i * 512)) as f64 / f64::from(n);
-                assert!((share - probability).abs() < 5.0 * deviation, "{key} {probability} {share}");
+                assert!(
+                    (share - probability).abs() < 5.0 * deviation,
+                    "{key} {probability} {share}"
+                );
             }
         }
     }
@@ -161,7 +167,8 @@ mod tests {
     fn neighbours_and_keys_are_independent() {
         let n = 200_000_u32;
         let (a, b) = (Keep::new(0.5, 1), Keep::new(0.5, 2));
-        let pairs = |f: &dyn Fn(u32) -> bool| (0..n).filter(|&i| f(i)).count() as f64 / f64::from(n);
+        let pairs =
+            |f: &dyn Fn(u32) -> bool| (0..n).filter(|&i| f(i)).count() as f64 / f64::from(n);
         let of_keys = pairs(&|i| (a.factor(i) == 0.0) == (b.factor(i) == 0.0));
         let of_neighbours = pairs(&|i| (a.factor(i) == 0.0) == (a.factor(i + 1) == 0.0));
         for share in [of_keys, of_neighbours] {

@@ -186,7 +186,14 @@ mod tests {
         let left = Matrix::packed(&a, 3).transposed();
         let right = Matrix::packed(&b, 5);
         let mut out = vec![1.0; 15];
-        multiply(MatrixMut::packed(&mut out, 5), Old::Add, 2.0, left, right, Threads::One);
+        multiply(
+            MatrixMut::packed(&mut out, 5),
+            Old::Add,
+            2.0,
+            left,
+            right,
+            Threads::One,
+        );
         for r in 0..3 {
             for c in 0..5 {
                 let want: f32 = (0..4).map(|k| a[k * 3 + r] * b[k * 5 + c]).sum();

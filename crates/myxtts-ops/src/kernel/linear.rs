@@ -23,7 +23,14 @@ pub(crate) fn linear(x: Matrix<'_>, weight_io: Matrix<'_>, bias: &[f32]) -> Vec<
             });
         Old::Add
     };
-    multiply(MatrixMut::packed(&mut y, outputs), old, 1.0, x, weight_io, Threads::All);
+    multiply(
+        MatrixMut::packed(&mut y, outputs),
+        old,
+        1.0,
+        x,
+        weight_io,
+        Threads::All,
+    );
     y
 }
 
@@ -52,7 +59,12 @@ pub(crate) fn column_sums(x: &[f32], width: usize) -> Vec<f32> {
 }
 
 /// A convolution with one tap: `w x + b` for every `(inputs, time)` of the batch.
-pub(crate) fn pointwise(x_bit: &[f32], weight_oi: Matrix<'_>, bias: &[f32], time: usize) -> Vec<f32> {
+pub(crate) fn pointwise(
+    x_bit: &[f32],
+    weight_oi: Matrix<'_>,
+    bias: &[f32],
+    time: usize,
+) -> Vec<f32> {
     let [outputs, inputs] = weight_oi.shape();
     let batch = x_bit.len() / (inputs * time).max(1);
     let mut y_bot = vec![0.0; batch * outputs * time];
@@ -69,7 +81,14 @@ pub(crate) fn pointwise(x_bit: &[f32], weight_oi: Matrix<'_>, bias: &[f32], time
             Old::Add
         };
         let y = MatrixMut::packed(y_ot, time);
-        multiply(y, old, 1.0, weight_oi, Matrix::packed(x_it, time), Threads::All);
+        multiply(
+            y,
+            old,
+            1.0,
+            weight_oi,
+            Matrix::packed(x_it, time),
+            Threads::All,
+        );
     }
     y_bot
 }
