@@ -155,15 +155,18 @@ impl ModuleMapper for Loading<'_> {
             return param;
         };
         let needed = param.lazy_shape();
-        if data.shape != needed {
+        if data.shape() != &needed {
             self.problem.get_or_insert(LoadError::Shape {
                 name,
-                found: data.shape.to_vec(),
+                found: data.shape().to_vec(),
                 needed: needed.to_vec(),
             });
             return param;
         }
         let device = param.lazy_device();
-        param.map(|_| Tensor::from_data(data.clone(), &device))
+        // A new tensor asks for no gradient by itself.
+        param.map(|old| {
+            Tensor::from_data(data.clone(), &device).set_require_grad(old.is_require_grad())
+        })
     }
 }

@@ -1,0 +1,116 @@
+//! Attention over mel frames, without positions and without a padding mask.
+
+use burn::module::Module;
+use burn::tensor::Tensor;
+use myxtts_ops::{AttentionMask, attention, group_norm};
+
+use crate::init::Init;
+use crate::layers::{Conv1d, ConvShape, NormParams};
+
+const EPSILON: f64 = 1e-5;
+
+/// Mel frames to channels, then blocks of attention.
+#[derive(Module, Debug)]
+pub struct ConditioningEncoder {
+    /// Bands to channels.
+    pub init: Conv1d,
+    /// The blocks.
+    pub attn: Vec<AttentionBlock>,
+}
+
+impl ConditioningEncoder {
+    /// A new encoder.
+    pub fn new(init: &Init, bands: usize, channels: usize, heads: usize, blocks: usize) -> Self {
+        Self {
+            init: Conv1d::new(init, ConvShape::same(bands, channels, 1), true),
+            attn: (0..blocks)
+                .map(|_| AttentionBlock::new(init, channels, heads))
+                .collect(),
+        }
+    }
+
+    /// `(batch, bands, frames)` to `(batch, channels, frames)`.
+    pub fn forward(&self, mel_bms: Tensor<3>) -> Tensor<3> {
+        let x_bcs = self.init.forward(mel_bms);
+        self.attn
+            .iter()
+            .fold(x_bcs, |x_bcs, block| block.forward(x_bcs))
+    }
+}
+
+/// One block: group norm, attention, and the sum of the two.
+#[derive(Module, Debug)]
+pub struct AttentionBlock {
+    /// Scale and shift of the group norm.
+    pub norm: NormParams,
+    /// To queries, keys and values; those of one head stand together.
+    pub qkv: Conv1d,
+    /// Back to channels; starts at zero, so that a new block passes its input on.
+    pub proj_out: Conv1d,
+    #[module(skip)]
+    heads: usize,
+}
+
+impl AttentionBlock {
+    fn new(init: &Init, channels: usize, heads: usize) -> Self {
+        let mut proj_out = Conv1d::new(init, ConvShape::same(channels, channels, 1), true);
+        proj_out.weight = init.constant([channels, channels, 1], 0.0);
+        proj_out.bias = Some(init.constant([channels], 0.0));
+        Self {
+            norm: NormParams::new(init, channels),
+            qkv: Conv1d::new(init, ConvShape::same(channels, 3 * channels, 1), true),
+            proj_out,
+            heads,
+        }
+    }
+
+    /// The residual branch starts from the *normalised* input, as the public
+    /// model has it.
+    fn forward(&self, x_bcs: Tensor<3>) -> Tensor<3> {
+        let [batch, channels, frames] = x_bcs.dims();
+        let per_head = channels / self.heads;
+        let normal_bcs = group_norm(
+            x_bcs,
+            self.norm.weight.val(),
+            self.norm.bias.val(),
+            norm_groups(channels),
+            EPSILON,
+        );
+        let qkv_bhcs =
+            self.qkv
+                .forward(normal_bcs.clone())
+                .reshape([batch, self.heads, 3 * per_head, frames]);
+        let part = |index: usize| {
+            qkv_bhcs
+                .clone()
+                .narrow(2, index * per_head, per_head)
+                .swap_dims(2, 3)
+        };
+        let scale = 1.0 / (per_head as f64).sqrt();
+        let mixed_bhsc = attention(
+            part(0),
+            part(1),
+            part(2),
+            &AttentionMask::default(),
+            scale,
+            None,
+        );
+        let mixed_bcs = mixed_bhsc
+            .swap_dims(2, 3)
+            .reshape([batch, channels, frames]);
+        normal_bcs + self.proj_out.forward(mixed_bcs)
+    }
+}
+
+/// Groups of the norm over this many channels.
+pub fn norm_groups(channels: usize) -> usize {
+    let mut groups = match channels {
+        0..=16 => 8,
+        17..=64 => 16,
+        _ => 32,
+    };
+    while !channels.is_multiple_of(groups) {
+        groups /= 2;
+    }
+    groups
+}

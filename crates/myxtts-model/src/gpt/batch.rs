@@ -1,0 +1,171 @@
+//! A training batch, and the sequences made of it.
+//!
+//! Shapes come from the bucket, lengths are data: everything that depends on
+//! a length is computed on the device, so that no shape ever does.
+//!
+//! Suffixes: b batch, t text positions, m audio positions, p all positions.
+
+use burn::tensor::{Bool, Device, Int, Tensor};
+
+use super::config::GptConfig;
+
+/// STOP codes that follow the true codes in the targets, besides the last:
+/// the public model counts three codes more than the clip has.
+pub(super) const TAIL: usize = 3;
+
+/// A target that counts for nothing.
+pub(super) const IGNORED: i64 = -1;
+
+/// Clips in the static shape of a bucket, on the model's device.
+///
+/// What stands in the padding does not matter. A row of `code_lengths_b` 0 is
+/// no clip, and counts for nothing.
+#[derive(Clone, Debug)]
+pub struct GptBatch {
+    /// Text tokens, without START and STOP.
+    pub text_bt: Tensor<2, Int>,
+    /// True tokens of each row.
+    pub text_lengths_b: Tensor<1, Int>,
+    /// Audio codes.
+    pub codes_bm: Tensor<2, Int>,
+    /// True codes of each row.
+    pub code_lengths_b: Tensor<1, Int>,
+    /// Conditioning mel, `(batch, bands, frames)`.
+    pub conditioning_bcs: Tensor<3>,
+    /// Where in its clip the conditioning was cut, `[start, end)` in samples:
+    /// those codes are no targets. `None` in validation.
+    pub prompts_b2: Option<Tensor<2, Int>>,
+}
+
+/// A sequence the model has no positions for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{found} {what} do not fit the model, which has positions for {most}: \
+     shorten the clip or the text, or use a model with more positions"
+)]
+pub struct TooLong {
+    what: &'static str,
+    found: usize,
+    most: usize,
+}
+
+impl TooLong {
+    pub(super) fn check(what: &'static str, found: usize, most: usize) -> Result<(), Self> {
+        if found > most {
+            return Err(Self { what, found, most });
+        }
+        Ok(())
+    }
+}
+
+/// Inputs, targets and true lengths of one kind of token.
+pub(super) struct Sequence {
+    pub(super) inputs_bt: Tensor<2, Int>,
+    pub(super) targets_bt: Tensor<2, Int>,
+    /// Positions up to this one count.
+    pub(super) last_b: Tensor<1, Int>,
+}
+
+pub(super) fn text_sequence(batch: &GptBatch, config: &GptConfig) -> Result<Sequence, TooLong> {
+    let vocabulary = &config.vocabulary;
+    let [_, tokens] = batch.text_bt.dims();
+    TooLong::check("text tokens", tokens, vocabulary.max_text_tokens)?;
+    let lengths_b = batch.text_lengths_b.clone();
+    Ok(Sequence::new(
+        filled(batch.text_bt.clone(), &lengths_b, vocabulary.stop_text),
+        lengths_b,
+        batch,
+        [vocabulary.start_text, vocabulary.stop_text],
+        1,
+    ))
+}
+
+pub(super) fn code_sequence(batch: &GptBatch, config: &GptConfig) -> Result<Sequence, TooLong> {
+    let vocabulary = &config.vocabulary;
+    let [_, codes] = batch.codes_bm.dims();
+    let most = vocabulary.audio_positions() - TAIL - 2;
+    TooLong::check("audio codes", codes, most)?;
+    let stop = vocabulary.stop_audio();
+    let lengths_b = batch.code_lengths_b.clone();
+    Ok(Sequence::new(
+        filled(batch.codes_bm.clone(), &lengths_b, stop),
+        lengths_b.add_scalar(TAIL as i64),
+        batch,
+        [vocabulary.start_audio(), stop],
+        TAIL + 1,
+    ))
+}
+
+impl Sequence {
+    /// START, the tokens and `stops` STOPs as inputs; the same moved by one as
+    /// targets. Only rows that are clips, and only the last position that
+    /// counts or those before it, are targets.
+    fn new(
+        tokens_bt: Tensor<2, Int>,
+        last_b: Tensor<1, Int>,
+        batch: &GptBatch,
+        [start, stop]: [u32; 2],
+        stops: usize,
+    ) -> Self {
+        let [rows, _] = tokens_bt.dims();
+        let device = tokens_bt.device();
+        let column =
+            |id: u32, width: usize| Tensor::<2, Int>::full([rows, width], i64::from(id), &device);
+        let body_bt = Tensor::cat(vec![tokens_bt, column(stop, stops)], 1);
+        let inputs_bt = Tensor::cat(vec![column(start, 1), body_bt.clone()], 1);
+        let targets_bt = Tensor::cat(vec![body_bt, column(stop, 1)], 1);
+        let [_, length] = targets_bt.dims();
+        let after_bt = positions(rows, length, &device).greater(wide(&last_b, length));
+        let absent_bt = wide(&batch.code_lengths_b, length).lower_equal_elem(0);
+        Self {
+            inputs_bt,
+            targets_bt: targets_bt.mask_fill(after_bt.bool_or(absent_bt), IGNORED),
+            last_b,
+        }
+    }
+}
+
+/// Tokens with `stop` in every place at or after the row's length.
+fn filled(tokens_bt: Tensor<2, Int>, lengths_b: &Tensor<1, Int>, stop: u32) -> Tensor<2, Int> {
+    let [rows, length] = tokens_bt.dims();
+    let padding_bt =
+        positions(rows, length, &tokens_bt.device()).greater_equal(wide(lengths_b, length));
+    tokens_bt.mask_fill(padding_bt, i64::from(stop))
+}
+
+/// The keys that count: every latent, then text and codes up to their last.
+pub(super) fn keys(latents: usize, text: &Sequence, codes: &Sequence) -> Tensor<2, Bool> {
+    let [rows, text_length] = text.inputs_bt.dims();
+    let [_, code_length] = codes.inputs_bt.dims();
+    let device = text.inputs_bt.device();
+    let index_bp = Tensor::cat(
+        vec![
+            Tensor::zeros([rows, latents], &device),
+            positions(rows, text_length, &device),
+            positions(rows, code_length, &device),
+        ],
+        1,
+    );
+    let last_bp = Tensor::cat(
+        vec![
+            Tensor::zeros([rows, latents], &device),
+            wide(&text.last_b, text_length),
+            wide(&codes.last_b, code_length),
+        ],
+        1,
+    );
+    index_bp.lower_equal(last_bp)
+}
+
+/// `0, 1, ...` in every row.
+pub(super) fn positions(rows: usize, length: usize, device: &Device) -> Tensor<2, Int> {
+    Tensor::<1, Int>::arange(0..length as i64, device)
+        .reshape([1, length])
+        .expand([rows, length])
+}
+
+/// One number per row, repeated over its positions.
+pub(super) fn wide(values_b: &Tensor<1, Int>, length: usize) -> Tensor<2, Int> {
+    let [rows] = values_b.dims();
+    values_b.clone().reshape([rows, 1]).expand([rows, length])
+}

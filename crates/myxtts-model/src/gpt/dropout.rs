@@ -1,0 +1,42 @@
+//! Where activations are dropped, and the key of each place.
+
+use myxtts_ops::Dropout;
+
+use crate::init::mix;
+
+/// The dropout of one training step; every place draws from its own key, and
+/// all keys follow from the step's, so a resumed run drops the same.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StepDropout {
+    probability: f64,
+    key: u64,
+}
+
+/// A place in the model.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Site {
+    Embeddings,
+    AttentionWeights(usize),
+    AttentionOutput(usize),
+    FeedForward(usize),
+}
+
+impl StepDropout {
+    /// For the step with this key.
+    pub fn new(probability: f64, key: u64) -> Self {
+        Self { probability, key }
+    }
+
+    pub(crate) fn at(&self, site: Site) -> Dropout {
+        let place = match site {
+            Site::Embeddings => 0,
+            Site::AttentionWeights(layer) => 1 + 3 * layer,
+            Site::AttentionOutput(layer) => 2 + 3 * layer,
+            Site::FeedForward(layer) => 3 + 3 * layer,
+        };
+        Dropout {
+            probability: self.probability,
+            key: mix(self.key ^ mix(place as u64)),
+        }
+    }
+}

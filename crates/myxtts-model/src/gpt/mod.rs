@@ -1,0 +1,291 @@
+//! The GPT over text and audio codes, conditioned on a voice.
+//!
+//! ```text
+//! mel ─> encoder ─> resampler ─┐
+//! text tokens ─> embeddings ───┼─> [latents | text | codes] ─> blocks ─> norms ─> heads
+//! audio codes ─> embeddings ───┘
+//! ```
+//!
+//! Suffixes: b batch, p all positions, t text positions, m audio positions,
+//! d channels, v tokens.
+
+mod batch;
+mod config;
+mod count;
+mod dropout;
+mod memory;
+mod quirks;
+mod transformer;
+
+use burn::module::Module;
+use burn::tensor::{Int, Tensor};
+use myxtts_ops::{AttentionMask, CrossEntropy, cross_entropy};
+
+pub use batch::{GptBatch, TooLong};
+pub use config::{GptConfig, Vocabulary};
+pub use count::ParameterCount;
+pub use dropout::StepDropout;
+pub use memory::{BatchShape, TrainingMemory};
+pub use quirks::Quirks;
+pub use transformer::{Block, Mlp, SelfAttention, Transformer};
+
+use crate::conditioning::{ConditioningEncoder, PerceiverResampler};
+use crate::init::Init;
+use crate::layers::{Embedding, Linear, NormParams};
+
+/// The part of XTTS that is trained.
+#[derive(Module, Debug)]
+pub struct Gpt {
+    /// Mel frames of a voice.
+    pub conditioning_encoder: ConditioningEncoder,
+    /// Frames to latents.
+    pub conditioning_perceiver: PerceiverResampler,
+    /// Text tokens.
+    pub text_embedding: Embedding,
+    /// Audio codes.
+    pub mel_embedding: Embedding,
+    /// The blocks.
+    pub gpt: Transformer,
+    /// Positions of codes.
+    pub mel_pos_embedding: PositionEmbedding,
+    /// Positions of text.
+    pub text_pos_embedding: PositionEmbedding,
+    /// Before the heads.
+    pub final_norm: NormParams,
+    /// Scores of text tokens.
+    pub text_head: Linear,
+    /// Scores of codes.
+    pub mel_head: Linear,
+    #[module(skip)]
+    config: GptConfig,
+}
+
+/// A learned vector for every position.
+#[derive(Module, Debug)]
+pub struct PositionEmbedding {
+    /// `(positions, channels)`.
+    pub emb: Embedding,
+}
+
+impl PositionEmbedding {
+    fn new(init: &Init, positions: usize, channels: usize) -> Self {
+        Self {
+            emb: Embedding::new(init, positions, channels, 0.02),
+        }
+    }
+
+    /// Positions from `start` on.
+    fn at(&self, start: usize, length: usize) -> Tensor<3> {
+        self.emb.weight.val().narrow(0, start, length).unsqueeze()
+    }
+}
+
+/// What training compares.
+#[derive(Clone, Debug)]
+pub struct GptOutput {
+    /// After the blocks, latents included, before the final norm.
+    pub hidden_bpd: Tensor<3>,
+    /// Scores of text tokens.
+    pub text_logits_btv: Tensor<3>,
+    /// Text tokens; negative where nothing counts.
+    pub text_targets_bt: Tensor<2, Int>,
+    /// Scores of codes.
+    pub mel_logits_bmv: Tensor<3>,
+    /// Codes; negative where nothing counts.
+    pub mel_targets_bm: Tensor<2, Int>,
+}
+
+/// The two losses, each the mean over the tokens of the whole batch.
+#[derive(Clone, Debug)]
+pub struct GptLosses {
+    /// Of text.
+    pub text: Tensor<1>,
+    /// Of codes.
+    pub mel: Tensor<1>,
+}
+
+impl GptLosses {
+    /// The weighted sum; the public recipe has 0.01 and 1.
+    pub fn total(&self, text_weight: f64, mel_weight: f64) -> Tensor<1> {
+        self.text.clone() * text_weight + self.mel.clone() * mel_weight
+    }
+}
+
+impl GptOutput {
+    /// Cross entropies.
+    pub fn losses(&self, label_smoothing: f64) -> GptLosses {
+        let loss = |logits_btv: &Tensor<3>, targets_bt: &Tensor<2, Int>| {
+            let [batch, length, tokens] = logits_btv.dims();
+            cross_entropy(
+                logits_btv.clone().reshape([batch * length, tokens]),
+                targets_bt.clone().reshape([batch * length]),
+                CrossEntropy { label_smoothing },
+            )
+        };
+        GptLosses {
+            text: loss(&self.text_logits_btv, &self.text_targets_bt),
+            mel: loss(&self.mel_logits_bmv, &self.mel_targets_bm),
+        }
+    }
+}
+
+impl Gpt {
+    /// A new model.
+    pub fn new(init: &Init, config: &GptConfig) -> Self {
+        let GptConfig {
+            layers,
+            channels,
+            heads,
+            vocabulary,
+            ..
+        } = *config;
+        let tokens = |count: usize| Embedding::new(init, count, channels, config.embedding_std);
+        Self {
+            conditioning_encoder: ConditioningEncoder::new(
+                init,
+                config.mel_bands,
+                channels,
+                heads,
+                config.encoder_blocks,
+            ),
+            conditioning_perceiver: PerceiverResampler::new(init, channels, &config.perceiver),
+            text_embedding: tokens(vocabulary.text_tokens),
+            mel_embedding: tokens(vocabulary.audio_tokens()),
+            gpt: Transformer::new(init, layers, channels, heads),
+            mel_pos_embedding: PositionEmbedding::new(init, vocabulary.audio_positions(), channels),
+            text_pos_embedding: PositionEmbedding::new(init, vocabulary.text_positions(), channels),
+            final_norm: NormParams::new(init, channels),
+            text_head: Linear::new(init, channels, vocabulary.text_tokens, true),
+            mel_head: Linear::new(init, channels, vocabulary.audio_tokens(), true),
+            config: config.clone(),
+        }
+    }
+
+    /// Its sizes.
+    pub fn config(&self) -> &GptConfig {
+        &self.config
+    }
+
+    /// A voice: mel `(batch, bands, frames)` to latents `(batch, latents, channels)`.
+    pub fn condition(&self, mel_bcs: Tensor<3>) -> Tensor<3> {
+        let frames_bds = self.conditioning_encoder.forward(mel_bcs);
+        self.conditioning_perceiver
+            .forward(frames_bds.swap_dims(1, 2))
+    }
+
+    /// Teacher-forced scores of a batch. Without `drop`, nothing is dropped.
+    pub fn forward(
+        &self,
+        batch: &GptBatch,
+        quirks: Quirks,
+        drop: Option<&StepDropout>,
+    ) -> Result<GptOutput, TooLong> {
+        let text = batch::text_sequence(batch, &self.config)?;
+        let codes = batch::code_sequence(batch, &self.config)?;
+        let latents_bnd = self.condition(batch.conditioning_bcs.clone());
+        let [_, latents, _] = latents_bnd.dims();
+        let mask = AttentionMask {
+            causal: true,
+            keys_bk: Some(batch::keys(latents, &text, &codes)),
+        };
+        let [_, text_length] = text.inputs_bt.dims();
+        let [_, code_length] = codes.inputs_bt.dims();
+        let x_bpd = Tensor::cat(
+            vec![
+                latents_bnd,
+                self.embed_text(text.inputs_bt),
+                self.embed_codes(codes.inputs_bt, 0),
+            ],
+            1,
+        );
+        let hidden_bpd = self.gpt.forward(x_bpd, &mask, drop);
+        let part =
+            |start: usize, length: usize| self.latent(hidden_bpd.clone().narrow(1, start, length));
+        let text_logits_btv = self.text_head.forward(part(latents, text_length));
+        let mel_logits_bmv = self
+            .mel_head
+            .forward(part(latents + text_length, code_length));
+        let mel_targets_bm = match &batch.prompts_b2 {
+            Some(prompts_b2) => {
+                quirks.hide_prompts(codes.targets_bt, prompts_b2, &batch.code_lengths_b)
+            }
+            None => codes.targets_bt,
+        };
+        Ok(GptOutput {
+            hidden_bpd,
+            text_logits_btv,
+            text_targets_bt: text.targets_bt,
+            mel_logits_bmv,
+            mel_targets_bm,
+        })
+    }
+
+    /// The vectors that predict each of the given codes, for the vocoder.
+    ///
+    /// `text_bt` and `codes_bm` are whole: no padding, and the codes end with
+    /// the STOP that generation gave.
+    pub fn latents(
+        &self,
+        conditioning_bnd: Tensor<3>,
+        text_bt: Tensor<2, Int>,
+        codes_bm: Tensor<2, Int>,
+    ) -> Result<Tensor<3>, TooLong> {
+        let prefix_bpd = self.prefix(conditioning_bnd, text_bt)?;
+        let [batch, prefix, _] = prefix_bpd.dims();
+        let [_, codes] = codes_bm.dims();
+        let positions = self.config.vocabulary.audio_positions();
+        TooLong::check("audio codes", codes, positions)?;
+        let start = i64::from(self.config.vocabulary.start_audio());
+        let start_b1 = Tensor::<2, Int>::full([batch, 1], start, &codes_bm.device());
+        // The last code predicts nothing that is asked for.
+        let inputs_bm = Tensor::cat(vec![start_b1, codes_bm], 1).narrow(1, 0, codes);
+        let x_bpd = Tensor::cat(vec![prefix_bpd, self.embed_codes(inputs_bm, 0)], 1);
+        let mask = AttentionMask {
+            causal: true,
+            keys_bk: None,
+        };
+        let hidden_bpd = self.gpt.forward(x_bpd, &mask, None);
+        Ok(self.latent(hidden_bpd.narrow(1, prefix, codes)))
+    }
+
+    /// What generation starts from: the voice, then START, text, STOP.
+    pub(crate) fn prefix(
+        &self,
+        conditioning_bnd: Tensor<3>,
+        text_bt: Tensor<2, Int>,
+    ) -> Result<Tensor<3>, TooLong> {
+        let vocabulary = &self.config.vocabulary;
+        let [batch, length] = text_bt.dims();
+        TooLong::check("text tokens", length, vocabulary.max_text_tokens)?;
+        let device = text_bt.device();
+        let column = |id: u32| Tensor::<2, Int>::full([batch, 1], i64::from(id), &device);
+        let text_bt = Tensor::cat(
+            vec![
+                column(vocabulary.start_text),
+                text_bt,
+                column(vocabulary.stop_text),
+            ],
+            1,
+        );
+        Ok(Tensor::cat(
+            vec![conditioning_bnd, self.embed_text(text_bt)],
+            1,
+        ))
+    }
+
+    fn embed_text(&self, ids_bt: Tensor<2, Int>) -> Tensor<3> {
+        let [_, length] = ids_bt.dims();
+        self.text_embedding.forward(ids_bt) + self.text_pos_embedding.at(0, length)
+    }
+
+    /// Codes that stand at `start` and after.
+    pub(crate) fn embed_codes(&self, ids_bm: Tensor<2, Int>, start: usize) -> Tensor<3> {
+        let [_, length] = ids_bm.dims();
+        self.mel_embedding.forward(ids_bm) + self.mel_pos_embedding.at(start, length)
+    }
+
+    /// Blocks' output to the vector that heads and vocoder read.
+    pub(crate) fn latent(&self, hidden_bpd: Tensor<3>) -> Tensor<3> {
+        self.final_norm.layer_norm(hidden_bpd, transformer::EPSILON)
+    }
+}

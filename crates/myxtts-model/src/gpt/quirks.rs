@@ -1,0 +1,66 @@
+//! What the public implementation does by accident.
+
+use burn::tensor::{Bool, Int, Tensor};
+use serde::{Deserialize, Serialize};
+
+use super::batch::{IGNORED, positions, wide};
+
+/// Whether its accidents are repeated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Quirks {
+    /// What was meant.
+    #[default]
+    Fixed,
+    /// Number for number the public implementation.
+    Compat,
+}
+
+impl Quirks {
+    /// Takes the codes of the conditioning prompt out of the targets, so that
+    /// the model is not paid for copying.
+    ///
+    /// The public implementation measures the prompt in steps of 256 samples
+    /// where a code has 1,024, and does so for the last clip only.
+    pub(super) fn hide_prompts(
+        self,
+        targets_bm: Tensor<2, Int>,
+        prompts_b2: &Tensor<2, Int>,
+        code_lengths_b: &Tensor<1, Int>,
+    ) -> Tensor<2, Int> {
+        let [rows, length] = targets_bm.dims();
+        let device = targets_bm.device();
+        let step: i64 = match self {
+            Self::Fixed => 1024,
+            Self::Compat => 256,
+        };
+        let bound = |column: usize| {
+            let bound_b = prompts_b2.clone().narrow(1, column, 1).reshape([rows]);
+            wide(&bound_b, length)
+        };
+        // Code i is in the prompt when start / step <= i < end / step, rounded
+        // down: the same without a division.
+        let end_bm = positions(rows, length, &device)
+            .add_scalar(1)
+            .mul_scalar(step);
+        let inside_bm = end_bm
+            .clone()
+            .greater(bound(0))
+            .bool_and(end_bm.lower_equal(bound(1)));
+        let hidden_bm = match self {
+            Self::Fixed => inside_bm,
+            Self::Compat => inside_bm.bool_and(last_clip(code_lengths_b, length)),
+        };
+        targets_bm.mask_fill(hidden_bm, IGNORED)
+    }
+}
+
+/// True in the last row that is a clip.
+fn last_clip(code_lengths_b: &Tensor<1, Int>, length: usize) -> Tensor<2, Bool> {
+    let [rows] = code_lengths_b.dims();
+    let present_b = code_lengths_b.clone().greater_elem(0).int();
+    let number_b = Tensor::<1, Int>::arange(1..rows as i64 + 1, &code_lengths_b.device());
+    let counted_b = number_b.clone() * present_b;
+    let last_b = counted_b.max().expand([rows]);
+    wide(&number_b, length).equal(wide(&last_b, length))
+}

@@ -1,0 +1,205 @@
+//! GPT-2's stack of blocks, without its embeddings.
+//!
+//! Suffixes: b batch, t positions, d channels, h heads, c channels of a head.
+
+use burn::module::Module;
+use burn::tensor::Tensor;
+use myxtts_ops::{AttentionMask, attention, dropout, gelu_tanh};
+
+use super::dropout::{Site, StepDropout};
+use crate::generate::LayerCache;
+use crate::init::Init;
+use crate::layers::{NormParams, TransposedLinear};
+
+pub(super) const EPSILON: f64 = 1e-5;
+
+/// Deviation of new weights.
+const STD: f64 = 0.02;
+
+/// The blocks and the norm after them.
+#[derive(Module, Debug)]
+pub struct Transformer {
+    /// Blocks.
+    pub h: Vec<Block>,
+    /// After the last.
+    pub ln_f: NormParams,
+}
+
+impl Transformer {
+    pub(super) fn new(init: &Init, layers: usize, channels: usize, heads: usize) -> Self {
+        // Every block adds to the residual twice.
+        let output_std = STD / ((2 * layers) as f64).sqrt();
+        Self {
+            h: (0..layers)
+                .map(|_| Block::new(init, channels, heads, output_std))
+                .collect(),
+            ln_f: NormParams::new(init, channels),
+        }
+    }
+
+    /// All positions at once.
+    pub(super) fn forward(
+        &self,
+        x_btd: Tensor<3>,
+        mask: &AttentionMask,
+        drop: Option<&StepDropout>,
+    ) -> Tensor<3> {
+        let x_btd = drop_at(x_btd, drop, Site::Embeddings);
+        let blocks = self.h.iter().enumerate();
+        let x_btd = blocks.fold(x_btd, |x_btd, (layer, block)| {
+            block.forward(x_btd, mask, drop, layer)
+        });
+        self.ln_f.layer_norm(x_btd, EPSILON)
+    }
+
+    /// The next positions after those in the cache: the first ones, or one more.
+    pub(crate) fn cached(
+        &self,
+        mut x_btd: Tensor<3>,
+        caches: Vec<LayerCache>,
+        mask: &AttentionMask,
+    ) -> (Tensor<3>, Vec<LayerCache>) {
+        let mut kept = Vec::with_capacity(caches.len());
+        for (block, cache) in self.h.iter().zip(caches) {
+            let (next_btd, cache) = block.cached(x_btd, cache, mask);
+            x_btd = next_btd;
+            kept.push(cache);
+        }
+        (self.ln_f.layer_norm(x_btd, EPSILON), kept)
+    }
+}
+
+/// Attention and a feed-forward part, each normalised first.
+#[derive(Module, Debug)]
+pub struct Block {
+    /// Before attention.
+    pub ln_1: NormParams,
+    /// Attention.
+    pub attn: SelfAttention,
+    /// Before the feed-forward part.
+    pub ln_2: NormParams,
+    /// The feed-forward part.
+    pub mlp: Mlp,
+}
+
+impl Block {
+    fn new(init: &Init, channels: usize, heads: usize, output_std: f64) -> Self {
+        Self {
+            ln_1: NormParams::new(init, channels),
+            attn: SelfAttention {
+                c_attn: TransposedLinear::new(init, channels, 3 * channels, STD),
+                c_proj: TransposedLinear::new(init, channels, channels, output_std),
+                heads,
+            },
+            ln_2: NormParams::new(init, channels),
+            mlp: Mlp {
+                c_fc: TransposedLinear::new(init, channels, 4 * channels, STD),
+                c_proj: TransposedLinear::new(init, 4 * channels, channels, output_std),
+            },
+        }
+    }
+
+    fn forward(
+        &self,
+        x_btd: Tensor<3>,
+        mask: &AttentionMask,
+        drop: Option<&StepDropout>,
+        layer: usize,
+    ) -> Tensor<3> {
+        let [q, k, v] = self.heads(&x_btd);
+        let weights = drop.map(|drop| drop.at(Site::AttentionWeights(layer)));
+        let mixed = attention(q, k, v, mask, self.attn.scale(), weights.as_ref());
+        self.finish(x_btd, mixed, drop, layer)
+    }
+
+    fn cached(
+        &self,
+        x_btd: Tensor<3>,
+        cache: LayerCache,
+        mask: &AttentionMask,
+    ) -> (Tensor<3>, LayerCache) {
+        let (mixed, cache) = cache.attend(self.heads(&x_btd), mask, self.attn.scale());
+        (self.finish(x_btd, mixed, None, 0), cache)
+    }
+
+    fn heads(&self, x_btd: &Tensor<3>) -> [Tensor<4>; 3] {
+        self.attn
+            .heads(self.ln_1.layer_norm(x_btd.clone(), EPSILON))
+    }
+
+    /// All of the block after its attention.
+    fn finish(
+        &self,
+        x_btd: Tensor<3>,
+        mixed_bhtc: Tensor<4>,
+        drop: Option<&StepDropout>,
+        layer: usize,
+    ) -> Tensor<3> {
+        let attended = self.attn.merge(mixed_bhtc);
+        let x_btd = x_btd + drop_at(attended, drop, Site::AttentionOutput(layer));
+        let fed = self
+            .mlp
+            .forward(self.ln_2.layer_norm(x_btd.clone(), EPSILON));
+        x_btd + drop_at(fed, drop, Site::FeedForward(layer))
+    }
+}
+
+/// Attention of a sequence to itself.
+#[derive(Module, Debug)]
+pub struct SelfAttention {
+    /// To queries, keys and values.
+    pub c_attn: TransposedLinear,
+    /// Back.
+    pub c_proj: TransposedLinear,
+    #[module(skip)]
+    heads: usize,
+}
+
+impl SelfAttention {
+    /// Queries, keys and values as `(batch, heads, positions, channels)`.
+    fn heads(&self, x_btd: Tensor<3>) -> [Tensor<4>; 3] {
+        let [batch, length, channels] = x_btd.dims();
+        let qkv = self.c_attn.forward(x_btd);
+        [0, 1, 2].map(|part| {
+            qkv.clone()
+                .narrow(2, part * channels, channels)
+                .reshape([batch, length, self.heads, channels / self.heads])
+                .swap_dims(1, 2)
+        })
+    }
+
+    fn merge(&self, mixed_bhtc: Tensor<4>) -> Tensor<3> {
+        let [batch, heads, length, per_head] = mixed_bhtc.dims();
+        let mixed_btd = mixed_bhtc
+            .swap_dims(1, 2)
+            .reshape([batch, length, heads * per_head]);
+        self.c_proj.forward(mixed_btd)
+    }
+
+    fn scale(&self) -> f64 {
+        let [channels, _] = self.c_proj.weight.dims();
+        1.0 / ((channels / self.heads) as f64).sqrt()
+    }
+}
+
+/// Two linear layers with GELU between them.
+#[derive(Module, Debug)]
+pub struct Mlp {
+    /// To four times the channels.
+    pub c_fc: TransposedLinear,
+    /// Back.
+    pub c_proj: TransposedLinear,
+}
+
+impl Mlp {
+    fn forward(&self, x_btd: Tensor<3>) -> Tensor<3> {
+        self.c_proj.forward(gelu_tanh(self.c_fc.forward(x_btd)))
+    }
+}
+
+fn drop_at(x_btd: Tensor<3>, drop: Option<&StepDropout>, site: Site) -> Tensor<3> {
+    match drop {
+        Some(drop) => dropout(x_btd, &drop.at(site)),
+        None => x_btd,
+    }
+}

@@ -1,0 +1,21 @@
+//! The model against reference numbers and against what must hold for any.
+#![allow(
+    missing_docs,
+    unreachable_pub,
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "test code"
+)]
+
+mod fixtures;
+mod generate;
+mod gpt_fixture;
+mod gpt_structure;
+mod parity_gpt;
+mod sizes;

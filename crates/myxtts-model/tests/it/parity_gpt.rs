@@ -1,0 +1,251 @@
+//! The GPT against the reference implementation's own numbers.
+
+use std::collections::BTreeMap;
+
+use burn::tensor::{Device, Int, Tensor};
+use myxtts_model::generate::{
+    SamplingConfig, generate, repetition_penalty, temperature, top_k, top_p,
+};
+use myxtts_model::gpt::{Gpt, GptLosses, Quirks};
+use myxtts_model::params;
+
+use crate::fixtures::{Set, sets, values};
+use crate::gpt_fixture::{batch, gpt, gradients, norm, number, training_gpt};
+
+const ACTIVATIONS: f64 = 1e-4;
+const GRADIENTS: f64 = 1e-3;
+
+fn device() -> Device {
+    Device::flex()
+}
+
+fn scalar(tensor: &Tensor<1>) -> f64 {
+    f64::from(tensor.clone().into_scalar::<f32>())
+}
+
+/// Losses and every gradient norm of one of the manifest's cases.
+fn compare_case(
+    set: &Set,
+    case: &str,
+    gpt: &Gpt,
+    losses: &GptLosses,
+) -> BTreeMap<String, Vec<f32>> {
+    let expected = &set.manifest["gpt"][case];
+    for (name, loss) in [("loss_text", &losses.text), ("loss_mel", &losses.mel)] {
+        let what = format!("{case} {name}");
+        set.compare_number(&what, scalar(loss), number(expected, name), ACTIVATIONS);
+    }
+    let ours = gradients(gpt, losses);
+    let norms = expected["grad_norms"].as_object().unwrap();
+    let mut names: Vec<&String> = norms.keys().collect();
+    names.sort();
+    assert_eq!(
+        ours.keys().collect::<Vec<_>>(),
+        names,
+        "parameters with a gradient"
+    );
+    for (name, reference) in norms {
+        set.compare_number(
+            &format!("{case} |grad {name}|"),
+            norm(&ours[name]),
+            reference.as_f64().unwrap(),
+            GRADIENTS,
+        );
+    }
+    let total = ours.values().map(|x| norm(x).powi(2)).sum::<f64>().sqrt();
+    let reference = number(expected, "grad_norm_total");
+    set.compare_number(&format!("{case} |grad|"), total, reference, GRADIENTS);
+    ours
+}
+
+#[test]
+fn parameters_have_the_public_names() {
+    for set in sets() {
+        let mut ours = params::names(&gpt(&set, &device()));
+        ours.sort();
+        let theirs: Vec<String> = set.file("weights_gpt").state_dict().into_keys().collect();
+        assert_eq!(ours, theirs);
+    }
+}
+
+#[test]
+fn training_step() {
+    for set in sets() {
+        let file = set.file("fx_gpt");
+        let gpt = training_gpt(&set, &device());
+        let batch = batch(&set, &file, &device());
+        let encoded_bds = gpt
+            .conditioning_encoder
+            .forward(batch.conditioning_bcs.clone());
+        let perceived_bnd = gpt.condition(batch.conditioning_bcs.clone());
+        let output = gpt.forward(&batch, Quirks::Compat, None).unwrap();
+        for (name, ours) in [
+            ("cond_encoder_out", values(&encoded_bds)),
+            ("perceiver_out_b_n_d", values(&perceived_bnd)),
+            ("gpt_last_hidden", values(&output.hidden_bpd)),
+            ("text_logits_b_t_v", values(&output.text_logits_btv)),
+            (
+                "mel_logits_b_v_t",
+                values(&output.mel_logits_bmv.clone().swap_dims(1, 2)),
+            ),
+        ] {
+            set.compare(name, &ours, &file.floats(name), ACTIVATIONS);
+        }
+        let smoothed = output.losses(0.1);
+        let expected = &set.manifest["gpt"]["label_smoothing_0.1"];
+        for (name, loss) in [("loss_text", &smoothed.text), ("loss_mel", &smoothed.mel)] {
+            let what = format!("label smoothing {name}");
+            set.compare_number(&what, scalar(loss), number(expected, name), ACTIVATIONS);
+        }
+        let ours = compare_case(&set, "nomask", &gpt, &output.losses(0.0));
+        let stored = file.state_dict();
+        for (name, ours) in stored
+            .keys()
+            .filter_map(|key| key.strip_prefix("grad."))
+            .map(|name| (name, &ours[name]))
+        {
+            let reference = file.floats(&format!("grad.{name}"));
+            set.compare_norms(&format!("grad {name}"), ours, &reference, GRADIENTS);
+        }
+    }
+}
+
+#[test]
+fn prompt_masking_as_the_reference_has_it() {
+    for set in sets() {
+        let file = set.file("fx_gpt");
+        let gpt = training_gpt(&set, &device());
+        let mut batch = batch(&set, &file, &device());
+        batch.prompts_b2 = Some(file.int_tensor("cond_idxs_samples", &device()));
+        let output = gpt.forward(&batch, Quirks::Compat, None).unwrap();
+        let ours = compare_case(&set, "condidx", &gpt, &output.losses(0.0));
+        let reference = file.floats("grad_condidx.mel_head.bias");
+        set.compare_norms(
+            "grad_condidx mel_head.bias",
+            &ours["mel_head.bias"],
+            &reference,
+            GRADIENTS,
+        );
+    }
+}
+
+#[test]
+fn inference() {
+    for set in sets() {
+        let file = set.file("fx_gpt_infer");
+        let gpt = gpt(&set, &device());
+        let mel: Tensor<4> = file.tensor("cond_mel", &device());
+        let voice_1nd = gpt.condition(mel.squeeze_dim(1));
+        set.compare(
+            "cond_latents",
+            &values(&voice_1nd),
+            &file.floats("cond_latents"),
+            ACTIVATIONS,
+        );
+        let vocabulary = gpt.config().vocabulary;
+        let most = &set.manifest["gpt_infer"]["max_gen_mel_tokens"];
+        assert_eq!(Some(vocabulary.max_new_codes() as u64), most.as_u64());
+
+        let text: Vec<u32> = file
+            .ints("text")
+            .iter()
+            .map(|id| u32::try_from(*id).unwrap())
+            .collect();
+        for (name, penalty) in [("greedy_codes", 1.0), ("greedy_codes_rp10", 10.0)] {
+            let config = SamplingConfig {
+                repetition_penalty: penalty,
+                quirks: Quirks::Compat,
+                ..SamplingConfig::greedy()
+            };
+            let generated = generate(&gpt, voice_1nd.clone(), &text, config).unwrap();
+            let codes: Vec<i64> = generated.codes.iter().map(|&code| code.into()).collect();
+            assert_eq!(codes, file.ints(name), "{}: {name}", set.name());
+            println!("{}: {name:<56} {} codes equal", set.name(), codes.len());
+            // What the vocoder gets is the same whether codes are made one by
+            // one or given all at once.
+            let at_once = gpt
+                .latents(
+                    voice_1nd.clone(),
+                    file.int_tensor("text", &device()),
+                    file.int_tensor(name, &device()),
+                )
+                .unwrap();
+            set.compare(
+                "latents one by one",
+                &values(&generated.latents_1nd),
+                &values(&at_once),
+                ACTIVATIONS,
+            );
+        }
+        let latents_1nd = gpt
+            .latents(
+                voice_1nd,
+                file.int_tensor("text", &device()),
+                file.int_tensor("forced_codes", &device()),
+            )
+            .unwrap();
+        for name in ["latents", "stream_latents"] {
+            set.compare(name, &values(&latents_1nd), &file.floats(name), ACTIVATIONS);
+        }
+    }
+}
+
+#[test]
+fn sampling_processors() {
+    for set in sets() {
+        let file = set.file("fx_gpt_infer");
+        let gpt = gpt(&set, &device());
+        let prefix = file.ints("prefix_ids");
+        let start = i64::from(gpt.config().vocabulary.start_audio());
+        let started = prefix.iter().position(|id| *id == start).unwrap();
+        // The codes after START, and one more whose latent has the scores.
+        let codes: Vec<i64> = prefix[started + 1..].iter().copied().chain([0]).collect();
+        let latents_1nd = gpt
+            .latents(
+                file.tensor("cond_latents", &device()),
+                file.int_tensor("text", &device()),
+                Tensor::<1, Int>::from_data(codes.as_slice(), &device()).unsqueeze(),
+            )
+            .unwrap();
+        let last_11d = latents_1nd.narrow(1, codes.len() - 1, 1);
+        let raw = values(&gpt.mel_head.forward(last_11d));
+        set.compare(
+            "next_logits_raw",
+            &raw,
+            &file.floats("next_logits_raw"),
+            ACTIVATIONS,
+        );
+
+        let seen: Vec<u32> = prefix
+            .iter()
+            .map(|id| u32::try_from(*id).unwrap())
+            .collect();
+        let mut scores = file.floats("next_logits_raw");
+        let mut check = |name: &str, process: &dyn Fn(&mut [f32])| {
+            process(&mut scores);
+            let reference = file.floats(name);
+            let left_out = |scores: &[f32]| -> Vec<usize> {
+                let infinite = scores.iter().enumerate().filter(|(_, x)| x.is_infinite());
+                infinite.map(|(id, _)| id).collect()
+            };
+            assert_eq!(
+                left_out(&scores),
+                left_out(&reference),
+                "{name}: codes left out"
+            );
+            let finite = |scores: &[f32]| -> Vec<f32> {
+                scores.iter().copied().filter(|x| x.is_finite()).collect()
+            };
+            set.compare(name, &finite(&scores), &finite(&reference), 1e-6);
+        };
+        check("next_rp10", &|scores| {
+            repetition_penalty(scores, &seen, 10.0)
+        });
+        check("next_rp10_t075", &|scores| temperature(scores, 0.75));
+        check("next_topk50", &|scores| top_k(scores, 50));
+        check("next_topp085", &|scores| top_p(scores, 0.85));
+        let kept = scores.iter().filter(|x| x.is_finite()).count() as u64;
+        let reference = &set.manifest["gpt_infer"]["kept_after_top_p"];
+        assert_eq!(Some(kept), reference.as_u64());
+    }
+}

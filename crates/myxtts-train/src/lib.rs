@@ -1,0 +1,3 @@
+//! Training the model.
+
+pub mod optim;

@@ -1,0 +1,262 @@
+//! AdamW, with its state by parameter name.
+
+use std::collections::BTreeMap;
+
+use burn::module::{Module, ModuleMapper, Param};
+use burn::tensor::{Device, Tensor, TensorData};
+use myxtts_model::params::StateDict;
+use serde::{Deserialize, Serialize};
+
+use super::decay::Walk;
+use super::gradients::NamedGradients;
+
+/// Everything but the learning rate, which a schedule gives.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AdamWConfig {
+    /// Memory of the first moment.
+    pub beta_1: f64,
+    /// Memory of the second moment.
+    pub beta_2: f64,
+    /// Added to the root of the second moment.
+    pub epsilon: f64,
+    /// Share of a decayed parameter lost per step, times the learning rate.
+    pub weight_decay: f64,
+}
+
+impl Default for AdamWConfig {
+    /// The public recipe's.
+    fn default() -> Self {
+        Self {
+            beta_1: 0.9,
+            beta_2: 0.96,
+            epsilon: 1e-8,
+            weight_decay: 1e-2,
+        }
+    }
+}
+
+/// The optimiser.
+#[derive(Clone, Debug)]
+pub struct AdamW {
+    config: AdamWConfig,
+    moments: BTreeMap<String, Moments>,
+}
+
+/// What is remembered of one parameter's gradients, flat.
+#[derive(Clone, Debug)]
+struct Moments {
+    /// Steps this parameter has made; not all need to have made the same.
+    steps: u32,
+    first_n: Tensor<1>,
+    second_n: Tensor<1>,
+}
+
+/// Why a stored state is none.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StateError {
+    /// A parameter's state lacks a part.
+    #[error(
+        "the optimiser state of `{name}` has no `{part}`: the file is damaged; \
+         resume from an earlier checkpoint"
+    )]
+    Missing {
+        /// The parameter.
+        name: String,
+        /// What lacks.
+        part: &'static str,
+    },
+    /// A tensor that no state has.
+    #[error(
+        "`{0}` is no part of an optimiser state: the file is of something else; \
+         name the optimiser's own file"
+    )]
+    Unknown(String),
+}
+
+const STEP: &str = "step.";
+const FIRST: &str = "exp_avg.";
+const SECOND: &str = "exp_avg_sq.";
+
+impl AdamW {
+    /// Before the first step.
+    pub fn new(config: AdamWConfig) -> Self {
+        Self {
+            config,
+            moments: BTreeMap::new(),
+        }
+    }
+
+    /// One step for every parameter that has a gradient.
+    pub fn step<M: Module>(
+        &mut self,
+        module: M,
+        gradients: NamedGradients,
+        learning_rate: f64,
+    ) -> M {
+        module.map(&mut Stepping {
+            optimiser: self,
+            gradients,
+            learning_rate,
+            walk: Walk::default(),
+        })
+    }
+
+    /// The state by name, on the host: `step.`, `exp_avg.` and `exp_avg_sq.`
+    /// before a parameter's name.
+    pub fn state_dict(&self) -> StateDict {
+        let mut state = StateDict::new();
+        for (name, moments) in &self.moments {
+            let steps = TensorData::new(vec![i64::from(moments.steps)], [1]);
+            state.insert(format!("{STEP}{name}"), steps);
+            let first = moments.first_n.to_data();
+            state.insert(format!("{FIRST}{name}"), first);
+            let second = moments.second_n.to_data();
+            state.insert(format!("{SECOND}{name}"), second);
+        }
+        state
+    }
+
+    /// Goes on from a state, on `device`.
+    pub fn from_state(
+        config: AdamWConfig,
+        state: &StateDict,
+        device: &Device,
+    ) -> Result<Self, StateError> {
+        let device = device.clone().inner();
+        let mut moments = BTreeMap::new();
+        for key in state.keys() {
+            if let Some(name) = key.strip_prefix(STEP) {
+                moments.insert(name.to_owned(), Moments::read(state, name, &device)?);
+            } else if ![FIRST, SECOND].iter().any(|part| {
+                let name = key.strip_prefix(part);
+                name.is_some_and(|name| state.contains_key(&format!("{STEP}{name}")))
+            }) {
+                return Err(StateError::Unknown(key.clone()));
+            }
+        }
+        Ok(Self { config, moments })
+    }
+}
+
+impl Moments {
+    fn new(gradient_n: &Tensor<1>) -> Self {
+        Self {
+            steps: 0,
+            first_n: gradient_n.zeros_like(),
+            second_n: gradient_n.zeros_like(),
+        }
+    }
+
+    fn read(state: &StateDict, name: &str, device: &Device) -> Result<Self, StateError> {
+        let part = |part: &'static str| {
+            state
+                .get(&format!("{part}{name}"))
+                .ok_or_else(|| StateError::Missing {
+                    name: name.to_owned(),
+                    part,
+                })
+        };
+        let tensor = |data: &TensorData| Tensor::<1>::from_data(data.clone(), device);
+        let steps = part(STEP)?.iter::<i64>().next();
+        let steps = steps.and_then(|steps| u32::try_from(steps).ok());
+        Ok(Self {
+            steps: steps.ok_or_else(|| StateError::Missing {
+                name: name.to_owned(),
+                part: STEP,
+            })?,
+            first_n: tensor(part(FIRST)?),
+            second_n: tensor(part(SECOND)?),
+        })
+    }
+
+    /// Takes a gradient in, and gives the direction to step in.
+    fn update(self, gradient_n: Tensor<1>, config: &AdamWConfig) -> (Self, Tensor<1>) {
+        let AdamWConfig {
+            beta_1,
+            beta_2,
+            epsilon,
+            ..
+        } = *config;
+        let steps = self.steps.saturating_add(1);
+        let first_n = self.first_n * beta_1 + gradient_n.clone() * (1.0 - beta_1);
+        let second_n = self.second_n * beta_2 + gradient_n.square() * (1.0 - beta_2);
+        // Both moments start at zero, which makes them too small at first.
+        let power = f64::from(steps);
+        let first_share = 1.0 - beta_1.powf(power);
+        let second_share = 1.0 - beta_2.powf(power);
+        let root_n = second_n.clone().sqrt() / second_share.sqrt() + epsilon;
+        let direction_n = first_n.clone() / root_n / first_share;
+        let kept = Self {
+            steps,
+            first_n,
+            second_n,
+        };
+        (kept, direction_n)
+    }
+}
+
+struct Stepping<'a> {
+    optimiser: &'a mut AdamW,
+    gradients: NamedGradients,
+    learning_rate: f64,
+    walk: Walk,
+}
+
+impl ModuleMapper for Stepping<'_> {
+    fn enter_module(&mut self, name: &str, layer: &str) {
+        self.walk.enter(name, layer);
+    }
+
+    fn exit_module(&mut self, _: &str, _: &str) {
+        self.walk.exit();
+    }
+
+    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+        let name = self.walk.name();
+        let Some(gradient_n) = self.gradients.take(&name) else {
+            return param;
+        };
+        let config = self.optimiser.config;
+        let decay = if self.walk.is_decayed() {
+            config.weight_decay
+        } else {
+            0.0
+        };
+        let moments = self.optimiser.moments.remove(&name);
+        let moments = moments.unwrap_or_else(|| Moments::new(&gradient_n));
+        let (moments, direction_n) = moments.update(gradient_n, &config);
+        self.optimiser.moments.insert(name, moments);
+        let rate = self.learning_rate;
+        param.map(|old| {
+            let context = Context::of(&old);
+            let direction = direction_n.reshape(old.shape());
+            let kept = old.inner() * (1.0 - rate * decay);
+            context.restore(kept - direction * rate)
+        })
+    }
+}
+
+/// How a parameter takes part in autodiff; a result computed outside of it
+/// must be given the same.
+struct Context {
+    strategy: Option<burn::tensor::GradientCheckpointingStrategy>,
+    requires_gradient: bool,
+}
+
+impl Context {
+    fn of<const D: usize>(tensor: &Tensor<D>) -> Self {
+        Self {
+            strategy: tensor.gradient_checkpointing_strategy(),
+            requires_gradient: tensor.is_require_grad(),
+        }
+    }
+
+    fn restore<const D: usize>(&self, tensor: Tensor<D>) -> Tensor<D> {
+        match self.strategy {
+            Some(strategy) => Tensor::from_inner(tensor)
+                .with_gradient_checkpointing_strategy(strategy)
+                .set_require_grad(self.requires_gradient),
+            None => tensor,
+        }
+    }
+}

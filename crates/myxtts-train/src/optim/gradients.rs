@@ -1,0 +1,116 @@
+//! Gradients by parameter name.
+
+use std::collections::BTreeMap;
+
+use burn::module::{Module, ModuleVisitor, Param};
+use burn::tensor::{Gradients, Tensor};
+use myxtts_model::params::Path;
+
+/// Added to the norm before dividing by it, as PyTorch does.
+const NORM_EPSILON: f64 = 1e-6;
+
+/// A flat gradient for every parameter that has one.
+#[derive(Clone, Debug, Default)]
+pub struct NamedGradients {
+    by_name: BTreeMap<String, Tensor<1>>,
+}
+
+impl NamedGradients {
+    /// Takes the module's gradients out of those of a backward pass.
+    pub fn collect<M: Module>(module: &M, gradients: Gradients) -> Self {
+        let mut visitor = Collecting {
+            path: Path::default(),
+            gradients,
+            found: Self::default(),
+        };
+        module.visit(&mut visitor);
+        visitor.found
+    }
+
+    /// The gradient of one parameter, flat.
+    pub fn get(&self, name: &str) -> Option<&Tensor<1>> {
+        self.by_name.get(name)
+    }
+
+    /// All, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Tensor<1>)> {
+        self.by_name
+            .iter()
+            .map(|(name, gradient_n)| (name.as_str(), gradient_n))
+    }
+
+    pub(super) fn take(&mut self, name: &str) -> Option<Tensor<1>> {
+        self.by_name.remove(name)
+    }
+
+    /// Adds those of another part of the same step.
+    pub fn add(&mut self, other: Self) {
+        for (name, more_n) in other.by_name {
+            let sum_n = match self.by_name.remove(&name) {
+                Some(gradient_n) => gradient_n + more_n,
+                None => more_n,
+            };
+            self.by_name.insert(name, sum_n);
+        }
+    }
+
+    /// Multiplies all by a number.
+    #[must_use]
+    pub fn scale(self, factor: f64) -> Self {
+        self.map(|gradient_n| gradient_n * factor)
+    }
+
+    /// Length of all gradients as one vector, left on the device; `None` if
+    /// there are none.
+    pub fn norm(&self) -> Option<Tensor<1>> {
+        self.by_name
+            .values()
+            .map(|gradient_n| gradient_n.clone().square().sum())
+            .reduce(|sum, square| sum + square)
+            .map(Tensor::sqrt)
+    }
+
+    /// Shortens all together to a norm of `most`, if it is longer. Nothing is
+    /// read back. Gives the norm from before.
+    pub fn clip(self, most: f64) -> (Self, Option<Tensor<1>>) {
+        let Some(norm) = self.norm() else {
+            return (self, None);
+        };
+        let factor = ((norm.clone() + NORM_EPSILON).recip() * most).clamp_max(1.0);
+        let clipped = self.map(|gradient_n| gradient_n * factor.clone());
+        (clipped, Some(norm))
+    }
+
+    fn map(self, change: impl Fn(Tensor<1>) -> Tensor<1>) -> Self {
+        let by_name = self.by_name.into_iter();
+        Self {
+            by_name: by_name
+                .map(|(name, gradient_n)| (name, change(gradient_n)))
+                .collect(),
+        }
+    }
+}
+
+struct Collecting {
+    path: Path,
+    gradients: Gradients,
+    found: NamedGradients,
+}
+
+impl ModuleVisitor for Collecting {
+    fn enter_module(&mut self, name: &str, _: &str) {
+        self.path.enter(name);
+    }
+
+    fn exit_module(&mut self, _: &str, _: &str) {
+        self.path.exit();
+    }
+
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        if let Some(gradient) = param.val().grad_remove(&mut self.gradients) {
+            let count = gradient.shape().num_elements();
+            let gradient_n = gradient.reshape([count]);
+            self.found.by_name.insert(self.path.name(), gradient_n);
+        }
+    }
+}

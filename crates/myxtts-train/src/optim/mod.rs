@@ -1,0 +1,9 @@
+//! From gradients to better parameters.
+
+mod adamw;
+mod decay;
+mod gradients;
+
+pub use adamw::{AdamW, AdamWConfig, StateError};
+pub use decay::{DecayGroups, decay_groups};
+pub use gradients::NamedGradients;
