@@ -79,10 +79,12 @@ pub fn self_attention(
 
 #[expect(clippy::cast_possible_truncation, reason = "scores are f32")]
 fn rule(shape: Shape, mask: &AttentionMask, scale: f64, drop: Option<&Dropout>) -> Rule {
-    let hidden_bk = mask.keys_bk.as_ref().map(|keys_bk| {
-        let counts = keys_bk.clone().into_data();
+    let hidden_bk = mask.keys_bk.as_ref().and_then(|keys_bk| {
+        let counts: Vec<bool> = keys_bk.clone().into_data().iter().collect();
         let hidden = |counts: bool| if counts { 0.0 } else { HIDDEN };
-        counts.iter::<bool>().map(hidden).collect()
+        // Full batches are common, and save a pass.
+        let some = counts.contains(&false);
+        some.then(|| counts.into_iter().map(hidden).collect())
     });
     Rule {
         shape,
