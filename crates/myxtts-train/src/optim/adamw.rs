@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use burn::module::{Module, ModuleMapper, Param};
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Device, GradientCheckpointingStrategy, Tensor, TensorData};
 use myxtts_model::params::StateDict;
 use myxtts_ops::adamw_step;
 use serde::{Deserialize, Serialize};
@@ -57,13 +57,13 @@ struct Moments {
 pub enum StateError {
     /// A parameter's state lacks a part.
     #[error(
-        "the optimiser state of `{name}` has no `{part}`: the file is damaged; \
+        "the optimiser state has no `{part}{name}`: the file is damaged; \
          resume from an earlier checkpoint"
     )]
     Missing {
         /// The parameter.
         name: String,
-        /// What lacks.
+        /// The start of the missing key.
         part: &'static str,
     },
     /// A tensor that no state has.
@@ -126,13 +126,12 @@ impl AdamW {
         let device = device.clone().inner();
         let mut moments = BTreeMap::new();
         for key in state.keys() {
-            if let Some(name) = key.strip_prefix(STEP) {
+            let name = [STEP, FIRST, SECOND]
+                .iter()
+                .find_map(|part| key.strip_prefix(part))
+                .ok_or_else(|| StateError::Unknown(key.clone()))?;
+            if !moments.contains_key(name) {
                 moments.insert(name.to_owned(), Moments::read(state, name, &device)?);
-            } else if ![FIRST, SECOND].iter().any(|part| {
-                let name = key.strip_prefix(part);
-                name.is_some_and(|name| state.contains_key(&format!("{STEP}{name}")))
-            }) {
-                return Err(StateError::Unknown(key.clone()));
             }
         }
         Ok(Self { config, moments })
@@ -235,7 +234,7 @@ impl ModuleMapper for Stepping<'_> {
 /// How a parameter takes part in autodiff; a result computed outside of it
 /// must be given the same.
 struct Context {
-    strategy: Option<burn::tensor::GradientCheckpointingStrategy>,
+    strategy: Option<GradientCheckpointingStrategy>,
     requires_gradient: bool,
 }
 

@@ -1,0 +1,95 @@
+//! The GPT's numbers on a real Vulkan device.
+//!
+//! Where no software rasteriser is installed the test says that it was
+//! skipped; with `REQUIRE_SOFTWARE_GPUS=1`, as in CI, that is a failure.
+#![allow(
+    missing_docs,
+    unreachable_pub,
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "test code"
+)]
+
+#[path = "it/fixtures.rs"]
+mod fixtures;
+#[path = "it/gpt_fixture.rs"]
+mod gpt_fixture;
+
+use burn::tensor::Device;
+use myxtts_device::discover::{discover, probe};
+use myxtts_device::{Backend, PlanRequest, SoftwareGpus, open, plan};
+use myxtts_model::gpt::Quirks;
+
+use fixtures::{sets, values};
+use gpt_fixture::{batch, gradients, norm, number, training_gpt};
+
+/// Ten times what the CPU is allowed.
+const ACTIVATIONS: f64 = 1e-3;
+const GRADIENTS: f64 = 1e-2;
+
+fn software_gpu() -> Option<Device> {
+    let one = SoftwareGpus::from_value(Some("1")).unwrap();
+    match plan(&PlanRequest::default(), &discover(one, probe)) {
+        Ok(plan) if plan.model_devices[0].backend != Backend::Cpu => {
+            Some(open(&plan.model_devices[0]).unwrap())
+        }
+        other => {
+            let required = std::env::var_os("REQUIRE_SOFTWARE_GPUS").is_some();
+            let why = other.err().map(|error| error.to_string());
+            assert!(!required, "a software GPU is required here: {why:?}");
+            eprintln!("SKIPPED: no software GPU on this machine (Debian: mesa-vulkan-drivers)");
+            None
+        }
+    }
+}
+
+/// Autotuning a software rasteriser takes minutes and chooses nothing better.
+fn keep_autotune_quick() {
+    // SAFETY: the only test of this file, before any other thread exists.
+    #[expect(
+        unsafe_code,
+        reason = "the engine reads its settings from the environment"
+    )]
+    unsafe {
+        std::env::set_var("CUBECL_AUTOTUNE_LEVEL", "minimal");
+    }
+}
+
+#[test]
+fn a_training_step_on_a_software_gpu() {
+    keep_autotune_quick();
+    let Some(device) = software_gpu() else {
+        return;
+    };
+    for set in sets() {
+        let file = set.file("fx_gpt");
+        let gpt = training_gpt(&set, &device);
+        let output = gpt
+            .forward(&batch(&set, &file, &device), Quirks::Compat, None)
+            .unwrap();
+        let losses = output.losses(0.0);
+        let mel_bvm = output.mel_logits_bmv.swap_dims(1, 2);
+        for (name, ours) in [
+            ("text_logits_b_t_v", values(&output.text_logits_btv)),
+            ("mel_logits_b_v_t", values(&mel_bvm)),
+        ] {
+            set.compare(name, &ours, &file.floats(name), ACTIVATIONS);
+        }
+        let expected = &set.manifest["gpt"]["nomask"];
+        for (name, loss) in [("loss_text", &losses.text), ("loss_mel", &losses.mel)] {
+            let ours = f64::from(loss.clone().into_scalar::<f32>());
+            set.compare_number(name, ours, number(expected, name), ACTIVATIONS);
+        }
+        let ours = gradients(&gpt, &losses);
+        for (name, reference) in expected["grad_norms"].as_object().unwrap() {
+            let what = format!("|grad {name}|");
+            let reference = reference.as_f64().unwrap();
+            set.compare_number(&what, norm(&ours[name]), reference, GRADIENTS);
+        }
+    }
+}

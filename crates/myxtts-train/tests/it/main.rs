@@ -1,0 +1,20 @@
+//! The optimiser against reference numbers.
+#![allow(
+    missing_docs,
+    unreachable_pub,
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "test code"
+)]
+
+#[path = "../../../myxtts-model/tests/it/fixtures.rs"]
+mod fixtures;
+#[path = "../../../myxtts-model/tests/it/gpt_fixture.rs"]
+mod gpt_fixture;
+mod optimiser;
