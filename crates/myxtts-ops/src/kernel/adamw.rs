@@ -35,14 +35,18 @@ pub(crate) fn step(
         .zip(first.par_chunks_mut(PIECE))
         .zip(second.par_chunks_mut(PIECE))
         .for_each(|(((p, g), m), v)| {
-            vectorize(|| {
-                for (((p, &g), m), v) in p.iter_mut().zip(g).zip(m).zip(v) {
-                    let g = g * with.gradient;
-                    *m = with.beta1 * *m + (1.0 - with.beta1) * g;
-                    *v = with.beta2 * *v + (1.0 - with.beta2) * g * g;
-                    *p = *p * with.keep - with.rate * *m / (v.sqrt() * with.second + with.epsilon);
-                }
-            });
+            vectorize(
+                #[inline(always)]
+                || {
+                    for (((p, &g), m), v) in p.iter_mut().zip(g).zip(m).zip(v) {
+                        let g = g * with.gradient;
+                        *m = with.beta1 * *m + (1.0 - with.beta1) * g;
+                        *v = with.beta2 * *v + (1.0 - with.beta2) * g * g;
+                        *p = *p * with.keep
+                            - with.rate * *m / (v.sqrt() * with.second + with.epsilon);
+                    }
+                },
+            );
         });
 }
 
@@ -50,7 +54,12 @@ pub(crate) fn step(
 pub(crate) fn sum_of_squares(x: &[f32]) -> f64 {
     let pieces: Vec<f32> = x
         .par_chunks(PIECE)
-        .map(|x| vectorize(|| sum(x, |x| x * x)))
+        .map(|x| {
+            vectorize(
+                #[inline(always)]
+                || sum(x, |x| x * x),
+            )
+        })
         .collect();
     pieces.into_iter().map(f64::from).sum()
 }

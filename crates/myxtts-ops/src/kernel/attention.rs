@@ -184,17 +184,20 @@ fn forward_head(
             Threads::One,
         );
         let mut shares = [0.0; BLOCK];
-        vectorize(|| {
-            let rows = scores.chunks_exact_mut(seen).zip(&mut *log_sums);
-            for ((i, (row, log_sum)), share) in (start..end).zip(rows).zip(&mut shares) {
-                let (row, future) = row.split_at_mut(rule.seen(i));
-                future.fill(0.0);
-                (*log_sum, *share) = weigh(row, hidden);
-                if let Some(keep) = rule.keep {
-                    keep.multiply(rule.draws(head, i), row);
+        vectorize(
+            #[inline(always)]
+            || {
+                let rows = scores.chunks_exact_mut(seen).zip(&mut *log_sums);
+                for ((i, (row, log_sum)), share) in (start..end).zip(rows).zip(&mut shares) {
+                    let (row, future) = row.split_at_mut(rule.seen(i));
+                    future.fill(0.0);
+                    (*log_sum, *share) = weigh(row, hidden);
+                    if let Some(keep) = rule.keep {
+                        keep.multiply(rule.draws(head, i), row);
+                    }
                 }
-            }
-        });
+            },
+        );
         let weights = Matrix::packed(scores, seen);
         let target = MatrixMut::packed(out, channels);
         multiply(
@@ -351,42 +354,45 @@ impl Head<'_> {
         slopes: &mut [f32],
     ) {
         let hidden = rule.hidden(self.number);
-        vectorize(|| {
-            let rows = weights
-                .chunks_exact_mut(seen)
-                .zip(slopes.chunks_exact_mut(seen));
-            for (i, (weights, slopes)) in (start..).zip(rows) {
-                let visible = rule.seen(i);
-                let (weights, future_weights) = weights.split_at_mut(visible);
-                let (slopes, future_slopes) = slopes.split_at_mut(visible);
-                future_weights.fill(0.0);
-                future_slopes.fill(0.0);
-                if let Some(hidden) = hidden {
-                    for (x, &h) in weights.iter_mut().zip(hidden) {
-                        *x += h;
-                    }
-                }
-                let log_sum = self.log_sums[i];
-                // Sum of weight times its gradient, which is output times its gradient.
-                let average = dot(self.gradient, self.out, i);
-                for x in weights.iter_mut() {
-                    *x = exp(*x - log_sum);
-                }
-                match rule.keep {
-                    None => {
-                        for (&mut w, s) in weights.iter_mut().zip(slopes) {
-                            *s = rule.scale * w * (*s - average);
+        vectorize(
+            #[inline(always)]
+            || {
+                let rows = weights
+                    .chunks_exact_mut(seen)
+                    .zip(slopes.chunks_exact_mut(seen));
+                for (i, (weights, slopes)) in (start..).zip(rows) {
+                    let visible = rule.seen(i);
+                    let (weights, future_weights) = weights.split_at_mut(visible);
+                    let (slopes, future_slopes) = slopes.split_at_mut(visible);
+                    future_weights.fill(0.0);
+                    future_slopes.fill(0.0);
+                    if let Some(hidden) = hidden {
+                        for (x, &h) in weights.iter_mut().zip(hidden) {
+                            *x += h;
                         }
                     }
-                    Some(keep) => {
-                        let slope = |w: f32, s: f32, factor: f32| {
-                            (w * factor, rule.scale * w * (s * factor - average))
-                        };
-                        keep.update2(rule.draws(self.number, i), weights, slopes, slope);
+                    let log_sum = self.log_sums[i];
+                    // Sum of weight times its gradient, which is output times its gradient.
+                    let average = dot(self.gradient, self.out, i);
+                    for x in weights.iter_mut() {
+                        *x = exp(*x - log_sum);
+                    }
+                    match rule.keep {
+                        None => {
+                            for (&mut w, s) in weights.iter_mut().zip(slopes) {
+                                *s = rule.scale * w * (*s - average);
+                            }
+                        }
+                        Some(keep) => {
+                            let slope = |w: f32, s: f32, factor: f32| {
+                                (w * factor, rule.scale * w * (s * factor - average))
+                            };
+                            keep.update2(rule.draws(self.number, i), weights, slopes, slope);
+                        }
                     }
                 }
-            }
-        });
+            },
+        );
     }
 }
 

@@ -69,7 +69,12 @@ const OFFSETS: [u32; LANES] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14,
 impl Keep {
     #[inline(always)]
     fn factors(self, start: u32) -> [f32; LANES] {
-        OFFSETS.map(|i| self.factor(start.wrapping_add(i)))
+        // A loop: the array's own `map` is not inlined, and so not vectorised.
+        let mut factors = [0.0; LANES];
+        for (factor, i) in factors.iter_mut().zip(OFFSETS) {
+            *factor = self.factor(start.wrapping_add(i));
+        }
+        factors
     }
 
     /// Multiplies elements `start..` of a tensor with their factors.

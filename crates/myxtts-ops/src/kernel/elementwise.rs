@@ -12,11 +12,14 @@ pub(crate) fn map(x: &[f32], f: impl Fn(f32) -> f32 + Sync) -> Vec<f32> {
     y.par_chunks_mut(PIECE)
         .zip(x.par_chunks(PIECE))
         .for_each(|(y, x)| {
-            vectorize(|| {
-                for (y, &x) in y.iter_mut().zip(x) {
-                    *y = f(x);
-                }
-            });
+            vectorize(
+                #[inline(always)]
+                || {
+                    for (y, &x) in y.iter_mut().zip(x) {
+                        *y = f(x);
+                    }
+                },
+            );
         });
     y
 }
@@ -26,19 +29,25 @@ pub(crate) fn update(y: &mut [f32], x: &[f32], f: impl Fn(f32, f32) -> f32 + Syn
     y.par_chunks_mut(PIECE)
         .zip(x.par_chunks(PIECE))
         .for_each(|(y, x)| {
-            vectorize(|| {
-                for (y, &x) in y.iter_mut().zip(x) {
-                    *y = f(*y, x);
-                }
-            });
+            vectorize(
+                #[inline(always)]
+                || {
+                    for (y, &x) in y.iter_mut().zip(x) {
+                        *y = f(*y, x);
+                    }
+                },
+            );
         });
 }
 
 /// Drops elements of `x`.
 pub(crate) fn drop(x: &mut [f32], keep: Keep) {
-    x.par_chunks_mut(PIECE)
-        .enumerate()
-        .for_each(|(piece, x)| vectorize(|| keep.multiply(index(piece * PIECE), x)));
+    x.par_chunks_mut(PIECE).enumerate().for_each(|(piece, x)| {
+        vectorize(
+            #[inline(always)]
+            || keep.multiply(index(piece * PIECE), x),
+        )
+    });
 }
 
 /// Adds to `y` what is left of `x`.
@@ -47,6 +56,9 @@ pub(crate) fn drop_add(y: &mut [f32], x: &[f32], keep: Keep) {
         .zip(x.par_chunks(PIECE))
         .enumerate()
         .for_each(|(piece, (y, x))| {
-            vectorize(|| keep.multiply_add(index(piece * PIECE), y, x));
+            vectorize(
+                #[inline(always)]
+                || keep.multiply_add(index(piece * PIECE), y, x),
+            );
         });
 }

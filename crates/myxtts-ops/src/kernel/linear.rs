@@ -45,13 +45,16 @@ pub(crate) fn column_sums(x: &[f32], width: usize) -> Vec<f32> {
         .par_chunks(width * rows_per_piece(width))
         .map(|rows| {
             let mut total = vec![0.0; width];
-            vectorize(|| {
-                for row in rows.chunks_exact(width) {
-                    for (t, &x) in total.iter_mut().zip(row) {
-                        *t += x;
+            vectorize(
+                #[inline(always)]
+                || {
+                    for row in rows.chunks_exact(width) {
+                        for (t, &x) in total.iter_mut().zip(row) {
+                            *t += x;
+                        }
                     }
-                }
-            });
+                },
+            );
             total
         })
         .collect();
@@ -121,7 +124,12 @@ pub(crate) fn channel_sums(x_bct: &[f32], channels: usize, time: usize) -> Vec<f
     let sums: Vec<f32> = x_bct
         .par_chunks(time.max(1))
         .with_min_len(rows_per_piece(time))
-        .map(|row| vectorize(|| super::math::sum(row, |x| x)))
+        .map(|row| {
+            vectorize(
+                #[inline(always)]
+                || super::math::sum(row, |x| x),
+            )
+        })
         .collect();
     let mut total = vec![0.0; channels];
     for batch in sums.chunks_exact(channels.max(1)) {

@@ -35,17 +35,20 @@ pub(crate) fn cross_entropy(logits: &[f32], targets: &[i64], smoothing: f32) -> 
             let Some(class) = class(target) else {
                 return (0.0, 0.0);
             };
-            vectorize(|| {
-                let top = max(logits);
-                let log_sum = top + sum(logits, |x| exp(x - top)).ln();
-                let hit = log_sum - logits[class];
-                let spread = if smoothing > 0.0 {
-                    log_sum - sum(logits, |x| x) / classes as f32
-                } else {
-                    0.0
-                };
-                (log_sum, hit * (1.0 - smoothing) + spread * smoothing)
-            })
+            vectorize(
+                #[inline(always)]
+                || {
+                    let top = max(logits);
+                    let log_sum = top + sum(logits, |x| exp(x - top)).ln();
+                    let hit = log_sum - logits[class];
+                    let spread = if smoothing > 0.0 {
+                        log_sum - sum(logits, |x| x) / classes as f32
+                    } else {
+                        0.0
+                    };
+                    (log_sum, hit * (1.0 - smoothing) + spread * smoothing)
+                },
+            )
         })
         .unzip();
     let total: f64 = losses.iter().map(|&l| f64::from(l)).sum();
@@ -72,11 +75,14 @@ pub(crate) fn cross_entropy_backward(
         .zip(log_sums)
         .for_each(|((row, &target), &log_sum)| match class(target) {
             None => row.fill(0.0),
-            Some(class) => vectorize(|| {
-                for x in row.iter_mut() {
-                    *x = scale * (exp(*x - log_sum) - even);
-                }
-                row[class] -= scale * (1.0 - smoothing);
-            }),
+            Some(class) => vectorize(
+                #[inline(always)]
+                || {
+                    for x in row.iter_mut() {
+                        *x = scale * (exp(*x - log_sum) - even);
+                    }
+                    row[class] -= scale * (1.0 - smoothing);
+                },
+            ),
         });
 }

@@ -2,7 +2,7 @@
 
 /// Runs `work` compiled for the widest vectors this machine has.
 ///
-/// Everything `work` calls must be `#[inline(always)]`, or it stays narrow.
+/// `work` and everything it calls must be `#[inline(always)]`, or it stays narrow.
 #[inline(always)]
 pub(crate) fn vectorize<R>(work: impl FnOnce() -> R) -> R {
     #[cfg(target_arch = "x86_64")]

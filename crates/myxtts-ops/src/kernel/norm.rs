@@ -39,16 +39,19 @@ pub(crate) fn layer_norm(
         .zip(x.par_chunks(rows * width))
         .zip(kept.par_chunks_mut(rows))
         .for_each(|((y, x), kept)| {
-            vectorize(|| {
-                let rows = y.chunks_exact_mut(width).zip(x.chunks_exact(width));
-                for ((y, x), kept) in rows.zip(kept) {
-                    let [mean, scale] = moments(x, epsilon);
-                    *kept = [mean, scale];
-                    for (((y, &x), &w), &b) in y.iter_mut().zip(x).zip(weight).zip(bias) {
-                        *y = (x - mean) * scale * w + b;
+            vectorize(
+                #[inline(always)]
+                || {
+                    let rows = y.chunks_exact_mut(width).zip(x.chunks_exact(width));
+                    for ((y, x), kept) in rows.zip(kept) {
+                        let [mean, scale] = moments(x, epsilon);
+                        *kept = [mean, scale];
+                        for (((y, &x), &w), &b) in y.iter_mut().zip(x).zip(weight).zip(bias) {
+                            *y = (x - mean) * scale * w + b;
+                        }
                     }
-                }
-            });
+                },
+            );
         });
     (y, kept)
 }
@@ -70,13 +73,16 @@ pub(crate) fn layer_norm_backward(
         .zip(kept.par_chunks(rows))
         .map(|(((dx, x), g), kept)| {
             let (mut dw, mut db) = (vec![0.0; width], vec![0.0; width]);
-            vectorize(|| {
-                let rows = dx.chunks_exact_mut(width).zip(x.chunks_exact(width));
-                let rows = rows.zip(g.chunks_exact(width)).zip(kept);
-                for (((dx, x), g), &moments) in rows {
-                    layer_norm_row_backward(dx, x, g, weight, moments, &mut dw, &mut db);
-                }
-            });
+            vectorize(
+                #[inline(always)]
+                || {
+                    let rows = dx.chunks_exact_mut(width).zip(x.chunks_exact(width));
+                    let rows = rows.zip(g.chunks_exact(width)).zip(kept);
+                    for (((dx, x), g), &moments) in rows {
+                        layer_norm_row_backward(dx, x, g, weight, moments, &mut dw, &mut db);
+                    }
+                },
+            );
             (dw, db)
         })
         .unzip();
@@ -144,16 +150,19 @@ pub(crate) fn group_norm(
         .enumerate()
         .for_each(|(group, ((y, x), kept))| {
             let first = group % shape.groups * (shape.channels / shape.groups);
-            vectorize(|| {
-                let [mean, scale] = moments(x, epsilon);
-                *kept = [mean, scale];
-                let channels = y.chunks_exact_mut(time).zip(x.chunks_exact(time));
-                for (((y, x), &w), &b) in channels.zip(&weight[first..]).zip(&bias[first..]) {
-                    for (y, &x) in y.iter_mut().zip(x) {
-                        *y = (x - mean) * scale * w + b;
+            vectorize(
+                #[inline(always)]
+                || {
+                    let [mean, scale] = moments(x, epsilon);
+                    *kept = [mean, scale];
+                    let channels = y.chunks_exact_mut(time).zip(x.chunks_exact(time));
+                    for (((y, x), &w), &b) in channels.zip(&weight[first..]).zip(&bias[first..]) {
+                        for (y, &x) in y.iter_mut().zip(x) {
+                            *y = (x - mean) * scale * w + b;
+                        }
                     }
-                }
-            });
+                },
+            );
         });
     (y, kept)
 }
@@ -181,26 +190,29 @@ pub(crate) fn group_norm_backward(
         .for_each(|(group, ((((dx, x), g), sums), &[mean, scale]))| {
             let first = group % shape.groups * wide;
             let weight = &weight[first..first + wide];
-            vectorize(|| {
-                let channels = x.chunks_exact(time).zip(g.chunks_exact(time));
-                for ((x, g), sums) in channels.zip(&mut *sums) {
-                    let along = sum2(x, g, |x, g| (x - mean) * scale * g);
-                    *sums = [along, sum(g, |g| g)];
-                }
-                let (mut along, mut average) = (0.0, 0.0);
-                for (&[a, s], &w) in sums.iter().zip(weight) {
-                    along += a * w;
-                    average += s * w;
-                }
-                let count = per_group as f32;
-                let (along, average) = (along / count, average / count);
-                let channels = dx.chunks_exact_mut(time).zip(x.chunks_exact(time));
-                for (((dx, x), g), &w) in channels.zip(g.chunks_exact(time)).zip(weight) {
-                    for ((dx, &x), &g) in dx.iter_mut().zip(x).zip(g) {
-                        *dx = scale * (g * w - average - (x - mean) * scale * along);
+            vectorize(
+                #[inline(always)]
+                || {
+                    let channels = x.chunks_exact(time).zip(g.chunks_exact(time));
+                    for ((x, g), sums) in channels.zip(&mut *sums) {
+                        let along = sum2(x, g, |x, g| (x - mean) * scale * g);
+                        *sums = [along, sum(g, |g| g)];
                     }
-                }
-            });
+                    let (mut along, mut average) = (0.0, 0.0);
+                    for (&[a, s], &w) in sums.iter().zip(weight) {
+                        along += a * w;
+                        average += s * w;
+                    }
+                    let count = per_group as f32;
+                    let (along, average) = (along / count, average / count);
+                    let channels = dx.chunks_exact_mut(time).zip(x.chunks_exact(time));
+                    for (((dx, x), g), &w) in channels.zip(g.chunks_exact(time)).zip(weight) {
+                        for ((dx, &x), &g) in dx.iter_mut().zip(x).zip(g) {
+                            *dx = scale * (g * w - average - (x - mean) * scale * along);
+                        }
+                    }
+                },
+            );
         });
     let (mut dw, mut db) = (vec![0.0; shape.channels], vec![0.0; shape.channels]);
     for batch in sums.chunks_exact(shape.channels) {
