@@ -28,11 +28,8 @@ impl Linear {
 
     /// Over the last dimension.
     pub fn forward<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
-        affine(
-            x,
-            self.weight.val().transpose(),
-            self.bias.as_ref().map(Param::val),
-        )
+        let bias = self.bias.as_ref().map(Param::val);
+        myxtts_ops::linear(x, self.weight.val(), bias)
     }
 }
 
@@ -56,25 +53,8 @@ impl TransposedLinear {
 
     /// Over the last dimension.
     pub fn forward<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
-        affine(x, self.weight.val(), Some(self.bias.val()))
+        myxtts_ops::transposed_linear(x, self.weight.val(), Some(self.bias.val()))
     }
-}
-
-/// `x w + b` over the last dimension, as one flat product.
-fn affine<const D: usize>(
-    x: Tensor<D>,
-    weight_io: Tensor<2>,
-    bias_o: Option<Tensor<1>>,
-) -> Tensor<D> {
-    let mut shape = x.dims();
-    let [inputs, outputs] = weight_io.dims();
-    let rows = shape.iter().take(D - 1).product::<usize>();
-    let mut y_no = x.reshape([rows, inputs]).matmul(weight_io);
-    if let Some(bias_o) = bias_o {
-        y_no = y_no + bias_o.unsqueeze();
-    }
-    shape[D - 1] = outputs;
-    y_no.reshape(shape)
 }
 
 /// A table of vectors.
@@ -178,26 +158,11 @@ impl Conv1d {
     /// Convolves.
     pub fn forward(&self, x_bct: Tensor<3>) -> Tensor<3> {
         let shape = self.shape;
-        if (shape.kernel, shape.stride, shape.padding) == (1, 1, 0) {
-            return self.pointwise(x_bct);
+        let bias = self.bias.as_ref().map(Param::val);
+        if shape.kernel == 1 && shape.stride == 1 && shape.padding == 0 {
+            return myxtts_ops::pointwise_conv(x_bct, self.weight.val(), bias);
         }
         let options = ConvOptions::new([shape.stride], [shape.padding], [shape.dilation], 1);
-        conv1d(
-            x_bct,
-            self.weight.val(),
-            self.bias.as_ref().map(Param::val),
-            options,
-        )
-    }
-
-    /// One tap is a product of matrices, and faster as one.
-    fn pointwise(&self, x_bct: Tensor<3>) -> Tensor<3> {
-        let weight_oi = self.weight.val().squeeze_dim::<2>(2);
-        let y_bto = affine(
-            x_bct.swap_dims(1, 2),
-            weight_oi.transpose(),
-            self.bias.as_ref().map(Param::val),
-        );
-        y_bto.swap_dims(1, 2)
+        conv1d(x_bct, self.weight.val(), bias, options)
     }
 }

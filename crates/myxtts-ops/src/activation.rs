@@ -1,16 +1,20 @@
 //! Activations.
 
+use burn::backend::Dispatch;
 use burn::tensor::Tensor;
-use burn::tensor::activation;
+
+use crate::host::{self, HostOps};
+use crate::plain;
 
 /// GELU by its tanh approximation, as GPT-2 has it.
 pub fn gelu_tanh<const D: usize>(x: Tensor<D>) -> Tensor<D> {
-    let inner =
-        (x.clone() + x.clone().powi_scalar(3) * 0.044_715) * (2.0 / std::f64::consts::PI).sqrt();
-    x * 0.5 * (inner.tanh() + 1.0)
+    if !host::takes(&x) {
+        return plain::gelu_tanh(x);
+    }
+    Tensor::from_dispatch(Dispatch::host_gelu(x.into_dispatch()))
 }
 
 /// GELU by the error function.
 pub fn gelu_erf<const D: usize>(x: Tensor<D>) -> Tensor<D> {
-    activation::gelu(x)
+    burn::tensor::activation::gelu(x)
 }

@@ -1,9 +1,11 @@
 //! Scaled dot-product attention.
 
-use burn::tensor::activation::softmax;
+use burn::backend::Dispatch;
 use burn::tensor::{Bool, Tensor};
 
-use crate::{Dropout, dropout};
+use crate::host::{self, HostOps};
+use crate::kernel::attention::{HIDDEN, Rule, Shape};
+use crate::{Dropout, plain};
 
 /// Which keys a query sees.
 #[derive(Clone, Debug, Default)]
@@ -17,8 +19,7 @@ pub struct AttentionMask {
 
 /// `softmax(scale q k^T) v` over `(batch, heads, length, channels)`.
 ///
-/// A query that sees no key gets the mean over the keys, a finite number that
-/// nothing should read.
+/// A query that sees no key gets 0.
 pub fn attention(
     q_bhqc: Tensor<4>,
     k_bhkc: Tensor<4>,
@@ -27,24 +28,69 @@ pub fn attention(
     scale: f64,
     drop: Option<&Dropout>,
 ) -> Tensor<4> {
-    let [_, _, queries, _] = q_bhqc.dims();
-    let [batch, _, keys, _] = k_bhkc.dims();
-    let device = q_bhqc.device();
-    let mut scores_bhqk = (q_bhqc * scale).matmul(k_bhkc.swap_dims(2, 3));
-    // Finite, so that a row without a key is no NaN.
-    let hidden = f64::from(f32::MIN) / 2.0;
-    if mask.causal {
-        let future_qk =
-            Tensor::<2, Bool>::tril_mask([queries, keys], keys as i64 - queries as i64, &device);
-        scores_bhqk = scores_bhqk.mask_fill(future_qk.unsqueeze(), hidden);
+    let [batch, heads, queries, channels] = q_bhqc.dims();
+    let keys = k_bhkc.dims()[2];
+    let whole = k_bhkc.dims() == [batch, heads, keys, channels] && k_bhkc.dims() == v_bhkc.dims();
+    if !host::takes(&q_bhqc) || !whole {
+        return plain::attention(q_bhqc, k_bhkc, v_bhkc, mask, scale, drop);
     }
-    if let Some(keys_bk) = &mask.keys_bk {
-        let hidden_b11k = keys_bk.clone().bool_not().reshape([batch, 1, 1, keys]);
-        scores_bhqk = scores_bhqk.mask_fill(hidden_b11k, hidden);
+    let shape = Shape {
+        batch,
+        heads,
+        queries,
+        keys,
+        channels,
+    };
+    Tensor::from_dispatch(Dispatch::host_attention(
+        q_bhqc.into_dispatch(),
+        k_bhkc.into_dispatch(),
+        v_bhkc.into_dispatch(),
+        rule(shape, mask, scale, drop),
+    ))
+}
+
+/// [`attention`] of a sequence to itself: queries, keys and values side by side
+/// in `(batch, length, 3 * heads * channels)`, the heads' outputs in
+/// `(batch, length, heads * channels)`.
+pub fn self_attention(
+    qkv_bld: Tensor<3>,
+    heads: usize,
+    mask: &AttentionMask,
+    scale: f64,
+    drop: Option<&Dropout>,
+) -> Tensor<3> {
+    if !host::takes(&qkv_bld) {
+        return plain::self_attention(qkv_bld, heads, mask, scale, drop);
     }
-    let mut weights_bhqk = softmax(scores_bhqk, 3);
-    if let Some(drop) = drop {
-        weights_bhqk = dropout(weights_bhqk, drop);
+    let [batch, length, width] = qkv_bld.dims();
+    let shape = Shape {
+        batch,
+        heads,
+        queries: length,
+        keys: length,
+        channels: width / (3 * heads),
+    };
+    let rule = rule(shape, mask, scale, drop);
+    Tensor::from_dispatch(Dispatch::host_attention_merged(
+        qkv_bld.into_dispatch(),
+        rule,
+    ))
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "scores are f32")]
+fn rule(shape: Shape, mask: &AttentionMask, scale: f64, drop: Option<&Dropout>) -> Rule {
+    let hidden_bk = mask.keys_bk.as_ref().and_then(|keys_bk| {
+        let counts: Vec<bool> = keys_bk.clone().into_data().iter().collect();
+        let hidden = |counts: bool| if counts { 0.0 } else { HIDDEN };
+        // Full batches are common, and save a pass.
+        let some = counts.contains(&false);
+        some.then(|| counts.into_iter().map(hidden).collect())
+    });
+    Rule {
+        shape,
+        causal: mask.causal,
+        hidden_bk,
+        scale: scale as f32,
+        keep: drop.and_then(Dropout::keep),
     }
-    weights_bhqk.matmul(v_bhkc)
 }

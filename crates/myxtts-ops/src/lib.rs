@@ -1,16 +1,25 @@
 //! Operations that training spends its time in, behind one signature each.
 //!
-//! Every one is defined by a plain composition of the engine's operations,
-//! which is what GPUs run and what the tests compare against.
+//! Every one is defined by a composition of the engine's operations in
+//! [`plain`], which is what GPUs run and what the tests compare with. On the
+//! CPU backend it is one pass of our own over memory, with its own way back,
+//! on all cores, and with the same result whatever their number.
 
 mod activation;
 mod attention;
 mod dropout;
+mod host;
+mod kernel;
+mod linear;
 mod loss;
 mod norm;
+mod optimizer;
+pub mod plain;
 
 pub use activation::{gelu_erf, gelu_tanh};
-pub use attention::{AttentionMask, attention};
-pub use dropout::{Dropout, dropout};
+pub use attention::{AttentionMask, attention, self_attention};
+pub use dropout::{Dropout, dropout, dropout_add};
+pub use linear::{linear, pointwise_conv, transposed_linear};
 pub use loss::{CrossEntropy, cross_entropy};
 pub use norm::{group_norm, layer_norm};
+pub use optimizer::{AdamW, Moments, adamw_step, sum_of_squares};

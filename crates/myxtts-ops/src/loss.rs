@@ -1,7 +1,10 @@
 //! Losses.
 
-use burn::tensor::activation::log_softmax;
+use burn::backend::Dispatch;
 use burn::tensor::{Int, Tensor};
+
+use crate::host::{self, HostOps};
+use crate::plain;
 
 /// How classes are scored.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -11,25 +14,19 @@ pub struct CrossEntropy {
 }
 
 /// Mean cross entropy over the rows whose target is not negative; 0 if there is none.
+#[expect(clippy::cast_possible_truncation, reason = "the loss is f32")]
 pub fn cross_entropy(
     logits_nv: Tensor<2>,
     targets_n: Tensor<1, Int>,
     options: CrossEntropy,
 ) -> Tensor<1> {
-    let [rows, _] = logits_nv.dims();
-    let counted_n1 = targets_n
-        .clone()
-        .greater_equal_elem(0)
-        .float()
-        .reshape([rows, 1]);
-    let index_n1 = targets_n.clamp_min(0).reshape([rows, 1]);
-    let log_nv = log_softmax(logits_nv, 1);
-    let hit_n1 = log_nv.clone().gather(1, index_n1).neg();
-    let smooth = options.label_smoothing;
-    let loss_n1 = if smooth > 0.0 {
-        hit_n1 * (1.0 - smooth) - log_nv.mean_dim(1) * smooth
-    } else {
-        hit_n1
-    };
-    (loss_n1 * counted_n1.clone()).sum() / counted_n1.sum().clamp_min(1.0)
+    if !host::takes(&logits_nv) {
+        return plain::cross_entropy(logits_nv, targets_n, options);
+    }
+    let targets = targets_n.into_data().iter::<i64>().collect();
+    Tensor::from_dispatch(Dispatch::host_cross_entropy(
+        logits_nv.into_dispatch(),
+        targets,
+        options.label_smoothing as f32,
+    ))
 }

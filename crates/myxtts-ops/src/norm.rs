@@ -1,20 +1,32 @@
 //! Normalisations.
 
+use burn::backend::Dispatch;
 use burn::tensor::Tensor;
 
+use crate::host::{self, HostOps};
+use crate::plain;
+
 /// Normalises the last dimension to mean 0 and variance 1, then scales and shifts it.
+#[expect(clippy::cast_possible_truncation, reason = "moments are f32")]
 pub fn layer_norm<const D: usize>(
     x: Tensor<D>,
     weight: Tensor<1>,
     bias: Tensor<1>,
     epsilon: f64,
 ) -> Tensor<D> {
-    let centred = x.clone() - x.mean_dim(D - 1);
-    let variance = centred.clone().square().mean_dim(D - 1);
-    centred / (variance + epsilon).sqrt() * weight.unsqueeze() + bias.unsqueeze()
+    if !host::takes(&x) {
+        return plain::layer_norm(x, weight, bias, epsilon);
+    }
+    Tensor::from_dispatch(Dispatch::host_layer_norm(
+        x.into_dispatch(),
+        weight.into_dispatch(),
+        bias.into_dispatch(),
+        epsilon as f32,
+    ))
 }
 
 /// Normalises groups of channels of `(batch, channels, time)`.
+#[expect(clippy::cast_possible_truncation, reason = "moments are f32")]
 pub fn group_norm(
     x_bct: Tensor<3>,
     weight: Tensor<1>,
@@ -22,10 +34,14 @@ pub fn group_norm(
     groups: usize,
     epsilon: f64,
 ) -> Tensor<3> {
-    let [batch, channels, time] = x_bct.dims();
-    let x_bgn = x_bct.reshape([batch, groups, channels / groups * time]);
-    let centred = x_bgn.clone() - x_bgn.mean_dim(2);
-    let variance = centred.clone().square().mean_dim(2);
-    let normal_bct = (centred / (variance + epsilon).sqrt()).reshape([batch, channels, time]);
-    normal_bct * weight.reshape([1, channels, 1]) + bias.reshape([1, channels, 1])
+    if !host::takes(&x_bct) {
+        return plain::group_norm(x_bct, weight, bias, groups, epsilon);
+    }
+    Tensor::from_dispatch(Dispatch::host_group_norm(
+        x_bct.into_dispatch(),
+        weight.into_dispatch(),
+        bias.into_dispatch(),
+        groups,
+        epsilon as f32,
+    ))
 }

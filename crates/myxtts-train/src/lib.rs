@@ -1,3 +1,4 @@
 //! Training the model.
 
+pub mod bench;
 pub mod optim;

@@ -4,7 +4,7 @@
 
 use burn::module::Module;
 use burn::tensor::Tensor;
-use myxtts_ops::{AttentionMask, attention, dropout, gelu_tanh};
+use myxtts_ops::{AttentionMask, dropout, dropout_add, gelu_tanh, self_attention};
 
 use super::dropout::{Site, StepDropout};
 use crate::generate::LayerCache;
@@ -106,10 +106,16 @@ impl Block {
         drop: Option<&StepDropout>,
         layer: usize,
     ) -> Tensor<3> {
-        let [q, k, v] = self.heads(&x_btd);
+        let normal_btd = self.ln_1.layer_norm(x_btd.clone(), EPSILON);
         let weights = drop.map(|drop| drop.at(Site::AttentionWeights(layer)));
-        let mixed = attention(q, k, v, mask, self.attn.scale(), weights.as_ref());
-        self.finish(x_btd, mixed, drop, layer)
+        let mixed_btd = self_attention(
+            self.attn.c_attn.forward(normal_btd),
+            self.attn.heads,
+            mask,
+            self.attn.scale(),
+            weights.as_ref(),
+        );
+        self.finish(x_btd, mixed_btd, drop, layer)
     }
 
     fn cached(
@@ -118,29 +124,29 @@ impl Block {
         cache: LayerCache,
         mask: &AttentionMask,
     ) -> (Tensor<3>, LayerCache) {
-        let (mixed, cache) = cache.attend(self.heads(&x_btd), mask, self.attn.scale());
-        (self.finish(x_btd, mixed, None, 0), cache)
-    }
-
-    fn heads(&self, x_btd: &Tensor<3>) -> [Tensor<4>; 3] {
-        self.attn
-            .heads(self.ln_1.layer_norm(x_btd.clone(), EPSILON))
+        let heads = self
+            .attn
+            .heads(self.ln_1.layer_norm(x_btd.clone(), EPSILON));
+        let (mixed_bhtc, cache) = cache.attend(heads, mask, self.attn.scale());
+        (self.finish(x_btd, merge(mixed_bhtc), None, 0), cache)
     }
 
     /// All of the block after its attention.
     fn finish(
         &self,
         x_btd: Tensor<3>,
-        mixed_bhtc: Tensor<4>,
+        mixed_btd: Tensor<3>,
         drop: Option<&StepDropout>,
         layer: usize,
     ) -> Tensor<3> {
-        let attended = self.attn.merge(mixed_bhtc);
-        let x_btd = x_btd + drop_at(attended, drop, Site::AttentionOutput(layer));
-        let fed = self
+        let at = |site| drop.map(|drop| drop.at(site));
+        let attended_btd = self.attn.c_proj.forward(mixed_btd);
+        let place = at(Site::AttentionOutput(layer));
+        let x_btd = dropout_add(attended_btd, x_btd, place.as_ref());
+        let fed_btd = self
             .mlp
             .forward(self.ln_2.layer_norm(x_btd.clone(), EPSILON));
-        x_btd + drop_at(fed, drop, Site::FeedForward(layer))
+        dropout_add(fed_btd, x_btd, at(Site::FeedForward(layer)).as_ref())
     }
 }
 
@@ -168,18 +174,18 @@ impl SelfAttention {
         })
     }
 
-    fn merge(&self, mixed_bhtc: Tensor<4>) -> Tensor<3> {
-        let [batch, heads, length, per_head] = mixed_bhtc.dims();
-        let mixed_btd = mixed_bhtc
-            .swap_dims(1, 2)
-            .reshape([batch, length, heads * per_head]);
-        self.c_proj.forward(mixed_btd)
-    }
-
     fn scale(&self) -> f64 {
         let [channels, _] = self.c_proj.weight.dims();
         1.0 / ((channels / self.heads) as f64).sqrt()
     }
+}
+
+/// The heads' outputs side by side.
+fn merge(mixed_bhtc: Tensor<4>) -> Tensor<3> {
+    let [batch, heads, length, per_head] = mixed_bhtc.dims();
+    mixed_bhtc
+        .swap_dims(1, 2)
+        .reshape([batch, length, heads * per_head])
 }
 
 /// Two linear layers with GELU between them.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use burn::module::{Module, ModuleMapper, Param};
 use burn::tensor::{Device, GradientCheckpointingStrategy, Tensor, TensorData};
 use myxtts_model::params::StateDict;
+use myxtts_ops::adamw_step;
 use serde::{Deserialize, Serialize};
 
 use super::decay::Walk;
@@ -167,31 +168,6 @@ impl Moments {
             second_n: tensor(part(SECOND)?),
         })
     }
-
-    /// Takes a gradient in, and gives the direction to step in.
-    fn update(self, gradient_n: Tensor<1>, config: &AdamWConfig) -> (Self, Tensor<1>) {
-        let AdamWConfig {
-            beta_1,
-            beta_2,
-            epsilon,
-            ..
-        } = *config;
-        let steps = self.steps.saturating_add(1);
-        let first_n = self.first_n * beta_1 + gradient_n.clone() * (1.0 - beta_1);
-        let second_n = self.second_n * beta_2 + gradient_n.square() * (1.0 - beta_2);
-        // Both moments start at zero, which makes them too small at first.
-        let power = f64::from(steps);
-        let first_share = 1.0 - beta_1.powf(power);
-        let second_share = 1.0 - beta_2.powf(power);
-        let root_n = second_n.clone().sqrt() / second_share.sqrt() + epsilon;
-        let direction_n = first_n.clone() / root_n / first_share;
-        let kept = Self {
-            steps,
-            first_n,
-            second_n,
-        };
-        (kept, direction_n)
-    }
 }
 
 struct Stepping<'a> {
@@ -222,15 +198,35 @@ impl ModuleMapper for Stepping<'_> {
             0.0
         };
         let moments = self.optimiser.moments.remove(&name);
-        let moments = moments.unwrap_or_else(|| Moments::new(&gradient_n));
-        let (moments, direction_n) = moments.update(gradient_n, &config);
-        self.optimiser.moments.insert(name, moments);
-        let rate = self.learning_rate;
+        let Moments {
+            steps,
+            first_n: first,
+            second_n: second,
+        } = moments.unwrap_or_else(|| Moments::new(&gradient_n));
+        let steps = steps.saturating_add(1);
+        let with = myxtts_ops::AdamW {
+            learning_rate: self.learning_rate,
+            betas: [config.beta_1, config.beta_2],
+            epsilon: config.epsilon,
+            weight_decay: decay,
+            gradient_scale: 1.0,
+            step: u64::from(steps),
+        };
+        let moments = &mut self.optimiser.moments;
         param.map(|old| {
             let context = Context::of(&old);
-            let direction = direction_n.reshape(old.shape());
-            let kept = old.inner() * (1.0 - rate * decay);
-            context.restore(kept - direction * rate)
+            let shape = old.shape();
+            // Flat, and held by nobody else: the step happens where the parameter lies.
+            let old_n = old.inner().reshape([shape.num_elements()]);
+            let before = myxtts_ops::Moments { first, second };
+            let (new_n, after) = adamw_step(old_n, gradient_n, before, &with);
+            let kept = Moments {
+                steps,
+                first_n: after.first,
+                second_n: after.second,
+            };
+            moments.insert(name, kept);
+            context.restore(new_n.reshape(shape))
         })
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::tensor::{Gradients, Tensor};
 use myxtts_model::params::Path;
+use myxtts_ops::sum_of_squares;
 
 /// Added to the norm before dividing by it, as PyTorch does.
 const NORM_EPSILON: f64 = 1e-6;
@@ -65,7 +66,7 @@ impl NamedGradients {
     pub fn norm(&self) -> Option<Tensor<1>> {
         self.by_name
             .values()
-            .map(|gradient_n| gradient_n.clone().square().sum())
+            .map(|gradient_n| sum_of_squares(gradient_n.clone()))
             .reduce(|sum, square| sum + square)
             .map(Tensor::sqrt)
     }

@@ -1,0 +1,64 @@
+//! Loops over elements, in parallel pieces.
+
+use rayon::prelude::*;
+
+use super::PIECE;
+use super::dropout::{Keep, index};
+use super::math::vectorize;
+
+/// `f` of every element.
+pub(crate) fn map(x: &[f32], f: impl Fn(f32) -> f32 + Sync) -> Vec<f32> {
+    let mut y = vec![0.0; x.len()];
+    y.par_chunks_mut(PIECE)
+        .zip(x.par_chunks(PIECE))
+        .for_each(|(y, x)| {
+            vectorize(
+                #[inline(always)]
+                || {
+                    for (y, &x) in y.iter_mut().zip(x) {
+                        *y = f(x);
+                    }
+                },
+            );
+        });
+    y
+}
+
+/// `y = f(y, x)` for every element.
+pub(crate) fn update(y: &mut [f32], x: &[f32], f: impl Fn(f32, f32) -> f32 + Sync) {
+    y.par_chunks_mut(PIECE)
+        .zip(x.par_chunks(PIECE))
+        .for_each(|(y, x)| {
+            vectorize(
+                #[inline(always)]
+                || {
+                    for (y, &x) in y.iter_mut().zip(x) {
+                        *y = f(*y, x);
+                    }
+                },
+            );
+        });
+}
+
+/// Drops elements of `x`.
+pub(crate) fn drop(x: &mut [f32], keep: Keep) {
+    x.par_chunks_mut(PIECE).enumerate().for_each(|(piece, x)| {
+        vectorize(
+            #[inline(always)]
+            || keep.multiply(index(piece * PIECE), x),
+        )
+    });
+}
+
+/// Adds to `y` what is left of `x`.
+pub(crate) fn drop_add(y: &mut [f32], x: &[f32], keep: Keep) {
+    y.par_chunks_mut(PIECE)
+        .zip(x.par_chunks(PIECE))
+        .enumerate()
+        .for_each(|(piece, (y, x))| {
+            vectorize(
+                #[inline(always)]
+                || keep.multiply_add(index(piece * PIECE), y, x),
+            );
+        });
+}

@@ -1,0 +1,41 @@
+//! Linear layers.
+
+use burn::tensor::Tensor;
+use burn::tensor::module::conv1d;
+use burn::tensor::ops::ConvOptions;
+
+/// See [`crate::linear`].
+pub fn linear<const D: usize>(
+    x: Tensor<D>,
+    weight_oi: Tensor<2>,
+    bias_o: Option<Tensor<1>>,
+) -> Tensor<D> {
+    transposed_linear(x, weight_oi.transpose(), bias_o)
+}
+
+/// See [`crate::transposed_linear`].
+pub fn transposed_linear<const D: usize>(
+    x: Tensor<D>,
+    weight_io: Tensor<2>,
+    bias_o: Option<Tensor<1>>,
+) -> Tensor<D> {
+    let mut shape = x.dims();
+    let [inputs, outputs] = weight_io.dims();
+    let rows = shape.iter().take(D - 1).product::<usize>();
+    let mut y_no = x.reshape([rows, inputs]).matmul(weight_io);
+    if let Some(bias_o) = bias_o {
+        y_no = y_no + bias_o.unsqueeze();
+    }
+    shape[D - 1] = outputs;
+    y_no.reshape(shape)
+}
+
+/// See [`crate::pointwise_conv`].
+pub fn pointwise_conv(
+    x_bit: Tensor<3>,
+    weight_oi1: Tensor<3>,
+    bias_o: Option<Tensor<1>>,
+) -> Tensor<3> {
+    let options = ConvOptions::new([1], [0], [1], 1);
+    conv1d(x_bit, weight_oi1, bias_o, options)
+}

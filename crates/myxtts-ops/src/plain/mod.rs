@@ -1,0 +1,17 @@
+//! The operations as compositions of the engine's: their definition.
+
+mod activation;
+mod attention;
+mod dropout;
+mod linear;
+mod loss;
+mod norm;
+mod optimizer;
+
+pub use activation::gelu_tanh;
+pub use attention::{attention, self_attention};
+pub use dropout::{dropout, dropout_add};
+pub use linear::{linear, pointwise_conv, transposed_linear};
+pub use loss::cross_entropy;
+pub use norm::{group_norm, layer_norm};
+pub use optimizer::{adamw_step, sum_of_squares};
