@@ -159,7 +159,7 @@ impl Conv1d {
     pub fn forward(&self, x_bct: Tensor<3>) -> Tensor<3> {
         let shape = self.shape;
         let bias = self.bias.as_ref().map(Param::val);
-        if shape.kernel == 1 && shape.stride == 1 && shape.padding == 0 {
+        if (shape.kernel, shape.stride, shape.padding) == (1, 1, 0) {
             return myxtts_ops::pointwise_conv(x_bct, self.weight.val(), bias);
         }
         let options = ConvOptions::new([shape.stride], [shape.padding], [shape.dilation], 1);

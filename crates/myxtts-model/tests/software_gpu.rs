@@ -20,7 +20,7 @@ mod fixtures;
 #[path = "it/gpt_fixture.rs"]
 mod gpt_fixture;
 
-use burn::tensor::Device;
+use burn::tensor::{Device, Tensor};
 use myxtts_device::discover::{discover, probe};
 use myxtts_device::{Backend, PlanRequest, SoftwareGpus, open, plan};
 use myxtts_model::gpt::Quirks;
@@ -60,12 +60,27 @@ fn keep_autotune_quick() {
     }
 }
 
+/// A run may go on another device: the elements dropped are the same.
+fn drops_like_the_cpu(device: &Device) {
+    let drop = myxtts_ops::Dropout {
+        probability: 0.1,
+        key: u64::MAX - 5,
+    };
+    let [gpu, cpu] = [device.clone(), Device::flex()].map(|device| {
+        let ones = Tensor::<2>::ones([7, 1001], &device);
+        values(&myxtts_ops::dropout(ones, &drop))
+    });
+    assert_eq!(gpu, cpu);
+    assert!(gpu.contains(&0.0) && gpu.iter().any(|&x| x > 1.0));
+}
+
 #[test]
 fn a_training_step_on_a_software_gpu() {
     keep_autotune_quick();
     let Some(device) = software_gpu() else {
         return;
     };
+    drops_like_the_cpu(&device);
     for set in Set::all() {
         let file = set.tensors("fx_gpt");
         let gpt = training_gpt(&set, &device);

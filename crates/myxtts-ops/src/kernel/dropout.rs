@@ -64,6 +64,7 @@ impl Keep {
 
 /// Draws made at a time.
 const LANES: usize = 16;
+const NEXT: u32 = 16;
 const OFFSETS: [u32; LANES] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
 
 impl Keep {
@@ -85,7 +86,7 @@ impl Keep {
             for (x, factor) in block.iter_mut().zip(self.factors(start)) {
                 *x *= factor;
             }
-            start = start.wrapping_add(LANES as u32);
+            start = start.wrapping_add(NEXT);
         }
         for (x, factor) in rest.iter_mut().zip(self.factors(start)) {
             *x *= factor;
@@ -101,7 +102,7 @@ impl Keep {
             for ((y, x), factor) in y.iter_mut().zip(x).zip(self.factors(start)) {
                 *y += x * factor;
             }
-            start = start.wrapping_add(LANES as u32);
+            start = start.wrapping_add(NEXT);
         }
         for ((y, x), factor) in y_rest.iter_mut().zip(x_rest).zip(self.factors(start)) {
             *y += x * factor;
@@ -123,7 +124,7 @@ impl Keep {
             for ((a, b), factor) in a.iter_mut().zip(b).zip(self.factors(start)) {
                 (*a, *b) = f(*a, *b, factor);
             }
-            start = start.wrapping_add(LANES as u32);
+            start = start.wrapping_add(NEXT);
         }
         for ((a, b), factor) in a_rest.iter_mut().zip(b_rest).zip(self.factors(start)) {
             (*a, *b) = f(*a, *b, factor);

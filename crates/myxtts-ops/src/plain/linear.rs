@@ -1,8 +1,6 @@
 //! Linear layers.
 
 use burn::tensor::Tensor;
-use burn::tensor::module::conv1d;
-use burn::tensor::ops::ConvOptions;
 
 /// See [`crate::linear`].
 pub fn linear<const D: usize>(
@@ -36,6 +34,7 @@ pub fn pointwise_conv(
     weight_oi1: Tensor<3>,
     bias_o: Option<Tensor<1>>,
 ) -> Tensor<3> {
-    let options = ConvOptions::new([1], [0], [1], 1);
-    conv1d(x_bit, weight_oi1, bias_o, options)
+    // As a product: faster on GPUs, and closer; their convolution's way back is off by percents.
+    let weight_oi = weight_oi1.squeeze_dim::<2>(2);
+    linear(x_bit.swap_dims(1, 2), weight_oi, bias_o).swap_dims(1, 2)
 }
