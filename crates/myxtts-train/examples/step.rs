@@ -5,36 +5,13 @@
 use std::io::{BufRead, Write};
 
 use burn::tensor::Device;
-use myxtts_model::ModelSize;
-use myxtts_model::conditioning::PerceiverConfig;
-use myxtts_model::gpt::{GptConfig, Vocabulary};
-use myxtts_train::bench::StepBench;
+use myxtts_train::bench::CASES;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let numbers: Vec<usize> = std::env::args()
-        .skip(1)
-        .map(|word| word.parse())
-        .collect::<Result<_, _>>()?;
-    let [layers, channels, heads, batch] = numbers[..] else {
-        return Err("give LAYERS CHANNELS HEADS BATCH".into());
-    };
-    // The public model's conditioning whatever the size, as the peer has it.
-    let config = GptConfig {
-        layers,
-        channels,
-        heads,
-        encoder_blocks: 6,
-        perceiver: PerceiverConfig::XTTS_V2,
-        ..ModelSize::Small.gpt(Vocabulary::XTTS_V2)
-    };
-    let bench = StepBench {
-        config,
-        batch,
-        text: 200,
-        codes: 200,
-        frames: 517,
-    };
-    let mut training = bench.start(&Device::flex());
+    let name = std::env::args().nth(1);
+    let case = CASES.iter().find(|case| Some(case.name) == name.as_deref());
+    let case = case.ok_or("name a case of `myxtts_train::bench::CASES`")?;
+    let mut training = case.bench().start(&Device::flex());
     let mut output = std::io::stdout().lock();
     for line in std::io::stdin().lock().lines() {
         line?;

@@ -3,7 +3,11 @@
 use std::time::Instant;
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
-use myxtts_model::gpt::{Gpt, GptBatch, GptConfig, Quirks, StepDropout, TooLong};
+use myxtts_model::ModelSize;
+use myxtts_model::conditioning::PerceiverConfig;
+use myxtts_model::gpt::{
+    Gpt, GptBatch, GptConfig, ParameterCount, Quirks, StepDropout, TooLong, Vocabulary,
+};
 use myxtts_model::init::Init;
 use serde::Serialize;
 
@@ -22,6 +26,109 @@ pub struct StepBench {
     pub codes: usize,
     /// Frames of the conditioning mel.
     pub frames: usize,
+}
+
+/// A size that is measured, the same in `benchmarks/gpt_step.py`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Case {
+    /// As records spell it.
+    pub name: &'static str,
+    /// Blocks.
+    pub layers: usize,
+    /// Channels of a position.
+    pub channels: usize,
+    /// Heads of a block.
+    pub heads: usize,
+    /// Clips in a batch.
+    pub batch: usize,
+}
+
+/// The sizes of the baseline; the first is the one that is quoted.
+pub const CASES: [Case; 3] = [
+    Case {
+        name: "8 x 512, batch 4",
+        layers: 8,
+        channels: 512,
+        heads: 8,
+        batch: 4,
+    },
+    Case {
+        name: "8 x 512, batch 1",
+        layers: 8,
+        channels: 512,
+        heads: 8,
+        batch: 1,
+    },
+    Case {
+        name: "2 x 64, batch 4",
+        layers: 2,
+        channels: 64,
+        heads: 4,
+        batch: 4,
+    },
+];
+
+impl Case {
+    /// The public model's conditioning whatever the size, as the peer has it.
+    pub fn bench(&self) -> StepBench {
+        let config = GptConfig {
+            layers: self.layers,
+            channels: self.channels,
+            heads: self.heads,
+            encoder_blocks: 6,
+            perceiver: PerceiverConfig::XTTS_V2,
+            ..ModelSize::Small.gpt(Vocabulary::XTTS_V2)
+        };
+        StepBench {
+            config,
+            batch: self.batch,
+            text: 200,
+            codes: 200,
+            frames: 517,
+        }
+    }
+
+    /// Parameters of the model.
+    pub fn parameters(&self) -> usize {
+        ParameterCount::of(&self.bench().config).total()
+    }
+}
+
+/// Steps that allocate moments and warm caches.
+const WARM_UP: usize = 2;
+
+/// Medians over `steps` steps after a warm-up.
+pub fn median_step(
+    bench: &StepBench,
+    device: &Device,
+    steps: usize,
+) -> Result<StepFigures, TooLong> {
+    let mut training = bench.start(device);
+    let mut all = Vec::with_capacity(steps);
+    for number in 0..WARM_UP + steps.max(1) {
+        let (next, figures) = training.step()?;
+        training = next;
+        if number >= WARM_UP {
+            all.push(figures);
+        }
+    }
+    let median = |part: fn(&StepFigures) -> f64| {
+        let mut values: Vec<f64> = all.iter().map(part).collect();
+        values.sort_by(f64::total_cmp);
+        values.get(values.len() / 2).copied().unwrap_or_default()
+    };
+    let last = all.last();
+    Ok(StepFigures {
+        step_s: median(|f| f.step_s),
+        forward_s: median(|f| f.forward_s),
+        backward_s: median(|f| f.backward_s),
+        optimizer_s: median(|f| f.optimizer_s),
+        cpu_s: last
+            .and_then(|figures| figures.cpu_s)
+            .map(|_| median(|f| f.cpu_s.unwrap_or_default())),
+        peak_bytes: last.and_then(|figures| figures.peak_bytes),
+        loss: last.map_or(0.0, |figures| figures.loss),
+    })
 }
 
 /// What one step took.

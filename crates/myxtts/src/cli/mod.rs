@@ -330,4 +330,19 @@ fn bench() -> Command {
                         .help("Times that each stage is measured"),
                 ),
         )
+        .subcommand(
+            Command::new("step")
+                .about("One training step of the GPT on the CPU: forward, backward, optimiser")
+                .arg(
+                    Arg::new("steps")
+                        .long("steps")
+                        .value_name("N")
+                        .default_value("5")
+                        .value_parser(value_parser!(u32).range(1..=1000))
+                        .help("Steps that are measured, after two that warm up"),
+                )
+                .arg(path("peer", "FILE").help(
+                    "Record of PyTorch doing the same, as `benchmarks/step_vs_pytorch --record` writes it",
+                )),
+        )
 }

@@ -1,6 +1,7 @@
 //! `myxtts bench`
 
 mod data;
+mod step;
 
 use clap::ArgMatches;
 
@@ -9,6 +10,7 @@ use crate::output::{Failure, Output};
 pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
     match matches.subcommand() {
         Some(("data", matches)) => data::run(matches, output),
+        Some(("step", matches)) => step::run(matches, output),
         _ => Err(Failure::Usage("no subcommand was given".to_owned())),
     }
 }
