@@ -1,3 +1,4 @@
 //! Training the model.
 
+pub mod feed;
 pub mod optim;
