@@ -10,11 +10,11 @@ use myxtts_data::stage::HostBatch;
 use myxtts_data::units::Codes;
 use myxtts_model::dvae::Dvae;
 use myxtts_model::gpt::GptBatch;
-use myxtts_model::mel::DeviceMel;
 use myxtts_pipeline::{SiteWork, Ticket};
 
 use super::codes::CodesCache;
 use super::host::Filled;
+use super::mels::Mels;
 use super::shapes::{ShapeWatch, Shapes};
 
 /// The mels of a model.
@@ -42,8 +42,8 @@ impl FrontEnd {
 pub struct DeviceFeed {
     device: Device,
     dvae: Dvae,
-    codes_mel: DeviceMel,
-    conditioning_mel: DeviceMel,
+    codes_mel: Mels,
+    conditioning_mel: Mels,
     prompts: bool,
     codes: Option<Arc<CodesCache>>,
     watch: Arc<ShapeWatch>,
@@ -59,10 +59,10 @@ impl DeviceFeed {
         prompts: bool,
         watch: Arc<ShapeWatch>,
     ) -> Result<Self, MelError> {
-        let mel = |spec: &MelSpec| DeviceMel::new(*spec, front_end.stats.as_deref(), device);
+        let mel = |spec: MelSpec| Mels::new(spec, front_end.stats.as_deref(), device);
         Ok(Self {
-            codes_mel: mel(&front_end.codes)?,
-            conditioning_mel: mel(&front_end.conditioning)?,
+            codes_mel: mel(front_end.codes)?,
+            conditioning_mel: mel(front_end.conditioning)?,
             device: device.clone(),
             dvae,
             prompts,
@@ -92,7 +92,7 @@ impl DeviceFeed {
     }
 
     /// The batch, complete on the device.
-    pub fn batch(&self, filled: &Filled) -> Result<GptBatch, String> {
+    pub fn batch(&mut self, filled: &Filled) -> Result<GptBatch, String> {
         let host = &filled.batch;
         let (rows, columns) = (host.rows(), host.shape().audio.0 as usize);
         let lengths: Vec<i32> = host.wave_lengths().iter().map(|n| codes_of(*n)).collect();
@@ -102,8 +102,10 @@ impl DeviceFeed {
             None => self.encode(host, &code_lengths_b)?,
         };
         let text_lengths = host.text_lengths().iter().map(|n| n.0.cast_signed());
-        let wave_bs = self.wave(host.conditioning_bs(), rows);
-        let conditioning_bcs = self.conditioning_mel.forward(wave_bs).map_err(words)?;
+        let conditioning_bcs = self
+            .conditioning_mel
+            .forward(host.conditioning_bs(), rows, &self.device)
+            .map_err(words)?;
         let batch = GptBatch {
             text_bt: self.int_2(host.text_bt().to_vec(), host.tokens_per_row()),
             text_lengths_b: self.int_1(text_lengths.collect()),
@@ -120,13 +122,15 @@ impl DeviceFeed {
     /// Codes of the waves, zeros in the padding: what stands there must not
     /// tell whether codes came from here or from the cache.
     fn encode(
-        &self,
+        &mut self,
         host: &HostBatch,
         lengths_b: &Tensor<1, Int>,
     ) -> Result<Tensor<2, Int>, String> {
         let (rows, columns) = (host.rows(), host.shape().audio.0 as usize);
-        let wave_bn = self.wave(host.wave_bn(), rows);
-        let mel_bct = self.codes_mel.forward(wave_bn).map_err(words)?;
+        let mel_bct = self
+            .codes_mel
+            .forward(host.wave_bn(), rows, &self.device)
+            .map_err(words)?;
         // A centred frame more than the wave has hops makes a code more.
         let codes_bm = self.dvae.encode(mel_bct).narrow(1, 0, columns);
         let position_bm = Tensor::<1, Int>::arange(0..columns as i64, &self.device)
@@ -149,14 +153,6 @@ impl DeviceFeed {
         let one = batch.conditioning_bcs.clone().slice([0..1, 0..1, 0..1]);
         one.try_into_data().map_err(words)?;
         self.device.sync().map_err(words)
-    }
-
-    fn wave(&self, samples: &[f32], rows: usize) -> Tensor<2> {
-        let length = samples.len() / rows.max(1);
-        Tensor::from_data(
-            TensorData::new(samples.to_vec(), [rows, length]),
-            &self.device,
-        )
     }
 
     fn int_1(&self, values: Vec<i32>) -> Tensor<1, Int> {

@@ -21,7 +21,9 @@ use myxtts_data::bench::{BenchError, generate};
 use myxtts_data::cache::{CacheError, FeatureCache};
 use myxtts_data::layout::Split;
 use myxtts_data::prepare::{self, PrepareError, Settings, prepare};
-use myxtts_data::schedule::{ClipIndex, ConditioningSpec, Schedule, choose_buckets};
+use myxtts_data::schedule::{
+    BucketShape, ClipIndex, ConditioningSpec, Schedule, choose_buckets, padding_percent,
+};
 use myxtts_data::stage::{Clip, HostStage, Segments, StageConfig};
 use myxtts_model::dvae::{Dvae, DvaeConfig, DvaeConfigError};
 use myxtts_model::init::Init;
@@ -48,6 +50,8 @@ const DEPTH: usize = 8;
 /// The start of the model waits for this many batches, at most so long.
 const FILL: usize = 4;
 const LONGEST_FILL: Duration = Duration::from_secs(60);
+/// Steps of the first epoch that the loop takes; each is like the others.
+const STEPS_OF_LOOP: u64 = 30;
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -115,13 +119,16 @@ pub fn measure(request: &PipelineRequest) -> Result<PipelineReport, PipelineBenc
     let bench = Bench::prepare(folder.path(), request)?;
     let epoch = bench.schedule.steps_per_epoch();
     let later = epoch..epoch + request.steps;
-    let (encoded, _) = bench.phase(0..epoch, "pipeline", "loop")?;
+    let some = 0..epoch.min(STEPS_OF_LOOP);
+    let (encoded, first) = bench.phase([0..epoch, some], ["pipeline", "loop"])?;
     // The same cache again: what the first epoch left in it.
-    let (cached, watch) = bench.phase(later, "pipeline", "pipeline")?;
+    let same = [later.clone(), later];
+    let (cached, watch) = bench.phase(same, ["pipeline", "pipeline"])?;
     Ok(PipelineReport {
         data_wait_pct: cached.pipeline.data_wait_pct,
-        shapes_after_warmup: watch.after_warm_up(),
+        shapes_after_warmup: first.after_warm_up() + watch.after_warm_up(),
         padding_pct: bench.schedule.padding_percent(&bench.corpus.lengths),
+        bucket_padding_pct: padding_percent(&bench.corpus.lengths, &bench.shapes),
         host_cpu_pct: cached.pipeline.host_cpu_pct,
         ledger_overhead_pct: cached.ledger.ledger_overhead_pct,
         samples_per_s: cached.pipeline.samples_per_s,
@@ -145,6 +152,7 @@ struct Bench<'a> {
     corpus: Corpus,
     clips: Arc<[Clip]>,
     vocabulary: Arc<Vocabulary>,
+    shapes: Vec<BucketShape>,
     schedule: Arc<Schedule>,
     device: Device,
     dvae: Dvae,
@@ -181,6 +189,7 @@ impl<'a> Bench<'a> {
             clips: corpus.clips.clone().into(),
             corpus,
             vocabulary: Arc::new(vocabulary),
+            shapes,
             schedule: Arc::new(schedule),
             source: CodesSource::of(&dvae, &FrontEnd::XTTS, &AudioConfig::default()),
             device,
@@ -188,19 +197,17 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// The steps through the pipeline and through the loop, each with the
+    /// Steps through the pipeline, then steps through the loop, each with the
     /// cache of codes it is told.
     fn phase(
         &self,
-        steps: Range<u64>,
-        cache: &str,
-        cache_of_loop: &str,
+        [steps, steps_of_loop]: [Range<u64>; 2],
+        [cache, cache_of_loop]: [&str; 2],
     ) -> Result<(Phase, Arc<ShapeWatch>), PipelineBenchError> {
         let watch = Arc::new(ShapeWatch::default());
-        let (pipeline, ledger) = self.pipeline(steps.clone(), self.cache(cache)?, &watch)?;
-        let sequential = self.sequential(steps.clone(), self.cache(cache_of_loop)?)?;
+        let (pipeline, ledger) = self.pipeline(steps, self.cache(cache)?, &watch)?;
+        let sequential = self.sequential(steps_of_loop, self.cache(cache_of_loop)?)?;
         let phase = Phase {
-            steps: steps.end - steps.start,
             speedup: pipeline.samples_per_s / sequential.samples_per_s,
             pipeline,
             sequential,
@@ -259,7 +266,7 @@ impl<'a> Bench<'a> {
         let watch = Arc::new(ShapeWatch::default());
         let dvae = self.dvae.clone();
         let site = warm(&self.device, dvae, &self.schedule, cache, watch);
-        let site = site.map_err(failed(steps.start))?;
+        let mut site = site.map_err(failed(steps.start))?;
         let (begin, cpu) = (Instant::now(), CpuClock::start());
         let (mut spare, mut waited) = (None, Duration::ZERO);
         for step in steps.clone() {
@@ -301,12 +308,14 @@ impl<'a> Bench<'a> {
 
     fn speed(&self, steps: Range<u64>, wall: Duration, waited: Duration, cpu: &CpuClock) -> Speed {
         let epoch = self.schedule.steps_per_epoch().max(1);
+        let count = steps.end - steps.start;
         let clips: usize = steps
             .filter_map(|step| self.schedule.batch(step / epoch, step % epoch, 0))
             .map(|batch| batch.rows.iter().flatten().count())
             .sum();
         let wall_s = wall.as_secs_f64();
         Speed {
+            steps: count,
             data_wait_pct: 100.0 * waited.as_secs_f64() / wall_s,
             host_cpu_pct: cpu.percent_of(wall),
             samples_per_s: clips as f64 / wall_s,

@@ -14,6 +14,7 @@ mod corpus;
 mod device;
 mod host;
 pub mod measure;
+mod mels;
 mod setup;
 mod shapes;
 

@@ -117,7 +117,7 @@ fn values(batch: GptBatch) -> Values {
 
 fn plain_loop(steps: Range<u64>, codes: Option<Arc<CodesCache>>) -> Vec<(u64, Values)> {
     let host = host(codes.clone());
-    let device = device(codes, Arc::default());
+    let mut device = device(codes, Arc::default());
     steps
         .map(|step| {
             let filled = host.prepare(Ticket { step, lane: 0 }, None).unwrap();
@@ -271,7 +271,7 @@ fn entries(folder: &Path) -> Vec<std::path::PathBuf> {
 fn what_is_in_a_batch() {
     let host = host(None);
     let filled = host.prepare(Ticket { step: 1, lane: 0 }, None).unwrap();
-    let feed = device(None, Arc::default());
+    let mut feed = device(None, Arc::default());
     let batch = feed.batch(&filled).unwrap();
     let shape = filled.batch.shape();
     let rows = filled.batch.rows();

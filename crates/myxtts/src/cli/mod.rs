@@ -332,7 +332,7 @@ fn bench() -> Command {
                      made by a DVAE of the tiny size and with codes from the cache, beside the \
                      same work in one loop.",
                 )
-                .arg(number("clips", "300", 99_999).help("Clips of the corpus that is generated"))
+                .arg(number("clips", "1200", 99_999).help("Clips of the corpus that is generated"))
                 .arg(
                     number("steps", "200", 1_000_000)
                         .help("Steps with cached codes; one epoch without comes first"),

@@ -14,6 +14,8 @@ pub struct PipelineReport {
     pub shapes_after_warmup: u64,
     /// Padding of an epoch, empty rows included.
     pub padding_pct: f64,
+    /// The part of the buckets alone, were every batch full.
+    pub bucket_padding_pct: f64,
     /// CPU time of all cores; unknown where the system does not tell.
     pub host_cpu_pct: Option<f64>,
     /// Percent of the time that keeping the ledger took.
@@ -42,11 +44,9 @@ pub struct PipelineReport {
     pub encoded: Phase,
 }
 
-/// The same steps, both ways.
+/// The same work, both ways.
 #[derive(Clone, Debug, Serialize)]
 pub struct Phase {
-    /// How many.
-    pub steps: u64,
     /// Through the pipeline.
     pub pipeline: Speed,
     /// One thing after the other.
@@ -60,6 +60,8 @@ pub struct Phase {
 /// How fast batches went.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Speed {
+    /// Batches.
+    pub steps: u64,
     /// Percent of the time without a train step.
     pub data_wait_pct: f64,
     /// CPU time of all cores.
@@ -74,8 +76,14 @@ impl fmt::Display for PipelineReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{} clips, {} buckets, {:.1} % padding, batch size {}, {} workers, step {} ms",
-            self.clips, self.buckets, self.padding_pct, self.batch_size, self.workers, self.step_ms
+            "{} clips, {} buckets, {:.1} % padding ({:.1} % without empty rows)\nbatch size {}, {} workers, step {} ms",
+            self.clips,
+            self.buckets,
+            self.padding_pct,
+            self.bucket_padding_pct,
+            self.batch_size,
+            self.workers,
+            self.step_ms
         )?;
         writeln!(
             f,
@@ -91,33 +99,22 @@ impl fmt::Display for PipelineReport {
             ("codes from the cache", &self.cached),
             ("codes made by the DVAE (first epoch)", &self.encoded),
         ] {
-            row(f, name, phase.steps, &phase.pipeline, Some(phase.speedup))?;
-            row(
-                f,
-                "  without a pipeline",
-                phase.steps,
-                &phase.sequential,
-                None,
-            )?;
+            row(f, name, &phase.pipeline, Some(phase.speedup))?;
+            row(f, "  without a pipeline", &phase.sequential, None)?;
         }
         writeln!(f)?;
         self.cached.ledger.fmt(f)
     }
 }
 
-fn row(
-    f: &mut fmt::Formatter<'_>,
-    name: &str,
-    steps: u64,
-    speed: &Speed,
-    speedup: Option<f64>,
-) -> fmt::Result {
+fn row(f: &mut fmt::Formatter<'_>, name: &str, speed: &Speed, speedup: Option<f64>) -> fmt::Result {
     let or_dash = |value: Option<f64>, digits: usize| {
         value.map_or("-".to_owned(), |value| format!("{value:.digits$}"))
     };
     writeln!(
         f,
-        "{name:<40} {steps:>7} {:>12.2} {:>8} {:>9.1} {:>8}",
+        "{name:<40} {:>7} {:>12.2} {:>8} {:>9.1} {:>8}",
+        speed.steps,
         speed.data_wait_pct,
         or_dash(speed.host_cpu_pct, 0),
         speed.samples_per_s,
