@@ -10,8 +10,8 @@ use myxtts_model::mel::DeviceMel;
 pub(super) enum Mels {
     /// On a GPU.
     Device(DeviceMel),
-    /// Where the CPU is the data device: the host's own front end does in
-    /// milliseconds what tensor operations take twenty times as long for
+    /// Where the CPU is the data device: there the host's own front end takes a
+    /// fifth of the time that tensor operations take
     /// (`benchmarks/pipeline.md`).
     Host(Box<MelFrontEnd>),
 }
