@@ -92,7 +92,7 @@ pub fn train_vocabulary(folder: &Path) -> Result<Vocabulary, CorpusError> {
         languages,
         ..Training::default()
     };
-    Ok(Vocabulary::train(texts.into_iter(), &training)?)
+    Ok(Vocabulary::train(texts, &training)?)
 }
 
 type Entry = (String, Clip, myxtts_audio::units::Samples, Option<[u8; 32]>);
