@@ -5,6 +5,7 @@
 //! as one loop in which decode, mel, codes and step follow each other.
 
 mod cpu;
+mod error;
 mod report;
 
 use std::num::NonZeroUsize;
@@ -17,24 +18,25 @@ use std::time::{Duration, Instant};
 use burn::tensor::Device;
 use myxtts_audio::units::Samples;
 use myxtts_audio::{AudioConfig, Limits};
-use myxtts_data::bench::{BenchError, generate};
-use myxtts_data::cache::{CacheError, FeatureCache};
+use myxtts_data::bench::generate;
+use myxtts_data::cache::FeatureCache;
 use myxtts_data::layout::Split;
-use myxtts_data::prepare::{self, PrepareError, Settings, prepare};
+use myxtts_data::prepare::{self, Settings, prepare};
 use myxtts_data::schedule::{
-    BucketShape, ClipIndex, ConditioningSpec, Schedule, choose_buckets, padding_percent,
+    BucketShape, ConditioningSpec, Schedule, choose_buckets, padding_percent,
 };
 use myxtts_data::stage::{Clip, HostStage, Segments, StageConfig};
-use myxtts_model::dvae::{Dvae, DvaeConfig, DvaeConfigError};
+use myxtts_model::dvae::{Dvae, DvaeConfig};
 use myxtts_model::init::Init;
-use myxtts_pipeline::{Failure, Knobs, Ledger, Make, NoHop, Pipeline, SetupError, Ticket};
+use myxtts_pipeline::{Failure, Knobs, Ledger, Make, NoHop, Pipeline, Summary, Ticket};
 use myxtts_text::{CleanOptions, Vocabulary};
 
+pub use error::PipelineBenchError;
 pub use report::{Phase, PipelineReport, Speed};
 
 use super::{
-    CodesCache, CodesSource, Corpus, CorpusError, DeviceFeed, EmptySchedule, FrontEnd, HostFeed,
-    ShapeWatch, single_lane, train_vocabulary,
+    CodesCache, CodesSource, Corpus, DeviceFeed, FrontEnd, HostFeed, ShapeWatch, single_lane,
+    train_vocabulary,
 };
 use cpu::CpuClock;
 
@@ -66,50 +68,6 @@ pub struct PipelineRequest {
     pub batch_size: u32,
     /// Host threads.
     pub workers: usize,
-}
-
-/// Why nothing was measured.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum PipelineBenchError {
-    /// No corpus.
-    #[error(transparent)]
-    Corpus(#[from] BenchError),
-    /// No folder for it.
-    #[error("cannot make a folder for the generated corpus: {0}")]
-    Folder(std::io::Error),
-    /// It was not prepared.
-    #[error(transparent)]
-    Prepare(#[from] PrepareError),
-    /// It cannot be used.
-    #[error(transparent)]
-    Clips(#[from] CorpusError),
-    /// No clips.
-    #[error(transparent)]
-    Empty(#[from] EmptySchedule),
-    /// A clip without a bucket, although buckets hold every clip.
-    #[error("clip {} of the dataset fits no bucket; this is a fault of the program", .0.0)]
-    Unscheduled(ClipIndex),
-    /// The DVAE.
-    #[error(transparent)]
-    Dvae(#[from] DvaeConfigError),
-    /// The cache of codes.
-    #[error(transparent)]
-    Cache(#[from] CacheError),
-    /// The pipeline cannot be put together.
-    #[error(transparent)]
-    Setup(#[from] SetupError),
-    /// It stopped.
-    #[error(transparent)]
-    Failed(#[from] Failure),
-    /// A batch of the loop without a pipeline.
-    #[error("step {step} of the loop without a pipeline failed: {why}")]
-    Loop {
-        /// Which.
-        step: u64,
-        /// Why.
-        why: String,
-    },
 }
 
 /// Measures the pipeline on the CPU, on a corpus generated in a folder of the
@@ -221,7 +179,7 @@ impl<'a> Bench<'a> {
         steps: Range<u64>,
         cache: Arc<CodesCache>,
         watch: &Arc<ShapeWatch>,
-    ) -> Result<(Speed, myxtts_pipeline::Summary), PipelineBenchError> {
+    ) -> Result<(Speed, Summary), PipelineBenchError> {
         let knobs = Knobs {
             workers: self.request.workers,
             read_ahead: READ_AHEAD,
