@@ -1,4 +1,5 @@
 //! Training the model.
 
 pub mod bench;
+pub mod feed;
 pub mod optim;

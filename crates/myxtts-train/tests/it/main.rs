@@ -1,4 +1,4 @@
-//! The optimiser against reference numbers.
+//! The optimiser against reference numbers, and the feed against a plain loop.
 #![allow(
     missing_docs,
     unreachable_pub,
@@ -13,6 +13,7 @@
     reason = "test code"
 )]
 
+mod feed;
 #[path = "../../../myxtts-model/tests/it/fixtures.rs"]
 mod fixtures;
 #[path = "../../../myxtts-model/tests/it/gpt_fixture.rs"]

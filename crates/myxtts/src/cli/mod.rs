@@ -293,6 +293,13 @@ fn bench() -> Command {
             .value_name(shown)
             .value_parser(value_parser!(PathBuf))
     };
+    let number = |name: &'static str, default: &'static str, most: i64| {
+        Arg::new(name)
+            .long(name)
+            .value_name("N")
+            .default_value(default)
+            .value_parser(value_parser!(u32).range(1..=most))
+    };
     Command::new("bench")
         .about("Measure the numbers the documentation states")
         .subcommand_required(true)
@@ -300,14 +307,7 @@ fn bench() -> Command {
         .subcommand(
             Command::new("data")
                 .about("Decode, log-mel and the whole host stage, on one core")
-                .arg(
-                    Arg::new("clips")
-                        .long("clips")
-                        .value_name("N")
-                        .default_value("300")
-                        .value_parser(value_parser!(u32).range(1..=99_999))
-                        .help("Clips of the corpus that is generated"),
-                )
+                .arg(number("clips", "300", 99_999).help("Clips of the corpus that is generated"))
                 .arg(
                     path("corpus", "DIR")
                         .conflicts_with("clips")
@@ -321,13 +321,34 @@ fn bench() -> Command {
                 .arg(path("vocab", "FILE").help(
                     "Tokenise with this vocab.json; without it, one is trained on the transcripts",
                 ))
+                .arg(number("passes", "7", 1000).help("Times that each stage is measured")),
+        )
+        .subcommand(
+            Command::new("pipeline")
+                .about("How long a train step waits for its batch, on the CPU")
+                .long_about(
+                    "Real batches of a generated corpus through the whole pipeline on the CPU, and \
+                     a train step that only sleeps: how long the step waits for data, with codes \
+                     made by a DVAE of the tiny size and with codes from the cache, beside the \
+                     same work in one loop.",
+                )
+                .arg(number("clips", "1200", 99_999).help("Clips of the corpus that is generated"))
                 .arg(
-                    Arg::new("passes")
-                        .long("passes")
+                    number("steps", "200", 1_000_000)
+                        .help("Steps with cached codes; one epoch without comes first"),
+                )
+                .arg(
+                    number("step-ms", "50", 60_000)
+                        .value_name("MS")
+                        .help("What the artificial train step takes"),
+                )
+                .arg(number("batch-size", "8", 1024).help("Rows of the longest bucket"))
+                .arg(
+                    Arg::new("workers")
+                        .long("workers")
                         .value_name("N")
-                        .default_value("7")
-                        .value_parser(value_parser!(u32).range(1..=1000))
-                        .help("Times that each stage is measured"),
+                        .value_parser(value_parser!(u32).range(1..=256))
+                        .help("Host threads [default: one per core]"),
                 ),
         )
         .subcommand(

@@ -54,3 +54,52 @@ fn data_measures_the_corpus_it_wrote_before() {
 fn data_help() {
     insta::assert_snapshot!(myxtts(&["bench", "data", "--help"]).stdout);
 }
+
+#[test]
+fn pipeline_has_every_figure_of_the_contract() {
+    let run = myxtts(&[
+        "bench",
+        "pipeline",
+        "--clips=12",
+        "--steps=6",
+        "--step-ms=2",
+        "--batch-size=1",
+        "--workers=2",
+        "--json",
+    ]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let document = run.json();
+    for field in [
+        "padding_pct",
+        "samples_per_s",
+        "sequential_samples_per_s",
+        "speedup",
+    ] {
+        let value = document[field].as_f64();
+        assert!(
+            value.is_some_and(|value| value > 0.0),
+            "{field}: {document}"
+        );
+    }
+    for field in ["data_wait_pct", "ledger_overhead_pct"] {
+        let value = document[field].as_f64();
+        assert!(
+            value.is_some_and(|value| (0.0..=100.0).contains(&value)),
+            "{field}: {document}"
+        );
+    }
+    if cfg!(target_os = "linux") {
+        assert!(document["host_cpu_pct"].is_f64(), "{document}");
+    }
+    assert_eq!(document["shapes_after_warmup"], 0);
+    assert_eq!(document["clips"], 12);
+    assert_eq!(document["phase"], "codes from the cache");
+    assert_eq!(document["cached"]["pipeline"]["steps"], 6);
+    assert_eq!(document["cached"]["ledger"]["stages"][0]["batches"], 6);
+    assert!(document["machine"]["cores"].as_u64().unwrap() >= 1);
+}
+
+#[test]
+fn pipeline_help() {
+    insta::assert_snapshot!(myxtts(&["bench", "pipeline", "--help"]).stdout);
+}

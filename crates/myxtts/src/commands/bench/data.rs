@@ -1,25 +1,14 @@
 //! `myxtts bench data`
 
-use std::fmt;
 use std::path::PathBuf;
 
 use clap::ArgMatches;
-use myxtts_data::bench::{BenchError, DataReport, generate, measure};
-use myxtts_device::Host;
-use myxtts_device::discover::host;
+use myxtts_data::bench::{BenchError, generate, measure};
 use myxtts_text::Vocabulary;
-use serde::Serialize;
 use serde_json::json;
 
+use super::Document;
 use crate::output::{Failure, Output};
-
-/// The figures and what they were measured on.
-#[derive(Serialize)]
-struct Document {
-    machine: Host,
-    #[serde(flatten)]
-    report: DataReport,
-}
 
 pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
     let path = |name: &str| matches.get_one::<PathBuf>(name);
@@ -56,20 +45,9 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         error => job(error),
     })?;
     drop(generated);
-    let document = Document {
-        machine: host(),
-        report,
-    };
-    output.result(&document, &document)
+    Document::print(report, output)
 }
 
 fn job(error: BenchError) -> Failure {
     Failure::Job(error.to_string())
-}
-
-impl fmt::Display for Document {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}, {} cores", self.machine.name, self.machine.cores)?;
-        self.report.fmt(f)
-    }
 }

@@ -1,0 +1,222 @@
+//! Codes of clips, kept from one epoch to the next.
+//!
+//! A frozen DVAE gives a clip the same codes in every epoch. An entry goes by
+//! the recording's content, the padded length (convolutions see the padding)
+//! and a hash of everything that makes codes of a recording.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use burn::module::Module;
+use myxtts_audio::AudioConfig;
+use myxtts_data::cache::{
+    CacheError, CachedFeatures, Element, EntryKey, EntryShape, FeatureCache, Lookup,
+};
+use myxtts_data::schedule::{BucketShape, ClipIndex};
+use myxtts_data::stage::HostBatch;
+use myxtts_data::units::Codes;
+use myxtts_model::params::state_dict;
+
+use super::device::FrontEnd;
+
+/// The hash of what makes codes of a recording: loading, mel and DVAE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CodesSource([u8; 32]);
+
+impl CodesSource {
+    /// Of a DVAE with its front end, on recordings loaded as `audio` says.
+    ///
+    /// The `Debug` text of the settings names every field, so a field added
+    /// later changes the hash without anybody remembering to.
+    pub fn of(dvae: &impl Module, front_end: &FrontEnd, audio: &AudioConfig) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(format!("{audio:?} {:?}\n", front_end.codes).as_bytes());
+        for value in front_end.stats.iter().flatten() {
+            hasher.update(&value.to_le_bytes());
+        }
+        for (name, data) in state_dict(dvae) {
+            hasher.update(format!("{name} {:?} {:?}\n", data.shape(), data.dtype()).as_bytes());
+            hasher.update(data.as_bytes());
+        }
+        Self(*hasher.finalize().as_bytes())
+    }
+}
+
+/// Codes by clip.
+#[derive(Debug)]
+pub struct CodesCache {
+    contents: Vec<Option<[u8; 32]>>,
+    source: CodesSource,
+    store: Store,
+    damaged: AtomicU64,
+}
+
+#[derive(Debug)]
+enum Store {
+    Memory(Mutex<HashMap<EntryKey, Vec<u16>>>),
+    Disk(FeatureCache),
+}
+
+/// Why codes could not be kept or read.
+#[derive(Debug, thiserror::Error)]
+pub enum CodesError {
+    /// The cache's file.
+    #[error("the cached codes of clip {} cannot be read: {why}\n  fix:   make the cache folder readable, or set data.cache to memory or none", clip.0)]
+    Read {
+        /// Which clip.
+        clip: ClipIndex,
+        /// Why.
+        why: io::Error,
+    },
+    /// Writing it.
+    #[error(transparent)]
+    Write(#[from] CacheError),
+}
+
+impl CodesCache {
+    /// In this process only; a clip takes two bytes a code. `contents` are the
+    /// hashes of the clips by their place; clips without one are not cached.
+    pub fn in_memory(contents: Vec<Option<[u8; 32]>>, source: CodesSource) -> Self {
+        Self::new(contents, source, Store::Memory(Mutex::default()))
+    }
+
+    /// In a folder, for runs to come.
+    pub fn on_disk(
+        contents: Vec<Option<[u8; 32]>>,
+        source: CodesSource,
+        cache: FeatureCache,
+    ) -> Self {
+        Self::new(contents, source, Store::Disk(cache))
+    }
+
+    fn new(contents: Vec<Option<[u8; 32]>>, source: CodesSource, store: Store) -> Self {
+        Self {
+            contents,
+            source,
+            store,
+            damaged: AtomicU64::new(0),
+        }
+    }
+
+    /// Damaged entries met so far; each is removed and made again.
+    pub fn damaged(&self) -> u64 {
+        self.damaged.load(Ordering::Relaxed)
+    }
+
+    /// Puts the codes of every row in `codes_bm`, zeros behind them; `false`
+    /// where a clip of the batch has none.
+    pub fn read(&self, batch: &HostBatch, codes_bm: &mut Vec<i32>) -> Result<bool, CodesError> {
+        let columns = batch.shape().audio.0 as usize;
+        codes_bm.clear();
+        codes_bm.resize(batch.rows() * columns, 0);
+        for ((row, clip), length) in codes_bm
+            .chunks_exact_mut(columns.max(1))
+            .zip(batch.clips())
+            .zip(batch.wave_lengths())
+        {
+            let Some(clip) = clip else { continue };
+            let length = Codes::of(*length).0 as usize;
+            let Some(row) = row.get_mut(..length) else {
+                return Ok(false);
+            };
+            if !self.read_row(*clip, batch.shape(), row)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn read_row(
+        &self,
+        clip: ClipIndex,
+        shape: BucketShape,
+        row: &mut [i32],
+    ) -> Result<bool, CodesError> {
+        let Some(key) = self.key(clip, shape) else {
+            return Ok(false);
+        };
+        match &self.store {
+            Store::Memory(entries) => {
+                let entries = entries.lock().unwrap_or_else(PoisonError::into_inner);
+                Ok(entries
+                    .get(&key)
+                    .is_some_and(|codes| copy(codes.iter().copied(), row)))
+            }
+            Store::Disk(cache) => {
+                let found = cache.get(&key);
+                match found.map_err(|why| CodesError::Read { clip, why })? {
+                    Lookup::Hit(entry) => Ok(copy_entry(&entry, row)),
+                    Lookup::Miss => Ok(false),
+                    Lookup::Damaged(_) => {
+                        self.damaged.fetch_add(1, Ordering::Relaxed);
+                        Ok(false)
+                    }
+                }
+            }
+        }
+    }
+
+    /// Keeps the true codes of every clip of a batch.
+    pub(super) fn write(&self, batch: &HostBatch, codes_bm: &[i64]) -> Result<(), CodesError> {
+        let columns = batch.shape().audio.0 as usize;
+        for ((row, clip), length) in codes_bm
+            .chunks_exact(columns.max(1))
+            .zip(batch.clips())
+            .zip(batch.wave_lengths())
+        {
+            let Some(key) = clip.and_then(|clip| self.key(clip, batch.shape())) else {
+                continue;
+            };
+            let Codes(length) = Codes::of(*length);
+            let codes: Option<Vec<u16>> = row
+                .iter()
+                .take(length as usize)
+                .map(|code| u16::try_from(*code).ok())
+                .collect();
+            // A codebook of more than 65536 entries is none of ours; were it,
+            // its codes would be made anew each time.
+            let Some(codes) = codes else { continue };
+            match &self.store {
+                Store::Memory(entries) => {
+                    let mut entries = entries.lock().unwrap_or_else(PoisonError::into_inner);
+                    entries.insert(key, codes);
+                }
+                Store::Disk(cache) => {
+                    let shape = EntryShape {
+                        element: Element::U16,
+                        rows: 1,
+                        columns: length,
+                    };
+                    let bytes: Vec<u8> = codes.iter().flat_map(|code| code.to_le_bytes()).collect();
+                    cache.put(&key, shape, &bytes)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn key(&self, clip: ClipIndex, shape: BucketShape) -> Option<EntryKey> {
+        let content = self.contents.get(clip.0 as usize)?.as_ref()?;
+        let kind = format!("codes of {}", shape.audio.0);
+        Some(EntryKey::new(&kind, content, &self.source.0))
+    }
+}
+
+fn copy_entry(entry: &CachedFeatures, row: &mut [i32]) -> bool {
+    let (pairs, _) = entry.bytes().as_chunks::<2>();
+    entry.shape().element == Element::U16
+        && copy(pairs.iter().map(|pair| u16::from_le_bytes(*pair)), row)
+}
+
+/// An entry of another length is of another recording, and no hit.
+fn copy(codes: impl ExactSizeIterator<Item = u16>, row: &mut [i32]) -> bool {
+    let fits = codes.len() == row.len();
+    if fits {
+        for (to, code) in row.iter_mut().zip(codes) {
+            *to = i32::from(code);
+        }
+    }
+    fits
+}

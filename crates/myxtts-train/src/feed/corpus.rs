@@ -1,0 +1,123 @@
+//! A prepared dataset, as the stages want it.
+
+use std::path::Path;
+
+use myxtts_data::layout::Split;
+use myxtts_data::prepare::{Manifest, PrepareError};
+use myxtts_data::schedule::ClipLength;
+use myxtts_data::stage::Clip;
+use myxtts_data::units::{Codes, Tokens};
+use myxtts_text::{
+    CleanOptions, EncodeError, Language, LanguageError, Training, VocabError, Vocabulary,
+    clean_with,
+};
+
+/// The clips of one split, by their place.
+#[derive(Clone, Debug)]
+pub struct Corpus {
+    /// Recordings and texts.
+    pub clips: Vec<Clip>,
+    /// Their lengths, counted with the vocabulary in use.
+    pub lengths: Vec<ClipLength>,
+    /// Hashes of the recordings; `None` where the manifest has none.
+    pub contents: Vec<Option<[u8; 32]>>,
+}
+
+/// Why a prepared dataset cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CorpusError {
+    /// The manifest cannot be read.
+    #[error(transparent)]
+    Manifest(#[from] PrepareError),
+    /// A language tag of it.
+    #[error("clip {id} of the manifest: {source}")]
+    Language {
+        /// The clip.
+        id: String,
+        /// Why.
+        source: LanguageError,
+    },
+    /// A text without tokens in this vocabulary.
+    #[error("the transcript of clip {id} cannot be tokenised: {source}")]
+    Encode {
+        /// The clip.
+        id: String,
+        /// Why.
+        source: EncodeError,
+    },
+    /// No vocabulary can be made of the texts.
+    #[error(transparent)]
+    Vocabulary(#[from] VocabError),
+}
+
+impl Corpus {
+    /// The clips of `split` in the manifest of `folder`.
+    ///
+    /// Tokens are counted here, not taken from the manifest: it may have been
+    /// made with another vocabulary, or with none.
+    pub fn read(folder: &Path, split: Split, vocabulary: &Vocabulary) -> Result<Self, CorpusError> {
+        let mut corpus = Self {
+            clips: vec![],
+            lengths: vec![],
+            contents: vec![],
+        };
+        for (id, clip, samples, content) in entries(folder, split)? {
+            let cleaned = clean_with(&clip.text, &clip.language, &CleanOptions::default());
+            let ids = vocabulary.encode(&cleaned.text, &clip.language);
+            let ids = ids.map_err(|source| CorpusError::Encode { id, source })?;
+            corpus.lengths.push(ClipLength {
+                text: Tokens(u32::try_from(ids.len()).unwrap_or(u32::MAX)),
+                audio: Codes::of(samples),
+            });
+            corpus.contents.push(content);
+            corpus.clips.push(clip);
+        }
+        Ok(corpus)
+    }
+}
+
+/// A vocabulary of the texts of a prepared dataset, all splits.
+pub fn train_vocabulary(folder: &Path) -> Result<Vocabulary, CorpusError> {
+    let (mut texts, mut languages) = (Vec::new(), Vec::new());
+    for split in [Split::Train, Split::Validation] {
+        for (_, clip, ..) in entries(folder, split)? {
+            texts.push(clean_with(&clip.text, &clip.language, &CleanOptions::default()).text);
+            languages.push(clip.language);
+        }
+    }
+    languages.sort();
+    languages.dedup();
+    let training = Training {
+        languages,
+        ..Training::default()
+    };
+    Ok(Vocabulary::train(texts, &training)?)
+}
+
+type Entry = (String, Clip, myxtts_audio::units::Samples, Option<[u8; 32]>);
+
+fn entries(folder: &Path, split: Split) -> Result<Vec<Entry>, CorpusError> {
+    let mut manifest = Manifest::open(folder)?;
+    let mut entries = vec![];
+    while let Some(clip) = manifest.next().transpose()? {
+        if clip.split != split {
+            continue;
+        }
+        let language: Language = clip
+            .language
+            .parse()
+            .map_err(|source| CorpusError::Language {
+                id: clip.id.clone(),
+                source,
+            })?;
+        let (audio, content) = (manifest.audio(&clip), clip.content_hash());
+        let spoken = Clip {
+            audio,
+            text: clip.text,
+            language,
+        };
+        entries.push((clip.id, spoken, clip.samples, content));
+    }
+    Ok(entries)
+}

@@ -1,0 +1,214 @@
+//! The data device's part: a host batch into what the model trains on.
+
+use std::sync::Arc;
+
+use burn::tensor::{Device, Int, Tensor, TensorData};
+use myxtts_audio::units::Samples;
+use myxtts_audio::{MelError, MelSpec};
+use myxtts_data::schedule::{ConditioningSpec, Schedule};
+use myxtts_data::stage::HostBatch;
+use myxtts_data::units::Codes;
+use myxtts_model::dvae::Dvae;
+use myxtts_model::gpt::GptBatch;
+use myxtts_pipeline::{SiteWork, Ticket};
+
+use super::codes::CodesCache;
+use super::host::Filled;
+use super::mels::Mels;
+use super::shapes::{ShapeWatch, Shapes};
+
+/// The mels of a model.
+#[derive(Clone, Debug)]
+pub struct FrontEnd {
+    /// What codes are made of.
+    pub codes: MelSpec,
+    /// What the model is conditioned on.
+    pub conditioning: MelSpec,
+    /// Divides each band of both.
+    pub stats: Option<Vec<f32>>,
+}
+
+impl FrontEnd {
+    /// XTTS v2, with the bands left as they are.
+    pub const XTTS: Self = Self {
+        codes: MelSpec::DVAE,
+        conditioning: MelSpec::CONDITIONING,
+        stats: None,
+    };
+}
+
+/// Makes batches on one device.
+#[derive(Debug)]
+pub struct DeviceFeed {
+    device: Device,
+    dvae: Dvae,
+    codes_mel: Mels,
+    conditioning_mel: Mels,
+    prompts: bool,
+    codes: Option<Arc<CodesCache>>,
+    watch: Arc<ShapeWatch>,
+}
+
+impl DeviceFeed {
+    /// On the device of `dvae`, which is `device`. With `prompts` batches say
+    /// where their conditioning was cut, as training wants.
+    pub fn new(
+        device: &Device,
+        dvae: Dvae,
+        front_end: &FrontEnd,
+        prompts: bool,
+        watch: Arc<ShapeWatch>,
+    ) -> Result<Self, MelError> {
+        let mel = |spec: MelSpec| Mels::new(spec, front_end.stats.as_deref(), device);
+        Ok(Self {
+            codes_mel: mel(front_end.codes)?,
+            conditioning_mel: mel(front_end.conditioning)?,
+            device: device.clone(),
+            dvae,
+            prompts,
+            codes: None,
+            watch,
+        })
+    }
+
+    /// Keeps the codes it makes.
+    pub fn keeping(mut self, codes: Option<Arc<CodesCache>>) -> Self {
+        self.codes = codes;
+        self
+    }
+
+    /// Meets every shape of a schedule before the first step does.
+    pub fn warm_up(
+        &mut self,
+        schedule: &Schedule,
+        conditioning: ConditioningSpec,
+    ) -> Result<(), String> {
+        for (shape, rows) in schedule.shapes() {
+            let empty = HostBatch::for_shape(shape, rows as usize, conditioning);
+            self.batch(&Filled::new(empty))?;
+        }
+        self.watch.end_warm_up();
+        Ok(())
+    }
+
+    /// The batch, complete on the device.
+    pub fn batch(&mut self, filled: &Filled) -> Result<GptBatch, String> {
+        let host = &filled.batch;
+        let (rows, columns) = (host.rows(), host.shape().audio.0 as usize);
+        let lengths: Vec<i32> = host.wave_lengths().iter().map(|n| codes_of(*n)).collect();
+        let code_lengths_b = self.int_1(lengths);
+        let codes_bm = match filled.codes_bm() {
+            Some(codes) => self.int_2(codes.to_vec(), columns),
+            None => self.encode(host, &code_lengths_b)?,
+        };
+        let text_lengths = host.text_lengths().iter().map(|n| n.0.cast_signed());
+        let conditioning_bcs = self
+            .conditioning_mel
+            .forward(host.conditioning_bs(), rows, &self.device)
+            .map_err(words)?;
+        let batch = GptBatch {
+            text_bt: self.int_2(host.text_bt().to_vec(), host.tokens_per_row()),
+            text_lengths_b: self.int_1(text_lengths.collect()),
+            codes_bm,
+            code_lengths_b,
+            conditioning_bcs,
+            prompts_b2: self.prompts.then(|| self.int_2(prompts(host), 2)),
+        };
+        self.finish(filled, &batch)?;
+        self.watch.see(Shapes::of(&batch));
+        Ok(batch)
+    }
+
+    /// Codes of the waves, zeros in the padding: what stands there must not
+    /// tell whether codes came from here or from the cache.
+    fn encode(
+        &mut self,
+        host: &HostBatch,
+        lengths_b: &Tensor<1, Int>,
+    ) -> Result<Tensor<2, Int>, String> {
+        let (rows, columns) = (host.rows(), host.shape().audio.0 as usize);
+        let mel_bct = self
+            .codes_mel
+            .forward(host.wave_bn(), rows, &self.device)
+            .map_err(words)?;
+        // A centred frame more than the wave has hops makes a code more.
+        let codes_bm = self.dvae.encode(mel_bct).narrow(1, 0, columns);
+        let position_bm = Tensor::<1, Int>::arange(0..columns as i64, &self.device)
+            .reshape([1, columns])
+            .expand([rows, columns]);
+        let length_bm = lengths_b.clone().reshape([rows, 1]).expand([rows, columns]);
+        Ok(codes_bm.mask_fill(position_bm.greater_equal(length_bm), 0))
+    }
+
+    /// Waits for the device, and keeps new codes. Values are read back because
+    /// the engine reports a failed operation to whoever reads its result.
+    fn finish(&self, filled: &Filled, batch: &GptBatch) -> Result<(), String> {
+        if filled.codes_bm().is_none() {
+            let codes_bm = batch.codes_bm.clone().try_into_data().map_err(words)?;
+            if let Some(cache) = &self.codes {
+                let codes_bm: Vec<i64> = codes_bm.iter::<i64>().collect();
+                cache.write(&filled.batch, &codes_bm).map_err(words)?;
+            }
+        }
+        let one = batch.conditioning_bcs.clone().slice([0..1, 0..1, 0..1]);
+        one.try_into_data().map_err(words)?;
+        self.device.sync().map_err(words)
+    }
+
+    fn int_1(&self, values: Vec<i32>) -> Tensor<1, Int> {
+        let shape = [values.len()];
+        Tensor::from_data(TensorData::new(values, shape), &self.device)
+    }
+
+    fn int_2(&self, values: Vec<i32>, columns: usize) -> Tensor<2, Int> {
+        let shape = [values.len() / columns.max(1), columns];
+        Tensor::from_data(TensorData::new(values, shape), &self.device)
+    }
+}
+
+impl SiteWork for DeviceFeed {
+    type Buffer = Filled;
+    type Batch = GptBatch;
+
+    fn process(&mut self, _ticket: Ticket, filled: &Filled) -> Result<GptBatch, String> {
+        self.batch(filled)
+    }
+
+    fn bytes(&self, batch: &GptBatch) -> u64 {
+        let [_, bands, _] = batch.conditioning_bcs.dims();
+        device_bytes(Shapes::of(batch), bands)
+    }
+}
+
+/// Bytes of a batch of these shapes.
+pub fn device_bytes(shapes: Shapes, bands: usize) -> u64 {
+    let Shapes {
+        rows,
+        text,
+        codes,
+        frames,
+    } = shapes;
+    // Tokens, codes, both lengths and the prompt's two ends, then the mel.
+    let integers = rows * (text + codes + 4);
+    (integers * size_of::<i64>() + rows * bands * frames * size_of::<f32>()) as u64
+}
+
+fn codes_of(length: Samples) -> i32 {
+    i32::try_from(Codes::of(length).0).unwrap_or(i32::MAX)
+}
+
+/// `[start, end)` of each row's segment, in samples.
+fn prompts(host: &HostBatch) -> Vec<i32> {
+    let sample = |at: usize| i32::try_from(at).unwrap_or(i32::MAX);
+    host.segments()
+        .iter()
+        .flat_map(|segment| {
+            let (start, length) = (segment.start.0, segment.length.0);
+            [sample(start), sample(start + length)]
+        })
+        .collect()
+}
+
+fn words(why: impl std::fmt::Display) -> String {
+    why.to_string()
+}

@@ -1,0 +1,119 @@
+//! The host's part: clips of the schedule into a buffer.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use myxtts_data::schedule::Schedule;
+use myxtts_data::stage::{ClipSource, HostBatch, HostStage, Scratch};
+use myxtts_pipeline::{Cancel, HostWork, Ticket};
+
+use super::codes::CodesCache;
+use super::setup::EmptySchedule;
+
+/// A host batch, with its codes where they are known already.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Filled {
+    /// Waves, texts and segments.
+    pub batch: HostBatch,
+    codes_bm: Vec<i32>,
+    has_codes: bool,
+}
+
+impl Filled {
+    /// Without codes.
+    pub fn new(batch: HostBatch) -> Self {
+        Self {
+            batch,
+            codes_bm: vec![],
+            has_codes: false,
+        }
+    }
+
+    /// The codes, zeros behind each row's own, if every clip has them.
+    pub fn codes_bm(&self) -> Option<&[i32]> {
+        self.has_codes.then_some(&self.codes_bm[..])
+    }
+}
+
+/// Fills batches of a schedule, on any number of threads.
+#[derive(Debug)]
+pub struct HostFeed<C> {
+    stage: HostStage<C>,
+    schedule: Arc<Schedule>,
+    codes: Option<Arc<CodesCache>>,
+    /// As many as threads were at work at once.
+    scratches: Mutex<Vec<Scratch>>,
+}
+
+impl<C: ClipSource> HostFeed<C> {
+    /// Over a stage and a schedule of the same clips; `codes` is asked for the
+    /// codes of each batch.
+    pub fn new(
+        stage: HostStage<C>,
+        schedule: Arc<Schedule>,
+        codes: Option<Arc<CodesCache>>,
+    ) -> Result<Self, EmptySchedule> {
+        if schedule.steps_per_epoch() == 0 {
+            return Err(EmptySchedule);
+        }
+        Ok(Self {
+            stage,
+            schedule,
+            codes,
+            scratches: Mutex::default(),
+        })
+    }
+
+    /// The batch of a ticket: steps count through the epochs, lanes are replicas.
+    pub fn prepare(&self, ticket: Ticket, spare: Option<Filled>) -> Result<Filled, String> {
+        let steps = self.schedule.steps_per_epoch();
+        let (epoch, step) = (ticket.step / steps, ticket.step % steps);
+        let replica = u32::try_from(ticket.lane).unwrap_or(u32::MAX);
+        let batch = self.schedule.batch(epoch, step, replica);
+        let batch = batch
+            .ok_or_else(|| format!("the schedule has no batch for model device {}", ticket.lane))?;
+        let mut filled = spare.unwrap_or_else(|| Filled::new(self.stage.buffer(&batch)));
+        let mut scratch = self.take_scratch();
+        let result = self
+            .stage
+            .fill(epoch, &batch, &mut filled.batch, &mut scratch);
+        self.scratches
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(scratch);
+        result.map_err(|why| why.to_string())?;
+        filled.has_codes = match &self.codes {
+            Some(codes) => codes
+                .read(&filled.batch, &mut filled.codes_bm)
+                .map_err(|why| why.to_string())?,
+            None => false,
+        };
+        Ok(filled)
+    }
+
+    fn take_scratch(&self) -> Scratch {
+        let kept = self
+            .scratches
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop();
+        kept.unwrap_or_else(|| self.stage.scratch())
+    }
+}
+
+impl<C: ClipSource + Send + Sync + 'static> HostWork for HostFeed<C> {
+    type Buffer = Filled;
+
+    fn fill(
+        &self,
+        ticket: Ticket,
+        spare: Option<Filled>,
+        _cancel: &Cancel,
+    ) -> Result<Filled, String> {
+        // A batch takes milliseconds; nobody waits long for it to be given up.
+        self.prepare(ticket, spare)
+    }
+
+    fn bytes(&self, filled: &Filled) -> u64 {
+        (filled.batch.bytes() + filled.codes_bm.capacity() * size_of::<i32>()) as u64
+    }
+}

@@ -1,0 +1,296 @@
+//! `myxtts bench pipeline`: real batches, and a train step that only sleeps.
+//!
+//! Two phases: the first epoch, whose codes the DVAE makes, and later ones,
+//! whose codes come from the cache. Each runs through the pipeline, and again
+//! as one loop in which decode, mel, codes and step follow each other.
+
+mod cpu;
+mod error;
+mod report;
+
+use std::num::NonZeroUsize;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use burn::tensor::Device;
+use myxtts_audio::units::Samples;
+use myxtts_audio::{AudioConfig, Limits};
+use myxtts_data::bench::generate;
+use myxtts_data::cache::FeatureCache;
+use myxtts_data::layout::Split;
+use myxtts_data::prepare::{self, Settings, prepare};
+use myxtts_data::schedule::{
+    BucketShape, ConditioningSpec, Schedule, choose_buckets, padding_percent,
+};
+use myxtts_data::stage::{Clip, HostStage, Segments, StageConfig};
+use myxtts_model::dvae::{Dvae, DvaeConfig};
+use myxtts_model::init::Init;
+use myxtts_pipeline::{Failure, Knobs, Ledger, Make, NoHop, Pipeline, Summary, Ticket};
+use myxtts_text::{CleanOptions, Vocabulary};
+
+pub use error::PipelineBenchError;
+pub use report::{Phase, PipelineReport, Speed};
+
+use super::{
+    CodesCache, CodesSource, Corpus, DeviceFeed, FrontEnd, HostFeed, ShapeWatch, single_lane,
+    train_vocabulary,
+};
+use cpu::CpuClock;
+
+/// The reference's conditioning segments, 3 to 6 seconds.
+const CONDITIONING: ConditioningSpec = ConditioningSpec {
+    min: Samples(66_150),
+    max: Samples(132_300),
+};
+const BUCKETS: usize = 8;
+/// Batches in flight, and on the device.
+const READ_AHEAD: usize = 16;
+const DEPTH: usize = 8;
+/// The start of the model waits for this many batches, at most so long.
+const FILL: usize = 4;
+const LONGEST_FILL: Duration = Duration::from_secs(60);
+/// Steps of the first epoch that the loop takes; each is like the others.
+const STEPS_OF_LOOP: u64 = 30;
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct PipelineRequest {
+    /// Clips of the corpus that is generated.
+    pub clips: u32,
+    /// Steps of the phase with cached codes.
+    pub steps: u64,
+    /// What a train step takes.
+    pub step: Duration,
+    /// Rows of the longest bucket.
+    pub batch_size: u32,
+    /// Host threads.
+    pub workers: usize,
+}
+
+/// Measures the pipeline on the CPU, on a corpus generated in a folder of the
+/// system's temporary files.
+pub fn measure(request: &PipelineRequest) -> Result<PipelineReport, PipelineBenchError> {
+    let folder = tempfile::tempdir().map_err(PipelineBenchError::Folder)?;
+    let bench = Bench::prepare(folder.path(), request)?;
+    let epoch = bench.schedule.steps_per_epoch();
+    let later = epoch..epoch + request.steps;
+    let some = 0..epoch.min(STEPS_OF_LOOP);
+    let (encoded, first) = bench.phase([0..epoch, some], ["pipeline", "loop"])?;
+    // The same cache again: what the first epoch left in it.
+    let same = [later.clone(), later];
+    let (cached, watch) = bench.phase(same, ["pipeline", "pipeline"])?;
+    Ok(PipelineReport {
+        data_wait_pct: cached.pipeline.data_wait_pct,
+        shapes_after_warmup: first.after_warm_up() + watch.after_warm_up(),
+        padding_pct: bench.schedule.padding_percent(&bench.corpus.lengths),
+        bucket_padding_pct: padding_percent(&bench.corpus.lengths, &bench.shapes),
+        host_cpu_pct: cached.pipeline.host_cpu_pct,
+        ledger_overhead_pct: cached.ledger.ledger_overhead_pct,
+        samples_per_s: cached.pipeline.samples_per_s,
+        sequential_samples_per_s: cached.sequential.samples_per_s,
+        speedup: cached.speedup,
+        phase: "codes from the cache",
+        clips: bench.corpus.clips.len(),
+        buckets: bench.schedule.shapes().count(),
+        batch_size: request.batch_size,
+        workers: request.workers,
+        step_ms: request.step.as_secs_f64() * 1e3,
+        cached,
+        encoded,
+    })
+}
+
+/// What is measured, prepared.
+struct Bench<'a> {
+    request: &'a PipelineRequest,
+    folder: PathBuf,
+    corpus: Corpus,
+    clips: Arc<[Clip]>,
+    vocabulary: Arc<Vocabulary>,
+    shapes: Vec<BucketShape>,
+    schedule: Arc<Schedule>,
+    device: Device,
+    dvae: Dvae,
+    source: CodesSource,
+}
+
+impl<'a> Bench<'a> {
+    fn prepare(folder: &Path, request: &'a PipelineRequest) -> Result<Self, PipelineBenchError> {
+        let (dataset, out) = (folder.join("dataset"), folder.join("prepared"));
+        generate(&dataset, request.clips)?;
+        let prepared = prepare::Request {
+            dataset,
+            out: out.clone(),
+            vocabulary: None,
+            workers: NonZeroUsize::new(request.workers).unwrap_or(NonZeroUsize::MIN),
+            cache: false,
+            settings: Settings {
+                // Every clip is to be measured on.
+                held_out_fraction: 0.0,
+                ..Settings::default()
+            },
+        };
+        prepare(&prepared, &mut |_| {})?;
+        let vocabulary = train_vocabulary(&out)?;
+        let corpus = Corpus::read(&out, Split::Train, &vocabulary)?;
+        let shapes = choose_buckets(&corpus.lengths, BUCKETS);
+        let schedule = Schedule::new(&corpus.lengths, &shapes, request.batch_size, 1, 0)
+            .map_err(PipelineBenchError::Unscheduled)?;
+        let device = Device::flex();
+        let dvae = Dvae::new(&Init::new(0, &device), &DvaeConfig::TINY)?;
+        Ok(Self {
+            request,
+            folder: folder.to_owned(),
+            clips: corpus.clips.clone().into(),
+            corpus,
+            vocabulary: Arc::new(vocabulary),
+            shapes,
+            schedule: Arc::new(schedule),
+            source: CodesSource::of(&dvae, &FrontEnd::XTTS, &AudioConfig::default()),
+            device,
+            dvae,
+        })
+    }
+
+    /// Steps through the pipeline, then steps through the loop, each with the
+    /// cache of codes it is told.
+    fn phase(
+        &self,
+        [steps, steps_of_loop]: [Range<u64>; 2],
+        [cache, cache_of_loop]: [&str; 2],
+    ) -> Result<(Phase, Arc<ShapeWatch>), PipelineBenchError> {
+        let watch = Arc::new(ShapeWatch::default());
+        let (pipeline, ledger) = self.pipeline(steps, self.cache(cache)?, &watch)?;
+        let sequential = self.sequential(steps_of_loop, self.cache(cache_of_loop)?)?;
+        let phase = Phase {
+            speedup: pipeline.samples_per_s / sequential.samples_per_s,
+            pipeline,
+            sequential,
+            ledger,
+        };
+        Ok((phase, watch))
+    }
+
+    fn pipeline(
+        &self,
+        steps: Range<u64>,
+        cache: Arc<CodesCache>,
+        watch: &Arc<ShapeWatch>,
+    ) -> Result<(Speed, Summary), PipelineBenchError> {
+        let knobs = Knobs {
+            workers: self.request.workers,
+            read_ahead: READ_AHEAD,
+            depth: DEPTH,
+        };
+        let mel = FrontEnd::XTTS.conditioning;
+        let setup = single_lane(&self.schedule, CONDITIONING, &mel, steps.clone(), knobs);
+        let host = self.host(Some(Arc::clone(&cache)))?;
+        let (device, dvae) = (self.device.clone(), self.dvae.clone());
+        let (schedule, watch) = (Arc::clone(&self.schedule), Arc::clone(watch));
+        let site: Make<DeviceFeed> = Box::new(move || warm(&device, dvae, &schedule, cache, watch));
+        let hops: Vec<Make<NoHop<_>>> = vec![];
+        let (pipeline, mut lanes) =
+            Pipeline::start(&setup, host, vec![site], hops, Ledger::in_memory())?;
+        let Some(mut lane) = lanes.pop() else {
+            return Err(Failure::Requested.into());
+        };
+        lane.wait_for_start(FILL, LONGEST_FILL)?;
+        let (begin, cpu) = (Instant::now(), CpuClock::start());
+        let mut waited = Duration::ZERO;
+        while let Some(delivered) = lane.next()? {
+            waited += delivered.waited;
+            sleep(self.request.step);
+        }
+        let speed = self.speed(steps, begin.elapsed(), waited, &cpu);
+        drop(lane);
+        let outcome = pipeline.finish();
+        match outcome.failure {
+            Some(failure) => Err(failure.into()),
+            None => Ok((speed, outcome.summary)),
+        }
+    }
+
+    /// The same work, one thing after the other on this thread.
+    fn sequential(
+        &self,
+        steps: Range<u64>,
+        cache: Arc<CodesCache>,
+    ) -> Result<Speed, PipelineBenchError> {
+        let failed = |step| move |why| PipelineBenchError::Loop { step, why };
+        let host = self.host(Some(Arc::clone(&cache)))?;
+        let watch = Arc::new(ShapeWatch::default());
+        let dvae = self.dvae.clone();
+        let site = warm(&self.device, dvae, &self.schedule, cache, watch);
+        let mut site = site.map_err(failed(steps.start))?;
+        let (begin, cpu) = (Instant::now(), CpuClock::start());
+        let (mut spare, mut waited) = (None, Duration::ZERO);
+        for step in steps.clone() {
+            let wait = Instant::now();
+            let filled = host.prepare(Ticket { step, lane: 0 }, spare.take());
+            let filled = filled.map_err(failed(step))?;
+            site.batch(&filled).map_err(failed(step))?;
+            spare = Some(filled);
+            waited += wait.elapsed();
+            sleep(self.request.step);
+        }
+        Ok(self.speed(steps, begin.elapsed(), waited, &cpu))
+    }
+
+    fn host(
+        &self,
+        codes: Option<Arc<CodesCache>>,
+    ) -> Result<HostFeed<Arc<[Clip]>>, PipelineBenchError> {
+        let config = StageConfig {
+            audio: AudioConfig::default(),
+            limits: Limits::default(),
+            text: CleanOptions::default(),
+            conditioning: CONDITIONING,
+            segments: Segments::Drawn { seed: 0 },
+        };
+        let stage = HostStage::new(
+            Arc::clone(&self.clips),
+            Arc::clone(&self.vocabulary),
+            config,
+        );
+        Ok(HostFeed::new(stage, Arc::clone(&self.schedule), codes)?)
+    }
+
+    fn cache(&self, name: &str) -> Result<Arc<CodesCache>, PipelineBenchError> {
+        let folder = FeatureCache::open(&self.folder.join(name))?;
+        let contents = self.corpus.contents.clone();
+        Ok(Arc::new(CodesCache::on_disk(contents, self.source, folder)))
+    }
+
+    fn speed(&self, steps: Range<u64>, wall: Duration, waited: Duration, cpu: &CpuClock) -> Speed {
+        let epoch = self.schedule.steps_per_epoch().max(1);
+        let count = steps.end - steps.start;
+        let clips: usize = steps
+            .filter_map(|step| self.schedule.batch(step / epoch, step % epoch, 0))
+            .map(|batch| batch.rows.iter().flatten().count())
+            .sum();
+        let wall_s = wall.as_secs_f64();
+        Speed {
+            steps: count,
+            data_wait_pct: 100.0 * waited.as_secs_f64() / wall_s,
+            host_cpu_pct: cpu.percent_of(wall),
+            samples_per_s: clips as f64 / wall_s,
+            wall_s,
+        }
+    }
+}
+
+fn warm(
+    device: &Device,
+    dvae: Dvae,
+    schedule: &Schedule,
+    cache: Arc<CodesCache>,
+    watch: Arc<ShapeWatch>,
+) -> Result<DeviceFeed, String> {
+    let feed = DeviceFeed::new(device, dvae, &FrontEnd::XTTS, true, watch);
+    let mut feed = feed.map_err(|why| why.to_string())?.keeping(Some(cache));
+    feed.warm_up(schedule, CONDITIONING)?;
+    Ok(feed)
+}

@@ -1,0 +1,26 @@
+//! The feed: what the pipeline's stages do for a training.
+//!
+//! ```text
+//! HostFeed (any worker)               DeviceFeed (the data device's thread)
+//! schedule -> clips -> HostBatch  ->  mel -> DVAE -> codes \
+//!          \-> codes from the cache ->  codes, uploaded     -> GptBatch
+//! ```
+//!
+//! A batch is a pure function of (dataset, seed, step): not of the number of
+//! workers, of what came before, or of whether its codes were cached.
+
+mod codes;
+mod corpus;
+mod device;
+mod host;
+pub mod measure;
+mod mels;
+mod setup;
+mod shapes;
+
+pub use codes::{CodesCache, CodesError, CodesSource};
+pub use corpus::{Corpus, CorpusError, train_vocabulary};
+pub use device::{DeviceFeed, FrontEnd, device_bytes};
+pub use host::{Filled, HostFeed};
+pub use setup::{EmptySchedule, single_lane};
+pub use shapes::{ShapeWatch, Shapes};
