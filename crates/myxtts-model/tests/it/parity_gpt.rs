@@ -86,7 +86,7 @@ fn training_step() {
             ("text_logits_b_t_v", values(&output.text_logits_btv)),
             (
                 "mel_logits_b_v_t",
-                values(&output.mel_logits_bmv.clone().swap_dims(1, 2)),
+                values(output.mel_logits_bmv.clone().swap_dims(1, 2)),
             ),
         ] {
             set.relative(name, &ours, &file.values(name), ACTIVATIONS);
@@ -208,7 +208,7 @@ fn sampling_processors() {
             )
             .unwrap();
         let last_11d = latents_1nd.narrow(1, codes.len() - 1, 1);
-        let raw = values(&gpt.mel_head.forward(last_11d));
+        let raw = values(gpt.mel_head.forward(last_11d));
         set.relative(
             "next_logits_raw",
             &raw,
