@@ -103,3 +103,42 @@ fn pipeline_has_every_figure_of_the_contract() {
 fn pipeline_help() {
     insta::assert_snapshot!(myxtts(&["bench", "pipeline", "--help"]).stdout);
 }
+
+#[test]
+fn step_help() {
+    insta::assert_snapshot!(myxtts(&["bench", "step", "--help"]).stdout);
+}
+
+#[test]
+fn step_has_every_figure_of_the_contract() {
+    let folder = tempfile::tempdir().unwrap();
+    let peer = r#"{"8 x 512, batch 4": {"step_s": 2.0, "cpu_s": 1.0}}"#;
+    std::fs::write(folder.path().join("peer.json"), peer).unwrap();
+    let arguments = [
+        "bench",
+        "step",
+        "--steps",
+        "1",
+        "--peer",
+        "peer.json",
+        "--json",
+    ];
+    let run = run_in(folder.path(), &arguments, &[]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let document = run.json();
+    let number = |field: &str| document[field].as_f64().unwrap_or_default();
+    for field in ["step_s", "forward_s", "backward_s", "optimizer_s"] {
+        assert!(number(field) > 0.0, "{field}: {document}");
+    }
+    assert!((number("ratio_to_pytorch") - number("step_s") / 2.0).abs() < 1e-9);
+    assert_eq!(document["cases"].as_array().map(Vec::len), Some(3));
+    assert_eq!(document["parameters"], 46_304_111);
+    assert!(document["cases"][2]["ratio_to_pytorch"].is_null());
+}
+
+#[test]
+fn a_peer_that_is_no_record_is_refused() {
+    let run = myxtts(&["bench", "step", "--peer", "no-such-file.json"]);
+    assert_eq!(run.code, Some(2));
+    insta::assert_snapshot!(run.stderr);
+}

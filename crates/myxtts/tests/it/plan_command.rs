@@ -241,3 +241,11 @@ fn the_real_machine_can_be_planned_for() {
         run.stdout
     );
 }
+
+#[test]
+fn the_public_size_has_the_public_number_of_parameters() {
+    let plan = plan(&["--assume-gpus", "1", "--model-size", "xtts-v2"]);
+    assert_eq!(plan["model"]["gpt_parameters"], 441_018_563);
+    let samples = plan["model"]["per_sample"].as_array().unwrap();
+    assert_eq!(samples.last().unwrap()["codes"], 200);
+}
