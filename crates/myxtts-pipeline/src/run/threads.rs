@@ -29,6 +29,32 @@ impl Context {
             (ticket.lane, ticket.step)
         }
     }
+
+    /// Puts a finished batch into the next ring and notes what it took.
+    fn pass_on<T>(
+        &self,
+        clock: &mut Clock,
+        ring: &Ring<Packed<T>>,
+        sequence: u64,
+        packed: Packed<T>,
+    ) -> Result<(), Closed> {
+        let busy = clock.lap();
+        let (ticket, bytes) = (packed.ticket, packed.bytes);
+        ring.push(sequence, packed, bytes)?;
+        self.ledger.note(Entry {
+            stage: clock.stage,
+            worker: clock.worker,
+            step: ticket.step,
+            lane: ticket.lane,
+            at_us: 0,
+            wait_in_us: microseconds(clock.wait_in),
+            busy_us: microseconds(busy),
+            wait_out_us: microseconds(clock.lap()),
+            bytes,
+            occupancy: ring.state().batches,
+        });
+        Ok(())
+    }
 }
 
 /// Runs a thread's body; a failure or a panic ends the whole run.
@@ -58,9 +84,9 @@ pub(super) fn host<H: HostWork>(
     rings: &Rings<H::Buffer>,
 ) -> Result<(), Failure> {
     let cancel = Cancel(context.stop.clone());
-    let mut clock = Clock::start();
+    let mut clock = Clock::start(Stage::Host, worker);
     while let Some((ticket, permit)) = Dispenser::take(dispenser, worker) {
-        let wait_in = clock.lap();
+        clock.begin_work();
         let spare = lock(spares).pop();
         let batch = match work.fill(ticket, spare, &cancel) {
             Ok(batch) => batch,
@@ -69,7 +95,6 @@ pub(super) fn host<H: HostWork>(
             Err(why) => return Err(failed(Stage::Host, ticket, why)),
         };
         let bytes = work.bytes(&batch);
-        let busy = clock.lap();
         let (ring, sequence) = context.host_place(ticket);
         let packed = Packed {
             ticket,
@@ -77,23 +102,9 @@ pub(super) fn host<H: HostWork>(
             bytes,
             permit,
         };
-        if rings[ring].push(sequence, packed, bytes) == Err(Closed) {
+        if context.pass_on(&mut clock, &rings[ring], sequence, packed) == Err(Closed) {
             return Ok(());
         }
-        let times = Times {
-            wait_in,
-            busy,
-            wait_out: clock.lap(),
-        };
-        note(
-            context,
-            Stage::Host,
-            worker,
-            ticket,
-            times,
-            bytes,
-            &rings[ring],
-        );
     }
     Ok(())
 }
@@ -106,41 +117,25 @@ pub(super) fn site<S: SiteWork>(
     spares: &Mutex<Vec<S::Buffer>>,
     outputs: &Rings<S::Batch>,
 ) -> Result<(), Failure> {
-    let mut work = make().map_err(|why| Failure::NotStarted {
-        stage: Stage::Device,
-        why,
-    })?;
-    let mut clock = Clock::start();
+    let mut work = made(Stage::Device, make)?;
+    let mut clock = Clock::start(Stage::Device, number);
     while let Ok(Some((_, packed))) = input.pop() {
-        let Packed {
-            ticket,
-            batch: buffer,
-            permit,
-            ..
-        } = packed;
-        let wait_in = clock.lap();
+        clock.begin_work();
+        let ticket = packed.ticket;
         let batch = work
-            .process(ticket, &buffer)
+            .process(ticket, &packed.batch)
             .map_err(|why| failed(Stage::Device, ticket, why))?;
-        lock(spares).push(buffer);
-        let bytes = work.bytes(&batch);
-        let busy = clock.lap();
-        let output = &outputs[ticket.lane];
+        lock(spares).push(packed.batch);
         let packed = Packed {
             ticket,
+            bytes: work.bytes(&batch),
             batch,
-            bytes,
-            permit,
+            permit: packed.permit,
         };
-        if output.push(ticket.step, packed, bytes) == Err(Closed) {
+        let output = &outputs[ticket.lane];
+        if context.pass_on(&mut clock, output, ticket.step, packed) == Err(Closed) {
             return Ok(());
         }
-        let times = Times {
-            wait_in,
-            busy,
-            wait_out: clock.lap(),
-        };
-        note(context, Stage::Device, number, ticket, times, bytes, output);
     }
     Ok(())
 }
@@ -152,83 +147,25 @@ pub(super) fn hop<P: Hop>(
     input: &Ring<Packed<P::Batch>>,
     output: &Ring<Packed<P::Batch>>,
 ) -> Result<(), Failure> {
-    let mut work = make().map_err(|why| Failure::NotStarted {
-        stage: Stage::Hop,
-        why,
-    })?;
-    let mut clock = Clock::start();
+    let mut work = made(Stage::Hop, make)?;
+    let mut clock = Clock::start(Stage::Hop, lane);
     while let Ok(Some((_, packed))) = input.pop() {
-        let Packed {
-            ticket,
-            batch,
-            bytes,
-            permit,
-        } = packed;
-        let wait_in = clock.lap();
+        clock.begin_work();
+        let ticket = packed.ticket;
         let batch = work
-            .hop(batch)
+            .hop(packed.batch)
             .map_err(|why| failed(Stage::Hop, ticket, why))?;
-        let busy = clock.lap();
-        let packed = Packed {
-            ticket,
-            batch,
-            bytes,
-            permit,
-        };
-        if output.push(ticket.step, packed, bytes) == Err(Closed) {
+        let packed = Packed { batch, ..packed };
+        if context.pass_on(&mut clock, output, ticket.step, packed) == Err(Closed) {
             return Ok(());
         }
-        let times = Times {
-            wait_in,
-            busy,
-            wait_out: clock.lap(),
-        };
-        note(context, Stage::Hop, lane, ticket, times, bytes, output);
     }
     Ok(())
 }
 
-/// Time since the last lap.
-struct Clock(Instant);
-
-impl Clock {
-    fn start() -> Self {
-        Self(Instant::now())
-    }
-
-    fn lap(&mut self) -> Duration {
-        let now = Instant::now();
-        now - std::mem::replace(&mut self.0, now)
-    }
-}
-
-struct Times {
-    wait_in: Duration,
-    busy: Duration,
-    wait_out: Duration,
-}
-
-fn note<T>(
-    context: &Context,
-    stage: Stage,
-    worker: usize,
-    ticket: Ticket,
-    times: Times,
-    bytes: u64,
-    ring: &Ring<T>,
-) {
-    context.ledger.note(Entry {
-        stage,
-        worker,
-        step: ticket.step,
-        lane: ticket.lane,
-        at_us: 0,
-        wait_in_us: microseconds(times.wait_in),
-        busy_us: microseconds(times.busy),
-        wait_out_us: microseconds(times.wait_out),
-        bytes,
-        occupancy: ring.state().batches,
-    });
+/// Makes a stage's work on this thread.
+fn made<W>(stage: Stage, make: Make<W>) -> Result<W, Failure> {
+    make().map_err(|why| Failure::NotStarted { stage, why })
 }
 
 fn failed(stage: Stage, ticket: Ticket, why: String) -> Failure {
@@ -236,5 +173,34 @@ fn failed(stage: Stage, ticket: Ticket, why: String) -> Failure {
         stage,
         step: ticket.step,
         why,
+    }
+}
+
+/// Where one thread's time goes.
+struct Clock {
+    stage: Stage,
+    worker: usize,
+    last: Instant,
+    wait_in: Duration,
+}
+
+impl Clock {
+    fn start(stage: Stage, worker: usize) -> Self {
+        Self {
+            stage,
+            worker,
+            last: Instant::now(),
+            wait_in: Duration::ZERO,
+        }
+    }
+
+    /// The input is there.
+    fn begin_work(&mut self) {
+        self.wait_in = self.lap();
+    }
+
+    fn lap(&mut self) -> Duration {
+        let now = Instant::now();
+        now - std::mem::replace(&mut self.last, now)
     }
 }
