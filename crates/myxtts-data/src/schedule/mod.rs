@@ -41,6 +41,22 @@ struct Bucket {
     first_step: u64,
 }
 
+/// The number of rows, `most` or up to a fifth less, that leaves the fewest
+/// rows of the last step empty. Empty rows cost as much as others, and at
+/// `most` half a batch of every bucket would be empty on average.
+fn fullest(clips: u64, most: u32, replicas: u64) -> u32 {
+    let empty = |rows: u32| {
+        let per_step = u64::from(rows) * replicas;
+        clips.div_ceil(per_step) * per_step - clips
+    };
+    let least = most - most / 5;
+    // The first of equals, and that is the largest.
+    (least..=most)
+        .rev()
+        .min_by_key(|rows| empty(*rows))
+        .unwrap_or(most)
+}
+
 /// One replica's part of one step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batch {
@@ -56,7 +72,8 @@ impl Schedule {
     /// A schedule over clips of the given lengths.
     ///
     /// `batch_size` is the number of rows at the longest bucket; shorter ones
-    /// get more, up to the same number of padded positions. A clip that fits
+    /// get more, up to the same number of padded positions; each up to a fifth
+    /// less where that fills its last batch. A clip that fits
     /// no bucket is an error that names it: nothing is left out here, and
     /// whoever leaves clips out reports them.
     pub fn new(
@@ -88,8 +105,9 @@ impl Schedule {
         let mut steps = 0;
         for bucket in &mut buckets {
             bucket.first_step = steps;
-            let per_step = u64::from(bucket.rows) * replicas;
-            steps += (bucket.clips.len() as u64).div_ceil(per_step);
+            let clips = bucket.clips.len() as u64;
+            bucket.rows = fullest(clips, bucket.rows, replicas);
+            steps += clips.div_ceil(u64::from(bucket.rows) * replicas);
         }
         Ok(Self {
             seed,

@@ -205,6 +205,20 @@ fn two_replicas_see_the_clips_of_one_batch_twice_as_large() {
     }
 }
 
+/// The rows of a bucket are chosen to fill its last batch.
+#[test]
+fn few_rows_are_empty() {
+    let lengths = speech(1200);
+    let shapes = choose_buckets(&lengths, 8);
+    for replicas in [1, 2] {
+        let schedule = Schedule::new(&lengths, &shapes, 8, replicas, 9).unwrap();
+        let all = schedule.padding_percent(&lengths);
+        let within = padding_percent(&lengths, &shapes);
+        println!("{replicas} replicas: {all:.1} % padding, {within:.1} % without empty rows");
+        assert!(all - within < 1.0, "{all} and {within}");
+    }
+}
+
 #[test]
 fn more_buckets_pad_less() {
     let lengths = speech(4000);
