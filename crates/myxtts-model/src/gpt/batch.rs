@@ -37,6 +37,34 @@ pub struct GptBatch {
     pub prompts_b2: Option<Tensor<2, Int>>,
 }
 
+impl GptBatch {
+    /// The same on another device.
+    #[must_use]
+    pub fn to_device(self, device: &Device) -> Self {
+        Self {
+            text_bt: self.text_bt.to_device(device),
+            text_lengths_b: self.text_lengths_b.to_device(device),
+            codes_bm: self.codes_bm.to_device(device),
+            code_lengths_b: self.code_lengths_b.to_device(device),
+            conditioning_bcs: self.conditioning_bcs.to_device(device),
+            prompts_b2: self.prompts_b2.map(|prompts| prompts.to_device(device)),
+        }
+    }
+
+    /// The same as inputs of a model that is trained.
+    #[must_use]
+    pub fn autodiff(self) -> Self {
+        Self {
+            text_bt: Tensor::from_inner(self.text_bt),
+            text_lengths_b: Tensor::from_inner(self.text_lengths_b),
+            codes_bm: Tensor::from_inner(self.codes_bm),
+            code_lengths_b: Tensor::from_inner(self.code_lengths_b),
+            conditioning_bcs: Tensor::from_inner(self.conditioning_bcs),
+            prompts_b2: self.prompts_b2.map(Tensor::from_inner),
+        }
+    }
+}
+
 /// A sequence the model has no positions for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(

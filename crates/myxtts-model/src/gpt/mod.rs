@@ -26,7 +26,7 @@ pub use config::{GptConfig, Vocabulary};
 pub use count::ParameterCount;
 pub use dropout::StepDropout;
 pub use memory::{BatchShape, TrainingMemory};
-pub use quirks::Quirks;
+pub use quirks::{Quirks, RowLengths};
 pub use transformer::{Block, Mlp, SelfAttention, Transformer};
 
 use crate::conditioning::{ConditioningEncoder, PerceiverResampler};

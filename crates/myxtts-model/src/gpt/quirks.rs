@@ -3,7 +3,7 @@
 use burn::tensor::{Bool, Int, Tensor};
 use serde::{Deserialize, Serialize};
 
-use super::batch::{IGNORED, positions, wide};
+use super::batch::{IGNORED, TAIL, positions, wide};
 
 /// Whether its accidents are repeated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,6 +52,38 @@ impl Quirks {
             Self::Compat => inside_bm.bool_and(last_clip(code_lengths_b, length)),
         };
         targets_bm.mask_fill(hidden_bm, IGNORED)
+    }
+}
+
+/// What the host knows of a row of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowLengths {
+    /// Text tokens.
+    pub text: usize,
+    /// Codes; 0 is no clip.
+    pub codes: usize,
+    /// Where its conditioning was cut, `[start, end)` in samples.
+    pub prompt: Option<[usize; 2]>,
+}
+
+impl Quirks {
+    /// How many targets the losses of text and of codes are the means of.
+    pub fn target_counts(self, rows: &[RowLengths]) -> [usize; 2] {
+        let last = rows.iter().rposition(|row| row.codes > 0);
+        let mut counts = [0, 0];
+        for (index, row) in rows.iter().enumerate().filter(|(_, row)| row.codes > 0) {
+            let codes = row.codes + TAIL + 1;
+            let hidden = row.prompt.map_or(0, |[start, end]| match self {
+                Self::Fixed => (end / 1024).min(codes) - (start / 1024).min(codes),
+                Self::Compat if Some(index) == last => {
+                    (end / 256).min(codes) - (start / 256).min(codes)
+                }
+                Self::Compat => 0,
+            });
+            counts[0] += row.text + 1;
+            counts[1] += codes - hidden;
+        }
+        counts
     }
 }
 

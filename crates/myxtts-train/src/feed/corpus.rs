@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use myxtts_audio::units::Samples;
 use myxtts_data::layout::Split;
 use myxtts_data::prepare::{Manifest, PrepareError};
 use myxtts_data::schedule::ClipLength;
@@ -21,6 +22,10 @@ pub struct Corpus {
     pub lengths: Vec<ClipLength>,
     /// Hashes of the recordings; `None` where the manifest has none.
     pub contents: Vec<Option<[u8; 32]>>,
+    /// Their names in the manifest.
+    pub ids: Vec<String>,
+    /// Who speaks, where the dataset says.
+    pub speakers: Vec<Option<String>>,
 }
 
 /// Why a prepared dataset cannot be used.
@@ -61,17 +66,31 @@ impl Corpus {
             clips: vec![],
             lengths: vec![],
             contents: vec![],
+            ids: vec![],
+            speakers: vec![],
         };
-        for (id, clip, samples, content) in entries(folder, split)? {
+        for Entry {
+            id,
+            clip,
+            samples,
+            content,
+            speaker,
+        } in entries(folder, split)?
+        {
             let cleaned = clean_with(&clip.text, &clip.language, &CleanOptions::default());
-            let ids = vocabulary.encode(&cleaned.text, &clip.language);
-            let ids = ids.map_err(|source| CorpusError::Encode { id, source })?;
+            let tokens = vocabulary.encode(&cleaned.text, &clip.language);
+            let tokens = tokens.map_err(|source| CorpusError::Encode {
+                id: id.clone(),
+                source,
+            })?;
             corpus.lengths.push(ClipLength {
-                text: Tokens(u32::try_from(ids.len()).unwrap_or(u32::MAX)),
+                text: Tokens(u32::try_from(tokens.len()).unwrap_or(u32::MAX)),
                 audio: Codes::of(samples),
             });
             corpus.contents.push(content);
             corpus.clips.push(clip);
+            corpus.ids.push(id);
+            corpus.speakers.push(speaker);
         }
         Ok(corpus)
     }
@@ -81,7 +100,7 @@ impl Corpus {
 pub fn train_vocabulary(folder: &Path) -> Result<Vocabulary, CorpusError> {
     let (mut texts, mut languages) = (Vec::new(), Vec::new());
     for split in [Split::Train, Split::Validation] {
-        for (_, clip, ..) in entries(folder, split)? {
+        for Entry { clip, .. } in entries(folder, split)? {
             texts.push(clean_with(&clip.text, &clip.language, &CleanOptions::default()).text);
             languages.push(clip.language);
         }
@@ -95,7 +114,13 @@ pub fn train_vocabulary(folder: &Path) -> Result<Vocabulary, CorpusError> {
     Ok(Vocabulary::train(texts, &training)?)
 }
 
-type Entry = (String, Clip, myxtts_audio::units::Samples, Option<[u8; 32]>);
+struct Entry {
+    id: String,
+    clip: Clip,
+    samples: Samples,
+    content: Option<[u8; 32]>,
+    speaker: Option<String>,
+}
 
 fn entries(folder: &Path, split: Split) -> Result<Vec<Entry>, CorpusError> {
     let mut manifest = Manifest::open(folder)?;
@@ -117,7 +142,13 @@ fn entries(folder: &Path, split: Split) -> Result<Vec<Entry>, CorpusError> {
             text: clip.text,
             language,
         };
-        entries.push((clip.id, spoken, clip.samples, content));
+        entries.push(Entry {
+            id: clip.id,
+            clip: spoken,
+            samples: clip.samples,
+            content,
+            speaker: clip.speaker,
+        });
     }
     Ok(entries)
 }

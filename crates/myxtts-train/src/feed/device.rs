@@ -9,10 +9,11 @@ use myxtts_data::schedule::{ConditioningSpec, Schedule};
 use myxtts_data::stage::HostBatch;
 use myxtts_data::units::Codes;
 use myxtts_model::dvae::Dvae;
-use myxtts_model::gpt::GptBatch;
+use myxtts_model::gpt::{GptBatch, Quirks, RowLengths};
 use myxtts_pipeline::{SiteWork, Ticket};
 
 use super::codes::CodesCache;
+use super::fed::{Facts, Fed};
 use super::host::Filled;
 use super::mels::Mels;
 use super::shapes::{ShapeWatch, Shapes};
@@ -45,6 +46,7 @@ pub struct DeviceFeed {
     codes_mel: Mels,
     conditioning_mel: Mels,
     prompts: bool,
+    quirks: Quirks,
     codes: Option<Arc<CodesCache>>,
     watch: Arc<ShapeWatch>,
 }
@@ -66,6 +68,7 @@ impl DeviceFeed {
             device: device.clone(),
             dvae,
             prompts,
+            quirks: Quirks::default(),
             codes: None,
             watch,
         })
@@ -75,6 +78,30 @@ impl DeviceFeed {
     pub fn keeping(mut self, codes: Option<Arc<CodesCache>>) -> Self {
         self.codes = codes;
         self
+    }
+
+    /// Counts targets as a model with these quirks does.
+    #[must_use]
+    pub fn with_quirks(mut self, quirks: Quirks) -> Self {
+        self.quirks = quirks;
+        self
+    }
+
+    /// What the host knows of a batch.
+    pub fn facts(&self, host: &HostBatch) -> Facts {
+        let rows = host.wave_lengths().iter().zip(host.text_lengths());
+        let rows: Vec<RowLengths> = rows
+            .zip(host.segments())
+            .map(|((wave, text), segment)| RowLengths {
+                text: text.0 as usize,
+                codes: Codes::of(*wave).0 as usize,
+                prompt: self.prompts.then(|| {
+                    let (start, length) = (segment.start.0, segment.length.0);
+                    [start, start + length]
+                }),
+            })
+            .collect();
+        Facts::of(host, self.quirks.target_counts(&rows).to_vec())
     }
 
     /// Meets every shape of a schedule before the first step does.
@@ -168,15 +195,18 @@ impl DeviceFeed {
 
 impl SiteWork for DeviceFeed {
     type Buffer = Filled;
-    type Batch = GptBatch;
+    type Batch = Fed<GptBatch>;
 
-    fn process(&mut self, _ticket: Ticket, filled: &Filled) -> Result<GptBatch, String> {
-        self.batch(filled)
+    fn process(&mut self, _ticket: Ticket, filled: &Filled) -> Result<Fed<GptBatch>, String> {
+        Ok(Fed {
+            batch: self.batch(filled)?,
+            facts: self.facts(&filled.batch),
+        })
     }
 
-    fn bytes(&self, batch: &GptBatch) -> u64 {
-        let [_, bands, _] = batch.conditioning_bcs.dims();
-        device_bytes(Shapes::of(batch), bands)
+    fn bytes(&self, fed: &Fed<GptBatch>) -> u64 {
+        let [_, bands, _] = fed.batch.conditioning_bcs.dims();
+        device_bytes(Shapes::of(&fed.batch), bands)
     }
 }
 

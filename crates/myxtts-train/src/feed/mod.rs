@@ -12,15 +12,19 @@
 mod codes;
 mod corpus;
 mod device;
+mod fed;
 mod host;
 pub mod measure;
 mod mels;
+mod segments;
 mod setup;
 mod shapes;
 
 pub use codes::{CodesCache, CodesError, CodesSource};
 pub use corpus::{Corpus, CorpusError, train_vocabulary};
 pub use device::{DeviceFeed, FrontEnd, device_bytes};
+pub use fed::{Facts, Fed};
 pub use host::{Filled, HostFeed};
-pub use setup::{EmptySchedule, single_lane};
+pub use segments::{SegmentBatch, SegmentFeed, segment_schedule, segment_spec};
+pub use setup::{EmptySchedule, Largest, single_lane};
 pub use shapes::{ShapeWatch, Shapes};

@@ -1,5 +1,7 @@
 //! Rings large enough for the batches of a schedule.
 
+use std::ops::Range;
+
 use myxtts_audio::MelSpec;
 use myxtts_data::schedule::{ConditioningSpec, Schedule};
 use myxtts_data::units::Codes;
@@ -16,57 +18,97 @@ use super::shapes::Shapes;
 )]
 pub struct EmptySchedule;
 
-/// One model device that shares its device with the data, and fixed knobs: the
-/// steps from `first` to before `end`.
+/// Bytes of the largest batch a schedule can give.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Largest {
+    /// As a buffer of the host stage.
+    pub host: u64,
+    /// As a batch on a device.
+    pub device: u64,
+}
+
+impl Largest {
+    /// Of a schedule whose clips are conditioned by segments of `mel`.
+    pub fn of(schedule: &Schedule, conditioning: ConditioningSpec, mel: &MelSpec) -> Self {
+        let padded = conditioning.max.max(conditioning.min);
+        let frames = mel.frames(padded).0;
+        let (mut most_rows, mut most_text, mut most_codes, mut device) = (0, 0, 0, 0);
+        for (shape, rows) in schedule.shapes() {
+            let rows = rows as usize;
+            let (text, codes) = (shape.text.0 as usize, shape.audio.0 as usize);
+            most_rows = most_rows.max(rows);
+            most_text = most_text.max(rows * text);
+            most_codes = most_codes.max(rows * codes);
+            let shapes = Shapes {
+                rows,
+                text,
+                codes,
+                frames,
+            };
+            device = device.max(device_bytes(shapes, mel.bands));
+        }
+        // A reused buffer keeps the largest that each of its parts has been, and a
+        // vector that grew may hold twice what it needs. Beside the samples a row
+        // has its lengths, its segment and its clip.
+        let per_code = size_of::<f32>() * Codes::STRIDE + size_of::<i32>();
+        let per_row = size_of::<f32>() * padded.0 + 64;
+        let host = most_codes * per_code + most_text * size_of::<i32>() + most_rows * per_row;
+        Self {
+            host: 2 * host as u64,
+            device,
+        }
+    }
+
+    /// A pipeline for batches of at most this size. The rings' bytes are
+    /// bounded by `most` as well, where a budget says so.
+    pub fn setup(
+        self,
+        wiring: Wiring,
+        steps: Range<u64>,
+        knobs: Knobs,
+        bounds: Bounds,
+        most: Option<u64>,
+    ) -> Setup {
+        let ring = |largest: u64, batches: usize| {
+            let bytes = largest * batches.max(1) as u64;
+            RingBounds {
+                batches,
+                bytes: most.map_or(bytes, |most| bytes.min(most)),
+                largest,
+            }
+        };
+        let batches = |of: fn(&Knobs) -> usize| of(&bounds.most).max(of(&knobs));
+        Setup {
+            wiring,
+            first_step: steps.start,
+            end_step: steps.end,
+            knobs,
+            bounds,
+            host_ring: ring(self.host, batches(|knobs| knobs.read_ahead)),
+            device_ring: RingBounds {
+                batches: knobs.depth,
+                ..ring(self.device, batches(|knobs| knobs.depth))
+            },
+            model_ring: ring(self.device, knobs.depth),
+        }
+    }
+}
+
+/// One model device that shares its device with the data, and fixed knobs.
 pub fn single_lane(
     schedule: &Schedule,
     conditioning: ConditioningSpec,
     mel: &MelSpec,
-    steps: std::ops::Range<u64>,
+    steps: Range<u64>,
     knobs: Knobs,
 ) -> Setup {
-    let padded = conditioning.max.max(conditioning.min);
-    let frames = mel.frames(padded).0;
-    let (mut most_rows, mut most_text, mut most_codes, mut device) = (0, 0, 0, 0);
-    for (shape, rows) in schedule.shapes() {
-        let rows = rows as usize;
-        let (text, codes) = (shape.text.0 as usize, shape.audio.0 as usize);
-        most_rows = most_rows.max(rows);
-        most_text = most_text.max(rows * text);
-        most_codes = most_codes.max(rows * codes);
-        let shapes = Shapes {
-            rows,
-            text,
-            codes,
-            frames,
-        };
-        device = device.max(device_bytes(shapes, mel.bands));
-    }
-    // A reused buffer keeps the largest that each of its parts has been, and a
-    // vector that grew may hold twice what it needs. Beside the samples a row
-    // has its lengths, its segment and its clip.
-    let per_code = size_of::<f32>() * Codes::STRIDE + size_of::<i32>();
-    let per_row = size_of::<f32>() * padded.0 + 64;
-    let host = most_codes * per_code + most_text * size_of::<i32>() + most_rows * per_row;
-    let ring = |largest: u64, batches: usize| RingBounds {
-        batches,
-        bytes: largest * batches.max(1) as u64,
-        largest,
+    let wiring = Wiring {
+        lanes: 1,
+        shared_site: true,
     };
-    Setup {
-        wiring: Wiring {
-            lanes: 1,
-            shared_site: true,
-        },
-        first_step: steps.start,
-        end_step: steps.end,
-        knobs,
-        bounds: Bounds {
-            least: knobs,
-            most: knobs,
-        },
-        host_ring: ring(2 * host as u64, knobs.read_ahead),
-        device_ring: ring(device, knobs.depth),
-        model_ring: ring(device, knobs.depth),
-    }
+    let fixed = Bounds {
+        least: knobs,
+        most: knobs,
+    };
+    Largest::of(schedule, conditioning, mel).setup(wiring, steps, knobs, fixed, None)
 }

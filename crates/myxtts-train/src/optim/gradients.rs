@@ -44,6 +44,31 @@ impl NamedGradients {
         self.by_name.remove(name)
     }
 
+    /// Those of parameters whose names begin with none of `prefixes`.
+    #[must_use]
+    pub fn without(mut self, prefixes: &[&str]) -> Self {
+        let is_kept = |name: &String| !prefixes.iter().any(|prefix| name.starts_with(prefix));
+        self.by_name.retain(|name, _| is_kept(name));
+        self
+    }
+
+    /// How many parameters have one.
+    pub fn len(&self) -> usize {
+        self.by_name.len()
+    }
+
+    /// Whether none has.
+    pub fn is_empty(&self) -> bool {
+        self.by_name.is_empty()
+    }
+
+    /// Puts another in the place of one.
+    pub fn replace(&mut self, name: &str, gradient_n: Tensor<1>) {
+        if let Some(place) = self.by_name.get_mut(name) {
+            *place = gradient_n;
+        }
+    }
+
     /// Adds those of another part of the same step.
     pub fn add(&mut self, other: Self) {
         for (name, more_n) in other.by_name {

@@ -22,7 +22,7 @@ use myxtts_model::init::Init;
 use myxtts_pipeline::{Failure, Knobs, Ledger, Make, NoHop, Pipeline, Ticket};
 use myxtts_text::{CleanOptions, Vocabulary};
 use myxtts_train::feed::{
-    CodesCache, CodesSource, Corpus, DeviceFeed, FrontEnd, HostFeed, ShapeWatch, single_lane,
+    CodesCache, CodesSource, Corpus, DeviceFeed, Fed, FrontEnd, HostFeed, ShapeWatch, single_lane,
     train_vocabulary,
 };
 
@@ -145,12 +145,12 @@ fn pipeline(
         feed.warm_up(&WORLD.schedule, CONDITIONING)?;
         Ok(feed)
     });
-    let hops: Vec<Make<NoHop<GptBatch>>> = vec![];
+    let hops: Vec<Make<NoHop<Fed<GptBatch>>>> = vec![];
     let (pipeline, mut lanes) =
         Pipeline::start(&setup, host, vec![site], hops, Ledger::in_memory()).unwrap();
     let mut seen = vec![];
     while let Some(delivered) = lanes[0].next().unwrap() {
-        seen.push((delivered.step, values(delivered.batch)));
+        seen.push((delivered.step, values(delivered.batch.batch)));
     }
     drop(lanes);
     let outcome = pipeline.finish();
@@ -321,7 +321,7 @@ fn a_clip_that_is_gone_ends_the_run_in_words() {
     let mel = FrontEnd::XTTS.conditioning;
     let setup = single_lane(schedule, CONDITIONING, &mel, 0..4, knobs);
     let site: Make<DeviceFeed> = Box::new(|| Ok(device(None, Arc::default())));
-    let hops: Vec<Make<NoHop<GptBatch>>> = vec![];
+    let hops: Vec<Make<NoHop<Fed<GptBatch>>>> = vec![];
     let (_pipeline, mut lanes) =
         Pipeline::start(&setup, host, vec![site], hops, Ledger::in_memory()).unwrap();
     let failure = loop {

@@ -1,0 +1,61 @@
+//! A batch on a device, with what the host knows of it.
+
+use myxtts_audio::units::Samples;
+use myxtts_data::schedule::ClipIndex;
+use myxtts_data::stage::HostBatch;
+
+/// A batch, and facts that need not be read back from the device.
+#[derive(Clone, Debug)]
+pub struct Fed<B> {
+    /// On the device.
+    pub batch: B,
+    /// On the host.
+    pub facts: Facts,
+}
+
+/// What the host knows of a batch.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Facts {
+    /// The clips in it.
+    pub clips: Vec<ClipIndex>,
+    /// For each part of the loss, how many targets it is the mean of: batches
+    /// weigh by them when they are parts of one step.
+    pub targets: Vec<usize>,
+    /// Audio in it, without padding.
+    pub audio: Samples,
+    /// Positions that hold something.
+    pub used: u64,
+    /// All positions, padding and empty rows included.
+    pub padded: u64,
+}
+
+impl Facts {
+    /// Adds those of another batch of the same step.
+    pub fn join(&mut self, other: &Self) {
+        self.clips.extend(&other.clips);
+        if self.targets.len() < other.targets.len() {
+            self.targets.resize(other.targets.len(), 0);
+        }
+        for (sum, targets) in self.targets.iter_mut().zip(&other.targets) {
+            *sum += targets;
+        }
+        self.audio.0 += other.audio.0;
+        self.used += other.used;
+        self.padded += other.padded;
+    }
+
+    /// Of a host batch whose losses have so many targets.
+    pub(super) fn of(host: &HostBatch, targets: Vec<usize>) -> Self {
+        let audio: usize = host.wave_lengths().iter().map(|length| length.0).sum();
+        let codes = myxtts_data::units::Codes::of;
+        let rows = host.wave_lengths().iter().zip(host.text_lengths());
+        let used = rows.map(|(wave, text)| u64::from(codes(*wave).0) + u64::from(text.0));
+        Self {
+            clips: host.clips().iter().flatten().copied().collect(),
+            targets,
+            audio: Samples(audio),
+            used: used.sum(),
+            padded: host.rows() as u64 * host.shape().cost(),
+        }
+    }
+}

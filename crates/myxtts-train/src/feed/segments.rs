@@ -1,0 +1,127 @@
+//! What the DVAE learns from: random segments of clips.
+//!
+//! A clip gives one segment an epoch, cut where the schedule's draw of a
+//! conditioning segment falls: the host stage has no second way to cut.
+
+use burn::tensor::{Device, Tensor, TensorData};
+use myxtts_audio::units::Samples;
+use myxtts_audio::{MelError, MelSpec};
+use myxtts_data::schedule::{BucketShape, ClipIndex, ClipLength, ConditioningSpec, Schedule};
+use myxtts_data::stage::HostBatch;
+use myxtts_data::units::{Codes, Tokens};
+use myxtts_pipeline::{SiteWork, Ticket};
+
+use super::device::FrontEnd;
+use super::fed::{Facts, Fed};
+use super::host::Filled;
+use super::mels::Mels;
+
+/// Mel segments on a device.
+#[derive(Clone, Debug)]
+pub struct SegmentBatch {
+    /// `(batch, bands, frames)`.
+    pub mel_bct: Tensor<3>,
+    /// 1 where a row is a clip.
+    pub rows_b: Tensor<1>,
+}
+
+impl SegmentBatch {
+    /// The same on another device.
+    #[must_use]
+    pub fn to_device(self, device: &Device) -> Self {
+        Self {
+            mel_bct: self.mel_bct.to_device(device),
+            rows_b: self.rows_b.to_device(device),
+        }
+    }
+}
+
+/// Segments of exactly so many frames.
+pub fn segment_spec(frames: usize, mel: &MelSpec) -> ConditioningSpec {
+    let samples = Samples(frames * mel.hop.0);
+    ConditioningSpec {
+        min: samples,
+        max: samples,
+    }
+}
+
+/// A schedule of clips for segments: one shape, since what is not in the
+/// segment is not used.
+pub fn segment_schedule(
+    lengths: &[ClipLength],
+    batch_size: u32,
+    replicas: u32,
+    seed: u64,
+) -> Result<Schedule, ClipIndex> {
+    let longest = |part: fn(&ClipLength) -> u32| lengths.iter().map(part).max().unwrap_or(1);
+    let shape = BucketShape {
+        text: Tokens(longest(|length| length.text.0)),
+        audio: Codes(longest(|length| length.audio.0)),
+    };
+    Schedule::new(lengths, &[shape], batch_size, replicas, seed)
+}
+
+/// Makes segments on one device.
+#[derive(Debug)]
+pub struct SegmentFeed {
+    device: Device,
+    mel: Mels,
+    frames: usize,
+}
+
+impl SegmentFeed {
+    /// Segments of `frames` frames.
+    pub fn new(device: &Device, front_end: &FrontEnd, frames: usize) -> Result<Self, MelError> {
+        Ok(Self {
+            mel: Mels::new(front_end.codes, front_end.stats.as_deref(), device)?,
+            device: device.clone(),
+            frames,
+        })
+    }
+
+    /// The segments of a batch.
+    pub fn batch(&mut self, host: &HostBatch) -> Result<SegmentBatch, String> {
+        let rows = host.rows();
+        let mel_bct = self
+            .mel
+            .forward(host.conditioning_bs(), rows, &self.device)
+            .map_err(|why| why.to_string())?;
+        let present: Vec<f32> = host
+            .clips()
+            .iter()
+            .map(|clip| if clip.is_some() { 1.0 } else { 0.0 })
+            .collect();
+        let batch = SegmentBatch {
+            // A centred frame more than the segment has hops.
+            mel_bct: mel_bct.narrow(2, 0, self.frames),
+            rows_b: Tensor::from_data(TensorData::new(present, [rows]), &self.device),
+        };
+        let one = batch.mel_bct.clone().slice([0..1, 0..1, 0..1]);
+        one.try_into_data().map_err(|why| why.to_string())?;
+        Ok(batch)
+    }
+}
+
+impl SiteWork for SegmentFeed {
+    type Buffer = Filled;
+    type Batch = Fed<SegmentBatch>;
+
+    fn process(&mut self, _ticket: Ticket, filled: &Filled) -> Result<Fed<SegmentBatch>, String> {
+        let host = &filled.batch;
+        let clips = host.clips().iter().flatten().count();
+        let mut facts = Facts::of(host, vec![clips]);
+        // Only the segments are trained on.
+        facts.audio = Samples(clips * host.conditioning_per_row());
+        facts.used = (clips * self.frames) as u64;
+        facts.padded = (host.rows() * self.frames) as u64;
+        Ok(Fed {
+            batch: self.batch(host)?,
+            facts,
+        })
+    }
+
+    fn bytes(&self, fed: &Fed<SegmentBatch>) -> u64 {
+        let [rows, bands, frames] = fed.batch.mel_bct.dims();
+        (rows * (bands * frames + 1) * size_of::<f32>()) as u64
+    }
+}

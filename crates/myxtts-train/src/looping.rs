@@ -1,0 +1,360 @@
+//! The training loop, the same for every stage, mode and number of replicas.
+
+use burn::tensor::{Tensor, TensorData};
+use myxtts_model::init::mix;
+use myxtts_pipeline::{Delivered, Lane};
+use myxtts_run::guard::{NonFinite, NonFiniteVerdict, SpikeAction, SpikeDetector};
+use myxtts_run::schedule::Schedule;
+use myxtts_run::units::Step;
+
+use crate::ema::Ema;
+use crate::error::TrainError;
+use crate::feed::{Facts, Fed};
+use crate::optim::{AdamW, NamedGradients};
+use crate::scaler::LossScale;
+use crate::team::Seat;
+use crate::trainee::Trainee;
+
+/// What the loop is told.
+#[derive(Clone, Debug)]
+pub struct Recipe {
+    /// Steps of the stage.
+    pub steps: u64,
+    /// Batches of a step, on each replica.
+    pub accumulation: usize,
+    /// Learning rate by step of the stage.
+    pub schedule: Schedule,
+    /// Largest norm of a gradient.
+    pub gradient_clip: f64,
+    /// Seed of what is drawn in a step.
+    pub seed: u64,
+    /// Steps between two comparisons of the replicas' weights; 0 for never.
+    pub compare_every: u64,
+}
+
+/// What a stage carries from step to step, and a checkpoint from run to run.
+#[derive(Debug)]
+pub struct State<T> {
+    /// The model.
+    pub trainee: T,
+    /// One for each phase.
+    pub optimisers: Vec<AdamW>,
+    /// A moving average of the weights, where one is kept.
+    pub ema: Option<Ema>,
+    /// Steps of the stage that were taken.
+    pub done: u64,
+    /// Judges losses that are not numbers.
+    pub non_finite: NonFinite,
+    /// Judges losses that jump.
+    pub spikes: SpikeDetector,
+    /// For half precision.
+    pub scale: LossScale,
+}
+
+/// What one step was.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepDone {
+    /// Its number in the stage, from 1.
+    pub step: u64,
+    /// The whole loss, over all replicas.
+    pub loss: f32,
+    /// Its parts.
+    pub parts: Vec<(&'static str, f32)>,
+    /// Norm of the gradient before it was shortened.
+    pub norm: f32,
+    /// The learning rate.
+    pub rate: f64,
+    /// Whether it was left out, and why.
+    pub skipped: Option<String>,
+    /// A loss that jumped.
+    pub spike: Option<String>,
+    /// What this replica's batches held.
+    pub facts: Facts,
+    /// Time this replica waited for them.
+    pub waited: std::time::Duration,
+}
+
+/// Told of every step; on one replica it keeps the run's books.
+pub trait Watch<T> {
+    /// After a step. `true` asks all replicas to stop after it.
+    fn after(&mut self, done: &StepDone, state: &State<T>) -> Result<bool, TrainError>;
+    /// Whether somebody outside has asked to stop.
+    fn wants_to_stop(&self) -> bool;
+}
+
+/// Trains until the recipe's last step, or until somebody asks to stop.
+pub fn train<T: Trainee>(
+    mut state: State<T>,
+    mut lane: Lane<Fed<T::Batch>>,
+    recipe: &Recipe,
+    seat: &Seat,
+    watch: &mut dyn Watch<T>,
+) -> Result<State<T>, TrainError> {
+    while state.done < recipe.steps {
+        let Some(micro) = gather(&mut lane, recipe.accumulation)? else {
+            break;
+        };
+        let shares = shares(&micro, seat)?;
+        let key = mix(recipe.seed ^ mix(state.done));
+        let rate = recipe.schedule.lr(Step(state.done));
+        let mut tally = Tally::new(state.done + 1, rate, &micro);
+        let mut traces = vec![];
+        for phase in 0..T::PHASES {
+            let mut gradients = NamedGradients::default();
+            for (index, (fed, shares)) in micro.iter().map(|d| &d.batch).zip(&shares).enumerate() {
+                let key = mix(key ^ mix((seat.rank + seat.members() * index) as u64));
+                let loss = state.trainee.loss(phase, &fed.batch, shares, key);
+                let loss = loss.map_err(|why| TrainError::step(state.done + 1, why))?;
+                tally.add(&loss.total, &loss.parts)?;
+                let total = loss.total * state.scale.factor();
+                gradients.add(state.trainee.gradients(phase, total.backward()));
+                traces.push(loss.trace);
+            }
+            let gradients = gradients.scale(1.0 / state.scale.factor());
+            let gradients = seat.mean_gradients(gradients)?;
+            let (gradients, norm) = gradients.clip(recipe.gradient_clip);
+            if tally.is_good(norm, seat, &mut state)? {
+                let optimiser = &mut state.optimisers[phase];
+                state.trainee = state.trainee.stepped(phase, optimiser, gradients, rate);
+            }
+        }
+        if tally.done.skipped.is_none() {
+            state.trainee = state.trainee.absorbed(&traces, key);
+            state = state.share_absorbed(seat)?;
+            state.average();
+        }
+        drop((traces, micro));
+        state.done += 1;
+        state.compare(recipe, seat)?;
+        let stop = watch.after(&tally.done, &state)? || watch.wants_to_stop();
+        if agreed(stop, seat)? {
+            break;
+        }
+    }
+    Ok(state)
+}
+
+type Micro<B> = Vec<Delivered<Fed<B>>>;
+
+/// The batches of one step; `None` at the end of the data.
+fn gather<B>(lane: &mut Lane<Fed<B>>, accumulation: usize) -> Result<Option<Micro<B>>, TrainError> {
+    let mut micro = vec![];
+    while micro.len() < accumulation.max(1) {
+        match lane.next()? {
+            Some(delivered) => micro.push(delivered),
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(micro))
+}
+
+/// How much of the step's mean each batch is, part by part.
+///
+/// The gradients of replicas are averaged, and those of a replica's batches
+/// added: a batch with n of N targets in the whole step has the share
+/// n x replicas / N, and the sum is the gradient of one large batch.
+fn shares<B>(micro: &Micro<B>, seat: &Seat) -> Result<Vec<Vec<f64>>, TrainError> {
+    let parts = micro
+        .first()
+        .map_or(0, |first| first.batch.facts.targets.len());
+    let of = |fed: &Fed<B>, part: usize| fed.facts.targets.get(part).copied().unwrap_or(0);
+    let own = (0..parts).map(|part| {
+        let sum: usize = micro.iter().map(|d| of(&d.batch, part)).sum();
+        sum as f32
+    });
+    let mean = seat.mean(own.collect())?;
+    Ok(micro
+        .iter()
+        .map(|delivered| {
+            (0..parts)
+                .zip(&mean)
+                .map(|(part, mean)| match of(&delivered.batch, part) {
+                    0 => 0.0,
+                    targets => targets as f64 / f64::from(*mean),
+                })
+                .collect()
+        })
+        .collect())
+}
+
+/// Whether anybody asks to stop; all replicas do the same step last.
+fn agreed(stop: bool, seat: &Seat) -> Result<bool, TrainError> {
+    let votes = seat.mean(vec![if stop { 1.0 } else { 0.0 }])?;
+    Ok(votes.iter().any(|votes| *votes > 0.0))
+}
+
+/// The numbers of a step, as they become known.
+struct Tally {
+    done: StepDone,
+}
+
+impl Tally {
+    fn new<B>(step: u64, rate: f64, micro: &Micro<B>) -> Self {
+        let mut facts = Facts::default();
+        let mut waited = std::time::Duration::ZERO;
+        for delivered in micro {
+            facts.join(&delivered.batch.facts);
+            waited += delivered.waited;
+        }
+        Self {
+            done: StepDone {
+                step,
+                loss: 0.0,
+                parts: vec![],
+                norm: 0.0,
+                rate,
+                skipped: None,
+                spike: None,
+                facts,
+                waited,
+            },
+        }
+    }
+
+    fn add(
+        &mut self,
+        total: &Tensor<1>,
+        parts: &[(&'static str, Tensor<1>)],
+    ) -> Result<(), TrainError> {
+        let read = |value: &Tensor<1>| {
+            let values = value.clone().try_into_vec_as::<f32>();
+            values
+                .map(|values| values.first().copied().unwrap_or(f32::NAN))
+                .map_err(|why| TrainError::step(self.done.step, why.to_string()))
+        };
+        let loss = read(total)?;
+        for (name, value) in parts {
+            let value = read(value)?;
+            match self.done.parts.iter_mut().find(|(known, _)| known == name) {
+                Some((_, sum)) => *sum += value,
+                None => self.done.parts.push((name, value)),
+            }
+        }
+        self.done.loss += loss;
+        Ok(())
+    }
+
+    /// Whether the step may be applied. All replicas see the same numbers and
+    /// come to the same answer.
+    fn is_good<T>(
+        &mut self,
+        norm: Option<Tensor<1>>,
+        seat: &Seat,
+        state: &mut State<T>,
+    ) -> Result<bool, TrainError> {
+        let norm = match norm {
+            Some(norm) => norm.try_into_vec_as::<f32>(),
+            None => Ok(vec![0.0]),
+        };
+        let norm = norm.map_err(|why| TrainError::step(self.done.step, why.to_string()))?;
+        self.done.norm = norm.first().copied().unwrap_or(f32::NAN);
+        let own = [self.done.loss].into_iter();
+        let own = own.chain(self.done.parts.iter().map(|(_, value)| *value));
+        let mut means = seat.mean(own.collect())?.into_iter();
+        self.done.loss = means.next().unwrap_or(f32::NAN);
+        for ((_, value), mean) in self.done.parts.iter_mut().zip(means) {
+            *value = mean;
+        }
+        let step = Step(self.done.step);
+        if state.scale.overflowed(self.done.loss, self.done.norm) {
+            self.done.skipped = Some(format!(
+                "the gradient overflowed half precision; the loss is now scaled by {}",
+                state.scale.factor()
+            ));
+            return Ok(false);
+        }
+        let clips = || self.done.facts.clips.iter().map(|clip| clip.0.to_string());
+        let verdict = state
+            .non_finite
+            .judge(step, self.done.loss, self.done.norm, || clips().collect());
+        match verdict {
+            NonFiniteVerdict::Apply => {}
+            NonFiniteVerdict::Skip { streak } => {
+                self.done.skipped = Some(format!(
+                    "loss {} and gradient norm {} are not both numbers ({streak} in a row)",
+                    self.done.loss, self.done.norm
+                ));
+                return Ok(false);
+            }
+            NonFiniteVerdict::Stop(report) => return Err(TrainError::BadSteps(report)),
+        }
+        if let Some(spike) = state.spikes.observe(step, f64::from(self.done.loss)) {
+            self.done.spike = Some(spike.to_string());
+            if spike.action == SpikeAction::Skip {
+                self.done.skipped = Some("the loss jumped".to_owned());
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl<T: Trainee> State<T> {
+    /// Before the first step.
+    pub fn new(trainee: T, optimisers: Vec<AdamW>, ema: Option<Ema>, guards: Guards) -> Self {
+        Self {
+            trainee,
+            optimisers,
+            ema,
+            done: 0,
+            non_finite: NonFinite::new(guards.bad_steps),
+            spikes: SpikeDetector::new(guards.spikes),
+            scale: guards.scale,
+        }
+    }
+
+    fn average(&mut self) {
+        if let Some(ema) = &mut self.ema {
+            ema.update(&self.trainee.state());
+        }
+    }
+
+    /// Averages what was learnt without gradients: each replica learnt it from
+    /// its own batches.
+    fn share_absorbed(self, seat: &Seat) -> Result<Self, TrainError> {
+        let names = T::absorbs();
+        if seat.members() == 1 || names.is_empty() {
+            return Ok(self);
+        }
+        let mut state = self.trainee.state();
+        for name in names {
+            let Some(data) = state.get_mut(*name) else {
+                continue;
+            };
+            let values = seat.mean(data.iter::<f32>().collect())?;
+            *data = TensorData::new(values, data.shape().to_vec());
+        }
+        let trainee = self.trainee.with_state(&state);
+        let trainee = trainee.map_err(|why| TrainError::step(self.done + 1, why))?;
+        Ok(Self { trainee, ..self })
+    }
+
+    /// Replicas that differ are a defect, and worth nothing from then on.
+    fn compare(&self, recipe: &Recipe, seat: &Seat) -> Result<(), TrainError> {
+        let every = recipe.compare_every;
+        if seat.members() == 1 || every == 0 || !self.done.is_multiple_of(every) {
+            return Ok(());
+        }
+        let mut hasher = blake3::Hasher::new();
+        for data in self.trainee.state().values() {
+            hasher.update(data.as_bytes());
+        }
+        let own: Vec<f32> = hasher.finalize().as_bytes().map(f32::from).to_vec();
+        // Bytes are exact in f32, and so is the mean of equal ones.
+        match seat.mean(own.clone())? == own {
+            true => Ok(()),
+            false => Err(TrainError::Diverged { step: self.done }),
+        }
+    }
+}
+
+/// Start values of the guards.
+#[derive(Clone, Copy, Debug)]
+pub struct Guards {
+    /// Bad steps in a row that are left out.
+    pub bad_steps: usize,
+    /// When a loss jumps.
+    pub spikes: myxtts_run::guard::SpikeSettings,
+    /// Scale of the loss.
+    pub scale: LossScale,
+}

@@ -1,0 +1,136 @@
+//! Where the work of a training happens.
+
+use burn::tensor::Device;
+use myxtts_device::{OpenError, Plan, Strategy, open};
+use myxtts_pipeline::{Hop, Wiring};
+
+use crate::feed::{Fed, SegmentBatch};
+use myxtts_model::gpt::GptBatch;
+
+/// The devices of a training, opened.
+#[derive(Clone, Debug)]
+pub struct Placement {
+    /// Where batches are made: one for all replicas, or one for each.
+    pub data: Vec<Device>,
+    /// Where replicas train.
+    pub models: Vec<Device>,
+    /// Whether one data device works for all.
+    pub shared_site: bool,
+    /// Whether batches go from one device to another.
+    pub has_hop: bool,
+}
+
+impl Placement {
+    /// Everything on one device.
+    pub fn on(device: &Device) -> Self {
+        Self {
+            data: vec![device.clone()],
+            models: vec![device.clone()],
+            shared_site: true,
+            has_hop: false,
+        }
+    }
+
+    /// The devices of a plan.
+    pub fn of(plan: &Plan) -> Result<Self, OpenError> {
+        let models: Result<Vec<Device>, OpenError> = plan.model_devices.iter().map(open).collect();
+        let models = models?;
+        Ok(match plan.strategy {
+            Strategy::Cpu | Strategy::OneDevice => Self {
+                data: models.clone(),
+                models,
+                shared_site: true,
+                has_hop: false,
+            },
+            Strategy::Mirrored => Self {
+                data: models.clone(),
+                models,
+                shared_site: false,
+                has_hop: false,
+            },
+            Strategy::Split | Strategy::SplitMirrored => Self {
+                data: vec![open(&plan.data_device)?],
+                models,
+                shared_site: true,
+                has_hop: true,
+            },
+        })
+    }
+
+    /// As the pipeline sees it.
+    pub fn wiring(&self) -> Wiring {
+        Wiring {
+            lanes: self.models.len(),
+            shared_site: self.shared_site,
+        }
+    }
+
+    /// Whether kernels are compiled for shapes: everywhere but on the CPU.
+    pub fn compiles(&self) -> bool {
+        self.models.iter().any(|device| *device != Device::flex())
+    }
+}
+
+/// A batch that can go to another device.
+pub trait Portable: Sized + Send + 'static {
+    /// It, there.
+    fn carried(self, device: &Device) -> Self;
+    /// Waits until it has arrived.
+    fn settled(&self) -> Result<(), String>;
+}
+
+impl Portable for GptBatch {
+    fn carried(self, device: &Device) -> Self {
+        self.to_device(device)
+    }
+
+    fn settled(&self) -> Result<(), String> {
+        let one = self.conditioning_bcs.clone().slice([0..1, 0..1, 0..1]);
+        one.try_into_data()
+            .map(|_| ())
+            .map_err(|why| why.to_string())
+    }
+}
+
+impl Portable for SegmentBatch {
+    fn carried(self, device: &Device) -> Self {
+        self.to_device(device)
+    }
+
+    fn settled(&self) -> Result<(), String> {
+        let one = self.mel_bct.clone().slice([0..1, 0..1, 0..1]);
+        one.try_into_data()
+            .map(|_| ())
+            .map_err(|why| why.to_string())
+    }
+}
+
+/// The way to a model device.
+#[derive(Debug)]
+pub struct Carry<B> {
+    device: Device,
+    batch: std::marker::PhantomData<fn(B)>,
+}
+
+impl<B> Carry<B> {
+    /// To `device`.
+    pub fn to(device: Device) -> Self {
+        Self {
+            device,
+            batch: std::marker::PhantomData,
+        }
+    }
+}
+
+impl<B: Portable> Hop for Carry<B> {
+    type Batch = Fed<B>;
+
+    fn hop(&mut self, fed: Fed<B>) -> Result<Fed<B>, String> {
+        let batch = fed.batch.carried(&self.device);
+        batch.settled()?;
+        Ok(Fed {
+            batch,
+            facts: fed.facts,
+        })
+    }
+}

@@ -1,0 +1,299 @@
+//! Replicas that hold the same weights.
+//!
+//! The seam is [`Averaging`]: numbers in, their mean over all replicas out,
+//! the same bits for everybody. In one process that is a shared table; several
+//! machines need another implementation of it and nothing else.
+
+use std::fmt;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use burn::tensor::{Tensor, TensorData};
+
+use crate::optim::NamedGradients;
+
+/// Another replica has failed, and its part of the mean will not come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("another replica has stopped")]
+pub struct Abandoned;
+
+/// Means over replicas.
+pub trait Averaging: Send + Sync + fmt::Debug {
+    /// How many there are.
+    fn members(&self) -> usize;
+
+    /// Replaces `values` by their mean over all members. Everybody calls it
+    /// the same number of times with as many values, and waits for the others.
+    fn mean(&self, rank: usize, values: &mut [f32]) -> Result<(), Abandoned>;
+
+    /// Lets the others go: this member will not call again.
+    fn abandon(&self);
+}
+
+/// Replicas that are threads of this process.
+#[derive(Debug)]
+pub struct InProcess {
+    members: usize,
+    table: Mutex<Table>,
+    turned: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    /// Rounds that are complete.
+    round: u64,
+    parts: Vec<Option<Vec<f32>>>,
+    mean: Vec<f32>,
+    /// Who has yet to take the mean of the round before.
+    to_take: usize,
+    abandoned: bool,
+}
+
+impl InProcess {
+    /// For so many threads.
+    pub fn new(members: usize) -> Self {
+        Self {
+            members,
+            table: Mutex::new(Table {
+                parts: vec![None; members],
+                ..Table::default()
+            }),
+            turned: Condvar::new(),
+        }
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(&self, table: MutexGuard<'a, Table>) -> MutexGuard<'a, Table> {
+        let waited = self.turned.wait(table);
+        waited.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Averaging for InProcess {
+    fn members(&self) -> usize {
+        self.members
+    }
+
+    fn mean(&self, rank: usize, values: &mut [f32]) -> Result<(), Abandoned> {
+        if self.members == 1 {
+            return Ok(());
+        }
+        let mut table = self.table();
+        // The slowest may still be taking the mean of the round before.
+        while table.to_take > 0 && !table.abandoned {
+            table = self.wait(table);
+        }
+        if table.abandoned {
+            return Err(Abandoned);
+        }
+        let round = table.round;
+        if let Some(part) = table.parts.get_mut(rank) {
+            *part = Some(values.to_vec());
+        }
+        if table.parts.iter().all(Option::is_some) {
+            table.finish_round();
+            self.turned.notify_all();
+        }
+        while table.round == round && !table.abandoned {
+            table = self.wait(table);
+        }
+        if table.round == round {
+            return Err(Abandoned);
+        }
+        values.copy_from_slice(&table.mean);
+        table.to_take -= 1;
+        if table.to_take == 0 {
+            self.turned.notify_all();
+        }
+        Ok(())
+    }
+
+    fn abandon(&self) {
+        self.table().abandoned = true;
+        self.turned.notify_all();
+    }
+}
+
+impl Table {
+    /// Adds the parts in the order of ranks: the same sum whoever came last.
+    fn finish_round(&mut self) {
+        let count = self.parts.len();
+        let mut parts = self.parts.iter_mut().filter_map(Option::take);
+        self.mean = parts.next().unwrap_or_default();
+        for part in parts {
+            for (sum, value) in self.mean.iter_mut().zip(part) {
+                *sum += value;
+            }
+        }
+        for value in &mut self.mean {
+            *value /= count as f32;
+        }
+        self.round += 1;
+        self.to_take = count;
+    }
+}
+
+/// One replica's place in the team.
+#[derive(Clone, Debug)]
+pub struct Seat {
+    /// Which.
+    pub rank: usize,
+    /// The seam.
+    pub team: std::sync::Arc<dyn Averaging>,
+}
+
+/// Numbers that travel together; large enough that a round costs little
+/// beside its values, small enough that the device computes the next ones
+/// meanwhile.
+const BUCKET: usize = 1 << 20;
+
+impl Seat {
+    /// A team of one.
+    pub fn alone() -> Self {
+        Self {
+            rank: 0,
+            team: std::sync::Arc::new(InProcess::new(1)),
+        }
+    }
+
+    /// Replicas.
+    pub fn members(&self) -> usize {
+        self.team.members()
+    }
+
+    /// Means of a few numbers.
+    pub fn mean(&self, mut values: Vec<f32>) -> Result<Vec<f32>, Abandoned> {
+        self.team.mean(self.rank, &mut values)?;
+        Ok(values)
+    }
+
+    /// Means of gradients, in buckets from the last parameter to the first: a
+    /// backward pass finishes them in about that order, so a device is still
+    /// computing the next bucket while this one is read and averaged.
+    pub fn mean_gradients(
+        &self,
+        mut gradients: NamedGradients,
+    ) -> Result<NamedGradients, TeamError> {
+        if self.members() == 1 {
+            return Ok(gradients);
+        }
+        let mut names: Vec<String> = gradients.iter().map(|(name, _)| name.to_owned()).collect();
+        names.sort_by(|a, b| order(b).cmp(&order(a)));
+        let mut bucket: Vec<String> = vec![];
+        let mut held = 0;
+        for name in names {
+            held += gradients
+                .get(&name)
+                .map_or(0, |gradient_n| gradient_n.dims()[0]);
+            bucket.push(name);
+            if held >= BUCKET {
+                self.mean_bucket(&mut gradients, &bucket)?;
+                bucket.clear();
+                held = 0;
+            }
+        }
+        self.mean_bucket(&mut gradients, &bucket)?;
+        Ok(gradients)
+    }
+
+    fn mean_bucket(
+        &self,
+        gradients: &mut NamedGradients,
+        names: &[String],
+    ) -> Result<(), TeamError> {
+        let held: Vec<Tensor<1>> = names
+            .iter()
+            .filter_map(|name| gradients.get(name).cloned())
+            .collect();
+        let Some(first) = held.first() else {
+            return Ok(());
+        };
+        let device = first.device();
+        let lengths: Vec<usize> = held.iter().map(|gradient_n| gradient_n.dims()[0]).collect();
+        let values = Tensor::cat(held, 0)
+            .try_into_vec_as::<f32>()
+            .map_err(|why| TeamError::Device(why.to_string()))?;
+        let values = self.mean(values)?;
+        let count = values.len();
+        let mean_n = Tensor::<1>::from_data(TensorData::new(values, [count]), &device);
+        let mut start = 0;
+        for (name, length) in names.iter().zip(lengths) {
+            gradients.replace(name, mean_n.clone().narrow(0, start, length));
+            start += length;
+        }
+        Ok(())
+    }
+}
+
+/// Layers by number, not by digits.
+fn order(name: &str) -> Vec<(u8, u64, &str)> {
+    name.split('.')
+        .map(|part| match part.parse() {
+            Ok(number) => (0, number, ""),
+            Err(_) => (1, 0, part),
+        })
+        .collect()
+}
+
+/// Why gradients have no mean.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TeamError {
+    /// A replica stopped.
+    #[error(transparent)]
+    Abandoned(#[from] Abandoned),
+    /// They cannot be read.
+    #[error("the gradients could not be read from the device: {0}")]
+    Device(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn everybody_has_the_same_mean_in_every_round() {
+        let team = Arc::new(InProcess::new(3));
+        let threads: Vec<_> = (0..3_u8)
+            .map(|rank| {
+                let team = Arc::clone(&team);
+                std::thread::spawn(move || {
+                    let mut all = vec![];
+                    for round in 0..500_u16 {
+                        let mut values = vec![f32::from(rank), f32::from(round)];
+                        team.mean(usize::from(rank), &mut values).unwrap();
+                        all.push(values);
+                    }
+                    all
+                })
+            })
+            .collect();
+        let expected: Vec<Vec<f32>> = (0..500_u16)
+            .map(|round| vec![1.0, f32::from(round)])
+            .collect();
+        for thread in threads {
+            assert_eq!(thread.join().unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn nobody_waits_for_a_member_that_left() {
+        let team = Arc::new(InProcess::new(2));
+        let waiting = Arc::clone(&team);
+        let thread = std::thread::spawn(move || waiting.mean(0, &mut [1.0]));
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        team.abandon();
+        assert_eq!(thread.join().unwrap(), Err(Abandoned));
+        assert_eq!(team.mean(1, &mut [1.0]), Err(Abandoned));
+    }
+
+    #[test]
+    fn layers_are_ordered_by_number() {
+        let mut names = ["gpt.h.10.w", "gpt.h.2.w", "mel_head.w", "a.w"];
+        names.sort_by(|a, b| order(b).cmp(&order(a)));
+        assert_eq!(names, ["mel_head.w", "gpt.h.10.w", "gpt.h.2.w", "a.w"]);
+    }
+}

@@ -1,0 +1,132 @@
+//! The DVAE in training: reconstruction, commitment, and a codebook that
+//! follows the encoder's vectors by moving averages.
+
+use burn::tensor::{Device, Gradients, Tensor};
+use myxtts_model::dvae::{Dvae, DvaeStep, MovingAverage, Reconstruction};
+use myxtts_model::params::{StateDict, load, state_dict};
+
+use super::{Loss, Trainee};
+use crate::feed::SegmentBatch;
+use crate::optim::{AdamW, NamedGradients};
+
+/// How the DVAE learns.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DvaeRecipe {
+    /// The loss of a mel.
+    pub reconstruction: Reconstruction,
+    /// Weight of the distance between vectors and their codes.
+    pub commitment: f64,
+    /// How the codebook follows.
+    pub average: MovingAverage,
+    /// Codes used less often a step than this become vectors of the batch; 0
+    /// leaves them dead.
+    pub revive_below: f64,
+}
+
+impl Default for DvaeRecipe {
+    fn default() -> Self {
+        Self {
+            reconstruction: Reconstruction::Mse,
+            commitment: 0.25,
+            average: MovingAverage::default(),
+            revive_below: 0.02,
+        }
+    }
+}
+
+/// A DVAE, and how it learns.
+#[derive(Debug)]
+pub struct DvaeTrainee {
+    /// The model; its parameters are on an autodiff device.
+    pub dvae: Dvae,
+    recipe: DvaeRecipe,
+}
+
+impl DvaeTrainee {
+    /// Around a model.
+    pub fn new(dvae: Dvae, recipe: DvaeRecipe) -> Self {
+        Self { dvae, recipe }
+    }
+}
+
+impl Trainee for DvaeTrainee {
+    type Batch = SegmentBatch;
+    type Trace = DvaeStep;
+
+    fn loss(
+        &self,
+        _phase: usize,
+        batch: &SegmentBatch,
+        shares: &[f64],
+        _key: u64,
+    ) -> Result<Loss<DvaeStep>, String> {
+        let mel_bct = Tensor::from_inner(batch.mel_bct.clone());
+        let step = self.dvae.step(mel_bct, self.recipe.reconstruction);
+        let step = step.map_err(|why| why.to_string())?;
+        let share = shares.first().copied().unwrap_or(1.0);
+        // Rows without a clip are silence that nobody recorded; the mean is
+        // over the others.
+        let rows_b11 = Tensor::from_inner(batch.rows_b.clone());
+        let [rows] = rows_b11.dims();
+        let [_, bands, frames] = step.reconstruction_bct.dims();
+        let real = rows_b11.clone().sum() * (bands * frames) as f64;
+        let weighted = step.reconstruction_bct.clone() * rows_b11.reshape([rows, 1, 1]);
+        let reconstruction = weighted.sum() / real * share;
+        let commitment = step.commitment.clone() * share;
+        Ok(Loss {
+            total: reconstruction.clone() + commitment.clone() * self.recipe.commitment,
+            parts: vec![
+                ("loss_mel", reconstruction.inner().detach()),
+                ("loss_commitment", commitment.inner().detach()),
+            ],
+            trace: step,
+        })
+    }
+
+    fn gradients(&self, _phase: usize, gradients: Gradients) -> NamedGradients {
+        NamedGradients::collect(&self.dvae, gradients)
+    }
+
+    fn stepped(
+        mut self,
+        _phase: usize,
+        optimiser: &mut AdamW,
+        gradients: NamedGradients,
+        rate: f64,
+    ) -> Self {
+        self.dvae = optimiser.step(self.dvae, gradients, rate);
+        self
+    }
+
+    fn absorbed(mut self, traces: &[DvaeStep], key: u64) -> Self {
+        for step in traces {
+            self.dvae = self.dvae.with_moved_codebook(step, self.recipe.average);
+        }
+        if let (Some(step), true) = (traces.last(), self.recipe.revive_below > 0.0) {
+            let below = self.recipe.revive_below;
+            self.dvae = self.dvae.with_revived_codes(step, below, key);
+        }
+        self
+    }
+
+    fn absorbs() -> &'static [&'static str] {
+        &[
+            "codebook.embed",
+            "codebook.cluster_size",
+            "codebook.embed_avg",
+        ]
+    }
+
+    fn device(&self) -> Device {
+        self.dvae.codebook.embed.val().device()
+    }
+
+    fn state(&self) -> StateDict {
+        state_dict(&self.dvae)
+    }
+
+    fn with_state(mut self, state: &StateDict) -> Result<Self, String> {
+        self.dvae = load(self.dvae, state, "").map_err(|why| why.to_string())?;
+        Ok(self)
+    }
+}

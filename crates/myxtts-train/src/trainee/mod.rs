@@ -1,0 +1,82 @@
+//! What a stage of training learns.
+//!
+//! The loop knows a [`Trainee`]: losses of a batch, gradients, a step. What
+//! is inside (a GPT, a DVAE, a decoder against its discriminators) is said
+//! once, here.
+
+mod dvae;
+mod gpt;
+
+use burn::tensor::{Device, Gradients, Tensor};
+use myxtts_model::params::StateDict;
+
+pub use dvae::{DvaeRecipe, DvaeTrainee};
+pub use gpt::{GptRecipe, GptTrainee};
+
+use crate::optim::{AdamW, NamedGradients};
+
+/// The losses of one batch.
+#[derive(Clone, Debug)]
+pub struct Loss<A> {
+    /// What is to fall: the parts, weighted.
+    pub total: Tensor<1>,
+    /// The parts, by name, each already multiplied by its share.
+    pub parts: Vec<(&'static str, Tensor<1>)>,
+    /// What else the step needs of the pass.
+    pub trace: A,
+}
+
+/// A model in training, on one device.
+pub trait Trainee: Sized + Send + 'static {
+    /// What it learns from.
+    type Batch: Send + 'static;
+    /// What it keeps of a forward pass until the step.
+    type Trace;
+
+    /// Updates within a step, each with an optimiser of its own.
+    const PHASES: usize = 1;
+
+    /// The losses of a batch. `shares` say, part by part, how much of the
+    /// step's mean this batch is: 1 where it is all of it. `key` draws
+    /// whatever is drawn.
+    fn loss(
+        &self,
+        phase: usize,
+        batch: &Self::Batch,
+        shares: &[f64],
+        key: u64,
+    ) -> Result<Loss<Self::Trace>, String>;
+
+    /// Its gradients among those of a backward pass.
+    fn gradients(&self, phase: usize, gradients: Gradients) -> NamedGradients;
+
+    /// It after a step.
+    #[must_use]
+    fn stepped(
+        self,
+        phase: usize,
+        optimiser: &mut AdamW,
+        gradients: NamedGradients,
+        rate: f64,
+    ) -> Self;
+
+    /// What is learnt without a gradient, from the passes of a step.
+    #[must_use]
+    fn absorbed(self, _traces: &[Self::Trace], _key: u64) -> Self {
+        self
+    }
+
+    /// Names of what [`absorbed`](Self::absorbed) changes; replicas average it.
+    fn absorbs() -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Where it is.
+    fn device(&self) -> Device;
+
+    /// Everything a checkpoint keeps of it, read back to the host.
+    fn state(&self) -> StateDict;
+
+    /// It with a state in place of its own.
+    fn with_state(self, state: &StateDict) -> Result<Self, String>;
+}
