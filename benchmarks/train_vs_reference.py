@@ -95,6 +95,8 @@ def arguments():
     given = parser.parse_args()
     if min(given.steps, given.batch_size, given.threads) < 1 or min(given.warmup, given.workers) < 0:
         parser.error("steps, batch size and threads are at least 1, warm-up and workers at least 0")
+    if given.vocab and not os.path.exists(given.vocab):
+        parser.error(f"there is no vocabulary at {given.vocab}")
     return given
 
 
@@ -261,7 +263,7 @@ class Clock:
         rows = sum(step["rows"] for step in measured)
         full = [step for step in measured if step["rows"] == batch_size]
         if not full:
-            fail(f"no measured batch had {batch_size} rows; the corpus is too small for it")
+            fail(f"none of the measured steps had {batch_size} rows; measure more --steps")
         median = statistics.median(step["step_s"] for step in full)
         unit = 1 if sys.platform == "darwin" else 1024
         return {
@@ -312,6 +314,8 @@ def main():
     warnings.filterwarnings("ignore")
     logging.disable(logging.WARNING)
     clips = read_corpus(given.folder)
+    if given.batch_size > len(clips):
+        fail(f"a batch of {given.batch_size} needs as many clips; {given.folder} has {len(clips)}")
     size = {**SIZES[given.size]}
     size["gpt"] = {name: getattr(given, name) or value for name, value in size["gpt"].items()}
     # Standard output is for the document; the reference writes there as well.
