@@ -5,26 +5,38 @@
 //! fill a step of their bucket move to a costlier one that holds them, and
 //! only where none is left to move to do rows stay empty.
 
+use std::collections::BTreeSet;
+
 use super::bucket::ClipLength;
 use super::{Bucket, ClipIndex};
 
-/// Settles rows and clips of all buckets, cheapest first; each bucket's rows
-/// are the most it may have. Buckets may end up without clips.
-pub(super) fn fill(buckets: &mut [Bucket], lengths: &[ClipLength], replicas: u64) {
+/// Settles rows and clips of all buckets, whose rows so far are the most they
+/// may have, and puts the cheapest first. Buckets may end up without clips.
+pub(super) fn fill(buckets: &mut Vec<Bucket>, lengths: &[ClipLength], replicas: u64) {
     buckets.sort_by_key(|bucket| bucket.shape.cost());
+    let mut staying = buckets.clone();
+    for bucket in &mut staying {
+        (bucket.rows, _) = choose(bucket, &[], replicas);
+    }
+    move_up(buckets, lengths, replicas);
+    // A bucket decides without knowing what its leftovers start further up.
+    let padded = |buckets: &[Bucket]| -> u64 { buckets.iter().map(|b| b.padded(replicas)).sum() };
+    if padded(&staying) <= padded(buckets) {
+        *buckets = staying;
+    }
+}
+
+fn move_up(buckets: &mut [Bucket], lengths: &[ClipLength], replicas: u64) {
     for at in 0..buckets.len() {
         let (done, costlier) = buckets.split_at_mut(at + 1);
-        let Some(bucket) = done.last_mut() else { break };
+        let bucket = &mut done[at];
         let mut moves = moves(bucket, costlier, lengths);
         moves.sort_by_key(|leftover| leftover.extra);
         let (rows, leftovers) = choose(bucket, &moves, replicas);
         bucket.rows = rows;
         moves.truncate(leftovers);
-        let mut moved: Vec<ClipIndex> = moves.iter().map(|leftover| leftover.clip).collect();
-        moved.sort_unstable();
-        bucket
-            .clips
-            .retain(|clip| moved.binary_search(clip).is_err());
+        let moved: BTreeSet<ClipIndex> = moves.iter().map(|leftover| leftover.clip).collect();
+        bucket.clips.retain(|clip| !moved.contains(clip));
         for leftover in moves {
             costlier[leftover.to].clips.push(leftover.clip);
         }
@@ -58,16 +70,14 @@ fn choose(bucket: &Bucket, moves: &[Move], replicas: u64) -> (u32, usize) {
     let clips = bucket.clips.len() as u64;
     let waste = |rows: u32| {
         let per_step = u64::from(rows) * replicas;
-        let left = clips % per_step;
         let empty = (clips.next_multiple_of(per_step) - clips) * bucket.shape.cost();
-        let stay = (empty, rows, 0);
-        let movable = usize::try_from(left)
-            .ok()
-            .and_then(|left| moves.get(..left));
-        let extra = movable.map(|moves| moves.iter().map(|leftover| leftover.extra).sum());
+        let left = usize::try_from(clips % per_step).unwrap_or(usize::MAX);
+        let extra = moves
+            .get(..left)
+            .map(|moves| moves.iter().map(|leftover| leftover.extra).sum());
         match extra {
-            Some(extra) if extra < empty => (extra, rows, movable.map_or(0, <[_]>::len)),
-            _ => stay,
+            Some(extra) if extra < empty => (extra, rows, left),
+            _ => (empty, rows, 0),
         }
     };
     let least = bucket.rows - bucket.rows / 5;

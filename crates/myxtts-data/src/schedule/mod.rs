@@ -46,6 +46,17 @@ struct Bucket {
     first_step: u64,
 }
 
+impl Bucket {
+    fn steps(&self, replicas: u64) -> u64 {
+        (self.clips.len() as u64).div_ceil(u64::from(self.rows) * replicas)
+    }
+
+    /// Positions of all its rows in an epoch.
+    fn padded(&self, replicas: u64) -> u64 {
+        self.steps(replicas) * replicas * u64::from(self.rows) * self.shape.cost()
+    }
+}
+
 /// One replica's part of one step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batch {
@@ -96,8 +107,7 @@ impl Schedule {
         let mut steps = 0;
         for bucket in &mut buckets {
             bucket.first_step = steps;
-            let clips = bucket.clips.len() as u64;
-            steps += clips.div_ceil(u64::from(bucket.rows) * replicas);
+            steps += bucket.steps(replicas);
         }
         Ok(Self {
             seed,
@@ -156,9 +166,7 @@ impl Schedule {
         let mut padded = 0_u64;
         let mut true_cost = 0_u64;
         for bucket in &self.buckets {
-            let per_step = u64::from(bucket.rows) * self.replicas;
-            let rows = (bucket.clips.len() as u64).div_ceil(per_step) * per_step;
-            padded += rows * bucket.shape.cost();
+            padded += bucket.padded(self.replicas);
             for clip in &bucket.clips {
                 let length = lengths.get(clip.0 as usize);
                 true_cost += length.map_or(0, |length| length.cost());
