@@ -4,9 +4,10 @@
 //! that holds it. Speakers differ in speed, so clips of one audio length have
 //! texts of many lengths, and shapes that only follow audio pad the text of
 //! most clips. The search therefore moves in both lengths: it starts from the
-//! best cuts of the clips sorted by audio, by text and by cost, and replaces
-//! one shape after another by the best there is beside the others. Padding
-//! costs more than loading: one static shape for all wastes half of the compute.
+//! best chain of shapes inside each other, and from the best cuts of the clips
+//! sorted by audio, and replaces one shape after another by the best there is
+//! beside the others. Padding costs more than loading: one static shape for
+//! all wastes half of the compute.
 
 use serde::{Deserialize, Serialize};
 
@@ -56,7 +57,7 @@ const FINE: usize = 128;
 const COARSE: usize = 48;
 
 /// The shapes with the least padding that are found for `clips`, at most
-/// `count` of them, shortest audio first. Each is the cheapest that holds some clip.
+/// `count` of them, shortest audio first.
 pub fn choose_buckets(clips: &[ClipLength], count: usize) -> Vec<BucketShape> {
     if clips.is_empty() || count == 0 {
         return vec![];

@@ -159,37 +159,36 @@ proptest! {
     }
 }
 
-/// Characters for text and no two clips alike is the most there is to search.
+/// However many clips and whether or not text follows audio; the bound allows
+/// for a busy machine.
 #[test]
-fn many_clips_do_not_take_longer() {
-    let clip = |i: u64| {
-        let spread = i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
-        ClipLength {
-            text: Tokens((spread % 397) as u32 + 3),
-            audio: Codes((spread / 397 % 499) as u32 + 4),
+fn a_hundred_thousand_clips_are_searched_quickly() {
+    let clip = |follows: u32| {
+        move |i: u64| {
+            let random = i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+            let audio = (random % 499) as u32 + 4;
+            let spread = (random / 499 % 397) as u32;
+            ClipLength {
+                text: Tokens((follows * audio + (4 - follows) * spread) / 4 + 1),
+                audio: Codes(audio),
+            }
         }
     };
-    let lengths: Vec<ClipLength> = (0..100_000).map(clip).collect();
-    for buckets in [8, 16, 64] {
+    for (follows, buckets) in [(3, 8), (0, 8), (3, 64), (0, 64)] {
+        let lengths: Vec<ClipLength> = (0..100_000).map(clip(follows)).collect();
         let begin = Instant::now();
         let shapes = choose_buckets(&lengths, buckets);
-        let took = begin.elapsed();
-        println!(
-            "{buckets} buckets in {took:.0?}: {:.2} %",
-            padding_percent(&lengths, &shapes)
-        );
-        assert!(took < Duration::from_secs(10), "{took:?}");
+        let chosen = begin.elapsed();
+        Schedule::new(&lengths, &shapes, 8, 2, 0).unwrap();
+        let scheduled = begin.elapsed() - chosen;
+        let padding = padding_percent(&lengths, &shapes);
+        println!("{buckets} buckets ({padding:.1} %) in {chosen:.0?}, schedule in {scheduled:.0?}");
+        assert!(chosen + scheduled < Duration::from_secs(10));
     }
-    let begin = Instant::now();
-    let shapes = choose_buckets(&lengths, 8);
-    let schedule = Schedule::new(&lengths, &shapes, 8, 2, 0).unwrap();
-    println!(
-        "{} steps, buckets and schedule in {:.0?}",
-        schedule.steps_per_epoch(),
-        begin.elapsed()
-    );
 }
 
+/// The corpus of `bench pipeline`. With eight shapes 8.14 % is the least that
+/// 3000 runs of another search found, so 8.2 leaves no slack.
 #[test]
 fn the_corpus_of_the_bench() {
     let folder = tempfile::tempdir().unwrap();
