@@ -5,7 +5,7 @@ use crate::units::{Codes, Tokens};
 
 /// Most times that a search goes over the lattice. Eight shapes settle before
 /// it; 64 go round once, and to settle them would take five times as long for
-/// a tenth of a percent of padding.
+/// one or two tenths of a percent of padding.
 const WORK: usize = 4096;
 
 /// How many clips there are of each pair of lengths.
