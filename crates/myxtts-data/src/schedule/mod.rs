@@ -2,17 +2,22 @@
 //!
 //! A pure function of (seed, epoch, step): independent of workers, cheap to
 //! ask anywhere, every clip exactly once per epoch. All replicas of a step
-//! share one bucket, so that none waits for a longer batch; the last batch of
-//! a bucket keeps its shape and has empty rows.
+//! share one bucket, so that none waits for a longer batch; a batch that its
+//! clips do not fill keeps its shape and has empty rows.
 
 mod bucket;
 mod conditioning;
+mod cuts;
+mod fill;
+mod lattice;
+mod nested;
 mod permutation;
 
 use serde::{Deserialize, Serialize};
 
 pub use bucket::{BucketShape, ClipLength, bucket_of, choose_buckets, padding_percent};
 pub use conditioning::{ConditioningSegment, ConditioningSpec};
+use fill::fill;
 use permutation::{Permutation, key};
 
 /// What the shuffles are for: the same numbers must never drive two choices.
@@ -41,20 +46,15 @@ struct Bucket {
     first_step: u64,
 }
 
-/// The number of rows, `most` or up to a fifth less, that leaves the fewest
-/// rows of the last step empty. Empty rows cost as much as others, and at
-/// `most` half a batch of every bucket would be empty on average.
-fn fullest(clips: u64, most: u32, replicas: u64) -> u32 {
-    let empty = |rows: u32| {
-        let per_step = u64::from(rows) * replicas;
-        clips.div_ceil(per_step) * per_step - clips
-    };
-    let least = most - most / 5;
-    // The first of equals, and that is the largest.
-    (least..=most)
-        .rev()
-        .min_by_key(|rows| empty(*rows))
-        .unwrap_or(most)
+impl Bucket {
+    fn steps(&self, replicas: u64) -> u64 {
+        (self.clips.len() as u64).div_ceil(u64::from(self.rows) * replicas)
+    }
+
+    /// Positions of all its rows in an epoch.
+    fn padded(&self, replicas: u64) -> u64 {
+        self.steps(replicas) * replicas * u64::from(self.rows) * self.shape.cost()
+    }
 }
 
 /// One replica's part of one step.
@@ -72,10 +72,11 @@ impl Schedule {
     /// A schedule over clips of the given lengths.
     ///
     /// `batch_size` is the number of rows at the longest bucket; shorter ones
-    /// get more, up to the same number of padded positions; each up to a fifth
-    /// less where that fills its last batch. A clip that fits
-    /// no bucket is an error that names it: nothing is left out here, and
-    /// whoever leaves clips out reports them.
+    /// get more, up to the same number of padded positions. Each gets up to a
+    /// fifth less, and clips that would not fill a step move to a costlier
+    /// bucket, where that leaves less padding; a bucket that all clips left is
+    /// no longer one. A clip that fits no bucket is an error that names it:
+    /// nothing is left out here, and whoever leaves clips out reports them.
     pub fn new(
         lengths: &[ClipLength],
         shapes: &[BucketShape],
@@ -100,14 +101,13 @@ impl Schedule {
             let bucket = bucket_of(shapes, *length).ok_or(ClipIndex(index))?;
             buckets[bucket].clips.push(ClipIndex(index));
         }
-        buckets.retain(|bucket| !bucket.clips.is_empty());
         let replicas = u64::from(replicas.max(1));
+        fill(&mut buckets, lengths, replicas);
+        buckets.retain(|bucket| !bucket.clips.is_empty());
         let mut steps = 0;
         for bucket in &mut buckets {
             bucket.first_step = steps;
-            let clips = bucket.clips.len() as u64;
-            bucket.rows = fullest(clips, bucket.rows, replicas);
-            steps += clips.div_ceil(u64::from(bucket.rows) * replicas);
+            steps += bucket.steps(replicas);
         }
         Ok(Self {
             seed,
@@ -166,12 +166,10 @@ impl Schedule {
         let mut padded = 0_u64;
         let mut true_cost = 0_u64;
         for bucket in &self.buckets {
-            let per_step = u64::from(bucket.rows) * self.replicas;
-            let rows = (bucket.clips.len() as u64).div_ceil(per_step) * per_step;
-            padded += rows * bucket.shape.cost();
+            padded += bucket.padded(self.replicas);
             for clip in &bucket.clips {
                 let length = lengths.get(clip.0 as usize);
-                true_cost += length.map_or(0, |l| u64::from(l.text.0) + u64::from(l.audio.0));
+                true_cost += length.map_or(0, |length| length.cost());
             }
         }
         if padded == 0 {

@@ -16,6 +16,7 @@
 mod bench;
 mod cache;
 mod layouts;
+mod padding;
 mod prepare;
 mod sample_corpus;
 mod schedule;
