@@ -10,11 +10,11 @@ use myxtts_data::stage::HostBatch;
 use myxtts_data::units::Codes;
 use myxtts_model::dvae::Dvae;
 use myxtts_model::gpt::GptBatch;
+use myxtts_model::mel::Mels;
 use myxtts_pipeline::{SiteWork, Ticket};
 
 use super::codes::CodesCache;
 use super::host::Filled;
-use super::mels::Mels;
 use super::shapes::{ShapeWatch, Shapes};
 
 /// The mels of a model.

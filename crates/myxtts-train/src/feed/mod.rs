@@ -14,7 +14,6 @@ mod corpus;
 mod device;
 mod host;
 pub mod measure;
-mod mels;
 mod setup;
 mod shapes;
 
