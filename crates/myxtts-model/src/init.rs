@@ -11,6 +11,7 @@ pub struct Init {
     seed: u64,
     drawn: Cell<u64>,
     device: Device,
+    blank: bool,
 }
 
 impl Init {
@@ -20,6 +21,16 @@ impl Init {
             seed,
             drawn: Cell::new(0),
             device: device.clone(),
+            blank: false,
+        }
+    }
+
+    /// Zeros in place of draws, for a module whose weights are about to be
+    /// loaded: drawing those of the largest size takes many seconds.
+    pub fn blank(device: &Device) -> Self {
+        Self {
+            blank: true,
+            ..Self::new(0, device)
         }
     }
 
@@ -57,6 +68,9 @@ impl Init {
         shape: [usize; D],
         value: impl Fn(f64, f64) -> f64,
     ) -> Param<Tensor<D>> {
+        if self.blank {
+            return Param::from_tensor(Tensor::zeros(shape, &self.device));
+        }
         let stream = self.drawn.get();
         self.drawn.set(stream + 1);
         let key = mix(self.seed ^ mix(stream));

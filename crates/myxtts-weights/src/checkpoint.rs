@@ -30,6 +30,8 @@ pub struct Checkpoint {
     pub vocabulary: Option<Vec<u8>>,
     /// The configuration.
     pub config: XttsConfig,
+    /// What only this program knows of the model; public files have none.
+    pub model: Option<serde_json::Value>,
     /// What the files had and was not taken over.
     pub ignored: Vec<Ignored>,
     /// What a person should know.

@@ -31,7 +31,7 @@ pub use checkpoint::{Checkpoint, Sizes};
 pub use config::{ModelArgs, XttsConfig};
 pub use error::{Fault, WeightsError};
 pub use keys::Ignored;
-pub use layout::{read_ours, read_public, write_ours, write_public};
+pub use layout::{ours_files, read_ours, read_public, write_ours, write_public};
 pub use map::TensorMap;
 pub use safetensors::{read_safetensors, write_safetensors};
 pub use tensor::{Dtype, Tensor};

@@ -52,6 +52,11 @@ pub fn write_safetensors(path: &Path, map: &TensorMap) -> Result<(), WeightsErro
     write().map_err(|fault| WeightsError::write(path, fault))
 }
 
+/// The bytes of a safetensors file.
+pub(crate) fn safetensors_bytes(map: &TensorMap) -> Result<Vec<u8>, Fault> {
+    safetensors::serialize(map.iter(), None).map_err(broken)
+}
+
 fn broken(why: SafeTensorError) -> Fault {
     match why {
         SafeTensorError::IoError(why) => Fault::Io(why),

@@ -125,6 +125,39 @@ fn configuration_page() -> String {
     page
 }
 
+fn synthesize_page() -> String {
+    let mut page = String::from(
+        "# Speaking\n\n\
+         `myxtts synthesize --text \"...\" --out speech.wav` speaks with a trained voice.\n\n\
+         - The model: a run folder (its newest checkpoint, or its best with `--best`), a checkpoint \
+         `step_N` of one, or a folder that `myxtts import` wrote. Without `--checkpoint`: \
+         `runs/default`, else the run with the newest checkpoint.\n\
+         - The voice: recordings, or one of those stored with the checkpoint as \
+         `voices/NAME.wav`. Recordings are cut into segments as long as training's longest, and \
+         the voice is the mean over them.\n\
+         - The text is cleaned as in training, and cut at its sentences where it does not fit the \
+         model or is longer than the language speaks well; a quarter of a second of silence \
+         stands between the pieces.\n\
+         - The sound comes from the mel of the DVAE by Griffin-Lim, 22,050 Hz, 16 bit.\n\
+         - The device is the plan's first model device: the CPU unless there is a GPU. \
+         `--set training.backend=cpu` keeps a GPU free.\n\n\
+         | flag | meaning |\n|---|---|\n",
+    );
+    let command = crate::cli::command();
+    let synthesize = command.find_subcommand("synthesize").unwrap();
+    for argument in synthesize.get_arguments() {
+        let takes = match argument.get_action().takes_values() {
+            true => argument.get_value_names().unwrap_or_default(),
+            false => &[],
+        };
+        let takes: String = takes.iter().map(|name| format!(" {name}")).collect();
+        let long = argument.get_long().unwrap();
+        let help = argument.get_help().unwrap();
+        writeln!(page, "| `--{long}{takes}` | {help} |").unwrap();
+    }
+    page
+}
+
 fn check(name: &str, expected: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../docs/reference")
@@ -147,4 +180,9 @@ fn the_flags_page_is_current() {
 #[test]
 fn the_configuration_page_is_current() {
     check("configuration.md", &configuration_page());
+}
+
+#[test]
+fn the_page_on_speaking_is_current() {
+    check("synthesize.md", &synthesize_page());
 }

@@ -1,6 +1,7 @@
 //! Which part of a clip conditions the model.
 
 use myxtts_audio::units::Samples;
+use serde::{Deserialize, Serialize};
 
 use super::ClipIndex;
 use super::permutation::key;
@@ -9,7 +10,7 @@ const CONDITIONING_LENGTH: u64 = 3;
 const CONDITIONING_START: u64 = 4;
 
 /// How long the conditioning segment may be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConditioningSpec {
     /// Shortest segment.
     pub min: Samples,

@@ -3,8 +3,10 @@
 //! The same front ends as the host's ([`myxtts_audio::MelFrontEnd`]), from the
 //! same [`MelSpec`], window and filter bank, for batches and with gradients.
 
+mod mels;
 mod spectrum;
 
+pub use mels::Mels;
 pub use spectrum::Transform;
 
 use burn::tensor::{Device, Tensor, TensorData};

@@ -10,12 +10,12 @@ use myxtts_data::stage::HostBatch;
 use myxtts_data::units::Codes;
 use myxtts_model::dvae::Dvae;
 use myxtts_model::gpt::{GptBatch, Quirks, RowLengths};
+use myxtts_model::mel::Mels;
 use myxtts_pipeline::{SiteWork, Ticket};
 
 use super::codes::CodesCache;
 use super::fed::{Facts, Fed};
 use super::host::Filled;
-use super::mels::Mels;
 use super::shapes::{ShapeWatch, Shapes};
 
 /// The mels of a model.

@@ -15,7 +15,6 @@ mod device;
 mod fed;
 mod host;
 pub mod measure;
-mod mels;
 mod segments;
 mod setup;
 mod shapes;

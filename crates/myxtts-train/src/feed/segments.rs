@@ -9,12 +9,12 @@ use myxtts_audio::{MelError, MelSpec};
 use myxtts_data::schedule::{BucketShape, ClipIndex, ClipLength, ConditioningSpec, Schedule};
 use myxtts_data::stage::HostBatch;
 use myxtts_data::units::{Codes, Tokens};
+use myxtts_model::mel::Mels;
 use myxtts_pipeline::{SiteWork, Ticket};
 
 use super::device::FrontEnd;
 use super::fed::{Facts, Fed};
 use super::host::Filled;
-use super::mels::Mels;
 
 /// Mel segments on a device.
 #[derive(Clone, Debug)]

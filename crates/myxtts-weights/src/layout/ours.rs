@@ -8,11 +8,12 @@
 //! | `mel_stats.safetensors` | `mel_stats`, and `model.mel_stats` if a model file had it |
 //! | `speakers.safetensors` | latents of named voices |
 //! | `vocab.json` | the vocabulary, as it was |
-//! | `config.json` | format, version, sizes, the hash of every other file, the public configuration |
+//! | `config.json` | format, version, sizes, the hash of every other file, the public configuration, and what only this program knows of the model |
 //!
 //! Parts a model does not have have no file. A file that is not listed in
 //! `config.json`, or is not what is listed, is not read.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -25,7 +26,7 @@ use crate::checkpoint::{Checkpoint, Sizes};
 use crate::config::XttsConfig;
 use crate::error::{Fault, WeightsError};
 use crate::map::TensorMap;
-use crate::safetensors::{read_safetensors, write_safetensors};
+use crate::safetensors::{read_safetensors, safetensors_bytes, write_safetensors};
 use crate::source::Source;
 
 const FORMAT: &str = "myxtts-weights";
@@ -46,32 +47,19 @@ struct Description {
     sizes: Sizes,
     files: BTreeMap<String, String>,
     xtts: XttsConfig,
+    /// Folders of imported files have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    model: Option<serde_json::Value>,
 }
 
 /// Writes a model into a new folder of ours.
 pub fn write_ours(folder: &Path, checkpoint: &Checkpoint) -> Result<(), WeightsError> {
-    let sizes = Sizes::of(&checkpoint.gpt);
-    let sizes = sizes.map_err(|(_, fault)| WeightsError::write(folder, fault))?;
-    let mel_stats: TensorMap = [
-        (MEL_STATS, &checkpoint.mel_stats),
-        (MODEL_MEL_STATS, &checkpoint.model_mel_stats),
-    ]
-    .into_iter()
-    .filter_map(|(name, stats)| Some((name, stats.clone()?)))
-    .collect();
-    let none = TensorMap::new();
-    let parts = [
-        (GPT, &checkpoint.gpt),
-        (HIFIGAN_DECODER, &checkpoint.hifigan_decoder),
-        (DVAE, checkpoint.dvae.as_ref().unwrap_or(&none)),
-        (MEL_STATS_FILE, &mel_stats),
-        (SPEAKERS, checkpoint.speakers.as_ref().unwrap_or(&none)),
-    ];
+    let sizes = sizes(folder, checkpoint)?;
     write_folder(folder, |folder| {
         let mut files = BTreeMap::new();
-        for (name, map) in parts.into_iter().filter(|(_, map)| !map.is_empty()) {
+        for (name, map) in parts(checkpoint) {
             let path = folder.join(name);
-            write_safetensors(&path, map)?;
+            write_safetensors(&path, &map)?;
             files.insert(name.to_owned(), hash(&path)?);
         }
         if let Some(vocabulary) = &checkpoint.vocabulary {
@@ -79,18 +67,78 @@ pub fn write_ours(folder: &Path, checkpoint: &Checkpoint) -> Result<(), WeightsE
             write_file(&path, vocabulary)?;
             files.insert(VOCABULARY.to_owned(), hash(&path)?);
         }
-        let description = Description {
-            format: FORMAT.to_owned(),
-            version: VERSION,
-            sizes,
-            files,
-            xtts: checkpoint.config.clone(),
-        };
         let path = folder.join(CONFIG);
-        let text = serde_json::to_string_pretty(&description)
-            .map_err(|why| WeightsError::write(&path, Fault::Json(why)))?;
-        write_file(&path, text.as_bytes())
+        write_file(&path, &description(&path, checkpoint, sizes, files)?)
     })
+}
+
+/// Every file of our folder, by name and in memory: for a folder that holds
+/// other files besides, and is written by somebody else.
+pub fn ours_files(checkpoint: &Checkpoint) -> Result<Vec<(String, Vec<u8>)>, WeightsError> {
+    let path = Path::new(CONFIG);
+    let sizes = sizes(path, checkpoint)?;
+    let mut files: Vec<(String, Vec<u8>)> = Vec::new();
+    for (name, map) in parts(checkpoint) {
+        let bytes = safetensors_bytes(&map);
+        let bytes = bytes.map_err(|fault| WeightsError::write(Path::new(name), fault))?;
+        files.push((name.to_owned(), bytes));
+    }
+    if let Some(vocabulary) = &checkpoint.vocabulary {
+        files.push((VOCABULARY.to_owned(), vocabulary.clone()));
+    }
+    let hashes = files
+        .iter()
+        .map(|(name, bytes)| (name.clone(), hash_of(bytes)))
+        .collect();
+    let config = description(path, checkpoint, sizes, hashes)?;
+    files.push((CONFIG.to_owned(), config));
+    Ok(files)
+}
+
+fn sizes(path: &Path, checkpoint: &Checkpoint) -> Result<Sizes, WeightsError> {
+    Sizes::of(&checkpoint.gpt).map_err(|(_, fault)| WeightsError::write(path, fault))
+}
+
+/// The files of tensors; parts the model does not have are left out.
+fn parts(checkpoint: &Checkpoint) -> Vec<(&'static str, Cow<'_, TensorMap>)> {
+    let mel_stats: TensorMap = [
+        (MEL_STATS, &checkpoint.mel_stats),
+        (MODEL_MEL_STATS, &checkpoint.model_mel_stats),
+    ]
+    .into_iter()
+    .filter_map(|(name, stats)| Some((name, stats.clone()?)))
+    .collect();
+    let parts = [
+        (GPT, Some(&checkpoint.gpt)),
+        (HIFIGAN_DECODER, Some(&checkpoint.hifigan_decoder)),
+        (DVAE, checkpoint.dvae.as_ref()),
+        (SPEAKERS, checkpoint.speakers.as_ref()),
+    ];
+    parts
+        .into_iter()
+        .filter_map(|(name, map)| Some((name, Cow::Borrowed(map?))))
+        .chain([(MEL_STATS_FILE, Cow::Owned(mel_stats))])
+        .filter(|(_, map)| !map.is_empty())
+        .collect()
+}
+
+/// The text of `config.json`, beside files of these hashes.
+fn description(
+    path: &Path,
+    checkpoint: &Checkpoint,
+    sizes: Sizes,
+    files: BTreeMap<String, String>,
+) -> Result<Vec<u8>, WeightsError> {
+    let description = Description {
+        format: FORMAT.to_owned(),
+        version: VERSION,
+        sizes,
+        files,
+        xtts: checkpoint.config.clone(),
+        model: checkpoint.model.clone(),
+    };
+    serde_json::to_vec_pretty(&description)
+        .map_err(|why| WeightsError::write(path, Fault::Json(why)))
 }
 
 /// Reads a folder of ours; every file must be the one that was written.
@@ -126,6 +174,7 @@ pub fn read_ours(folder: &Path) -> Result<Checkpoint, WeightsError> {
             false => None,
         },
         config: description.xtts.clone(),
+        model: description.model.clone(),
         ignored: Vec::new(),
         notices: Vec::new(),
     };
@@ -170,5 +219,9 @@ fn describe(path: &Path) -> Result<Description, Fault> {
 
 fn hash(path: &Path) -> Result<String, WeightsError> {
     let source = Source::open(path).map_err(|fault| WeightsError::read(path, fault))?;
-    Ok(blake3::hash(source.bytes()).to_hex().to_string())
+    Ok(hash_of(source.bytes()))
+}
+
+fn hash_of(bytes: &[u8]) -> String {
+    blake3::hash(bytes).to_hex().to_string()
 }

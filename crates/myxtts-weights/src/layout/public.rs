@@ -62,6 +62,7 @@ pub fn read_public(path: &Path) -> Result<Checkpoint, WeightsError> {
         speakers: beside(SPEAKERS).map(|path| read_torch(&path)).transpose()?,
         vocabulary,
         config: XttsConfig::read(&config)?,
+        model: None,
         ignored,
         notices,
     };

@@ -6,8 +6,8 @@ use std::path::Path;
 use myxtts_text::{Training, Vocabulary};
 use myxtts_weights::torch::{Item, Scalar};
 use myxtts_weights::{
-    Checkpoint, ModelArgs, Sizes, Tensor, TensorMap, XttsConfig, read_ours, read_public,
-    read_torch, write_ours, write_public, write_safetensors, write_torch,
+    Checkpoint, ModelArgs, Sizes, Tensor, TensorMap, XttsConfig, ours_files, read_ours,
+    read_public, read_torch, write_ours, write_public, write_safetensors, write_torch,
 };
 
 use crate::support::weights;
@@ -298,6 +298,40 @@ fn tensors_of_the_wrong_shape_and_other_models_are_refused() {
     write_torch(&path.join("dvae.pth"), &Item::from(&other)).unwrap();
     messages.push(said(path, read_public(path)));
     insta::assert_snapshot!(messages.join("\n\n"));
+}
+
+#[test]
+fn files_in_memory_are_our_folder_beside_whatever_else() {
+    let public = published("model.pth");
+    let mut checkpoint = read_public(public.path()).unwrap();
+    assert_eq!(checkpoint.model, None);
+    let out = tempfile::tempdir().unwrap();
+    let ours = out.path().join("ours");
+    // Without a card the description is what it was before there were cards.
+    write_ours(&ours, &checkpoint).unwrap();
+    let described = fs::read_to_string(ours.join("config.json")).unwrap();
+    assert!(!described.contains("\n  \"model\""), "{described}");
+    assert_eq!(read_ours(&ours).unwrap().model, None);
+
+    checkpoint.model = Some(serde_json::json!({ "heads": 4, "languages": ["fa"] }));
+    let folder = out.path().join("step_1");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("manifest.json"), "somebody else's").unwrap();
+    fs::write(folder.join("speakers.safetensors"), "not listed").unwrap();
+    let files = ours_files(&checkpoint).unwrap();
+    for (name, bytes) in &files {
+        fs::write(folder.join(name), bytes).unwrap();
+    }
+    let read = read_ours(&folder).unwrap();
+    same(&read, &checkpoint);
+    assert_eq!(read.model, checkpoint.model);
+    // Both ways of writing write the same.
+    let again = out.path().join("again");
+    write_ours(&again, &checkpoint).unwrap();
+    assert_eq!(fs::read_dir(&again).unwrap().count(), files.len());
+    for (name, bytes) in files {
+        assert_eq!(fs::read(again.join(&name)).unwrap(), bytes, "{name}");
+    }
 }
 
 #[test]

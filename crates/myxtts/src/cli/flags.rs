@@ -380,6 +380,9 @@ const DATASET_FLAGS: [&str; 8] = [
     "seed",
 ];
 
+/// Which devices may be used.
+const DEVICE_FLAG: &str = "visible-gpus";
+
 /// The dataset given without a flag.
 pub(crate) const DATASET: &str = "dataset";
 
@@ -398,6 +401,11 @@ pub(crate) fn arguments() -> Vec<Arg> {
 /// The flags of a command that looks at a dataset and trains nothing.
 pub(crate) fn dataset_arguments() -> Vec<Arg> {
     arguments_among(|flag| DATASET_FLAGS.contains(&flag.long))
+}
+
+/// The flags of a command that uses a device and trains nothing.
+pub(crate) fn device_arguments() -> Vec<Arg> {
+    arguments_among(|flag| flag.long == DEVICE_FLAG)
 }
 
 fn arguments_among(wanted: impl Fn(&Flag) -> bool) -> Vec<Arg> {
@@ -506,8 +514,8 @@ mod tests {
     }
 
     #[test]
-    fn flags_of_a_dataset_are_flags() {
-        for long in DATASET_FLAGS {
+    fn flags_of_other_commands_are_flags() {
+        for long in DATASET_FLAGS.into_iter().chain([DEVICE_FLAG]) {
             assert!(all().any(|flag| flag.long == long), "--{long}");
         }
     }

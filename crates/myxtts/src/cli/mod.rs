@@ -1,6 +1,7 @@
 //! The command line, as it is typed.
 
 pub(crate) mod flags;
+mod synthesize;
 
 use std::path::PathBuf;
 
@@ -13,11 +14,6 @@ pub(crate) const LATER: &[(&str, Option<&str>, &str)] = &[
         "train",
         None,
         "Train a voice; with no arguments, the tiny model on the embedded sample corpus",
-    ),
-    (
-        "synthesize",
-        None,
-        "Speak text with a trained voice, to a WAV file or streamed",
     ),
     (
         "doctor",
@@ -80,6 +76,7 @@ pub(crate) fn command() -> Command {
                 .iter()
                 .map(|(name, alias, about)| later(name, *alias, about)),
         )
+        .subcommand(synthesize::command())
         .subcommand(plan())
         .subcommand(prepare())
         .subcommand(

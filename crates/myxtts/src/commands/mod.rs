@@ -8,6 +8,7 @@ mod import;
 mod later;
 mod plan;
 mod prepare;
+mod synthesize;
 
 use std::path::{Path, PathBuf};
 
@@ -25,6 +26,7 @@ pub(crate) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     match matches.subcommand() {
         Some(("plan", matches)) => plan::run(matches, output),
         Some(("prepare", matches)) => prepare::run(matches, output),
+        Some(("synthesize", matches)) => synthesize::run(matches, output),
         Some(("devices", _)) => devices::run(output),
         Some(("config", matches)) => config::run(matches, output),
         Some(("import", matches)) => import::run(matches, output),

@@ -20,9 +20,8 @@ const COMMANDS: [&str; 15] = [
     "bench",
 ];
 
-const LATER: [&str; 8] = [
+const LATER: [&str; 7] = [
     "train",
-    "synthesize",
     "doctor",
     "diagnose",
     "profile",
@@ -51,6 +50,7 @@ fn every_command_has_help() {
     }
     insta::assert_snapshot!("plan_help", myxtts(&["plan", "--help"]).stdout);
     insta::assert_snapshot!("prepare_help", myxtts(&["prepare", "--help"]).stdout);
+    insta::assert_snapshot!("synthesize_help", myxtts(&["synthesize", "--help"]).stdout);
     insta::assert_snapshot!("config_help", myxtts(&["config", "--help"]).stdout);
 }
 
@@ -66,8 +66,8 @@ fn commands_of_later_versions_say_so_and_exit_2() {
         );
         assert!(run.stdout.is_empty(), "{command}");
     }
-    insta::assert_snapshot!(myxtts(&["synthesize", "--text", "hello"]).stderr, @r"
-    error: `myxtts synthesize` is not in this version
+    insta::assert_snapshot!(myxtts(&["doctor", "--dry"]).stderr, @r"
+    error: `myxtts doctor` is not in this version
       found: this version plans a training and does not run one yet
       next:  `myxtts devices`, `myxtts plan`, `myxtts prepare` and `myxtts config` work today
     ");
@@ -75,7 +75,7 @@ fn commands_of_later_versions_say_so_and_exit_2() {
 
 #[test]
 fn a_failure_is_a_document_too() {
-    let run = myxtts(&["synthesize", "--json"]);
+    let run = myxtts(&["tune", "--json"]);
     assert_eq!(run.code, Some(2));
     let run = myxtts(&[
         "plan",

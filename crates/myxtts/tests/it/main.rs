@@ -5,6 +5,7 @@
     missing_docs,
     unreachable_pub,
     clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
     clippy::expect_used,
     clippy::panic,
     clippy::print_stderr,
@@ -19,4 +20,8 @@ mod flags_page;
 mod plan_command;
 mod prepare_command;
 mod support;
+mod synthesize_command;
+#[allow(dead_code, reason = "speaks in the tests of its own crate")]
+#[path = "../../../myxtts-infer/tests/it/tiny.rs"]
+mod tiny;
 mod weights_commands;

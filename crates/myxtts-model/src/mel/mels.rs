@@ -1,25 +1,23 @@
-//! Waves into mels on the data device, the fast way there.
+//! Waves into mels, the fast way on whatever device.
 
 use burn::tensor::{Device, Tensor, TensorData};
 use myxtts_audio::{MelError, MelFrontEnd, MelSpec};
-use myxtts_model::mel::DeviceMel;
+
+use super::DeviceMel;
 
 /// One front end. Both ways give the same mels.
 #[derive(Debug)]
-pub(super) enum Mels {
+pub enum Mels {
     /// On a GPU.
     Device(Box<DeviceMel>),
-    /// Where the CPU is the data device: the host's own front end takes a fifth of
+    /// On the CPU: the host's own front end takes a fifth of
     /// the time of tensor operations there (`benchmarks/pipeline.md`).
     Host(Box<MelFrontEnd>),
 }
 
 impl Mels {
-    pub(super) fn new(
-        spec: MelSpec,
-        stats: Option<&[f32]>,
-        device: &Device,
-    ) -> Result<Self, MelError> {
+    /// For `device`, which may be one with gradients. `stats` divides each band.
+    pub fn new(spec: MelSpec, stats: Option<&[f32]>, device: &Device) -> Result<Self, MelError> {
         Ok(if device.clone().inner() == Device::flex() {
             let stats = stats.map(<[f32]>::to_vec);
             Self::Host(Box::new(MelFrontEnd::new(spec, stats)?))
@@ -29,7 +27,7 @@ impl Mels {
     }
 
     /// Mels `(batch, bands, frames)` of `rows` waves, one behind the other.
-    pub(super) fn forward(
+    pub fn forward(
         &mut self,
         wave_bn: &[f32],
         rows: usize,

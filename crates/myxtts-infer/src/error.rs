@@ -1,0 +1,131 @@
+//! Why a model cannot speak.
+
+use std::path::PathBuf;
+
+use myxtts_audio::units::{SampleRate, Seconds};
+use myxtts_audio::{GriffinLimError, MelError};
+use myxtts_model::dvae::DvaeConfigError;
+use myxtts_model::generate::GenerateError;
+use myxtts_model::params::LoadError;
+use myxtts_text::{EncodeError, SplitError, VocabError};
+use myxtts_weights::{Fault, WeightsError};
+
+/// Why a model cannot speak.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum InferError {
+    /// There is nothing to speak with.
+    #[error(
+        "{} holds no trained model: {why}\n  \
+         fix:   train one with `myxtts train`, import one with `myxtts import`, or name its folder",
+        folder.display()
+    )]
+    NoCheckpoint {
+        /// Where it was looked for.
+        folder: PathBuf,
+        /// What is missing there.
+        why: String,
+    },
+    /// A file of weights.
+    #[error(transparent)]
+    Weights(#[from] WeightsError),
+    /// A tensor that could not be made.
+    #[error("tensor `{name}` cannot be stored: {fault}")]
+    Tensor {
+        /// Of the tensor.
+        name: String,
+        /// Why.
+        fault: Fault,
+    },
+    /// A model card of another version.
+    #[error(
+        "the description of the model in config.json cannot be used: {0}\n  \
+         fix:   use the version of this program that wrote it, or train again"
+    )]
+    Card(#[from] serde_json::Error),
+    /// Public files of a kind that is not spoken with.
+    #[error("{0}\n  fix:   use files of XTTS v2, which were trained with the perceiver resampler")]
+    NotXttsV2(String),
+    /// Weights that lack a part.
+    #[error("the weights have no {what}\n  fix:   {fix}")]
+    Missing {
+        /// The part.
+        what: &'static str,
+        /// Where to get it.
+        fix: &'static str,
+    },
+    /// Weights that are not those of the card.
+    #[error("the {part} cannot be loaded: {why}")]
+    Load {
+        /// The module.
+        part: &'static str,
+        /// Why.
+        why: LoadError,
+    },
+    /// Sizes that are impossible.
+    #[error(transparent)]
+    Dvae(#[from] DvaeConfigError),
+    /// Parts that do not belong together.
+    #[error(
+        "the GPT speaks {gpt} codes and the DVAE has {dvae}: they were not trained together\n  \
+         fix:   use a DVAE and a GPT of the same training or release"
+    )]
+    Codes {
+        /// Of the GPT.
+        gpt: u32,
+        /// Of the DVAE.
+        dvae: usize,
+    },
+    /// The vocabulary.
+    #[error(transparent)]
+    Vocabulary(#[from] VocabError),
+    /// A front end, or a recording that is too short for it.
+    #[error(transparent)]
+    Mel(#[from] MelError),
+    /// The way back from a mel.
+    #[error(transparent)]
+    GriffinLim(#[from] GriffinLimError),
+    /// No recording of the voice.
+    #[error("a voice needs at least one recording of the speaker, and none was given")]
+    NoReference,
+    /// A recording that says too little.
+    #[error(
+        "a recording of {found} is too short for a voice: at least {least} are needed\n  \
+         fix:   use a few seconds of clean speech, without the silence around it"
+    )]
+    ShortReference {
+        /// Of the recording.
+        found: Seconds,
+        /// The shortest accepted.
+        least: Seconds,
+    },
+    /// A recording at another rate.
+    #[error(
+        "the recording is at {found} and the model hears {needed}: \
+         load it with `myxtts_audio::Loader` as the model card says"
+    )]
+    Rate {
+        /// Of the recording.
+        found: SampleRate,
+        /// Of the model.
+        needed: SampleRate,
+    },
+    /// No text.
+    #[error("there is nothing to say: the text is empty")]
+    NoText,
+    /// A language the model has no tag for.
+    #[error(transparent)]
+    Language(#[from] EncodeError),
+    /// A text that cannot be cut to fit.
+    #[error("the text does not fit the model: {0}")]
+    TooLong(#[from] SplitError),
+    /// Making codes.
+    #[error(transparent)]
+    Generate(#[from] GenerateError),
+    /// The device.
+    #[error(
+        "the device failed while it made the mel: {0}\n  \
+         fix:   a device out of memory does this; use another device"
+    )]
+    Device(String),
+}

@@ -1,0 +1,30 @@
+//! Speaking with a model.
+//!
+//! ```text
+//! folder -> Checkpoint -> Modules ─┐
+//! recordings -> VoiceLatents ──────┼─> codes ─> mel ─> Griffin-Lim ─> Speech
+//! text -> pieces -> tokens ────────┘
+//! ```
+//!
+//! - [`ModelCard`] is everything about a model that its tensors do not say. It
+//!   is stored with the weights, or worked out for public XTTS-v2 files.
+//! - [`Modules`] and [`checkpoint_of`] are the two ways between weights and
+//!   modules; a training saves through the same functions that speaking loads by.
+//! - [`Synthesizer`] speaks.
+
+mod card;
+mod error;
+mod locate;
+mod modules;
+mod public;
+mod speech;
+mod synthesizer;
+mod voice;
+
+pub use card::ModelCard;
+pub use error::InferError;
+pub use locate::{Pick, newest_run, resolve, voices};
+pub use modules::{Modules, checkpoint_of};
+pub use speech::Speech;
+pub use synthesizer::Synthesizer;
+pub use voice::VoiceLatents;

@@ -1,0 +1,126 @@
+//! Where a model lies.
+//!
+//! ```text
+//! runs/NAME/checkpoints/step_000001000/   config.json, *.safetensors, vocab.json, voices/NAME.wav
+//! runs/NAME/checkpoints/best.json         {"step": 1000, ...}
+//! ```
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use serde::Deserialize;
+
+use crate::error::InferError;
+
+/// Describes our weights; a folder without it has none.
+const CONFIG: &str = "config.json";
+const CHECKPOINTS: &str = "checkpoints";
+/// The run that a training without a name has.
+const DEFAULT_RUN: &str = "default";
+
+/// Which checkpoint of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pick {
+    /// Of the highest step.
+    #[default]
+    Newest,
+    /// The one that `best.json` names.
+    Best,
+}
+
+/// The folder of weights that `folder` means: itself, or a checkpoint of the
+/// run it is.
+pub fn resolve(folder: &Path, pick: Pick) -> Result<PathBuf, InferError> {
+    if folder.join(CONFIG).is_file() {
+        return Ok(folder.to_owned());
+    }
+    let none = |why: String| InferError::NoCheckpoint {
+        folder: folder.to_owned(),
+        why,
+    };
+    if !folder.is_dir() {
+        return Err(none("there is no such folder".to_owned()));
+    }
+    let below = folder.join(CHECKPOINTS);
+    let checkpoints = if below.is_dir() { &below } else { folder };
+    let found = steps(checkpoints);
+    let (newest, path) = found.last().ok_or_else(|| {
+        none(format!(
+            "neither {CONFIG} nor {CHECKPOINTS}/step_N is in it"
+        ))
+    })?;
+    let wanted = match pick {
+        Pick::Newest => *newest,
+        Pick::Best => best(checkpoints)
+            .ok_or_else(|| none("no checkpoint is marked as its best yet".to_owned()))?,
+    };
+    match found.iter().find(|(step, _)| *step == wanted) {
+        Some((_, path)) => Ok(path.clone()),
+        None => Err(none(format!(
+            "its best checkpoint, of step {wanted}, is gone; its newest is {}",
+            path.display()
+        ))),
+    }
+}
+
+/// The run to speak with when none is named: `default`, else the one whose
+/// newest checkpoint is the youngest.
+pub fn newest_run(runs: &Path) -> Option<PathBuf> {
+    let default = runs.join(DEFAULT_RUN);
+    if resolve(&default, Pick::Newest).is_ok() {
+        return Some(default);
+    }
+    let written = |run: &Path| -> Option<SystemTime> {
+        let checkpoint = resolve(run, Pick::Newest).ok()?;
+        fs::metadata(checkpoint.join(CONFIG)).ok()?.modified().ok()
+    };
+    entries(runs)
+        .into_iter()
+        .filter_map(|run| Some((written(&run)?, run)))
+        .max()
+        .map(|(_, run)| run)
+}
+
+/// The recordings of voices stored with a checkpoint, by name.
+pub fn voices(checkpoint: &Path) -> Vec<(String, PathBuf)> {
+    let mut voices: Vec<(String, PathBuf)> = entries(&checkpoint.join("voices"))
+        .into_iter()
+        .filter(|path| path.extension().is_some_and(|kind| kind == "wav"))
+        .filter_map(|path| Some((path.file_stem()?.to_str()?.to_owned(), path)))
+        .collect();
+    voices.sort();
+    voices
+}
+
+/// Checkpoints that hold weights, lowest step first.
+fn steps(checkpoints: &Path) -> Vec<(u64, PathBuf)> {
+    let mut found: Vec<(u64, PathBuf)> = entries(checkpoints)
+        .into_iter()
+        .filter(|path| path.join(CONFIG).is_file())
+        .filter_map(|path| {
+            let step = path.file_name()?.to_str()?.strip_prefix("step_")?.parse();
+            Some((step.ok()?, path))
+        })
+        .collect();
+    found.sort();
+    found
+}
+
+fn best(checkpoints: &Path) -> Option<u64> {
+    #[derive(Deserialize)]
+    struct Best {
+        step: u64,
+    }
+    let text = fs::read_to_string(checkpoints.join("best.json")).ok()?;
+    let best: Best = serde_json::from_str(&text).ok()?;
+    Some(best.step)
+}
+
+/// What is in a folder; nothing in one that cannot be read.
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return Vec::new();
+    };
+    entries.flatten().map(|entry| entry.path()).collect()
+}

@@ -1,0 +1,150 @@
+//! Weights into modules, and back.
+
+use burn::tensor::{Device, TensorData};
+use myxtts_model::dvae::Dvae;
+use myxtts_model::gpt::Gpt;
+use myxtts_model::init::Init;
+use myxtts_model::params::{self, StateDict};
+use myxtts_text::Vocabulary;
+use myxtts_weights::{Checkpoint, ModelArgs, Tensor, TensorMap, XttsConfig};
+
+use crate::card::ModelCard;
+use crate::error::InferError;
+
+/// In front of the names of the GPT's tensors in a checkpoint.
+const GPT: &str = "gpt";
+
+/// A model on a device.
+#[derive(Debug)]
+pub struct Modules {
+    /// What it is.
+    pub card: ModelCard,
+    /// Text to codes.
+    pub gpt: Gpt,
+    /// Codes to mel; files of a GPT alone have none.
+    pub dvae: Option<Dvae>,
+    /// Divides each band of its mels.
+    pub mel_stats: Option<Vec<f32>>,
+    /// Text to tokens.
+    pub vocabulary: Vocabulary,
+}
+
+impl Modules {
+    /// The modules of a checkpoint.
+    pub fn load(checkpoint: &Checkpoint, device: &Device) -> Result<Self, InferError> {
+        let card = ModelCard::of(checkpoint)?;
+        let wrong = |part: &'static str| move |why| InferError::Load { part, why };
+        let init = Init::blank(device);
+        let gpt = Gpt::new(&init, &card.gpt);
+        let gpt = params::load(gpt, &state_dict(&checkpoint.gpt), GPT).map_err(wrong("GPT"))?;
+        let dvae = match &checkpoint.dvae {
+            Some(tensors) => {
+                let dvae = Dvae::new(&init, &card.dvae)?;
+                Some(params::load(dvae, &state_dict(tensors), "").map_err(wrong("DVAE"))?)
+            }
+            None => None,
+        };
+        Ok(Self {
+            gpt,
+            dvae,
+            mel_stats: checkpoint.mel_stats.as_ref().map(Tensor::to_f32),
+            vocabulary: vocabulary_of(checkpoint)?,
+            card,
+        })
+    }
+}
+
+/// A checkpoint of modules' weights, under the names
+/// [`params::state_dict`] gives them.
+pub fn checkpoint_of(
+    card: &ModelCard,
+    gpt: &StateDict,
+    dvae: &StateDict,
+    mel_stats: Option<&[f32]>,
+    vocabulary: &Vocabulary,
+) -> Result<Checkpoint, InferError> {
+    let stored = |name: &str, shape: Vec<usize>, values: &[f32]| {
+        Tensor::from_f32(shape, values).map_err(|fault| InferError::Tensor {
+            name: name.to_owned(),
+            fault,
+        })
+    };
+    let tensors = |weights: &StateDict, prefix: &str| {
+        weights
+            .iter()
+            .map(|(name, data)| {
+                let name = format!("{prefix}{name}");
+                let shape = data.shape().to_vec();
+                let tensor = match data.as_slice::<f32>() {
+                    Ok(values) => stored(&name, shape, values),
+                    Err(_) => stored(&name, shape, &data.iter::<f32>().collect::<Vec<_>>()),
+                };
+                tensor.map(|tensor| (name, tensor))
+            })
+            .collect::<Result<TensorMap, InferError>>()
+    };
+    let mel_stats = mel_stats.map(|stats| stored("mel_stats", vec![stats.len()], stats));
+    Ok(Checkpoint {
+        gpt: tensors(gpt, "gpt.")?,
+        hifigan_decoder: TensorMap::new(),
+        dvae: Some(tensors(dvae, "")?),
+        mel_stats: mel_stats.transpose()?,
+        model_mel_stats: None,
+        speakers: None,
+        vocabulary: Some(vocabulary.to_json().into_bytes()),
+        config: config_of(card),
+        model: Some(serde_json::to_value(card)?),
+        ignored: Vec::new(),
+        notices: Vec::new(),
+    })
+}
+
+/// The public configuration of a model.
+fn config_of(card: &ModelCard) -> XttsConfig {
+    let vocabulary = &card.gpt.vocabulary;
+    let stride = card.codes_mel.hop.0 * card.dvae.stride();
+    let released = ModelArgs::default();
+    let model_args = ModelArgs {
+        gpt_layers: card.gpt.layers,
+        gpt_n_model_channels: card.gpt.channels,
+        gpt_n_heads: card.gpt.heads,
+        gpt_max_text_tokens: vocabulary.max_text_tokens,
+        gpt_max_audio_tokens: vocabulary.max_audio_tokens,
+        gpt_number_text_tokens: Some(vocabulary.text_tokens),
+        gpt_start_text_token: Some(vocabulary.start_text),
+        gpt_stop_text_token: Some(vocabulary.stop_text),
+        gpt_num_audio_tokens: vocabulary.audio_tokens(),
+        gpt_start_audio_token: vocabulary.start_audio(),
+        gpt_stop_audio_token: vocabulary.stop_audio(),
+        gpt_code_stride_len: u32::try_from(stride).unwrap_or(released.gpt_code_stride_len),
+        gpt_use_perceiver_resampler: true,
+        input_sample_rate: card.audio.sample_rate.hz(),
+        // The vocoder reads the GPT's latents.
+        decoder_input_dim: card.gpt.channels,
+        ..released
+    };
+    XttsConfig {
+        model_args,
+        languages: card.languages.clone(),
+        ..XttsConfig::default()
+    }
+}
+
+/// The vocabulary of a checkpoint, without which it cannot speak.
+pub(crate) fn vocabulary_of(checkpoint: &Checkpoint) -> Result<Vocabulary, InferError> {
+    let bytes = checkpoint.vocabulary.as_ref().ok_or(InferError::Missing {
+        what: "vocab.json",
+        fix: "put vocab.json beside model.pth and import again",
+    })?;
+    Ok(Vocabulary::from_json(bytes)?)
+}
+
+fn state_dict(tensors: &TensorMap) -> StateDict {
+    tensors
+        .iter()
+        .map(|(name, tensor)| {
+            let data = TensorData::new(tensor.to_f32(), tensor.shape().to_vec());
+            (name.to_owned(), data)
+        })
+        .collect()
+}

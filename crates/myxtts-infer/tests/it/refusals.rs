@@ -1,0 +1,92 @@
+//! What cannot be spoken, and what is said about it.
+
+use std::sync::Arc;
+
+use burn::tensor::Device;
+use myxtts_audio::Waveform;
+use myxtts_audio::units::SampleRate;
+use myxtts_infer::{InferError, Modules, Synthesizer};
+use myxtts_model::dvae::{Dvae, DvaeConfig};
+use myxtts_model::generate::SamplingConfig;
+use myxtts_model::init::Init;
+
+use crate::tiny::{Tiny, language, recording};
+
+fn said<T>(result: Result<T, InferError>) -> String {
+    match result {
+        Ok(_) => panic!("no error"),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn texts_and_voices() {
+    let tiny = Tiny::new(&["en", "fa"], 30);
+    let mut synthesizer = tiny.synthesizer();
+    let voice = synthesizer.voice(&[recording(30_000)]).unwrap();
+    let greedy = SamplingConfig::greedy();
+    let mut speak =
+        |text: &str, tag: &str| said(synthesizer.speak(text, &language(tag), &voice, greedy));
+    let mut messages = vec![speak("Hello.", "de"), speak(" \n ", "en")];
+    // A language tag alone fills the only place.
+    let cramped = Tiny::new(&["en"], 1);
+    messages.push(said(cramped.synthesizer().speak(
+        "Hello.",
+        &language("en"),
+        &voice,
+        greedy,
+    )));
+    let elsewhere = Waveform {
+        rate: SampleRate::VOCODER,
+        ..recording(30_000)
+    };
+    for references in [vec![], vec![recording(2_000)], vec![elsewhere]] {
+        messages.push(said(synthesizer.voice(&references)));
+    }
+    insta::assert_snapshot!(messages.join("\n\n"));
+}
+
+#[test]
+fn weights() {
+    let tiny = Tiny::new(&["en"], 30);
+    let device = Device::flex();
+    let whole = tiny.checkpoint();
+    let load = |change: &dyn Fn(&mut myxtts_weights::Checkpoint)| {
+        let mut checkpoint = whole.clone();
+        change(&mut checkpoint);
+        said(Modules::load(&checkpoint, &device))
+    };
+    let mut messages = vec![
+        load(&|checkpoint| checkpoint.model = Some(serde_json::json!({ "gpt": 3 }))),
+        load(&|checkpoint| checkpoint.vocabulary = None),
+        load(&|checkpoint| {
+            checkpoint.gpt.remove("gpt.mel_head.weight");
+        }),
+        load(&|checkpoint| {
+            let dvae = checkpoint.dvae.as_mut().unwrap();
+            let other = whole.gpt.get("gpt.mel_head.weight").unwrap().clone();
+            dvae.insert("codebook.embed", other);
+        }),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let mut mute = whole.clone();
+    mute.dvae = None;
+    myxtts_weights::write_ours(&folder.path().join("mute"), &mute).unwrap();
+    messages.push(said(Synthesizer::open(
+        &folder.path().join("mute"),
+        &device,
+    )));
+    let smaller = DvaeConfig {
+        codes: 16,
+        ..tiny.card.dvae
+    };
+    messages.push(said(Synthesizer::new(
+        tiny.card.clone(),
+        tiny.gpt.clone(),
+        Dvae::new(&Init::new(1, &device), &smaller).unwrap(),
+        None,
+        Arc::clone(&tiny.vocabulary),
+        &device,
+    )));
+    insta::assert_snapshot!(messages.join("\n\n"));
+}

@@ -1,0 +1,123 @@
+//! Text into sound.
+
+use burn::tensor::{Device, Int, Tensor};
+use myxtts_audio::units::SampleRate;
+use myxtts_infer::{Speech, VoiceLatents};
+use myxtts_model::generate::{SamplingConfig, generate};
+use myxtts_text::clean;
+
+use crate::tiny::{Tiny, language, recording};
+
+fn sampling(seed: u64, codes: usize) -> SamplingConfig {
+    SamplingConfig {
+        max_codes: Some(codes),
+        ..SamplingConfig::new(seed)
+    }
+}
+
+fn speak(tiny: &Tiny, text: &str, sampling: SamplingConfig) -> Speech {
+    let mut synthesizer = tiny.synthesizer();
+    let voice = synthesizer.voice(&[recording(30_000)]).unwrap();
+    let speech = synthesizer.speak(text, &language("en"), &voice, sampling);
+    speech.unwrap()
+}
+
+#[test]
+fn a_code_is_1024_samples_and_a_seed_says_the_same_again() {
+    let tiny = Tiny::new(&["en"], 30);
+    let speech = speak(&tiny, "Hello there.", sampling(4, 9));
+    assert_eq!(speech.codes.len(), 9);
+    assert!(!speech.stopped);
+    assert_eq!(speech.waveform.samples.len(), 9 * 1024);
+    assert_eq!(speech.waveform.rate, SampleRate::XTTS);
+    assert_eq!((speech.mel.bands, speech.mel.frames.0), (80, 9 * 4));
+    assert!(speech.waveform.samples.iter().all(|x| x.is_finite()));
+    assert!(speech.waveform.samples.iter().any(|x| x.abs() > 1e-4));
+    let again = speak(&tiny, "Hello there.", sampling(4, 9));
+    assert_eq!(again.codes, speech.codes);
+    assert_eq!(again.waveform, speech.waveform);
+    let other = speak(&tiny, "Hello there.", sampling(5, 9));
+    assert_ne!(other.codes, speech.codes);
+}
+
+#[test]
+fn greedy_is_what_the_model_generates_and_the_mel_what_the_dvae_decodes() {
+    let tiny = Tiny::new(&["en"], 30);
+    let mut synthesizer = tiny.synthesizer();
+    let voice = synthesizer.voice(&[recording(30_000)]).unwrap();
+    let greedy = SamplingConfig {
+        max_codes: Some(12),
+        ..SamplingConfig::greedy()
+    };
+    let text = "The quick brown fox!";
+    let speech = synthesizer
+        .speak(text, &language("en"), &voice, greedy)
+        .unwrap();
+    let cleaned = clean(text, &language("en")).text;
+    let tokens = tiny.vocabulary.encode(&cleaned, &language("en")).unwrap();
+    let VoiceLatents { latents_1nd } = voice;
+    let generated = generate(&tiny.gpt, latents_1nd, &tokens, greedy).unwrap();
+    assert_eq!(speech.codes, generated.codes);
+    let ids: Vec<i64> = speech.codes.iter().map(|code| i64::from(*code)).collect();
+    let ids = Tensor::<1, Int>::from_data(ids.as_slice(), &Device::flex());
+    let mel = tiny.dvae.decode(ids.unsqueeze());
+    assert_eq!(mel.dims(), [1, 80, 48]);
+    assert_eq!(
+        mel.into_data().try_to_vec::<f32>().unwrap(),
+        speech.mel.values
+    );
+}
+
+#[test]
+fn stop_and_start_are_no_sound() {
+    use burn::module::Param;
+    let mut tiny = Tiny::new(&["en"], 30);
+    let symbols = tiny.card.gpt.vocabulary;
+    let bias = |code: u32| {
+        let mut bias = vec![0.0; symbols.audio_tokens()];
+        bias[code as usize] = 1e4;
+        Some(Param::from_data(bias.as_slice(), &Device::flex()))
+    };
+    tiny.gpt.mel_head.bias = bias(symbols.stop_audio());
+    let speech = speak(&tiny, "Hello.", sampling(1, 5));
+    assert!(speech.stopped && speech.codes.is_empty() && speech.waveform.is_empty());
+    tiny.gpt.mel_head.bias = bias(symbols.start_audio());
+    let greedy = SamplingConfig {
+        max_codes: Some(5),
+        ..SamplingConfig::greedy()
+    };
+    let speech = speak(&tiny, "Hello.", greedy);
+    assert!(!speech.stopped && speech.codes.is_empty() && speech.waveform.is_empty());
+}
+
+#[test]
+fn a_long_text_is_spoken_in_sentences_with_a_pause_between() {
+    let tiny = Tiny::new(&["en"], 14);
+    let sentences = ["Hello there.", "Why?", "The fox jumps."];
+    let greedy = SamplingConfig {
+        max_codes: Some(4),
+        ..SamplingConfig::greedy()
+    };
+    let apart: Vec<Speech> = sentences
+        .iter()
+        .map(|sentence| speak(&tiny, sentence, greedy))
+        .collect();
+    let whole = speak(&tiny, &sentences.join(" "), greedy);
+    let pause = vec![0.0; 5513];
+    // The second sentence is short enough to share a piece with a neighbour, or
+    // stands alone: pieces are what the splitter says.
+    let pieces = whole.codes.len() / 4;
+    assert!((2..=3).contains(&pieces), "{pieces}");
+    let samples = &whole.waveform.samples;
+    assert_eq!(samples.len(), pieces * 4096 + (pieces - 1) * pause.len());
+    assert_eq!(samples[4096..4096 + pause.len()], pause);
+    assert_eq!(whole.mel.frames.0, pieces * 16);
+    // Each band runs through all pieces: the last frames are the last piece's.
+    let last = apart.last().unwrap();
+    if pieces == 3 {
+        assert_eq!(samples[samples.len() - 4096..], last.waveform.samples);
+        for (whole, last) in whole.mel.rows().zip(last.mel.rows()) {
+            assert_eq!(whole[whole.len() - 16..], *last);
+        }
+    }
+}

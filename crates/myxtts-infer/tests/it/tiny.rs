@@ -1,0 +1,148 @@
+//! A model of a few thousand numbers that knows English and Persian.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use burn::module::Param;
+use burn::tensor::Device;
+use myxtts_audio::units::{SampleRate, Samples};
+use myxtts_audio::{AudioConfig, MelSpec, Waveform};
+use myxtts_data::schedule::ConditioningSpec;
+use myxtts_infer::{ModelCard, Synthesizer, checkpoint_of};
+use myxtts_model::conditioning::PerceiverConfig;
+use myxtts_model::dvae::{Dvae, DvaeConfig};
+use myxtts_model::gpt::{Gpt, GptConfig, Quirks, Vocabulary as Symbols};
+use myxtts_model::init::Init;
+use myxtts_model::params::state_dict;
+use myxtts_text::{Language, Training, Vocabulary};
+use myxtts_weights::Checkpoint;
+
+pub const CODES: u32 = 24;
+
+pub struct Tiny {
+    pub card: ModelCard,
+    pub gpt: Gpt,
+    pub dvae: Dvae,
+    pub stats: Vec<f32>,
+    pub vocabulary: Arc<Vocabulary>,
+}
+
+pub fn language(tag: &str) -> Language {
+    tag.parse().unwrap()
+}
+
+impl Tiny {
+    /// Languages and longest text as given. It stops of its own accord at no
+    /// time, so that the number of codes is what a test asks for.
+    pub fn new(languages: &[&str], max_text_tokens: usize) -> Self {
+        let device = Device::flex();
+        let training = Training {
+            languages: languages.iter().copied().map(language).collect(),
+            tokens: 80,
+            min_count: 1,
+            ..Training::default()
+        };
+        let texts = ["hello there, the quick brown fox. jumps over lazy dogs! why?"];
+        let vocabulary = Arc::new(Vocabulary::train(texts, &training).unwrap());
+        let symbols = Symbols {
+            text_tokens: vocabulary.text_tokens(),
+            start_text: vocabulary.start(),
+            stop_text: vocabulary.stop(),
+            max_text_tokens,
+            codes: CODES,
+            max_audio_tokens: 40,
+        };
+        let card = ModelCard {
+            gpt: GptConfig {
+                layers: 2,
+                channels: 32,
+                heads: 2,
+                vocabulary: symbols,
+                mel_bands: 80,
+                encoder_blocks: 1,
+                perceiver: PerceiverConfig {
+                    latents: 4,
+                    depth: 1,
+                    heads: 2,
+                    head_channels: 16,
+                },
+                dropout: 0.1,
+                embedding_std: 0.02,
+            },
+            dvae: DvaeConfig {
+                hidden: 16,
+                resnet_blocks: 1,
+                codes: CODES as usize,
+                codebook_dim: 16,
+                ..DvaeConfig::RELEASED
+            },
+            quirks: Quirks::Fixed,
+            audio: AudioConfig {
+                trim_silence: false,
+                ..AudioConfig::default()
+            },
+            codes_mel: MelSpec::DVAE,
+            conditioning_mel: MelSpec::CONDITIONING,
+            conditioning: ConditioningSpec {
+                min: Samples(11_025),
+                max: Samples(22_050),
+            },
+            languages: languages.iter().map(|tag| (*tag).to_owned()).collect(),
+        };
+        let init = Init::new(5, &device);
+        let mut gpt = Gpt::new(&init, &card.gpt);
+        let mut bias = vec![0.0; symbols.audio_tokens()];
+        bias[symbols.stop_audio() as usize] = -1e4;
+        bias[symbols.start_audio() as usize] = -1e4;
+        gpt.mel_head.bias = Some(Param::from_data(bias.as_slice(), &device));
+        Self {
+            dvae: Dvae::new(&init, &card.dvae).unwrap(),
+            gpt,
+            stats: (0..80).map(|band| 1.0 + band as f32 / 40.0).collect(),
+            vocabulary,
+            card,
+        }
+    }
+
+    pub fn checkpoint(&self) -> Checkpoint {
+        checkpoint_of(
+            &self.card,
+            &state_dict(&self.gpt),
+            &state_dict(&self.dvae),
+            Some(&self.stats),
+            &self.vocabulary,
+        )
+        .unwrap()
+    }
+
+    pub fn synthesizer(&self) -> Synthesizer {
+        Synthesizer::new(
+            self.card.clone(),
+            self.gpt.clone(),
+            self.dvae.clone(),
+            Some(self.stats.clone()),
+            self.vocabulary.clone(),
+            &Device::flex(),
+        )
+        .unwrap()
+    }
+
+    /// Our files in a folder, as a training's checkpoint has them: beside others.
+    pub fn save(&self, folder: &Path) {
+        std::fs::create_dir_all(folder).unwrap();
+        for (name, bytes) in myxtts_weights::ours_files(&self.checkpoint()).unwrap() {
+            std::fs::write(folder.join(name), bytes).unwrap();
+        }
+        std::fs::write(folder.join("manifest.json"), "{}").unwrap();
+        std::fs::write(folder.join("optimizer.safetensors"), "no weights of ours").unwrap();
+    }
+}
+
+/// A sweep of so many samples.
+pub fn recording(samples: usize) -> Waveform {
+    let sample = |n: usize| (n as f32 * 0.03 + (n as f32 * 2e-4).sin() * 9.0).sin() * 0.4;
+    Waveform {
+        samples: (0..samples).map(sample).collect(),
+        rate: SampleRate::XTTS,
+    }
+}
