@@ -26,6 +26,14 @@ pub enum InferError {
         /// What is missing there.
         why: String,
     },
+    /// There is a model, and not the one that was asked for.
+    #[error("{} has no best checkpoint: {why}\n  fix:   take its newest", folder.display())]
+    NoBest {
+        /// The run.
+        folder: PathBuf,
+        /// What is missing.
+        why: String,
+    },
     /// A file of weights.
     #[error(transparent)]
     Weights(#[from] WeightsError),
@@ -117,8 +125,12 @@ pub enum InferError {
     #[error(transparent)]
     Language(#[from] EncodeError),
     /// A text that cannot be cut to fit.
-    #[error("the text does not fit the model: {0}")]
-    TooLong(#[from] SplitError),
+    #[error(
+        "the text cannot be cut to fit the model: `{}` alone is {} tokens with its language, and \
+         the model reads {}\n  fix:   use a model with room for longer texts",
+        .0.character, .0.tokens, .0.limit
+    )]
+    TooLong(SplitError),
     /// Making codes.
     #[error(transparent)]
     Generate(#[from] GenerateError),

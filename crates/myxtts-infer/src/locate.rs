@@ -45,22 +45,22 @@ pub fn resolve(folder: &Path, pick: Pick) -> Result<PathBuf, InferError> {
     let below = folder.join(CHECKPOINTS);
     let checkpoints = if below.is_dir() { &below } else { folder };
     let found = steps(checkpoints);
-    let (newest, path) = found.last().ok_or_else(|| {
-        none(format!(
+    let Some((_, newest)) = found.last() else {
+        return Err(none(format!(
             "neither {CONFIG} nor {CHECKPOINTS}/step_N is in it"
-        ))
-    })?;
-    let wanted = match pick {
-        Pick::Newest => *newest,
-        Pick::Best => best(checkpoints)
-            .ok_or_else(|| none("no checkpoint is marked as its best yet".to_owned()))?,
+        )));
     };
-    match found.iter().find(|(step, _)| *step == wanted) {
+    if pick == Pick::Newest {
+        return Ok(newest.clone());
+    }
+    let no_best = |why: String| InferError::NoBest {
+        folder: folder.to_owned(),
+        why,
+    };
+    let best = best(checkpoints).ok_or_else(|| no_best("none is marked as its best".to_owned()))?;
+    match found.iter().find(|(step, _)| *step == best) {
         Some((_, path)) => Ok(path.clone()),
-        None => Err(none(format!(
-            "its best checkpoint, of step {wanted}, is gone; its newest is {}",
-            path.display()
-        ))),
+        None => Err(no_best(format!("that of step {best} is gone"))),
     }
 }
 

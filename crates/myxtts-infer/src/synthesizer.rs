@@ -134,13 +134,14 @@ impl Synthesizer {
     fn pieces(&self, text: &str, language: &Language) -> Result<Vec<String>, InferError> {
         let limit = Limit(self.gpt.config().vocabulary.max_text_tokens);
         let advised = language.advised_characters();
-        Ok(split(text, language, limit, |piece| {
+        split(text, language, limit, |piece| {
             let tokens = 1 + self.vocabulary.encode_raw(&cleaned(piece, language)).len();
             match piece.chars().nth(advised) {
                 Some(_) => tokens.max(limit.0 + 1),
                 None => tokens,
             }
-        })?)
+        })
+        .map_err(InferError::TooLong)
     }
 
     fn speak_piece(

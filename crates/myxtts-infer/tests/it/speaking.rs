@@ -4,7 +4,7 @@ use burn::tensor::{Device, Int, Tensor};
 use myxtts_audio::units::SampleRate;
 use myxtts_infer::{Speech, VoiceLatents};
 use myxtts_model::generate::{SamplingConfig, generate};
-use myxtts_text::clean;
+use myxtts_text::{Limit, clean};
 
 use crate::tiny::{Tiny, language, recording};
 
@@ -93,31 +93,36 @@ fn stop_and_start_are_no_sound() {
 #[test]
 fn a_long_text_is_spoken_in_sentences_with_a_pause_between() {
     let tiny = Tiny::new(&["en"], 14);
-    let sentences = ["Hello there.", "Why?", "The fox jumps."];
+    let text = "Hello there. Why? The fox jumps.";
+    let pieces = tiny.vocabulary.split(text, &language("en"), Limit(14));
+    let pieces = pieces.unwrap();
+    assert!(pieces.len() > 1, "{pieces:?}");
     let greedy = SamplingConfig {
         max_codes: Some(4),
         ..SamplingConfig::greedy()
     };
-    let apart: Vec<Speech> = sentences
+    let apart: Vec<Speech> = pieces
         .iter()
-        .map(|sentence| speak(&tiny, sentence, greedy))
+        .map(|piece| speak(&tiny, piece, greedy))
         .collect();
-    let whole = speak(&tiny, &sentences.join(" "), greedy);
-    let pause = vec![0.0; 5513];
-    // The second sentence is short enough to share a piece with a neighbour, or
-    // stands alone: pieces are what the splitter says.
-    let pieces = whole.codes.len() / 4;
-    assert!((2..=3).contains(&pieces), "{pieces}");
-    let samples = &whole.waveform.samples;
-    assert_eq!(samples.len(), pieces * 4096 + (pieces - 1) * pause.len());
-    assert_eq!(samples[4096..4096 + pause.len()], pause);
-    assert_eq!(whole.mel.frames.0, pieces * 16);
-    // Each band runs through all pieces: the last frames are the last piece's.
-    let last = apart.last().unwrap();
-    if pieces == 3 {
-        assert_eq!(samples[samples.len() - 4096..], last.waveform.samples);
-        for (whole, last) in whole.mel.rows().zip(last.mel.rows()) {
-            assert_eq!(whole[whole.len() - 16..], *last);
-        }
+    let whole = speak(&tiny, text, greedy);
+    let waves: Vec<&[f32]> = apart.iter().map(|one| &one.waveform.samples[..]).collect();
+    let pause = [0.0; 5513];
+    assert_eq!(whole.waveform.samples, waves.join(&pause[..]));
+    let codes: Vec<&[u32]> = apart.iter().map(|one| &one.codes[..]).collect();
+    assert_eq!(whole.codes, codes.concat());
+    assert_eq!(whole.mel.frames.0, 16 * pieces.len());
+    for (band, row) in whole.mel.rows().enumerate() {
+        let rows = apart.iter().map(|one| one.mel.rows().nth(band).unwrap());
+        assert_eq!(row, rows.collect::<Vec<_>>().concat());
     }
+}
+
+#[test]
+fn a_text_longer_than_the_language_speaks_well_is_cut_too() {
+    let tiny = Tiny::new(&["en"], 2000);
+    let text = "Hello there, the quick brown fox. ".repeat(12);
+    let speech = speak(&tiny, &text, sampling(1, 3));
+    // 408 characters, of which English speaks 250 at a time.
+    assert_eq!(speech.codes.len(), 2 * 3);
 }

@@ -79,15 +79,14 @@ pub(super) fn command() -> Command {
                 .value_name("N")
                 .help_heading("Sampling")
                 .value_parser(value_parser!(u64))
-                .default_value("0")
-                .help("The same seed says the same again"),
+                .help("The same seed says the same again [default: 0]"),
         )
         .arg(
             Arg::new("greedy")
                 .long("greedy")
                 .action(ArgAction::SetTrue)
                 .help_heading("Sampling")
-                .conflicts_with_all(["temperature", "top-k", "top-p"])
+                .conflicts_with_all(["seed", "temperature", "top-k", "top-p"])
                 .help("Take the likeliest code each time, without chance [default: off]"),
         )
         .arg(

@@ -147,7 +147,15 @@ fn checkpoint(matches: &ArgMatches) -> Result<PathBuf, Failure> {
 /// The recordings of the voice: those given, or the stored one that is asked for.
 fn references(matches: &ArgMatches, checkpoint: &Path) -> Result<Vec<PathBuf>, Failure> {
     if let Some(given) = matches.get_many::<PathBuf>("speaker-wav") {
-        return Ok(given.cloned().collect());
+        let given: Vec<PathBuf> = given.cloned().collect();
+        return match given.iter().find(|path| !path.is_file()) {
+            None => Ok(given),
+            Some(path) => Err(Failure::Usage(format!(
+                "there is no recording of the voice here\n  --> {}\n  \
+                 fix:   name a recording after --speaker-wav",
+                path.display()
+            ))),
+        };
     }
     let stored = voices(checkpoint);
     let wanted = matches.get_one::<String>("speaker");
@@ -251,6 +259,7 @@ fn failure(error: InferError) -> Failure {
     let words = error.to_string();
     match error {
         InferError::NoCheckpoint { .. }
+        | InferError::NoBest { .. }
         | InferError::NoText
         | InferError::Language(_)
         | InferError::TooLong(_)
