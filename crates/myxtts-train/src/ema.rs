@@ -40,6 +40,11 @@ impl Ema {
         }
     }
 
+    /// What is kept of it in a step.
+    pub fn decay(&self) -> f64 {
+        f64::from(self.decay)
+    }
+
     /// The average.
     pub fn weights(&self) -> &StateDict {
         &self.average

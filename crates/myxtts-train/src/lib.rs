@@ -7,6 +7,7 @@ pub mod feed;
 pub mod looping;
 pub mod optim;
 pub mod placement;
+pub mod run;
 pub mod scaler;
 pub mod stage_run;
 pub mod team;

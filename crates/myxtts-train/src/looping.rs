@@ -80,6 +80,8 @@ pub trait Watch<T> {
     fn after(&mut self, done: &StepDone, state: &State<T>) -> Result<bool, TrainError>;
     /// Whether somebody outside has asked to stop.
     fn wants_to_stop(&self) -> bool;
+    /// A step failed; the state is that of the step before it.
+    fn failed(&mut self, _error: &TrainError, _state: &State<T>) {}
 }
 
 /// Trains until the recipe's last step, or until somebody asks to stop.
@@ -100,18 +102,14 @@ pub fn train<T: Trainee>(
         let mut tally = Tally::new(state.done + 1, rate, &micro);
         let mut traces = vec![];
         for phase in 0..T::PHASES {
-            let mut gradients = NamedGradients::default();
-            for (index, (fed, shares)) in micro.iter().map(|d| &d.batch).zip(&shares).enumerate() {
-                let key = mix(key ^ mix((seat.rank + seat.members() * index) as u64));
-                let loss = state.trainee.loss(phase, &fed.batch, shares, key);
-                let loss = loss.map_err(|why| TrainError::step(state.done + 1, why))?;
-                tally.add(&loss.total, &loss.parts)?;
-                let total = loss.total * state.scale.factor();
-                gradients.add(state.trainee.gradients(phase, total.backward()));
-                traces.push(loss.trace);
-            }
-            let gradients = gradients.scale(1.0 / state.scale.factor());
-            let gradients = seat.mean_gradients(gradients)?;
+            let passes = Passes {
+                micro: &micro,
+                shares: &shares,
+                phase,
+                key,
+            };
+            let computed = passes.gradients(&state, seat, &mut tally, &mut traces);
+            let gradients = computed.inspect_err(|error| watch.failed(error, &state))?;
             let (gradients, norm) = gradients.clip(recipe.gradient_clip);
             if tally.is_good(norm, seat, &mut state)? {
                 let optimiser = &mut state.optimisers[phase];
@@ -146,6 +144,43 @@ fn gather<B>(lane: &mut Lane<Fed<B>>, accumulation: usize) -> Result<Option<Micr
         }
     }
     Ok(Some(micro))
+}
+
+/// The forward and backward passes of one phase of a step.
+struct Passes<'a, B> {
+    micro: &'a Micro<B>,
+    shares: &'a [Vec<f64>],
+    phase: usize,
+    key: u64,
+}
+
+impl<B> Passes<'_, B> {
+    /// The mean gradient over all batches and replicas.
+    fn gradients<T: Trainee<Batch = B>>(
+        &self,
+        state: &State<T>,
+        seat: &Seat,
+        tally: &mut Tally,
+        traces: &mut Vec<T::Trace>,
+    ) -> Result<NamedGradients, TrainError> {
+        let scale = state.scale.factor();
+        let mut gradients = NamedGradients::default();
+        for (index, (delivered, shares)) in self.micro.iter().zip(self.shares).enumerate() {
+            let key = mix(self.key ^ mix((seat.rank + seat.members() * index) as u64));
+            let batch = &delivered.batch.batch;
+            let loss = state.trainee.loss(self.phase, batch, shares, key);
+            let loss = loss.map_err(|why| TrainError::step(state.done + 1, why))?;
+            tally.add(&loss.total, &loss.parts)?;
+            let total = loss.total * scale;
+            gradients.add(state.trainee.gradients(self.phase, total.backward()));
+            traces.push(loss.trace);
+        }
+        let gradients = match scale {
+            1.0 => gradients,
+            scale => gradients.scale(1.0 / scale),
+        };
+        Ok(seat.mean_gradients(gradients)?)
+    }
 }
 
 /// How much of the step's mean each batch is, part by part.

@@ -1,6 +1,6 @@
 //! One stage on its devices: the pipeline, and a thread for every replica.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use burn::tensor::Device;
@@ -56,7 +56,7 @@ pub trait StageWatch<T>: Watch<T> {
     /// The model starts.
     fn started(&mut self, start: &Start);
     /// The running pipeline, between steps of the first replica.
-    fn pipeline(&mut self, pipeline: Arc<Pipeline>);
+    fn pipeline(&mut self, pipeline: Weak<Pipeline>);
 }
 
 /// Runs a stage from its state's step to the end of the recipe.
@@ -104,7 +104,7 @@ where
     });
     let (pipeline, lanes) = Pipeline::start(&setup, host, sites.collect(), hops.collect(), ledger)?;
     let pipeline = Arc::new(pipeline);
-    watch.pipeline(Arc::clone(&pipeline));
+    watch.pipeline(Arc::downgrade(&pipeline));
     let result = replicas(first, lanes, placement, flow, recipe, &state, watch);
     let stop = pipeline.stop().clone();
     if result.is_err() {

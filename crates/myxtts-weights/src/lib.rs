@@ -33,6 +33,6 @@ pub use error::{Fault, WeightsError};
 pub use keys::Ignored;
 pub use layout::{ours_files, read_ours, read_public, write_ours, write_public};
 pub use map::TensorMap;
-pub use safetensors::{read_safetensors, write_safetensors};
+pub use safetensors::{read_safetensors, safetensors_bytes, write_safetensors};
 pub use tensor::{Dtype, Tensor};
 pub use torch::{read_torch, write_torch};

@@ -53,7 +53,7 @@ pub fn write_safetensors(path: &Path, map: &TensorMap) -> Result<(), WeightsErro
 }
 
 /// The bytes of a safetensors file.
-pub(crate) fn safetensors_bytes(map: &TensorMap) -> Result<Vec<u8>, Fault> {
+pub fn safetensors_bytes(map: &TensorMap) -> Result<Vec<u8>, Fault> {
     safetensors::serialize(map.iter(), None).map_err(broken)
 }
 

@@ -41,40 +41,66 @@ fn write<const BYTES: usize>(
     bytes_of: impl Fn(f32) -> [u8; BYTES],
 ) -> Result<(), WriteError> {
     let bytes = waveform.samples.len().saturating_mul(BYTES);
-    let size = u32::try_from(bytes)
-        .ok()
-        .filter(|size| *size <= u32::MAX - 36);
-    let Some(size) = size else {
+    let Some(size) = data_size(bytes) else {
         return Err(WriteError::TooLong {
             path: path.to_owned(),
             bytes,
         });
     };
-    let rate = waveform.rate.hz();
-    let block = encoding.bits / 8;
     let write = || -> io::Result<()> {
         let mut file = BufWriter::new(File::create(path)?);
-        file.write_all(b"RIFF")?;
-        file.write_all(&(36 + size).to_le_bytes())?;
-        file.write_all(b"WAVEfmt ")?;
-        file.write_all(&16_u32.to_le_bytes())?;
-        file.write_all(&encoding.tag.to_le_bytes())?;
-        file.write_all(&1_u16.to_le_bytes())?;
-        file.write_all(&rate.to_le_bytes())?;
-        file.write_all(&rate.saturating_mul(u32::from(block)).to_le_bytes())?;
-        file.write_all(&block.to_le_bytes())?;
-        file.write_all(&encoding.bits.to_le_bytes())?;
-        file.write_all(b"data")?;
-        file.write_all(&size.to_le_bytes())?;
-        for &sample in &waveform.samples {
-            file.write_all(&bytes_of(sample))?;
-        }
+        write_to(&mut file, waveform, size, encoding, bytes_of)?;
         file.flush()
     };
     write().map_err(|source| WriteError::Io {
         path: path.to_owned(),
         source,
     })
+}
+
+/// The bytes of a 16-bit PCM file; `None` beyond the 4 GB one can hold.
+pub fn wav_pcm16(waveform: &Waveform) -> Option<Vec<u8>> {
+    let size = data_size(waveform.samples.len().saturating_mul(2))?;
+    let mut bytes = Vec::with_capacity(44 + waveform.samples.len() * 2);
+    let encoding = Encoding { tag: 1, bits: 16 };
+    let written = write_to(&mut bytes, waveform, size, encoding, |x| {
+        cast::to_pcm16(x).to_le_bytes()
+    });
+    // Memory does not refuse.
+    written.ok().map(|()| bytes)
+}
+
+fn data_size(bytes: usize) -> Option<u32> {
+    u32::try_from(bytes)
+        .ok()
+        .filter(|size| *size <= u32::MAX - 36)
+}
+
+fn write_to<const BYTES: usize>(
+    file: &mut impl Write,
+    waveform: &Waveform,
+    size: u32,
+    encoding: Encoding,
+    bytes_of: impl Fn(f32) -> [u8; BYTES],
+) -> io::Result<()> {
+    let rate = waveform.rate.hz();
+    let block = encoding.bits / 8;
+    file.write_all(b"RIFF")?;
+    file.write_all(&(36 + size).to_le_bytes())?;
+    file.write_all(b"WAVEfmt ")?;
+    file.write_all(&16_u32.to_le_bytes())?;
+    file.write_all(&encoding.tag.to_le_bytes())?;
+    file.write_all(&1_u16.to_le_bytes())?;
+    file.write_all(&rate.to_le_bytes())?;
+    file.write_all(&rate.saturating_mul(u32::from(block)).to_le_bytes())?;
+    file.write_all(&block.to_le_bytes())?;
+    file.write_all(&encoding.bits.to_le_bytes())?;
+    file.write_all(b"data")?;
+    file.write_all(&size.to_le_bytes())?;
+    for &sample in &waveform.samples {
+        file.write_all(&bytes_of(sample))?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

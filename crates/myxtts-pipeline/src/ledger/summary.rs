@@ -112,6 +112,20 @@ impl Summary {
     }
 }
 
+impl Summary {
+    /// In one line: what the model waited, and how ready each ring was.
+    pub fn line(&self) -> String {
+        let mut line = format!("data wait {:.2} %", self.data_wait_pct);
+        for ring in &self.rings {
+            line.push_str(&format!(
+                ", {} ring ready {:.1} %",
+                ring.ring, ring.readiness_pct
+            ));
+        }
+        line
+    }
+}
+
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(

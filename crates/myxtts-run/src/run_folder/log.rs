@@ -3,7 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Writes each line to the log and to `W`, usually standard error.
@@ -29,6 +29,17 @@ impl<W: Write> RunLog<W> {
     /// # Errors
     /// When one of the two cannot be written; the other was tried.
     pub fn line(&self, message: &str) -> io::Result<()> {
+        let kept = self.note(message);
+        let mut sinks = self.sinks();
+        let shown = writeln!(sinks.1, "{}", message.trim_end_matches('\n'));
+        kept.and(shown)
+    }
+
+    /// Logs `message` to the file alone.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn note(&self, message: &str) -> io::Result<()> {
         let now = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
@@ -37,15 +48,15 @@ impl<W: Write> RunLog<W> {
             .lines()
             .map(|line| format!("{time} {line}\n"))
             .collect();
-        // A thread that panicked while it held the lock wrote a whole line or
-        // a part; neither is a reason to lose this one.
-        let mut sinks = self
-            .sinks
+        self.sinks().0.write_all(stamped.as_bytes())
+    }
+
+    /// A thread that panicked while it held the lock wrote a whole line or a
+    /// part; neither is a reason to lose this one.
+    fn sinks(&self) -> MutexGuard<'_, (File, W)> {
+        self.sinks
             .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
-        let kept = sinks.0.write_all(stamped.as_bytes());
-        let shown = writeln!(sinks.1, "{}", message.trim_end_matches('\n'));
-        kept.and(shown)
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 

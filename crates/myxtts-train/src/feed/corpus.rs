@@ -96,8 +96,19 @@ impl Corpus {
     }
 }
 
-/// A vocabulary of the texts of a prepared dataset, all splits.
-pub fn train_vocabulary(folder: &Path) -> Result<Vocabulary, CorpusError> {
+impl Corpus {
+    /// Adds the clips of another.
+    pub fn join(&mut self, other: Self) {
+        self.clips.extend(other.clips);
+        self.lengths.extend(other.lengths);
+        self.contents.extend(other.contents);
+        self.ids.extend(other.ids);
+        self.speakers.extend(other.speakers);
+    }
+}
+
+/// The cleaned texts of a prepared dataset, all splits, and their languages.
+pub fn train_texts(folder: &Path) -> Result<(Vec<String>, Vec<Language>), CorpusError> {
     let (mut texts, mut languages) = (Vec::new(), Vec::new());
     for split in [Split::Train, Split::Validation] {
         for Entry { clip, .. } in entries(folder, split)? {
@@ -107,6 +118,12 @@ pub fn train_vocabulary(folder: &Path) -> Result<Vocabulary, CorpusError> {
     }
     languages.sort();
     languages.dedup();
+    Ok((texts, languages))
+}
+
+/// A vocabulary of the texts of a prepared dataset, all splits.
+pub fn train_vocabulary(folder: &Path) -> Result<Vocabulary, CorpusError> {
+    let (texts, languages) = train_texts(folder)?;
     let training = Training {
         languages,
         ..Training::default()

@@ -45,6 +45,7 @@ pub struct DeviceFeed {
     dvae: Dvae,
     codes_mel: Mels,
     conditioning_mel: Mels,
+    conditioning_spec: MelSpec,
     prompts: bool,
     quirks: Quirks,
     codes: Option<Arc<CodesCache>>,
@@ -65,6 +66,7 @@ impl DeviceFeed {
         Ok(Self {
             codes_mel: mel(front_end.codes)?,
             conditioning_mel: mel(front_end.conditioning)?,
+            conditioning_spec: front_end.conditioning,
             device: device.clone(),
             dvae,
             prompts,
@@ -102,6 +104,12 @@ impl DeviceFeed {
             })
             .collect();
         Facts::of(host, self.quirks.target_counts(&rows).to_vec())
+    }
+
+    /// Frames of a batch's conditioning.
+    pub fn conditioning_frames(&self, conditioning: ConditioningSpec) -> usize {
+        let padded = conditioning.max.max(conditioning.min);
+        self.conditioning_spec.frames(padded).0
     }
 
     /// Meets every shape of a schedule before the first step does.

@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use myxtts_data::schedule::Schedule;
+use myxtts_data::schedule::{Batch, BucketShape, ClipIndex, ClipLength, Schedule};
 use myxtts_data::stage::{ClipSource, HostBatch, HostStage, Scratch};
+use myxtts_data::units::{Codes, Tokens};
 use myxtts_pipeline::{Cancel, HostWork, Ticket};
 
 use super::codes::CodesCache;
@@ -40,6 +41,8 @@ pub struct HostFeed<C> {
     stage: HostStage<C>,
     schedule: Arc<Schedule>,
     codes: Option<Arc<CodesCache>>,
+    /// Lengths of the clips, where batches are padded to their own longest.
+    tight: Option<Arc<[ClipLength]>>,
     /// As many as threads were at work at once.
     scratches: Mutex<Vec<Scratch>>,
 }
@@ -59,8 +62,17 @@ impl<C: ClipSource> HostFeed<C> {
             stage,
             schedule,
             codes,
+            tight: None,
             scratches: Mutex::default(),
         })
+    }
+
+    /// Pads each batch to its own longest clip and not to the bucket: less
+    /// padding, and a new shape nearly every time.
+    #[must_use]
+    pub fn with_tight_shapes(mut self, lengths: Arc<[ClipLength]>) -> Self {
+        self.tight = Some(lengths);
+        self
     }
 
     /// The batch of a ticket: steps count through the epochs, lanes are replicas.
@@ -71,6 +83,10 @@ impl<C: ClipSource> HostFeed<C> {
         let batch = self.schedule.batch(epoch, step, replica);
         let batch = batch
             .ok_or_else(|| format!("the schedule has no batch for model device {}", ticket.lane))?;
+        let batch = match &self.tight {
+            Some(lengths) => tightened(batch, lengths),
+            None => batch,
+        };
         let mut filled = spare.unwrap_or_else(|| Filled::new(self.stage.buffer(&batch)));
         let mut scratch = self.take_scratch();
         let result = self
@@ -98,6 +114,16 @@ impl<C: ClipSource> HostFeed<C> {
             .pop();
         kept.unwrap_or_else(|| self.stage.scratch())
     }
+}
+
+fn tightened(batch: Batch, lengths: &[ClipLength]) -> Batch {
+    let of = |clip: &ClipIndex| lengths.get(clip.0 as usize).copied();
+    let clips = || batch.rows.iter().flatten().filter_map(of);
+    let shape = BucketShape {
+        text: clips().map(|clip| clip.text).max().unwrap_or(Tokens(1)),
+        audio: clips().map(|clip| clip.audio).max().unwrap_or(Codes(1)),
+    };
+    Batch { shape, ..batch }
 }
 
 impl<C: ClipSource + Send + Sync + 'static> HostWork for HostFeed<C> {

@@ -20,7 +20,7 @@ mod setup;
 mod shapes;
 
 pub use codes::{CodesCache, CodesError, CodesSource};
-pub use corpus::{Corpus, CorpusError, train_vocabulary};
+pub use corpus::{Corpus, CorpusError, train_texts, train_vocabulary};
 pub use device::{DeviceFeed, FrontEnd, device_bytes};
 pub use fed::{Facts, Fed};
 pub use host::{Filled, HostFeed};

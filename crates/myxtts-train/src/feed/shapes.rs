@@ -44,7 +44,7 @@ pub struct ShapeWatch(Mutex<Seen>);
 struct Seen {
     shapes: BTreeSet<Shapes>,
     warm: bool,
-    after: u64,
+    after: Vec<Shapes>,
 }
 
 impl ShapeWatch {
@@ -52,7 +52,7 @@ impl ShapeWatch {
     pub fn see(&self, shapes: Shapes) {
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if seen.shapes.insert(shapes) && seen.warm {
-            seen.after += 1;
+            seen.after.push(shapes);
         }
     }
 
@@ -63,7 +63,13 @@ impl ShapeWatch {
 
     /// New shapes since the end of the warm-up.
     pub fn after_warm_up(&self) -> u64 {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).after
+        self.new_shapes().len() as u64
+    }
+
+    /// Which they were.
+    pub fn new_shapes(&self) -> Vec<Shapes> {
+        let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.after.clone()
     }
 
     /// All shapes seen.

@@ -53,6 +53,8 @@ impl Trainee for DvaeTrainee {
     type Batch = SegmentBatch;
     type Trace = DvaeStep;
 
+    const WEIGHTS: (&'static str, &'static str) = ("dvae.safetensors", "");
+
     fn loss(
         &self,
         _phase: usize,

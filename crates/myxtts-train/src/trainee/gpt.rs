@@ -8,7 +8,7 @@ use super::{Loss, Trainee};
 use crate::optim::{AdamW, NamedGradients};
 
 /// What the GPT's loss is made of.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct GptRecipe {
     /// Weight of the text's loss.
     pub text_weight: f64,
@@ -21,7 +21,7 @@ pub struct GptRecipe {
     /// Whether the public implementation's accidents are repeated.
     pub quirks: Quirks,
     /// Parameters whose names begin so are left as they are.
-    pub frozen: &'static [&'static str],
+    pub frozen: Vec<String>,
 }
 
 /// Names of text and code loss, in the order of the targets' counts.
@@ -45,6 +45,8 @@ impl GptTrainee {
 impl Trainee for GptTrainee {
     type Batch = GptBatch;
     type Trace = ();
+
+    const WEIGHTS: (&'static str, &'static str) = ("gpt.safetensors", "gpt.");
 
     fn loss(
         &self,
@@ -82,7 +84,7 @@ impl Trainee for GptTrainee {
     }
 
     fn gradients(&self, _phase: usize, gradients: Gradients) -> NamedGradients {
-        NamedGradients::collect(&self.gpt, gradients).without(self.recipe.frozen)
+        NamedGradients::collect(&self.gpt, gradients).without(&self.recipe.frozen)
     }
 
     fn stepped(

@@ -36,6 +36,10 @@ pub trait Trainee: Sized + Send + 'static {
     /// Updates within a step, each with an optimiser of its own.
     const PHASES: usize = 1;
 
+    /// The file of its weights in a checkpoint, and what stands before their
+    /// names there.
+    const WEIGHTS: (&'static str, &'static str);
+
     /// The losses of a batch. `shares` say, part by part, how much of the
     /// step's mean this batch is: 1 where it is all of it. `key` draws
     /// whatever is drawn.

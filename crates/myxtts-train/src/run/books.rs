@@ -1,0 +1,399 @@
+//! The books of a run: metrics, event files, progress, checkpoints.
+
+use std::io::Stderr;
+use std::sync::Weak;
+use std::time::{Duration, Instant};
+
+use myxtts_pipeline::{Pipeline, Start};
+use myxtts_run::checkpoint::{AsyncSaver, Best, Content, Saved, Snapshot};
+use myxtts_run::guard::{EarlyStop, Patience};
+use myxtts_run::metrics::{MetricsWriter, Record};
+use myxtts_run::progress::{Numbers, Progress};
+use myxtts_run::run_folder::{RunFolder, RunLog};
+use myxtts_run::signals::StopRequest;
+use myxtts_run::tensorboard::EventWriter;
+use myxtts_run::units::{Bytes, Step};
+use serde_json::{Value, json};
+
+use super::job::Cadence;
+use super::saving::{Position, snapshot};
+use crate::error::TrainError;
+use crate::looping::{State, StepDone, Watch};
+use crate::stage_run::StageWatch;
+use crate::trainee::Trainee;
+
+/// The open files of a run, from stage to stage.
+pub(super) struct Desk {
+    pub(super) folder: RunFolder,
+    pub(super) metrics: MetricsWriter,
+    pub(super) events: EventWriter,
+    pub(super) log: RunLog<Stderr>,
+    pub(super) progress: Progress<Stderr>,
+    pub(super) saver: AsyncSaver,
+    pub(super) stop: StopRequest,
+    pub(super) cadence: Cadence,
+    /// What every checkpoint says of the run.
+    pub(super) sections: Vec<(String, Value)>,
+}
+
+impl Desk {
+    /// A line for people, in the log and on the terminal.
+    pub(super) fn say(&mut self, line: &str) {
+        // A terminal that is gone has nobody to tell, and the file has it.
+        let _ = self.progress.clear();
+        let _ = self.log.line(line);
+    }
+
+    fn said_saved(&mut self, saved: Option<Saved>) {
+        if let Some(saved) = saved {
+            let megabytes = saved.bytes.0 as f64 / 1e6;
+            let line = format!(
+                "checkpoint of step {} written: {megabytes:.1} MB in {:.2} s",
+                saved.step,
+                saved.took.as_secs_f64()
+            );
+            self.say(&line);
+        }
+    }
+
+    fn save(&mut self, mut snapshot: Snapshot) -> Result<(), TrainError> {
+        snapshot.sections.extend(self.sections.iter().cloned());
+        self.metrics.sync()?;
+        let submitted = self.saver.save(snapshot)?;
+        self.said_saved(submitted.previous);
+        Ok(())
+    }
+}
+
+/// What happens besides training.
+pub(super) trait Evaluator<T> {
+    /// Numbers on clips that are not trained on; the first is the one that is
+    /// to fall. Empty where there are none.
+    fn validate(&mut self, state: &State<T>) -> Result<Vec<(&'static str, f32)>, TrainError>;
+
+    /// Something to hear, in the run's folder.
+    fn sample(
+        &mut self,
+        state: &State<T>,
+        desk: &mut Desk,
+        step: Step,
+        all: bool,
+    ) -> Result<(), TrainError>;
+
+    /// The model's files for a checkpoint.
+    fn contents(&self, state: &State<T>) -> Result<Vec<Content>, TrainError>;
+
+    /// Names of clips.
+    fn clip(&self, index: usize) -> Option<&str>;
+
+    /// Floating-point operations of a padded position, forward and backward.
+    fn flops_per_position(&self) -> Option<f64>;
+}
+
+/// Keeps the books of one stage.
+pub(super) struct Books<'a, T, E> {
+    pub(super) desk: &'a mut Desk,
+    pub(super) evaluator: E,
+    pub(super) position: Position,
+    pub(super) steps_per_epoch: u64,
+    pub(super) early: EarlyStop,
+    pub(super) rate: Rate,
+    pub(super) pipeline: Weak<Pipeline>,
+    /// Step of the checkpoint that was written last.
+    pub(super) saved: Option<u64>,
+    pub(super) sampled: Option<u64>,
+    /// Why the stage ended before its last step.
+    pub(super) ended_early: bool,
+    /// The line that announces the first step.
+    pub(super) multi_gpu: bool,
+    pub(super) sample_rate: f64,
+    pub(super) trainee: std::marker::PhantomData<fn(T)>,
+}
+
+/// Speeds over the last steps.
+#[derive(Debug)]
+pub(super) struct Rate {
+    since: Instant,
+    steps: u64,
+    audio: f64,
+    waited: Duration,
+    used: u64,
+    padded: u64,
+    last: Option<Numbers>,
+}
+
+/// Long enough to even out buckets.
+const WINDOW: Duration = Duration::from_secs(5);
+
+impl Default for Rate {
+    fn default() -> Self {
+        Self {
+            since: Instant::now(),
+            steps: 0,
+            audio: 0.0,
+            waited: Duration::ZERO,
+            used: 0,
+            padded: 0,
+            last: None,
+        }
+    }
+}
+
+impl Rate {
+    fn add(&mut self, done: &StepDone, sample_rate: f64, flops: Option<f64>) -> Numbers {
+        self.steps += 1;
+        self.audio += done.facts.audio.0 as f64 / sample_rate;
+        self.waited += done.waited;
+        self.used += done.facts.used;
+        self.padded += done.facts.padded;
+        let elapsed = self.since.elapsed();
+        let seconds = elapsed.as_secs_f64().max(1e-9);
+        if elapsed >= WINDOW || self.last.is_none() {
+            self.last = Some(Numbers {
+                steps_per_second: Some(self.steps as f64 / seconds),
+                audio_per_second: Some(self.audio / seconds),
+                data_wait: Some((self.waited.as_secs_f64() / seconds).min(1.0)),
+                padding: (self.padded > 0).then(|| 1.0 - self.used as f64 / self.padded as f64),
+                flops: flops.map(|flops| flops * self.padded as f64 / seconds),
+                ..Numbers::default()
+            });
+        }
+        if elapsed >= WINDOW {
+            let last = self.last;
+            *self = Self {
+                last,
+                ..Self::default()
+            };
+        }
+        self.last.unwrap_or_default()
+    }
+}
+
+impl<T: Trainee, E: Evaluator<T>> Books<'_, T, E> {
+    fn step(&self) -> Step {
+        Step(self.position.before + self.position.done)
+    }
+
+    fn due(&self, every: u64) -> bool {
+        every > 0 && self.position.done.is_multiple_of(every)
+    }
+
+    fn record(&mut self, done: &StepDone) -> Result<(), TrainError> {
+        let mut record = Record::new(self.step())
+            .text("stage", self.position.stage.name())
+            .f32("loss", done.loss);
+        for (name, value) in &done.parts {
+            record = record.f32(name, *value);
+        }
+        record = record
+            .f32("gradient_norm", done.norm)
+            .f64("learning_rate", done.rate)
+            .f64("data_wait_s", done.waited.as_secs_f64());
+        if done.skipped.is_some() {
+            record = record.count("skipped", 1);
+        }
+        self.desk.metrics.append(&record)?;
+        let stage = self.position.stage.name();
+        let step = self.step();
+        let mut scalar = |name: &str, value: f32| {
+            let tag = format!("{stage}/{name}");
+            let written = self.desk.events.scalar(&tag, step, value);
+            written.map_err(TrainError::failed)
+        };
+        scalar("loss", done.loss)?;
+        for (name, value) in &done.parts {
+            scalar(name, *value)?;
+        }
+        scalar("gradient_norm", done.norm)?;
+        #[expect(clippy::cast_possible_truncation, reason = "a chart needs no more")]
+        scalar("learning_rate", done.rate as f32)
+    }
+
+    fn validate(&mut self, state: &State<T>) -> Result<Option<Best>, TrainError> {
+        let numbers = self.evaluator.validate(state)?;
+        let Some((name, value)) = numbers.first().copied() else {
+            return Ok(None);
+        };
+        let mut record = Record::new(self.step()).text("stage", self.position.stage.name());
+        let mut words = vec![];
+        for (name, value) in &numbers {
+            record = record.f32(name, *value);
+            words.push(format!("{name} {value:.4}"));
+            let tag = format!("{}/{name}", self.position.stage.name());
+            let step = self.step();
+            let written = self.desk.events.scalar(&tag, step, *value);
+            written.map_err(TrainError::failed)?;
+        }
+        self.desk.metrics.append(&record)?;
+        let line = format!("step {}: {}", self.step(), words.join(", "));
+        self.desk.say(&line);
+        let best = Best {
+            metric: format!("{}/{name}", self.position.stage.name()),
+            value: f64::from(value),
+        };
+        Ok(match self.early.observe(self.step(), f64::from(value)) {
+            Patience::Improved => Some(best),
+            Patience::Waiting { .. } => None,
+            Patience::Exhausted {
+                best_step,
+                best,
+                evaluations,
+            } => {
+                let line = format!(
+                    "no better in {evaluations} validations: stopping early; the best was {} at step {}",
+                    best.unwrap_or(f64::NAN),
+                    best_step.unwrap_or_default()
+                );
+                self.desk.say(&line);
+                self.ended_early = true;
+                None
+            }
+        })
+    }
+
+    /// Writes a checkpoint of this step, unless there is one.
+    pub(super) fn save(
+        &mut self,
+        state: &State<T>,
+        best: Option<Best>,
+    ) -> Result<(), TrainError> {
+        if self.saved == Some(self.position.done) && best.is_none() {
+            return Ok(());
+        }
+        let contents = self.evaluator.contents(state)?;
+        let mut snapshot = snapshot(state, &self.position, self.steps_per_epoch, contents)?;
+        snapshot
+            .sections
+            .insert("early_stop".to_owned(), json!(self.early));
+        snapshot.best = best;
+        self.saved = Some(self.position.done);
+        self.desk.save(snapshot)
+    }
+
+    /// The end of the stage: what has not been done for its last step.
+    pub(super) fn close(&mut self, state: &State<T>) -> Result<(), TrainError> {
+        let finished = self.ended_early || self.position.done >= self.position.steps;
+        let validated = self.due(self.desk.cadence.validate);
+        let best = match finished && !validated {
+            true => self.validate(state)?,
+            false => None,
+        };
+        if self.ended_early {
+            self.position.steps = self.position.done;
+            self.saved = None;
+        }
+        self.save(state, best)?;
+        if finished {
+            self.sample(state, true)?;
+        }
+        Ok(())
+    }
+
+    fn sample(&mut self, state: &State<T>, all: bool) -> Result<(), TrainError> {
+        let step = self.step();
+        if self.sampled == Some(step.0) && !all {
+            return Ok(());
+        }
+        self.sampled = Some(step.0);
+        self.evaluator.sample(state, self.desk, step, all)
+    }
+
+    fn show(&mut self, done: &StepDone) {
+        let flops = self.evaluator.flops_per_position();
+        let numbers = Numbers {
+            step: self.step(),
+            total: Some(Step(self.position.before + self.position.steps)),
+            loss: Some(f64::from(done.loss)),
+            memory_used: resident().map(Bytes),
+            ..self.rate.add(done, self.sample_rate, flops)
+        };
+        let _ = self.desk.progress.update(&numbers, Instant::now());
+    }
+
+    fn say_what_happened(&mut self, done: &StepDone) {
+        if let Some(why) = &done.skipped {
+            let clips = done.facts.clips.iter();
+            let clips: Vec<&str> = clips
+                .filter_map(|clip| self.evaluator.clip(clip.0 as usize))
+                .collect();
+            let line = format!(
+                "step {} was left out: {why}; its clips: {}",
+                self.step(),
+                clips.join(", ")
+            );
+            self.desk.say(&line);
+        }
+        if let Some(spike) = &done.spike {
+            self.desk.say(spike);
+        }
+        let Some(pipeline) = self.pipeline.upgrade() else {
+            return;
+        };
+        for change in pipeline.changes() {
+            self.desk.say(&format!("smart prefetch: {change}"));
+        }
+        if self.position.done.is_multiple_of(self.steps_per_epoch.max(1)) {
+            let epoch = self.position.done / self.steps_per_epoch.max(1);
+            let line = format!("epoch {epoch}: {}", pipeline.summary().line());
+            // In the file alone: a small dataset has many epochs.
+            let _ = self.desk.log.note(&line);
+        }
+    }
+}
+
+impl<T: Trainee, E: Evaluator<T>> Watch<T> for Books<'_, T, E> {
+    fn after(&mut self, done: &StepDone, state: &State<T>) -> Result<bool, TrainError> {
+        self.position.done = done.step;
+        self.record(done)?;
+        self.say_what_happened(done);
+        let cadence = self.desk.cadence;
+        let best = match self.due(cadence.validate) {
+            true => self.validate(state)?,
+            false => None,
+        };
+        if self.due(cadence.samples) {
+            self.sample(state, false)?;
+        }
+        if best.is_some() || self.due(cadence.checkpoint) {
+            self.save(state, best)?;
+        }
+        self.show(done);
+        Ok(self.ended_early)
+    }
+
+    fn wants_to_stop(&self) -> bool {
+        self.desk.stop.asked().is_some()
+    }
+
+    fn failed(&mut self, error: &TrainError, state: &State<T>) {
+        let line = format!("{error}\nwriting an emergency checkpoint of the step before");
+        self.desk.say(&line);
+        if let Err(error) = self.save(state, None) {
+            self.desk
+                .say(&format!("the emergency checkpoint failed too: {error}"));
+        }
+    }
+}
+
+impl<T: Trainee, E: Evaluator<T>> StageWatch<T> for Books<'_, T, E> {
+    fn started(&mut self, start: &Start) {
+        if self.multi_gpu {
+            self.desk
+                .say("Multi-GPU configuration completed successfully");
+        }
+        self.desk.say(&start.to_string());
+        self.desk.say("Model training starting now");
+        self.rate = Rate::default();
+    }
+
+    fn pipeline(&mut self, pipeline: Weak<Pipeline>) {
+        self.pipeline = pipeline;
+    }
+}
+
+/// Memory this process holds; Linux tells.
+fn resident() -> Option<u64> {
+    let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = statm.split_whitespace().nth(1)?.parse().ok()?;
+    Some(pages * 4096)
+}

@@ -1,0 +1,213 @@
+//! What a training is told.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use myxtts_audio::AudioConfig;
+use myxtts_model::ModelSize;
+use myxtts_model::gpt::Quirks;
+use myxtts_run::guard::SpikeAction;
+use myxtts_text::Vocabulary;
+use serde::{Deserialize, Serialize};
+
+use crate::optim::AdamWConfig;
+
+/// A part of XTTS that is trained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StageName {
+    /// Mel to codes and back.
+    Dvae,
+    /// Text and a voice to codes.
+    Gpt,
+}
+
+impl StageName {
+    /// As flags, files and logs spell it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Dvae => "dvae",
+            Self::Gpt => "gpt",
+        }
+    }
+}
+
+/// Where to go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resume {
+    /// At the newest checkpoint, if there is one.
+    Auto,
+    /// From nothing; a run that is there is refused.
+    Never,
+    /// At this step.
+    At(u64),
+}
+
+/// Where features are kept from epoch to epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CacheKind {
+    /// Made anew each time.
+    None,
+    /// In this process.
+    Memory,
+    /// In the prepared dataset's folder.
+    Disk,
+}
+
+/// How the learning rate goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScheduleKind {
+    /// Stays.
+    Constant,
+    /// Half a cosine to a twentieth.
+    Cosine,
+    /// Inverse square root.
+    Noam,
+    /// Halves after a half, and three quarters, of the steps.
+    MultiStep,
+}
+
+/// Everything that steers the optimiser.
+#[derive(Clone, Copy, Debug)]
+pub struct Optimisation {
+    /// Highest learning rate of the GPT.
+    pub learning_rate: f64,
+    /// Highest learning rate of the DVAE.
+    pub dvae_learning_rate: f64,
+    /// How it goes.
+    pub schedule: ScheduleKind,
+    /// Steps of the rise.
+    pub warmup_steps: u64,
+    /// Largest norm of a gradient.
+    pub gradient_clip: f64,
+    /// Mass on wrong tokens.
+    pub label_smoothing: f64,
+    /// Share of activations dropped.
+    pub dropout: Option<f64>,
+    /// Memory of the average of weights; 0 keeps none.
+    pub ema_decay: f64,
+    /// Moments and decay.
+    pub adamw: AdamWConfig,
+    /// What to do about a loss that jumps.
+    pub spikes: SpikeAction,
+    /// Bad steps in a row that are left out.
+    pub bad_steps: usize,
+    /// Validations without progress that end a stage; 0 never does.
+    pub patience: u64,
+}
+
+/// How long a stage takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StageLength {
+    /// Passes over the data.
+    pub epochs: u64,
+    /// At most so many steps.
+    pub max_steps: Option<u64>,
+}
+
+/// How often what happens besides training, in steps; 0 for the end only.
+#[derive(Clone, Copy, Debug)]
+pub struct Cadence {
+    /// A validation.
+    pub validate: u64,
+    /// Samples.
+    pub samples: u64,
+    /// A checkpoint.
+    pub checkpoint: u64,
+    /// Newest checkpoints that stay.
+    pub keep: usize,
+    /// A line in a quiet log.
+    pub log: u64,
+}
+
+/// Buffers, as the plan has them.
+#[derive(Clone, Copy, Debug)]
+pub struct Buffers {
+    /// Host threads.
+    pub workers: usize,
+    /// Whether a person chose the number.
+    pub workers_chosen: bool,
+    /// Batches in flight.
+    pub in_flight: usize,
+    /// Whether a person chose it.
+    pub in_flight_chosen: bool,
+    /// Batches on the device.
+    pub depth: usize,
+    /// Whether a person chose it.
+    pub depth_chosen: bool,
+    /// Whether the knobs follow the waits.
+    pub adaptive: bool,
+    /// Longest wait before the first step.
+    pub start_delay: Duration,
+    /// Whether the start waits for the buffer.
+    pub waits: bool,
+    /// Bytes each ring may hold.
+    pub ring_bytes: Option<u64>,
+}
+
+/// What a training is told.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// The run's folder.
+    pub run: PathBuf,
+    /// What to train, in order.
+    pub stages: Vec<StageName>,
+    /// The prepared dataset.
+    pub dataset: PathBuf,
+    /// A prepared dataset to validate on, in place of the held-out clips.
+    pub validation: Option<PathBuf>,
+    /// Size of the model.
+    pub size: ModelSize,
+    /// The vocabulary a person named.
+    pub vocabulary: Option<Vocabulary>,
+    /// Weights to start from.
+    pub init: Option<PathBuf>,
+    /// Where to go on.
+    pub resume: Resume,
+    /// Take the weights of the checkpoint and begin at step 0.
+    pub reset_training: bool,
+    /// Seed of every random choice.
+    pub seed: u64,
+    /// How recordings are loaded.
+    pub audio: AudioConfig,
+    /// Bucket shapes.
+    pub buckets: usize,
+    /// Whether batches keep to them.
+    pub static_shapes: bool,
+    /// Rows of the longest bucket, on each replica.
+    pub batch_size: u32,
+    /// Batches of a step.
+    pub accumulation: usize,
+    /// Conditioning segments, in samples.
+    pub conditioning: [usize; 2],
+    /// Feature cache.
+    pub cache: CacheKind,
+    /// The optimiser.
+    pub optimisation: Optimisation,
+    /// Length of each stage.
+    pub lengths: BTreeMap<StageName, StageLength>,
+    /// Everything besides steps.
+    pub cadence: Cadence,
+    /// Rings and workers.
+    pub buffers: Buffers,
+    /// Whether accidents of the public implementation are repeated.
+    pub quirks: Quirks,
+    /// Parts of the GPT that are left as they are, by the start of their names.
+    pub frozen: Vec<String>,
+    /// Sentences synthesised at the end, with their language; empty takes some
+    /// of the training data.
+    pub sample_texts: Vec<String>,
+    /// How many at the end.
+    pub sample_count: usize,
+    /// Frames of a segment that the DVAE learns from, and segments of a batch.
+    pub segment_frames: usize,
+    /// Segments of a batch.
+    pub segment_batch: u32,
+    /// The effective configuration, compared when a run goes on.
+    pub config: serde_json::Value,
+    /// The same with the origin of every value, for people.
+    pub config_text: String,
+    /// The plan.
+    pub plan: serde_json::Value,
+}

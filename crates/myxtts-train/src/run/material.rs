@@ -1,0 +1,186 @@
+//! The dataset of a training, read once: clips, vocabulary, statistics, voices.
+
+use std::sync::Arc;
+
+use myxtts_audio::units::Samples;
+use myxtts_audio::{AudioConfig, Limits, Loader, MelFrontEnd, MelSpec, Waveform};
+use myxtts_data::layout::Split;
+use myxtts_data::schedule::ConditioningSpec;
+use myxtts_data::stage::{Clip, HostStage, Segments, StageConfig};
+use myxtts_text::{CleanOptions, Vocabulary};
+
+use super::job::Job;
+use crate::error::TrainError;
+use crate::feed::{Corpus, FrontEnd, train_vocabulary};
+
+/// Clips whose mels say how loud a band is.
+const CLIPS_OF_STATISTICS: usize = 256;
+/// Voices kept with a checkpoint.
+const MOST_VOICES: usize = 16;
+
+/// What a training learns from.
+#[derive(Debug)]
+pub struct Material {
+    /// To train on.
+    pub train: Corpus,
+    /// To validate on.
+    pub validation: Corpus,
+    /// The training clips, shared with the host stage.
+    pub clips: Arc<[Clip]>,
+    /// Texts to tokens.
+    pub vocabulary: Arc<Vocabulary>,
+    /// Recordings to mels.
+    pub front_end: FrontEnd,
+    /// A recording of each speaker.
+    pub voices: Vec<Voice>,
+    audio: AudioConfig,
+}
+
+/// A speaker, by an example.
+#[derive(Clone, Debug)]
+pub struct Voice {
+    /// The speaker's name.
+    pub name: String,
+    /// The clip.
+    pub clip: Clip,
+    /// Its waveform.
+    pub waveform: Waveform,
+}
+
+impl Material {
+    /// Of a job, with the vocabulary and statistics of earlier weights where
+    /// there are some.
+    pub fn read(
+        job: &Job,
+        vocabulary: Option<Vocabulary>,
+        stats: Option<Vec<f32>>,
+    ) -> Result<Self, TrainError> {
+        let vocabulary = match vocabulary.or_else(|| job.vocabulary.clone()) {
+            Some(vocabulary) => vocabulary,
+            None => train_vocabulary(&job.dataset)?,
+        };
+        let train = Corpus::read(&job.dataset, Split::Train, &vocabulary)?;
+        if train.clips.is_empty() {
+            return Err(crate::feed::EmptySchedule.into());
+        }
+        let validation = match &job.validation {
+            Some(folder) => {
+                // Whatever its own split says, all of it is for validation.
+                let mut all = Corpus::read(folder, Split::Validation, &vocabulary)?;
+                all.join(Corpus::read(folder, Split::Train, &vocabulary)?);
+                all
+            }
+            None => Corpus::read(&job.dataset, Split::Validation, &vocabulary)?,
+        };
+        let stats = match stats {
+            Some(stats) => stats,
+            None => band_statistics(&train.clips, &job.audio)?,
+        };
+        let voices = voices(&train, &job.audio)?;
+        Ok(Self {
+            clips: train.clips.clone().into(),
+            train,
+            validation,
+            vocabulary: Arc::new(vocabulary),
+            front_end: FrontEnd {
+                stats: Some(stats),
+                ..FrontEnd::XTTS
+            },
+            voices,
+            audio: job.audio.clone(),
+        })
+    }
+
+    /// The host stage over clips of this material.
+    pub fn stage<C: myxtts_data::stage::ClipSource>(
+        &self,
+        clips: C,
+        conditioning: ConditioningSpec,
+        segments: Segments,
+    ) -> HostStage<C> {
+        let config = StageConfig {
+            audio: self.audio.clone(),
+            limits: Limits::default(),
+            text: CleanOptions::default(),
+            conditioning,
+            segments,
+        };
+        HostStage::new(clips, Arc::clone(&self.vocabulary), config)
+    }
+}
+
+/// Deviation of each band of the log mel: what bands are divided by, so that
+/// all weigh alike in the reconstruction.
+fn band_statistics(clips: &[Clip], audio: &AudioConfig) -> Result<Vec<f32>, TrainError> {
+    let mut front_end = MelFrontEnd::new(MelSpec::DVAE, None).map_err(TrainError::failed)?;
+    let mut loader = Loader::new(audio.clone(), Limits::default());
+    let bands = front_end.spec().bands;
+    let mut sums = vec![(0.0_f64, 0.0_f64); bands];
+    let mut frames = 0_usize;
+    // Evenly over the dataset: the first clips may all be of one speaker.
+    let every = clips.len().div_ceil(CLIPS_OF_STATISTICS).max(1);
+    for clip in clips.iter().step_by(every) {
+        let loaded = loader.load(&clip.audio).map_err(TrainError::failed)?;
+        if Samples(loaded.waveform.samples.len()) < front_end.spec().shortest() {
+            continue;
+        }
+        let mel = front_end
+            .mel(&loaded.waveform.samples)
+            .map_err(TrainError::failed)?;
+        frames += mel.frames.0;
+        for (band, (sum, squares)) in mel.values.chunks_exact(mel.frames.0).zip(&mut sums) {
+            for value in band {
+                *sum += f64::from(*value);
+                *squares += f64::from(*value) * f64::from(*value);
+            }
+        }
+    }
+    let count = frames.max(1) as f64;
+    #[expect(clippy::cast_possible_truncation, reason = "a deviation of a few units")]
+    let deviation = |(sum, squares): (f64, f64)| {
+        let mean = sum / count;
+        // A band without any sound at all is left as it is.
+        match (squares / count - mean * mean).max(0.0).sqrt() {
+            deviation if deviation > 1e-3 => deviation as f32,
+            _ => 1.0,
+        }
+    };
+    Ok(sums.into_iter().map(deviation).collect())
+}
+
+/// The first clip of each speaker.
+fn voices(corpus: &Corpus, audio: &AudioConfig) -> Result<Vec<Voice>, TrainError> {
+    let mut loader = Loader::new(audio.clone(), Limits::default());
+    let mut voices: Vec<Voice> = vec![];
+    for (clip, speaker) in corpus.clips.iter().zip(&corpus.speakers) {
+        let name = file_name(speaker.as_deref().unwrap_or("speaker"));
+        if voices.iter().any(|voice| voice.name == name) {
+            continue;
+        }
+        voices.push(Voice {
+            name,
+            clip: clip.clone(),
+            waveform: loader
+                .load(&clip.audio)
+                .map_err(TrainError::failed)?
+                .waveform,
+        });
+        if voices.len() == MOST_VOICES {
+            break;
+        }
+    }
+    Ok(voices)
+}
+
+/// A speaker's name as part of a file's.
+fn file_name(name: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    let name: String = name
+        .chars()
+        .map(|c| if plain(c) { c } else { '_' })
+        .collect();
+    match name.trim_matches('.') {
+        "" => "speaker".to_owned(),
+        name => name.to_owned(),
+    }
+}

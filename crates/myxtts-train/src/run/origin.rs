@@ -1,0 +1,173 @@
+//! Where the weights of a run come from: nothing, earlier weights, or a
+//! checkpoint of the run itself.
+
+use std::path::Path;
+
+use burn::tensor::TensorData;
+use myxtts_infer::ModelCard;
+use myxtts_model::params::StateDict;
+use myxtts_run::checkpoint::Checkpoint;
+use myxtts_text::{Growth, Vocabulary};
+use myxtts_weights::{read_ours, read_safetensors};
+
+use super::job::Job;
+use super::saving::{weights, without_prefix};
+use crate::error::TrainError;
+use crate::feed::train_texts;
+
+/// What is known before training.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Origin {
+    pub(super) vocabulary: Option<Vocabulary>,
+    pub(super) stats: Option<Vec<f32>>,
+    pub(super) dvae: Option<StateDict>,
+    pub(super) gpt: Option<StateDict>,
+    /// What the weights are of.
+    pub(super) card: Option<ModelCard>,
+    /// Worth a line.
+    pub(super) notices: Vec<String>,
+}
+
+impl Origin {
+    /// Weights of ours: imported, exported or of another run.
+    pub(super) fn init(folder: &Path, job: &Job) -> Result<Self, TrainError> {
+        let folder = myxtts_infer::resolve(folder, myxtts_infer::Pick::Newest)
+            .map_err(|why| TrainError::Usage(why.to_string()))?;
+        let checkpoint = read_ours(&folder).map_err(|why| TrainError::Usage(why.to_string()))?;
+        let card =
+            ModelCard::of(&checkpoint).map_err(|why| TrainError::Usage(why.to_string()))?;
+        let state = |map: &myxtts_weights::TensorMap, prefix: &str| {
+            let state = map.iter().map(|(name, tensor)| {
+                let data = TensorData::new(tensor.to_f32(), tensor.shape().to_vec());
+                (name.to_owned(), data)
+            });
+            without_prefix(state.collect(), prefix)
+        };
+        let vocabulary = checkpoint.vocabulary.as_deref().map(Vocabulary::from_json);
+        let mut origin = Self {
+            vocabulary: vocabulary.transpose().map_err(TrainError::failed)?,
+            stats: checkpoint.mel_stats.as_ref().map(|stats| stats.to_f32()),
+            dvae: checkpoint.dvae.as_ref().map(|map| state(map, "")),
+            gpt: Some(state(&checkpoint.gpt, "gpt.")),
+            card: Some(card),
+            notices: vec![],
+        };
+        origin.grow(job)?;
+        Ok(origin)
+    }
+
+    /// A checkpoint of the run, of whichever stage.
+    pub(super) fn checkpoint(checkpoint: &Checkpoint) -> Result<Self, TrainError> {
+        checkpoint.verify()?;
+        let has = |name: &str| {
+            let files = &checkpoint.manifest().files;
+            files.iter().any(|file| file.name == name)
+        };
+        let optional = |name: &str, prefix: &str| match has(name) {
+            true => weights(checkpoint, name).map(|state| Some(without_prefix(state, prefix))),
+            false => Ok(None),
+        };
+        let vocabulary = checkpoint.load("vocab.json")?;
+        let stats = read_safetensors(&checkpoint.folder().join("mel_stats.safetensors"));
+        let stats = stats.map_err(TrainError::failed)?;
+        let card = match has("config.json") {
+            true => {
+                let ours = read_ours(checkpoint.folder()).map_err(TrainError::failed)?;
+                Some(ModelCard::of(&ours).map_err(TrainError::failed)?)
+            }
+            false => None,
+        };
+        Ok(Self {
+            vocabulary: Some(Vocabulary::from_json(&vocabulary).map_err(TrainError::failed)?),
+            stats: stats.get("mel_stats").map(|stats| stats.to_f32()),
+            dvae: optional("dvae.safetensors", "")?,
+            gpt: optional("gpt.safetensors", "gpt.")?,
+            card,
+            notices: vec![],
+        })
+    }
+
+    /// Adds what the dataset's texts need and the vocabulary lacks.
+    fn grow(&mut self, job: &Job) -> Result<(), TrainError> {
+        let (Some(vocabulary), Some(gpt)) = (&self.vocabulary, &mut self.gpt) else {
+            return Ok(());
+        };
+        let (texts, languages) = train_texts(&job.dataset)?;
+        let growth = Growth {
+            languages,
+            ..Growth::default()
+        };
+        let grown = vocabulary
+            .grow(texts, &growth)
+            .map_err(TrainError::failed)?;
+        if grown.added.is_empty() {
+            return Ok(());
+        }
+        for name in [
+            "text_embedding.weight",
+            "text_head.weight",
+            "text_head.bias",
+        ] {
+            if let Some(data) = gpt.get_mut(name) {
+                *data = with_rows(data, grown.new_text_tokens);
+            }
+        }
+        if let Some(card) = &mut self.card {
+            card.gpt.vocabulary.text_tokens = grown.new_text_tokens;
+        }
+        let tokens: Vec<&str> = grown.added.iter().map(|(_, token)| token.as_str()).collect();
+        self.notices.push(format!(
+            "the vocabulary grows from {} to {} text tokens for this dataset: {}; old tokens keep \
+             their rows, new ones start as the mean of all",
+            grown.old_text_tokens,
+            grown.new_text_tokens,
+            tokens.join(" ")
+        ));
+        self.vocabulary = Some(grown.vocabulary);
+        Ok(())
+    }
+}
+
+/// More rows, each the mean of those there are: a token the model has never
+/// seen then means nothing in particular, at the usual scale.
+fn with_rows(data: &TensorData, rows: usize) -> TensorData {
+    let mut shape = data.shape().to_vec();
+    let old = shape.first().copied().unwrap_or(0);
+    let width: usize = shape.iter().skip(1).product();
+    let mut values: Vec<f32> = data.iter().collect();
+    let mut mean = vec![0.0_f64; width];
+    for row in values.chunks_exact(width.max(1)) {
+        for (sum, value) in mean.iter_mut().zip(row) {
+            *sum += f64::from(*value);
+        }
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "a mean of f32")]
+    let mean: Vec<f32> = mean
+        .into_iter()
+        .map(|sum| (sum / old.max(1) as f64) as f32)
+        .collect();
+    for _ in old..rows {
+        values.extend_from_slice(&mean);
+    }
+    if let Some(first) = shape.first_mut() {
+        *first = rows.max(old);
+    }
+    TensorData::new(values, shape)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_rows_stay_and_new_ones_are_their_mean() {
+        let data = TensorData::new(vec![1.0_f32, 2.0, 3.0, 6.0], [2, 2]);
+        let grown = with_rows(&data, 4);
+        assert_eq!(grown.shape().to_vec(), [4, 2]);
+        let values: Vec<f32> = grown.iter().collect();
+        assert_eq!(values, [1.0, 2.0, 3.0, 6.0, 2.0, 4.0, 2.0, 4.0]);
+        let bias = with_rows(&TensorData::new(vec![1.0_f32, 3.0], [2]), 3);
+        let values: Vec<f32> = bias.iter().collect();
+        assert_eq!(values, [1.0, 3.0, 2.0]);
+    }
+}
