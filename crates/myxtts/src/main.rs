@@ -31,6 +31,7 @@ impl Failure {
         match self {
             Self::Job(_) | Self::Result(_) => 1,
             Self::Usage(_) => 2,
+            Self::Stopped(_, code) => *code,
         }
     }
 }

@@ -14,6 +14,8 @@ pub(crate) enum Failure {
     Result(String),
     /// It could not be tried: wrong usage or configuration.
     Usage(String),
+    /// Somebody asked it to stop, and it did; with the exit code that says so.
+    Stopped(String, u8),
 }
 
 impl Failure {
@@ -23,7 +25,10 @@ impl Failure {
 
     pub(crate) fn message(&self) -> &str {
         match self {
-            Self::Job(message) | Self::Result(message) | Self::Usage(message) => message,
+            Self::Job(message)
+            | Self::Result(message)
+            | Self::Usage(message)
+            | Self::Stopped(message, _) => message,
         }
     }
 }
@@ -79,7 +84,10 @@ impl Output {
 
     /// Reports a failure: in words on stderr, and as a document for a program.
     pub(crate) fn failure(&self, failure: &Failure) {
-        self.log(format_args!("error: {}", failure.message()));
+        match failure {
+            Failure::Stopped(message, _) => self.log(message),
+            failure => self.log(format_args!("error: {}", failure.message())),
+        }
         // A result that was printed is the one document there may be.
         if self.json && !matches!(failure, Failure::Result(_)) {
             // A broken stdout while reporting a failure: the exit code remains.

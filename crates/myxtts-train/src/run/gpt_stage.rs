@@ -12,7 +12,7 @@ use myxtts_data::stage::Segments;
 use myxtts_infer::{ModelCard, Synthesizer, checkpoint_of};
 use myxtts_model::dvae::Dvae;
 use myxtts_model::generate::SamplingConfig;
-use myxtts_model::gpt::{BatchShape, Gpt, GptBatch, ParameterCount, Quirks, TrainingMemory};
+use myxtts_model::gpt::{Gpt, GptBatch, ParameterCount, Quirks};
 use myxtts_model::params::{StateDict, load, state_dict};
 use myxtts_run::checkpoint::Content;
 use myxtts_run::tensorboard::{Histogram, Wav, mel_image};
@@ -437,24 +437,4 @@ impl Sums {
             ("val_stop_accuracy", (self.right_stops / self.stops) as f32),
         ]
     }
-}
-
-/// What the largest batch of a schedule needs, in bytes.
-pub(super) fn memory(card: &ModelCard, schedule: &Schedule) -> Option<(TrainingMemory, BatchShape, u32)> {
-    let frames = card.conditioning_mel.frames(card.conditioning.max).0;
-    schedule
-        .shapes()
-        .map(|(shape, rows)| {
-            let shape = BatchShape {
-                text: shape.text.0 as usize,
-                codes: shape.audio.0 as usize,
-                frames,
-            };
-            (
-                TrainingMemory::of(&card.gpt, shape, rows as usize),
-                shape,
-                rows,
-            )
-        })
-        .max_by_key(|(memory, ..)| memory.activations)
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use myxtts_audio::AudioConfig;
@@ -160,7 +161,7 @@ pub struct Job {
     /// Size of the model.
     pub size: ModelSize,
     /// The vocabulary a person named.
-    pub vocabulary: Option<Vocabulary>,
+    pub vocabulary: Option<Arc<Vocabulary>>,
     /// Weights to start from.
     pub init: Option<PathBuf>,
     /// Where to go on.

@@ -20,44 +20,42 @@ const MOST_VOICES: usize = 16;
 
 /// What a training learns from.
 #[derive(Debug)]
-pub struct Material {
+pub(super) struct Material {
     /// To train on.
-    pub train: Corpus,
+    pub(super) train: Corpus,
     /// To validate on.
-    pub validation: Corpus,
+    pub(super) validation: Corpus,
     /// The training clips, shared with the host stage.
-    pub clips: Arc<[Clip]>,
+    pub(super) clips: Arc<[Clip]>,
     /// Texts to tokens.
-    pub vocabulary: Arc<Vocabulary>,
+    pub(super) vocabulary: Arc<Vocabulary>,
     /// Recordings to mels.
-    pub front_end: FrontEnd,
+    pub(super) front_end: FrontEnd,
     /// A recording of each speaker.
-    pub voices: Vec<Voice>,
+    pub(super) voices: Vec<Voice>,
     audio: AudioConfig,
 }
 
 /// A speaker, by an example.
 #[derive(Clone, Debug)]
-pub struct Voice {
+pub(super) struct Voice {
     /// The speaker's name.
-    pub name: String,
-    /// The clip.
-    pub clip: Clip,
+    pub(super) name: String,
     /// Its waveform.
-    pub waveform: Waveform,
+    pub(super) waveform: Waveform,
 }
 
 impl Material {
     /// Of a job, with the vocabulary and statistics of earlier weights where
     /// there are some.
-    pub fn read(
+    pub(super) fn read(
         job: &Job,
-        vocabulary: Option<Vocabulary>,
+        vocabulary: Option<Arc<Vocabulary>>,
         stats: Option<Vec<f32>>,
     ) -> Result<Self, TrainError> {
         let vocabulary = match vocabulary.or_else(|| job.vocabulary.clone()) {
             Some(vocabulary) => vocabulary,
-            None => train_vocabulary(&job.dataset)?,
+            None => Arc::new(train_vocabulary(&job.dataset)?),
         };
         let train = Corpus::read(&job.dataset, Split::Train, &vocabulary)?;
         if train.clips.is_empty() {
@@ -81,7 +79,7 @@ impl Material {
             clips: train.clips.clone().into(),
             train,
             validation,
-            vocabulary: Arc::new(vocabulary),
+            vocabulary,
             front_end: FrontEnd {
                 stats: Some(stats),
                 ..FrontEnd::XTTS
@@ -92,7 +90,7 @@ impl Material {
     }
 
     /// The host stage over clips of this material.
-    pub fn stage<C: myxtts_data::stage::ClipSource>(
+    pub(super) fn stage<C: myxtts_data::stage::ClipSource>(
         &self,
         clips: C,
         conditioning: ConditioningSpec,
@@ -159,7 +157,6 @@ fn voices(corpus: &Corpus, audio: &AudioConfig) -> Result<Vec<Voice>, TrainError
         }
         voices.push(Voice {
             name,
-            clip: clip.clone(),
             waveform: loader
                 .load(&clip.audio)
                 .map_err(TrainError::failed)?

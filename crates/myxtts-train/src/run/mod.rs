@@ -95,8 +95,8 @@ pub fn run(job: &Job, placement: &Placement, stop: StopRequest) -> Result<Finish
         keep_every: None,
     };
     let (mut store, swept) = Store::open(folder.checkpoints(), retention)?;
-    for line in swept.lines() {
-        say(&line);
+    for line in swept.to_string().lines() {
+        say(line);
     }
     let resumed = find(&store, job)?;
     let mut origin = match (&resumed, &job.init) {

@@ -2,6 +2,7 @@
 //! checkpoint of the run itself.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use burn::tensor::TensorData;
 use myxtts_infer::ModelCard;
@@ -18,7 +19,7 @@ use crate::feed::train_texts;
 /// What is known before training.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Origin {
-    pub(super) vocabulary: Option<Vocabulary>,
+    pub(super) vocabulary: Option<Arc<Vocabulary>>,
     pub(super) stats: Option<Vec<f32>>,
     pub(super) dvae: Option<StateDict>,
     pub(super) gpt: Option<StateDict>,
@@ -45,7 +46,7 @@ impl Origin {
         };
         let vocabulary = checkpoint.vocabulary.as_deref().map(Vocabulary::from_json);
         let mut origin = Self {
-            vocabulary: vocabulary.transpose().map_err(TrainError::failed)?,
+            vocabulary: vocabulary.transpose().map_err(TrainError::failed)?.map(Arc::new),
             stats: checkpoint.mel_stats.as_ref().map(|stats| stats.to_f32()),
             dvae: checkpoint.dvae.as_ref().map(|map| state(map, "")),
             gpt: Some(state(&checkpoint.gpt, "gpt.")),
@@ -78,7 +79,7 @@ impl Origin {
             false => None,
         };
         Ok(Self {
-            vocabulary: Some(Vocabulary::from_json(&vocabulary).map_err(TrainError::failed)?),
+            vocabulary: Some(Arc::new(Vocabulary::from_json(&vocabulary).map_err(TrainError::failed)?)),
             stats: stats.get("mel_stats").map(|stats| stats.to_f32()),
             dvae: optional("dvae.safetensors", "")?,
             gpt: optional("gpt.safetensors", "gpt.")?,
@@ -123,7 +124,7 @@ impl Origin {
             grown.new_text_tokens,
             tokens.join(" ")
         ));
-        self.vocabulary = Some(grown.vocabulary);
+        self.vocabulary = Some(Arc::new(grown.vocabulary));
         Ok(())
     }
 }

@@ -21,15 +21,15 @@ const EMA: &str = "ema.safetensors";
 
 /// Where a run stood: the section `stage` of a manifest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Position {
+pub(super) struct Position {
     /// The stage.
-    pub stage: StageName,
+    pub(super) stage: StageName,
     /// Steps of the run before it.
-    pub before: u64,
+    pub(super) before: u64,
     /// Steps of the stage taken.
-    pub done: u64,
+    pub(super) done: u64,
     /// Steps of the stage.
-    pub steps: u64,
+    pub(super) steps: u64,
 }
 
 /// What a stage's guards remember: the section `guards`.

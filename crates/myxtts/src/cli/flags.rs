@@ -150,15 +150,15 @@ pub(crate) const FLAGS: &[(&str, &[Flag])] = &[
                 "epochs",
                 "N",
                 "training.epochs",
-                "100",
-                "passes over the training data",
+                "by model size",
+                "passes over the training data, in every stage",
             ),
             value(
                 "max-steps",
                 "N",
                 "training.max_steps",
                 "none",
-                "stop after this many steps",
+                "stop each stage after this many steps",
             ),
             value(
                 "seed",

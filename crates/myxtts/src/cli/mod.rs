@@ -11,11 +11,6 @@ use clap_complete::Shell;
 /// Commands whose work is not there yet: name, alias, job.
 pub(crate) const LATER: &[(&str, Option<&str>, &str)] = &[
     (
-        "train",
-        None,
-        "Train a voice; with no arguments, the tiny model on the embedded sample corpus",
-    ),
-    (
         "doctor",
         Some("diagnose"),
         "Measure the real pipeline and rank what to change",
@@ -46,6 +41,7 @@ const ABOUT: &str = "Train XTTS voices and speak with them, keeping every GPU bu
 
 const AFTER: &str = "\
 Start with:
+  myxtts train            a small voice from nothing, in minutes
   myxtts devices          what this machine has
   myxtts prepare DIR      what a dataset has, and what is wrong with it
   myxtts plan             what a training would do with it
@@ -76,6 +72,7 @@ pub(crate) fn command() -> Command {
                 .iter()
                 .map(|(name, alias, about)| later(name, *alias, about)),
         )
+        .subcommand(train())
         .subcommand(synthesize::command())
         .subcommand(plan())
         .subcommand(prepare())
@@ -130,9 +127,6 @@ fn later(name: &'static str, alias: Option<&'static str>, about: &'static str) -
         Some(alias) => command.visible_alias(alias),
         None => command,
     };
-    if name == "train" {
-        return command.args(flags::arguments());
-    }
     // Whatever is asked of it, the answer is the same plain sentence.
     command.arg(
         Arg::new("arguments")
@@ -141,6 +135,23 @@ fn later(name: &'static str, alias: Option<&'static str>, about: &'static str) -
             .allow_hyphen_values(true)
             .hide(true),
     )
+}
+
+fn train() -> Command {
+    Command::new("train")
+        .about("Train a voice; with no arguments, the tiny model on the embedded sample corpus")
+        .long_about(
+            "Train a voice: prepare the dataset, then train the DVAE and the GPT on the devices of \
+             the plan. With no arguments it trains the tiny model on the embedded sample corpus and \
+             ends with speech to listen to. A run that was interrupted goes on where it stood.",
+        )
+        .arg(
+            Arg::new("quick")
+                .long("quick")
+                .action(ArgAction::SetTrue)
+                .help("A smoke test of the same path in about a minute: few steps, few samples [default: off]"),
+        )
+        .args(flags::arguments())
 }
 
 fn plan() -> Command {

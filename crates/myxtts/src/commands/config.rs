@@ -67,6 +67,31 @@ fn shown_text(keys: &Keys, settings: &Settings<Config>) -> String {
     table(&rows)
 }
 
+/// The configuration in force as a file that gives it again, with the origin
+/// of every value.
+pub(super) fn effective_yaml(keys: &Keys, settings: &Settings<Config>) -> String {
+    let mut text = String::new();
+    let mut section = "";
+    for (path, setting) in in_declared_order(keys, settings) {
+        let Some((of, key)) = path.split_once('.') else {
+            continue;
+        };
+        if of != section {
+            text.push_str(&format!("{of}:\n"));
+            section = of;
+        }
+        // A JSON value is a YAML value; what is not set has no line to give.
+        let line = match (&setting.value, keys.get(path)) {
+            (Value::Null, Some(key_of)) => {
+                format!("  # {key}: {}", key_of.show(&setting.value))
+            }
+            (value, _) => format!("  {key}: {value}"),
+        };
+        text.push_str(&format!("{line}  # {}\n", setting.origin));
+    }
+    text
+}
+
 fn in_declared_order<'a>(
     keys: &'a Keys,
     settings: &'a Settings<Config>,

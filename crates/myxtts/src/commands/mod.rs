@@ -9,6 +9,7 @@ mod later;
 mod plan;
 mod prepare;
 mod synthesize;
+mod train;
 
 use std::path::{Path, PathBuf};
 
@@ -24,6 +25,7 @@ use crate::output::{Failure, Output};
 /// Runs the command that was typed.
 pub(crate) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
     match matches.subcommand() {
+        Some(("train", matches)) => train::run(matches, output),
         Some(("plan", matches)) => plan::run(matches, output),
         Some(("prepare", matches)) => prepare::run(matches, output),
         Some(("synthesize", matches)) => synthesize::run(matches, output),
@@ -34,7 +36,7 @@ pub(crate) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         Some(("bench", matches)) => bench::run(matches, output),
         Some(("completions", matches)) => completions(matches, output),
         Some(("probe-backend", matches)) => probe_backend(matches, output),
-        Some((name, matches)) => later::run(name, matches),
+        Some((name, _)) => later::run(name),
         None => Err(Failure::Usage("no command was given".to_owned())),
     }
 }

@@ -7,7 +7,8 @@ use clap::ArgMatches;
 use myxtts_audio::units::Frames;
 use myxtts_config::units::Megabytes;
 use myxtts_data::corpus;
-use myxtts_data::prepare::{PrepareError, Request, Settings, prepare};
+use myxtts_config::Settings as Resolved;
+use myxtts_data::prepare::{PrepareError, Report, Request, Settings, prepare};
 use myxtts_data::units::Tokens;
 use myxtts_device::Machine;
 use myxtts_device::discover::host;
@@ -30,38 +31,15 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         None => None,
     };
     let dataset = dataset(given(DATASET), &settings.config)?;
-    let chosen_workers = settings.is_chosen("data.num_workers");
-    let Config { data, training, .. } = &settings.config;
-    let request = Request {
-        out: given("out").unwrap_or_else(|| default_output(&dataset)),
+    let out = given("out").unwrap_or_else(|| default_output(&dataset));
+    let request = request(
+        &settings,
         dataset,
-        vocabulary: vocabulary.as_ref(),
-        workers: workers(data.pipeline.num_workers.filter(|_| chosen_workers)),
-        cache: data.dataset.cache == Cache::Disk,
-        settings: Settings {
-            audio: data.audio.clone(),
-            language: data.dataset.language.clone(),
-            max_text: Tokens(data.shapes.max_text_length),
-            max_frames: Frames(data.shapes.max_mel_frames as usize),
-            buckets: data.shapes.buckets,
-            max_bad_fraction: data.dataset.max_bad_fraction,
-            // Validation recordings of their own leave nothing to hold out.
-            held_out_fraction: match data.dataset.val_data {
-                Some(_) => 0.0,
-                None => Settings::default().held_out_fraction,
-            },
-            seed: training.run.seed,
-            convert: matches.get_flag("convert"),
-            ..Settings::default()
-        },
-    };
-    let mut bar = ProgressBar::new();
-    let report = prepare(&request, &mut |progress| {
-        let words = format!(", {} quarantined", progress.quarantined);
-        bar.show(progress.done, progress.about, &words);
-    });
-    bar.clear();
-    let report = report.map_err(failure)?;
+        out,
+        vocabulary.as_ref(),
+        matches.get_flag("convert"),
+    );
+    let report = prepared(&request)?;
     let problem = match report.check() {
         Err(too_many) => Some(too_many.to_string()),
         Ok(()) if report.kept == 0 => Some(format!(
@@ -82,8 +60,54 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     problem.map_or(Ok(()), |problem| Err(Failure::Result(problem)))
 }
 
+/// What a configuration asks of a preparation.
+pub(super) fn request<'v>(
+    settings: &Resolved<Config>,
+    dataset: PathBuf,
+    out: PathBuf,
+    vocabulary: Option<&'v Vocabulary>,
+    convert: bool,
+) -> Request<'v> {
+    let chosen_workers = settings.is_chosen("data.num_workers");
+    let Config { data, training, .. } = &settings.config;
+    Request {
+        dataset,
+        out,
+        vocabulary,
+        workers: workers(data.pipeline.num_workers.filter(|_| chosen_workers)),
+        cache: data.dataset.cache == Cache::Disk,
+        settings: Settings {
+            audio: data.audio.clone(),
+            language: data.dataset.language.clone(),
+            max_text: Tokens(data.shapes.max_text_length),
+            max_frames: Frames(data.shapes.max_mel_frames as usize),
+            buckets: data.shapes.buckets,
+            max_bad_fraction: data.dataset.max_bad_fraction,
+            // Validation recordings of their own leave nothing to hold out.
+            held_out_fraction: match data.dataset.val_data {
+                Some(_) => 0.0,
+                None => Settings::default().held_out_fraction,
+            },
+            seed: training.run.seed,
+            convert,
+            ..Settings::default()
+        },
+    }
+}
+
+/// Prepares, with progress.
+pub(super) fn prepared(request: &Request<'_>) -> Result<Report, Failure> {
+    let mut bar = ProgressBar::new();
+    let report = prepare(request, &mut |progress| {
+        let words = format!(", {} quarantined", progress.quarantined);
+        bar.show(progress.done, progress.about, &words);
+    });
+    bar.clear();
+    report.map_err(failure)
+}
+
 /// What was named, else the configured one, else the sample corpus.
-fn dataset(named: Option<PathBuf>, config: &Config) -> Result<PathBuf, Failure> {
+pub(super) fn dataset(named: Option<PathBuf>, config: &Config) -> Result<PathBuf, Failure> {
     let configured = config.data.dataset.train_data.as_ref().map(PathBuf::from);
     if let Some(dataset) = named.or(configured) {
         return Ok(dataset);
@@ -94,7 +118,7 @@ fn dataset(named: Option<PathBuf>, config: &Config) -> Result<PathBuf, Failure> 
 }
 
 /// `myxtts` in the dataset's folder: with the dataset, and not hidden.
-fn default_output(dataset: &Path) -> PathBuf {
+pub(super) fn default_output(dataset: &Path) -> PathBuf {
     let folder = match dataset.is_file() {
         true => dataset.parent().unwrap_or(Path::new("")),
         false => dataset,
@@ -110,7 +134,7 @@ fn workers(chosen: Option<u32>) -> NonZeroUsize {
         .unwrap_or(NonZeroUsize::MIN)
 }
 
-fn failure(error: PrepareError) -> Failure {
+pub(super) fn failure(error: PrepareError) -> Failure {
     match error {
         PrepareError::Layout(_) | PrepareError::Language(_) | PrepareError::SameFolder { .. } => {
             Failure::usage(error)

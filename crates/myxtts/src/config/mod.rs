@@ -23,8 +23,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use dataset::Cache;
+pub(crate) use model::Quirks;
 pub(crate) use model::layer as size_layer;
-pub(crate) use optimiser::OptimizationLevel;
+pub(crate) use optimiser::{OptimizationLevel, Schedule as LearningRate};
+pub(crate) use run::{Resume as Resumed, ResumeWord, Stage};
 
 /// Variables with our prefix that are not settings.
 const RESERVED_VARIABLES: [&str; 2] = [SOFTWARE_GPUS_VARIABLE, "MYXTTS_PARITY_DIR"];

@@ -10,12 +10,23 @@ use serde_json::json;
 pub(crate) struct ModelConfig {
     /// Size of the model. Never changed silently.
     pub(crate) size: ModelSize,
+    /// Whether the accidents of the public implementation are repeated, number
+    /// for number.
+    pub(crate) quirks: Quirks,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Quirks {
+    Fixed,
+    Compat,
 }
 
 impl Default for ModelConfig {
     fn default() -> Self {
         Self {
             size: ModelSize::Tiny,
+            quirks: Quirks::Fixed,
         }
     }
 }
@@ -32,9 +43,31 @@ pub(crate) fn learning_rate(size: ModelSize) -> f64 {
     }
 }
 
+/// Passes of the GPT and of the DVAE. The smallest is sized for minutes on two
+/// CPU cores and the sample corpus.
+fn epochs(size: ModelSize) -> (u32, u32) {
+    match size {
+        ModelSize::Tiny => (40, 200),
+        _ => (100, 50),
+    }
+}
+
 pub(crate) fn layer(size: ModelSize) -> Layer {
-    Layer::preset(
-        size.name(),
-        [("training.learning_rate", json!(learning_rate(size)))],
-    )
+    let (epochs, dvae_epochs) = epochs(size);
+    let mut values = vec![
+        ("training.learning_rate", json!(learning_rate(size))),
+        ("training.epochs", json!(epochs)),
+        ("training.dvae_epochs", json!(dvae_epochs)),
+    ];
+    if size == ModelSize::Tiny {
+        // Short clips, and a run of a few hundred steps.
+        values.extend([
+            ("data.conditioning_min", json!(1.0)),
+            ("data.conditioning_max", json!(1.0)),
+            ("training.validate_every", json!(100)),
+            ("training.sample_every", json!(0)),
+            ("training.checkpoint_every", json!(100)),
+        ]);
+    }
+    Layer::preset(size.name(), values)
 }

@@ -11,6 +11,9 @@ pub(crate) struct OptimiserConfig {
     /// Step size of the optimiser; where not given, the model size decides.
     #[schemars(range(min = 1e-9, max = 1.0))]
     pub(crate) learning_rate: f64,
+    /// Step size while the DVAE is trained.
+    #[schemars(range(min = 1e-9, max = 1.0))]
+    pub(crate) dvae_learning_rate: f64,
     /// Named set of schedule, clipping and smoothing values.
     pub(crate) optimization_level: OptimizationLevel,
     /// How the learning rate changes over the run.
@@ -24,17 +27,39 @@ pub(crate) struct OptimiserConfig {
     /// Probability mass spread over the wrong codes in the loss.
     #[schemars(range(min = 0.0, max = 0.9))]
     pub(crate) label_smoothing: f64,
+    /// Share of the GPT's activations dropped in training.
+    #[schemars(range(min = 0.0, max = 0.9), extend("x-unset" = "the model's"))]
+    pub(crate) dropout: Option<f64>,
+    /// Share of a weight lost in a step, times the learning rate.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub(crate) weight_decay: f64,
+    /// Memory of a moving average of the weights, which then validates, speaks
+    /// and is kept beside them; 0 keeps none.
+    #[schemars(range(min = 0.0, max = 0.99999))]
+    pub(crate) ema_decay: f64,
+    /// Leave out steps whose loss jumps.
+    pub(crate) skip_spikes: bool,
+    /// Steps in a row without a finite loss that are left out before training
+    /// stops.
+    #[schemars(range(min = 0, max = 10_000))]
+    pub(crate) bad_steps: u32,
 }
 
 impl Default for OptimiserConfig {
     fn default() -> Self {
         Self {
             learning_rate: super::model::learning_rate(ModelSize::Tiny),
+            dvae_learning_rate: 1e-3,
             optimization_level: OptimizationLevel::Enhanced,
             lr_schedule: Schedule::Cosine,
             warmup_steps: 100,
             gradient_clip: 1.0,
             label_smoothing: 0.0,
+            dropout: None,
+            weight_decay: 0.01,
+            ema_decay: 0.0,
+            skip_spikes: false,
+            bad_steps: 10,
         }
     }
 }

@@ -16,10 +16,15 @@ pub(crate) struct RunConfig {
     /// Folder of imported or earlier weights to start from.
     #[schemars(extend("x-unset" = "none"))]
     pub(crate) init: Option<String>,
-    /// Passes over the training data.
+    /// Passes over the training data, in every stage; where not given, the
+    /// model size decides.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub(crate) epochs: u32,
-    /// Stop after this many steps.
+    /// Passes of the DVAE stage, where they differ; `epochs` given by a person
+    /// wins over a preset's.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub(crate) dvae_epochs: u32,
+    /// Stop each stage after this many steps.
     #[schemars(range(min = 1, max = 1_000_000_000), extend("x-unset" = "none"))]
     pub(crate) max_steps: Option<u64>,
     /// Seed of every random choice.
@@ -29,6 +34,38 @@ pub(crate) struct RunConfig {
     pub(crate) resume: Resume,
     /// Start from step 0 with the weights of the checkpoint.
     pub(crate) reset_training: bool,
+    /// Steps between two validations; 0 validates at the end of a stage only.
+    #[schemars(range(min = 0, max = 1_000_000_000))]
+    pub(crate) validate_every: u64,
+    /// Validations in a row without progress that end a stage; 0 never does.
+    #[schemars(range(min = 0, max = 1_000_000))]
+    pub(crate) patience: u64,
+    /// Steps between two sets of samples; 0 samples at the end only.
+    #[schemars(range(min = 0, max = 1_000_000_000))]
+    pub(crate) sample_every: u64,
+    /// Sentences synthesised at the end.
+    #[schemars(range(min = 0, max = 1000))]
+    pub(crate) sample_count: u32,
+    /// The sentences, in the language of the recordings.
+    #[schemars(extend("x-unset" = "some of the training data"))]
+    pub(crate) sample_texts: Option<Vec<String>>,
+    /// Steps between two checkpoints; 0 writes one at the end only.
+    #[schemars(range(min = 0, max = 1_000_000_000))]
+    pub(crate) checkpoint_every: u64,
+    /// Newest checkpoints that are kept; the best and the one a run resumed
+    /// from stay besides.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub(crate) keep_checkpoints: u32,
+    /// Steps between two lines of progress where the output is no terminal.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub(crate) log_every: u64,
+    /// Parts of the GPT that are left as they are, by the start of their
+    /// names: `text_embedding`, `gpt.h.0.`, `conditioning`.
+    #[schemars(extend("x-unset" = "none"))]
+    pub(crate) freeze: Option<Vec<String>>,
+    /// File of the vocabulary of a new model.
+    #[schemars(extend("x-unset" = "learned from the transcripts"))]
+    pub(crate) vocab: Option<String>,
 }
 
 impl Default for RunConfig {
@@ -39,10 +76,21 @@ impl Default for RunConfig {
             stage: Stage::All,
             init: None,
             epochs: 100,
+            dvae_epochs: 100,
             max_steps: None,
             seed: 0,
             resume: Resume::Word(ResumeWord::Auto),
             reset_training: false,
+            validate_every: 500,
+            patience: 0,
+            sample_every: 5000,
+            sample_count: 12,
+            sample_texts: None,
+            checkpoint_every: 500,
+            keep_checkpoints: 3,
+            log_every: 10,
+            freeze: None,
+            vocab: None,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Keys of `data` that bound the shapes of batches.
 
+use myxtts_config::units::Seconds;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +19,12 @@ pub(crate) struct ShapeConfig {
     /// Number of length buckets, the closed set of batch shapes.
     #[schemars(range(min = 1, max = 64))]
     pub(crate) buckets: u32,
+    /// Shortest conditioning segment, in seconds.
+    #[schemars(range(min = 0.5, max = 30.0))]
+    pub(crate) conditioning_min: Seconds,
+    /// Longest conditioning segment, in seconds; shorter ones are padded to it.
+    #[schemars(range(min = 0.5, max = 30.0))]
+    pub(crate) conditioning_max: Seconds,
 }
 
 impl Default for ShapeConfig {
@@ -27,6 +34,8 @@ impl Default for ShapeConfig {
             max_text_length: 200,
             max_mel_frames: 800,
             buckets: 8,
+            conditioning_min: Seconds(3.0),
+            conditioning_max: Seconds(6.0),
         }
     }
 }

@@ -1,0 +1,294 @@
+//! `myxtts train`
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::ArgMatches;
+use myxtts_config::Settings;
+use myxtts_data::prepare;
+use myxtts_device::{Backend, Mode, Plan, plan};
+use myxtts_run::guard::SpikeAction;
+use myxtts_run::signals::StopRequest;
+use myxtts_text::Vocabulary;
+use myxtts_train::TrainError;
+use myxtts_train::optim::AdamWConfig;
+use myxtts_train::placement::Placement;
+use myxtts_train::run::{
+    Buffers, CacheKind, Cadence, Finished, Job, Optimisation, Resume, ScheduleKind, StageLength,
+    StageName, run as train,
+};
+use serde_json::json;
+
+use super::prepare::{dataset, default_output, failure, prepared, request};
+use crate::config::{self, Cache, Config, GivenFlag, LearningRate, Quirks, Resumed, Stage};
+use crate::output::{Failure, Output};
+
+/// Frames of a segment the DVAE learns from, and segments of a batch.
+const SEGMENT_FRAMES: usize = 64;
+const SEGMENT_BATCH: u32 = 16;
+
+/// What `--quick` sets where nobody else does.
+const QUICK: [(&str, &str); 3] = [
+    ("training.max_steps", "20"),
+    ("training.sample_count", "2"),
+    ("training.checkpoint_every", "10"),
+];
+
+pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
+    let machine = super::machine()?;
+    let mut given = super::given(matches)?;
+    if matches.get_flag("quick") {
+        let set: Vec<String> = given.flags.iter().map(|flag| flag.key.clone()).collect();
+        let quick = QUICK.iter().filter(|(key, _)| !set.iter().any(|set| set == key));
+        given.flags.extend(quick.map(|(key, value)| GivenFlag {
+            flag: "--quick".to_owned(),
+            key: (*key).to_owned(),
+            value: (*value).to_owned(),
+        }));
+    }
+    let keys = config::keys();
+    let settings = config::load(&keys, &given, || machine.clone()).map_err(Failure::usage)?;
+    let plan = plan(&config::plan_request(&settings), &machine).map_err(Failure::usage)?;
+    output.log(&plan);
+    let job = job(&settings, &plan, output, super::config::effective_yaml(&keys, &settings))?;
+    let stop = StopRequest::install()
+        .map_err(|why| Failure::Job(format!("signals cannot be caught: {why}")))?;
+    let placement = Placement::of(&plan).map_err(|why| Failure::Job(why.to_string()))?;
+    let finished = train(&job, &placement, stop).map_err(|error| match error {
+        TrainError::Usage(message) => Failure::Usage(message),
+        other => Failure::Job(other.to_string()),
+    })?;
+    report(&finished, output)
+}
+
+fn report(finished: &Finished, output: &Output) -> Result<(), Failure> {
+    let document = json!({
+        "run": finished.run,
+        "steps": finished.steps,
+        "samples": finished.samples,
+        "data_wait_pct": finished.data_wait_pct.iter()
+            .map(|(stage, percent)| (stage.name().to_owned(), *percent))
+            .collect::<BTreeMap<_, _>>(),
+        "shapes_after_warmup": finished.shapes_after_warmup,
+        "stopped": finished.stopped.map(|signal| signal.exit_code()),
+    });
+    if let Some(signal) = finished.stopped {
+        let words = format!(
+            "stopped after step {} with a checkpoint; the same command goes on from there",
+            finished.steps
+        );
+        output.result(&document, "")?;
+        let code = u8::try_from(signal.exit_code()).unwrap_or(1);
+        return Err(Failure::Stopped(words, code));
+    }
+    let mut words = format!(
+        "done: {} steps, {}\n",
+        finished.steps,
+        finished.run.display()
+    );
+    if let Some(samples) = &finished.samples {
+        words.push_str(&format!("samples:            {}\n", samples.display()));
+    }
+    words.push_str(&format!(
+        "your own sentence:  myxtts synthesize --checkpoint {} --text \"The baker carries seven \
+         apples.\" --out hello.wav\n",
+        finished.run.display()
+    ));
+    output.result(&document, words)
+}
+
+fn job(
+    settings: &Settings<Config>,
+    plan: &Plan,
+    output: &Output,
+    config_text: String,
+) -> Result<Job, Failure> {
+    let Config {
+        data,
+        model,
+        training,
+    } = &settings.config;
+    let run = &training.run;
+    let optimiser = &training.optimiser;
+    let is_chosen = |key: &str| settings.is_chosen(key);
+    let vocabulary = match &run.vocab {
+        Some(path) => Some(Vocabulary::read(path.as_ref()).map_err(Failure::usage)?),
+        None => None,
+    };
+    let vocabulary = vocabulary.map(Arc::new);
+    let prepared = |folder: PathBuf| prepare_folder(settings, folder, vocabulary.as_deref(), output);
+    let dataset_folder = prepared(dataset(None, &settings.config)?)?;
+    let validation = match &data.dataset.val_data {
+        Some(folder) => Some(prepared(PathBuf::from(folder))?),
+        None => None,
+    };
+    // `--epochs` is a person's word for every stage; a preset's is not.
+    let dvae_epochs = match is_chosen("training.epochs") && !is_chosen("training.dvae_epochs") {
+        true => run.epochs,
+        false => run.dvae_epochs,
+    };
+    let length = |epochs: u32| StageLength {
+        epochs: u64::from(epochs),
+        max_steps: run.max_steps,
+    };
+    let samples = |seconds: f64| {
+        let rate = f64::from(data.audio.sample_rate.hz());
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "at most half a minute"
+        )]
+        let samples = (seconds * rate) as usize;
+        samples
+    };
+    let [min, max] =
+        [data.shapes.conditioning_min.0, data.shapes.conditioning_max.0].map(samples);
+    if min > max {
+        return Err(Failure::Usage(
+            "data.conditioning_min is longer than data.conditioning_max".to_owned(),
+        ));
+    }
+    Ok(Job {
+        run: match &run.checkpoint_dir {
+            Some(folder) => PathBuf::from(folder),
+            None => PathBuf::from("runs").join(&run.name),
+        },
+        stages: stages(run.stage, is_chosen("training.stage"), run.init.is_some())?,
+        dataset: dataset_folder,
+        validation,
+        size: model.size,
+        vocabulary,
+        init: run.init.as_ref().map(PathBuf::from),
+        resume: match run.resume {
+            Resumed::Word(config::ResumeWord::Auto) => Resume::Auto,
+            Resumed::Word(config::ResumeWord::Never) => Resume::Never,
+            Resumed::Step(step) => Resume::At(step),
+        },
+        reset_training: run.reset_training,
+        seed: run.seed,
+        audio: data.audio.clone(),
+        buckets: data.shapes.buckets as usize,
+        static_shapes: plan.static_shapes,
+        batch_size: plan.batch_size,
+        accumulation: plan.gradient_accumulation_steps as usize,
+        conditioning: [min, max],
+        cache: match data.dataset.cache {
+            Cache::None => CacheKind::None,
+            Cache::Memory => CacheKind::Memory,
+            Cache::Disk => CacheKind::Disk,
+        },
+        optimisation: Optimisation {
+            learning_rate: optimiser.learning_rate,
+            dvae_learning_rate: optimiser.dvae_learning_rate,
+            schedule: match optimiser.lr_schedule {
+                LearningRate::Constant => ScheduleKind::Constant,
+                LearningRate::Cosine => ScheduleKind::Cosine,
+                LearningRate::Noam => ScheduleKind::Noam,
+                LearningRate::MultiStep => ScheduleKind::MultiStep,
+            },
+            warmup_steps: u64::from(optimiser.warmup_steps),
+            gradient_clip: optimiser.gradient_clip,
+            label_smoothing: optimiser.label_smoothing,
+            dropout: optimiser.dropout,
+            ema_decay: optimiser.ema_decay,
+            adamw: AdamWConfig {
+                weight_decay: optimiser.weight_decay,
+                ..AdamWConfig::default()
+            },
+            spikes: match optimiser.skip_spikes {
+                true => SpikeAction::Skip,
+                false => SpikeAction::Log,
+            },
+            bad_steps: optimiser.bad_steps as usize,
+            patience: run.patience,
+        },
+        lengths: [
+            (StageName::Dvae, length(dvae_epochs)),
+            (StageName::Gpt, length(run.epochs)),
+        ]
+        .into(),
+        cadence: Cadence {
+            validate: run.validate_every,
+            samples: run.sample_every,
+            checkpoint: run.checkpoint_every,
+            keep: run.keep_checkpoints as usize,
+            log: run.log_every,
+        },
+        buffers: buffers(settings, plan),
+        quirks: match model.quirks {
+            Quirks::Fixed => myxtts_model::gpt::Quirks::Fixed,
+            Quirks::Compat => myxtts_model::gpt::Quirks::Compat,
+        },
+        frozen: run.freeze.clone().unwrap_or_default(),
+        sample_texts: run.sample_texts.clone().unwrap_or_default(),
+        sample_count: run.sample_count as usize,
+        segment_frames: SEGMENT_FRAMES,
+        segment_batch: SEGMENT_BATCH,
+        config: json!(settings.config),
+        config_text,
+        plan: json!(plan),
+    })
+}
+
+/// Rings and workers of the plan, and which of them a person chose.
+fn buffers(settings: &Settings<Config>, plan: &Plan) -> Buffers {
+    let chosen = |key: &str| settings.is_chosen(key);
+    let isolated = plan.memory_isolation && plan.data_device.backend != Backend::Cpu;
+    Buffers {
+        workers: plan.workers as usize,
+        workers_chosen: chosen("data.num_workers"),
+        in_flight: plan.buffer_size as usize,
+        in_flight_chosen: chosen("data.pipeline_buffer_size"),
+        depth: plan.device_prefetch as usize,
+        depth_chosen: chosen("data.prefetch_buffer_size"),
+        adaptive: plan.adaptive_prefetch,
+        start_delay: Duration::from_secs_f64(plan.model_start_delay.0),
+        waits: plan.mode == Mode::MultiGpu,
+        ring_bytes: plan
+            .data_device
+            .memory_budget_mb
+            .filter(|_| isolated)
+            // Rings may have half of the data budget; the rest is the DVAE's.
+            .map(|budget| budget.0 * 1024 * 1024 / 2),
+    }
+}
+
+fn stages(stage: Stage, is_chosen: bool, has_init: bool) -> Result<Vec<StageName>, Failure> {
+    Ok(match stage {
+        Stage::Dvae => vec![StageName::Dvae],
+        Stage::Gpt => vec![StageName::Gpt],
+        // Fine-tuning keeps the DVAE whose codes the GPT knows.
+        Stage::All if has_init && !is_chosen => vec![StageName::Gpt],
+        Stage::All => vec![StageName::Dvae, StageName::Gpt],
+        Stage::Decoder => {
+            return Err(Failure::Usage(
+                "--stage decoder is not in this version: speech goes through Griffin-Lim".to_owned(),
+            ));
+        }
+    })
+}
+
+/// A dataset, prepared now or earlier.
+fn prepare_folder(
+    settings: &Settings<Config>,
+    dataset: PathBuf,
+    vocabulary: Option<&Vocabulary>,
+    output: &Output,
+) -> Result<PathBuf, Failure> {
+    let out = default_output(&dataset);
+    let request = request(settings, dataset, out.clone(), vocabulary, false);
+    let report = match prepare::earlier(&request).map_err(failure)? {
+        Some(report) => report,
+        None => prepared(&request)?,
+    };
+    report
+        .check()
+        .map_err(|too_many| Failure::Job(too_many.to_string()))?;
+    output.log(format_args!(
+        "dataset {}: {} clips, {} left out",
+        report.dataset, report.kept, report.quarantined
+    ));
+    Ok(out)
+}
