@@ -14,6 +14,7 @@
 )]
 
 mod codec_sizes;
+mod cpu;
 mod crossfade;
 mod dvae_training;
 mod fixtures;
@@ -28,3 +29,5 @@ mod parity_hifigan;
 mod parity_mel;
 mod parity_speaker;
 mod sizes;
+
+use cpu as place;

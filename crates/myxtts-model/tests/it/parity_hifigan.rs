@@ -3,7 +3,7 @@ use myxtts_model::hifigan::{HifiganConfig, HifiganDecoder, at_speed};
 use myxtts_model::init::Init;
 use myxtts_model::params;
 
-use crate::fixtures::{ACTIVATION, GRADIENT, Set, WAVE, gradients, norm, values};
+use crate::fixtures::{ACTIVATION, GRADIENT, Set, WAVE, cases, gradients, norm, values};
 
 /// Single elements of a gradient, relative to the largest. Wider than for norms:
 /// where a leaky ReLU's input is 0 but for rounding, its slope is either of two.
@@ -42,8 +42,7 @@ fn keys_are_the_references() {
 
 #[test]
 fn waveform_and_the_way_to_it() {
-    let device = Device::flex();
-    for set in Set::all() {
+    for (set, device) in cases() {
         let file = set.tensors("fx_hifidec");
         let decoder = decoder(&set, &device);
         let latents = || file.on::<3>("latents", &device);
@@ -69,8 +68,7 @@ fn waveform_and_the_way_to_it() {
 #[test]
 fn first_stage() {
     use burn::tensor::activation::leaky_relu;
-    let device = Device::flex();
-    for set in Set::all() {
+    for (set, device) in cases() {
         let file = set.tensors("fx_hifidec");
         let generator = decoder(&set, &device).waveform_decoder;
         let frames = file.on::<2>("z", &device).unsqueeze::<3>();
@@ -83,8 +81,8 @@ fn first_stage() {
 
 #[test]
 fn gradients_reach_length_and_direction() {
-    let device = Device::flex().autodiff();
-    for set in Set::all() {
+    for (set, device) in cases() {
+        let device = device.autodiff();
         let file = set.tensors("fx_hifidec");
         let decoder = decoder(&set, &device);
         let wave = decoder.forward(file.on("latents", &device), file.on("g", &device));

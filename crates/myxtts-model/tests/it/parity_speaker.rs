@@ -7,7 +7,7 @@ use myxtts_model::params;
 use myxtts_model::speaker::{SpeakerConfig, SpeakerEncoder, unit_length};
 use serde_json::Value;
 
-use crate::fixtures::{ACTIVATION, MEL, Set, values};
+use crate::fixtures::{ACTIVATION, MEL, Set, cases, values};
 
 pub fn encoder(set: &Set, device: &Device) -> SpeakerEncoder {
     let four = |key: &str| -> [usize; 4] {
@@ -61,8 +61,7 @@ fn keys_are_the_references() {
 
 #[test]
 fn mel_and_embedding() {
-    let device = Device::flex();
-    for set in Set::all() {
+    for (set, device) in cases() {
         let file = set.tensors("fx_spk");
         let wave = || file.on::<2>("wav_16k", &device);
         for transform in [Transform::Fft, Transform::Matrix] {
