@@ -28,6 +28,7 @@ mod parity_gpt;
 mod parity_hifigan;
 mod parity_mel;
 mod parity_speaker;
+mod public_names;
 mod sizes;
 
 use cpu as place;
