@@ -2,7 +2,7 @@
 
 use burn::tensor::Device;
 
-/// How often the tolerance is allowed.
+/// How many times the tolerance is allowed.
 pub const SLACK: f64 = 1.0;
 
 pub fn device() -> Option<Device> {

@@ -2,5 +2,5 @@
 
 pub use crate::software::software_gpu as device;
 
-/// How often the tolerance is allowed.
+/// How many times the tolerance is allowed.
 pub const SLACK: f64 = 10.0;
