@@ -17,24 +17,7 @@ use burn::tensor::activation::softmax;
 use burn::tensor::module::conv1d;
 use burn::tensor::ops::ConvOptions;
 use burn::tensor::{Device, Tensor, TensorData};
-use myxtts_device::{PlanRequest, open};
-
-/// The data and the model device of a split plan over two software GPUs.
-fn devices() -> Option<(Device, Device)> {
-    let mut request = PlanRequest::default();
-    request.pipeline.data_gpu = Some(1);
-    request.pipeline.model_gpu = Some(0);
-    let plan = software::planned(2, &request)?;
-    let data = open(&plan.data_device).unwrap();
-    let model = open(&plan.model_devices[0]).unwrap();
-    assert_eq!(
-        open(&plan.data_device).unwrap(),
-        data,
-        "opening again gives the same"
-    );
-    assert_ne!(data, model, "two logical devices");
-    Some((data, model))
-}
+use myxtts_device::open;
 
 fn ramp(count: usize) -> Vec<f32> {
     (0..count)
@@ -75,9 +58,12 @@ fn work(device: &Device) -> Vec<(&'static str, Vec<f32>)> {
 
 #[test]
 fn two_software_gpus_do_what_training_needs() {
-    let Some((data, model)) = devices() else {
+    let Some((data, model)) = software::two() else {
         return;
     };
+    let again = open(&software::planned().unwrap().data_device).unwrap();
+    assert_eq!(again, data, "opening again gives the same");
+    assert_ne!(data, model, "two logical devices");
     let expected = work(&Device::flex());
     for device in [&data, &model] {
         for ((name, ours), (_, reference)) in work(device).into_iter().zip(&expected) {

@@ -2,9 +2,11 @@
 
 use burn::tensor::Device;
 
+use crate::fixtures::Part;
+
 /// How many times the tolerance is allowed.
 pub const SLACK: f64 = 1.0;
 
-pub fn device() -> Option<Device> {
+pub fn device(_: Part) -> Option<Device> {
     Some(Device::flex())
 }

@@ -22,9 +22,17 @@ pub const WAVE: f64 = 1e-3;
 pub const ACTIVATION: f64 = 1e-4;
 pub const GRADIENT: f64 = 1e-3;
 
+/// The parts of the model that share kernels. On software GPUs each has a device
+/// of its own: a device compiles one kernel at a time, and that is what takes long.
+#[derive(Clone, Copy)]
+pub enum Part {
+    Gpt,
+    Codec,
+}
+
 /// Every set and the device to compare it on; nothing where there is no such device.
-pub fn cases() -> impl Iterator<Item = (Set, Device)> {
-    place::device()
+pub fn cases(part: Part) -> impl Iterator<Item = (Set, Device)> {
+    place::device(part)
         .into_iter()
         .flat_map(|device| Set::all().into_iter().map(move |set| (set, device.clone())))
 }

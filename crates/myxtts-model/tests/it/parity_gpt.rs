@@ -8,7 +8,7 @@ use myxtts_model::generate::{
 };
 use myxtts_model::gpt::{Gpt, GptLosses, Quirks};
 
-use crate::fixtures::{ACTIVATION, GRADIENT, Set, cases, norm, scalar, values};
+use crate::fixtures::{ACTIVATION, GRADIENT, Part, Set, cases, norm, scalar, values};
 use crate::gpt_fixture::{batch, gpt, gradients, number, training_gpt};
 
 /// Losses and every gradient norm of one of the manifest's cases.
@@ -53,7 +53,7 @@ fn compare_case(
 
 #[test]
 fn training_step() {
-    for (set, device) in cases() {
+    for (set, device) in cases(Part::Gpt) {
         let file = set.tensors("fx_gpt");
         let gpt = training_gpt(&set, &device);
         let batch = batch(&set, &file, &device);
@@ -100,7 +100,7 @@ fn training_step() {
 
 #[test]
 fn prompt_masking_as_the_reference_has_it() {
-    for (set, device) in cases() {
+    for (set, device) in cases(Part::Gpt) {
         let file = set.tensors("fx_gpt");
         let gpt = training_gpt(&set, &device);
         let mut batch = batch(&set, &file, &device);
@@ -119,7 +119,7 @@ fn prompt_masking_as_the_reference_has_it() {
 
 #[test]
 fn inference() {
-    for (set, device) in cases() {
+    for (set, device) in cases(Part::Gpt) {
         let file = set.tensors("fx_gpt_infer");
         let gpt = gpt(&set, &device);
         let mel: Tensor<4> = file.on("cond_mel", &device);
@@ -180,7 +180,7 @@ fn inference() {
 
 #[test]
 fn sampling_processors() {
-    for (set, device) in cases() {
+    for (set, device) in cases(Part::Gpt) {
         let file = set.tensors("fx_gpt_infer");
         let gpt = gpt(&set, &device);
         let prefix = file.ints("prefix_ids");

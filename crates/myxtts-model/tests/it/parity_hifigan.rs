@@ -3,7 +3,7 @@ use myxtts_model::hifigan::{HifiganConfig, HifiganDecoder, at_speed};
 use myxtts_model::init::Init;
 use myxtts_model::params;
 
-use crate::fixtures::{ACTIVATION, GRADIENT, Set, WAVE, cases, gradients, norm, values};
+use crate::fixtures::{ACTIVATION, GRADIENT, Part, Set, WAVE, cases, gradients, norm, values};
 
 /// Single elements of a gradient, relative to the largest. Wider than for norms:
 /// where a leaky ReLU's input is 0 but for rounding, its slope is either of two.
@@ -33,7 +33,7 @@ pub fn decoder(set: &Set, device: &Device) -> HifiganDecoder {
 
 #[test]
 fn waveform_and_the_way_to_it() {
-    for (set, device) in cases() {
+    for (set, device) in cases(Part::Codec) {
         let file = set.tensors("fx_hifidec");
         let decoder = decoder(&set, &device);
         let latents = || file.on::<3>("latents", &device);
@@ -59,7 +59,7 @@ fn waveform_and_the_way_to_it() {
 #[test]
 fn first_stage() {
     use burn::tensor::activation::leaky_relu;
-    for (set, device) in cases() {
+    for (set, device) in cases(Part::Codec) {
         let file = set.tensors("fx_hifidec");
         let generator = decoder(&set, &device).waveform_decoder;
         let frames = file.on::<2>("z", &device).unsqueeze::<3>();
@@ -72,7 +72,7 @@ fn first_stage() {
 
 #[test]
 fn gradients_reach_length_and_direction() {
-    for (set, device) in cases() {
+    for (set, device) in cases(Part::Codec) {
         let device = device.autodiff();
         let file = set.tensors("fx_hifidec");
         let decoder = decoder(&set, &device);

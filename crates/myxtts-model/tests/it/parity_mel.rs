@@ -1,11 +1,11 @@
 use myxtts_audio::MelSpec;
 use myxtts_model::mel::{DeviceMel, Transform};
 
-use crate::fixtures::{MEL, cases, values};
+use crate::fixtures::{MEL, Part, cases, values};
 
 #[test]
 fn mel_front_ends() {
-    for (set, device) in cases() {
+    for (set, device) in cases(Part::Codec) {
         let file = set.tensors("fx_mel");
         let gpt = set.tensors("fx_gpt");
         let stats = file.values("mel_norms");

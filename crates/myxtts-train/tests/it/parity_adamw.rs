@@ -5,7 +5,7 @@ use myxtts_model::gpt::{Gpt, GptBatch, Quirks};
 use myxtts_model::params;
 use myxtts_train::optim::{AdamW, AdamWConfig, NamedGradients};
 
-use crate::fixtures::{cases, norm, scalar};
+use crate::fixtures::{Part, cases, norm, scalar};
 use crate::gpt_fixture::{batch, number, training_gpt};
 
 const LOSS: f64 = 1e-4;
@@ -18,7 +18,7 @@ fn loss(gpt: &Gpt, batch: &GptBatch) -> Tensor<1> {
 
 #[test]
 fn three_steps() {
-    for (set, device) in cases() {
+    for (set, device) in cases(Part::Gpt) {
         let file = set.tensors("fx_gpt");
         let expected = &set.manifest["gpt"]["adamw"];
         let config = AdamWConfig {

@@ -2,12 +2,14 @@
 
 use burn::tensor::{Device, Tensor};
 
-use crate::fixtures::{values, whole};
+use crate::fixtures::{Part, values, whole};
 use crate::place;
 
 #[test]
 fn dropped_elements() {
-    let Some(gpu) = place::device() else { return };
+    let Some(gpu) = place::device(Part::Codec) else {
+        return;
+    };
     let drop = myxtts_ops::Dropout {
         probability: 0.1,
         key: u64::MAX - 5,
@@ -23,7 +25,9 @@ fn dropped_elements() {
 /// The first of equal values, as a code is chosen.
 #[test]
 fn the_first_of_equals() {
-    let Some(gpu) = place::device() else { return };
+    let Some(gpu) = place::device(Part::Codec) else {
+        return;
+    };
     let firsts = Tensor::<2>::ones([4, 30], &gpu).argmin(1);
     assert_eq!(whole(firsts), [0; 4]);
 }
