@@ -1,4 +1,4 @@
-//! Every parity test again on a real Vulkan device, and what else must hold there.
+//! Every parity test again on real Vulkan devices, and what else must hold there.
 //!
 //! One binary, because each test would otherwise compile the kernels of the others again.
 #![allow(
