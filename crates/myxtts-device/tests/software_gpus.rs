@@ -1,7 +1,4 @@
 //! Real Vulkan devices on a machine without a GPU: what training needs of two of them.
-//!
-//! Where no software rasteriser is installed the test says that it was
-//! skipped; with `REQUIRE_SOFTWARE_GPUS=1`, as in CI, that is a failure.
 #![allow(
     missing_docs,
     unreachable_pub,
@@ -14,52 +11,13 @@
 )]
 #![cfg(not(feature = "vulkan"))]
 
+mod software;
+
 use burn::tensor::activation::softmax;
 use burn::tensor::module::conv1d;
 use burn::tensor::ops::ConvOptions;
 use burn::tensor::{Device, Tensor, TensorData};
-use myxtts_device::discover::{discover, probe};
-use myxtts_device::{PlanRequest, SoftwareGpus, open, plan};
-
-/// The data and the model device of a split plan over two software GPUs.
-fn devices() -> Option<(Device, Device)> {
-    let two = SoftwareGpus::from_value(Some("2")).unwrap();
-    let machine = discover(two, probe);
-    let mut request = PlanRequest::default();
-    request.pipeline.data_gpu = Some(1);
-    request.pipeline.model_gpu = Some(0);
-    match plan(&request, &machine) {
-        Ok(plan) => {
-            let data = open(&plan.data_device).unwrap();
-            let model = open(&plan.model_devices[0]).unwrap();
-            assert_eq!(
-                open(&plan.data_device).unwrap(),
-                data,
-                "opening again gives the same"
-            );
-            assert_ne!(data, model, "two logical devices");
-            Some((data, model))
-        }
-        Err(error) => {
-            let required = std::env::var_os("REQUIRE_SOFTWARE_GPUS").is_some();
-            assert!(!required, "software GPUs are required here: {error}");
-            eprintln!("SKIPPED: no software GPU on this machine (Debian: mesa-vulkan-drivers)");
-            None
-        }
-    }
-}
-
-/// Autotuning a software rasteriser takes minutes and chooses nothing better.
-fn keep_autotune_quick() {
-    // SAFETY: the only test of this file, before any other thread exists.
-    #[expect(
-        unsafe_code,
-        reason = "the engine reads its settings from the environment"
-    )]
-    unsafe {
-        std::env::set_var("CUBECL_AUTOTUNE_LEVEL", "minimal");
-    }
-}
+use myxtts_device::open;
 
 fn ramp(count: usize) -> Vec<f32> {
     (0..count)
@@ -100,10 +58,12 @@ fn work(device: &Device) -> Vec<(&'static str, Vec<f32>)> {
 
 #[test]
 fn two_software_gpus_do_what_training_needs() {
-    keep_autotune_quick();
-    let Some((data, model)) = devices() else {
+    let Some((data, model)) = software::two() else {
         return;
     };
+    let again = open(&software::planned().unwrap().data_device).unwrap();
+    assert_eq!(again, data, "opening again gives the same");
+    assert_ne!(data, model, "two logical devices");
     let expected = work(&Device::flex());
     for device in [&data, &model] {
         for ((name, ours), (_, reference)) in work(device).into_iter().zip(&expected) {

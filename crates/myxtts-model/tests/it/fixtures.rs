@@ -15,10 +15,27 @@ use myxtts_model::params::{Path, StateDict};
 use safetensors::{Dtype, SafeTensors};
 use serde_json::Value;
 
+use crate::place;
+
 pub const MEL: f64 = 1e-4;
 pub const WAVE: f64 = 1e-3;
 pub const ACTIVATION: f64 = 1e-4;
 pub const GRADIENT: f64 = 1e-3;
+
+/// The parts of the model that share kernels. On software GPUs each has a device
+/// of its own: a device compiles one kernel at a time, and that is what takes long.
+#[derive(Clone, Copy)]
+pub enum Part {
+    Gpt,
+    Codec,
+}
+
+/// Every set and the device to compare it on; nothing where there is no such device.
+pub fn cases(part: Part) -> impl Iterator<Item = (Set, Device)> {
+    place::device(part)
+        .into_iter()
+        .flat_map(|device| Set::all().into_iter().map(move |set| (set, device.clone())))
+}
 
 /// One folder of reference numbers.
 pub struct Set {
@@ -122,6 +139,7 @@ impl Set {
     }
 
     fn judge(&self, name: &str, worst: f64, most: f64) {
+        let most = most * place::SLACK;
         let set = self.name();
         println!("{set}: {name:<40} largest difference {worst:.2e} of {most:.0e} allowed");
         // A NaN is no small difference.

@@ -3,15 +3,15 @@
 
 use std::collections::BTreeMap;
 
-use burn::module::{Module, ModuleVisitor, Param};
-use burn::tensor::{Device, Gradients, Int, Tensor};
+use burn::module::Module;
+use burn::tensor::{Device, Int, Tensor};
 use myxtts_model::conditioning::PerceiverConfig;
 use myxtts_model::gpt::{Gpt, GptBatch, GptConfig, GptLosses, Vocabulary};
 use myxtts_model::init::Init;
 use myxtts_model::params;
 use serde_json::Value;
 
-use crate::fixtures::{Set, Tensors, values};
+use crate::fixtures::{self, Set, Tensors};
 
 /// Sizes as the manifest has them; those it does not name are the reference's
 /// hard-coded ones.
@@ -82,45 +82,7 @@ pub fn number(value: &Value, key: &str) -> f64 {
     value[key].as_f64().unwrap_or_else(|| panic!("{key}"))
 }
 
-/// Gradients by parameter name, read with a walk of their own.
-struct Reading {
-    path: params::Path,
-    gradients: Gradients,
-    found: BTreeMap<String, Vec<f32>>,
-}
-
-impl ModuleVisitor for Reading {
-    fn enter_module(&mut self, name: &str, _: &str) {
-        self.path.enter(name);
-    }
-
-    fn exit_module(&mut self, _: &str, _: &str) {
-        self.path.exit();
-    }
-
-    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        let gradient = param.val().grad(&self.gradients);
-        if let Some(gradient) = gradient {
-            self.found.insert(self.path.name(), values(&gradient));
-        }
-    }
-}
-
 /// Of the reference's weighted sum.
 pub fn gradients(gpt: &Gpt, losses: &GptLosses) -> BTreeMap<String, Vec<f32>> {
-    let mut reading = Reading {
-        path: params::Path::default(),
-        gradients: losses.total(0.01, 1.0).backward(),
-        found: BTreeMap::new(),
-    };
-    gpt.visit(&mut reading);
-    reading.found
-}
-
-pub fn norm(values: &[f32]) -> f64 {
-    values
-        .iter()
-        .map(|x| f64::from(*x).powi(2))
-        .sum::<f64>()
-        .sqrt()
+    fixtures::gradients(gpt, &losses.total(0.01, 1.0).backward())
 }

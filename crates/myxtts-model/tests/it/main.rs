@@ -14,6 +14,7 @@
 )]
 
 mod codec_sizes;
+mod cpu;
 mod crossfade;
 mod dvae_training;
 mod fixtures;
@@ -27,4 +28,7 @@ mod parity_gpt;
 mod parity_hifigan;
 mod parity_mel;
 mod parity_speaker;
+mod public_names;
 mod sizes;
+
+use cpu as place;

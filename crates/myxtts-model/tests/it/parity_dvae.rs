@@ -5,7 +5,9 @@ use myxtts_model::init::Init;
 use myxtts_model::mel::DeviceMel;
 use myxtts_model::params;
 
-use crate::fixtures::{ACTIVATION, GRADIENT, Set, gradients, norm, scalar, values, whole};
+use crate::fixtures::{
+    ACTIVATION, GRADIENT, Part, Set, cases, gradients, norm, scalar, values, whole,
+};
 
 pub fn config(set: &Set) -> DvaeConfig {
     let size = |key: &str| set.size(&format!("/dvae/config/{key}"));
@@ -26,21 +28,8 @@ pub fn dvae(set: &Set, device: &Device) -> Dvae {
 }
 
 #[test]
-fn keys_are_the_references() {
-    for set in Set::all() {
-        let ours = params::names(&dvae(&set, &Device::flex()));
-        let theirs = set.tensors("weights_dvae").0;
-        let mut missing: Vec<_> = theirs.keys().filter(|key| !ours.contains(key)).collect();
-        missing.retain(|key| !key.starts_with("discrete_loss."));
-        assert_eq!(missing, Vec::<&String>::new());
-        assert_eq!(ours.len(), theirs.len() - 3);
-    }
-}
-
-#[test]
 fn encodes_and_decodes() {
-    let device = Device::flex();
-    for set in Set::all() {
+    for (set, device) in cases(Part::Codec) {
         let file = set.tensors("fx_dvae");
         let dvae = dvae(&set, &device);
         let mel = || file.on("mel", &device);
@@ -62,8 +51,7 @@ fn encodes_and_decodes() {
 /// The reference encodes the mel of a zero-padded batch; so do we, from the wave on.
 #[test]
 fn padded_waves_have_the_codes_of_the_padded_wave() {
-    let device = Device::flex();
-    for set in Set::all() {
+    for (set, device) in cases(Part::Codec) {
         let (mel, gpt) = (set.tensors("fx_mel"), set.tensors("fx_gpt"));
         let lengths = gpt.data("wav_lengths").try_to_vec::<i64>().unwrap();
         let longest = *lengths.iter().max().unwrap() as usize;
@@ -91,8 +79,8 @@ fn padded_waves_have_the_codes_of_the_padded_wave() {
 
 #[test]
 fn training_step_gradients_and_codebook() {
-    let device = Device::flex().autodiff();
-    for set in Set::all() {
+    for (set, device) in cases(Part::Codec) {
+        let device = device.autodiff();
         let file = set.tensors("fx_dvae");
         let dvae = dvae(&set, &device);
         let mel = file.on::<3>("mel", &device);

@@ -2,26 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use burn::tensor::{Device, Int, Tensor};
+use burn::tensor::{Int, Tensor};
 use myxtts_model::generate::{
     SamplingConfig, generate, repetition_penalty, temperature, top_k, top_p,
 };
 use myxtts_model::gpt::{Gpt, GptLosses, Quirks};
-use myxtts_model::params;
 
-use crate::fixtures::{Set, values};
-use crate::gpt_fixture::{batch, gpt, gradients, norm, number, training_gpt};
-
-const ACTIVATIONS: f64 = 1e-4;
-const GRADIENTS: f64 = 1e-3;
-
-fn device() -> Device {
-    Device::flex()
-}
-
-fn scalar(tensor: &Tensor<1>) -> f64 {
-    f64::from(tensor.clone().into_scalar::<f32>())
-}
+use crate::fixtures::{ACTIVATION, GRADIENT, Part, Set, cases, norm, scalar, values};
+use crate::gpt_fixture::{batch, gpt, gradients, number, training_gpt};
 
 /// Losses and every gradient norm of one of the manifest's cases.
 fn compare_case(
@@ -33,7 +21,12 @@ fn compare_case(
     let expected = &set.manifest["gpt"][case];
     for (name, loss) in [("loss_text", &losses.text), ("loss_mel", &losses.mel)] {
         let what = format!("{case} {name}");
-        set.scalar(&what, scalar(loss), number(expected, name), ACTIVATIONS);
+        set.scalar(
+            &what,
+            scalar(loss.clone()),
+            number(expected, name),
+            ACTIVATION,
+        );
     }
     let ours = gradients(gpt, losses);
     let norms = expected["grad_norms"].as_object().unwrap();
@@ -49,31 +42,21 @@ fn compare_case(
             &format!("{case} |grad {name}|"),
             norm(&ours[name]),
             reference.as_f64().unwrap(),
-            GRADIENTS,
+            GRADIENT,
         );
     }
     let total = ours.values().map(|x| norm(x).powi(2)).sum::<f64>().sqrt();
     let reference = number(expected, "grad_norm_total");
-    set.scalar(&format!("{case} |grad|"), total, reference, GRADIENTS);
+    set.scalar(&format!("{case} |grad|"), total, reference, GRADIENT);
     ours
 }
 
 #[test]
-fn parameters_have_the_public_names() {
-    for set in Set::all() {
-        let mut ours = params::names(&gpt(&set, &device()));
-        ours.sort();
-        let theirs: Vec<String> = set.tensors("weights_gpt").0.into_keys().collect();
-        assert_eq!(ours, theirs);
-    }
-}
-
-#[test]
 fn training_step() {
-    for set in Set::all() {
+    for (set, device) in cases(Part::Gpt) {
         let file = set.tensors("fx_gpt");
-        let gpt = training_gpt(&set, &device());
-        let batch = batch(&set, &file, &device());
+        let gpt = training_gpt(&set, &device);
+        let batch = batch(&set, &file, &device);
         let encoded_bds = gpt
             .conditioning_encoder
             .forward(batch.conditioning_bcs.clone());
@@ -89,13 +72,18 @@ fn training_step() {
                 values(output.mel_logits_bmv.clone().swap_dims(1, 2)),
             ),
         ] {
-            set.relative(name, &ours, &file.values(name), ACTIVATIONS);
+            set.relative(name, &ours, &file.values(name), ACTIVATION);
         }
         let smoothed = output.losses(0.1);
         let expected = &set.manifest["gpt"]["label_smoothing_0.1"];
         for (name, loss) in [("loss_text", &smoothed.text), ("loss_mel", &smoothed.mel)] {
             let what = format!("label smoothing {name}");
-            set.scalar(&what, scalar(loss), number(expected, name), ACTIVATIONS);
+            set.scalar(
+                &what,
+                scalar(loss.clone()),
+                number(expected, name),
+                ACTIVATION,
+            );
         }
         let ours = compare_case(&set, "nomask", &gpt, &output.losses(0.0));
         let stored = &file.0;
@@ -105,18 +93,18 @@ fn training_step() {
             .map(|name| (name, &ours[name]))
         {
             let reference = file.values(&format!("grad.{name}"));
-            set.relative_norm(&format!("grad {name}"), ours, &reference, GRADIENTS);
+            set.relative_norm(&format!("grad {name}"), ours, &reference, GRADIENT);
         }
     }
 }
 
 #[test]
 fn prompt_masking_as_the_reference_has_it() {
-    for set in Set::all() {
+    for (set, device) in cases(Part::Gpt) {
         let file = set.tensors("fx_gpt");
-        let gpt = training_gpt(&set, &device());
-        let mut batch = batch(&set, &file, &device());
-        batch.prompts_b2 = Some(file.ints_on("cond_idxs_samples", &device()));
+        let gpt = training_gpt(&set, &device);
+        let mut batch = batch(&set, &file, &device);
+        batch.prompts_b2 = Some(file.ints_on("cond_idxs_samples", &device));
         let output = gpt.forward(&batch, Quirks::Compat, None).unwrap();
         let ours = compare_case(&set, "condidx", &gpt, &output.losses(0.0));
         let reference = file.values("grad_condidx.mel_head.bias");
@@ -124,23 +112,23 @@ fn prompt_masking_as_the_reference_has_it() {
             "grad_condidx mel_head.bias",
             &ours["mel_head.bias"],
             &reference,
-            GRADIENTS,
+            GRADIENT,
         );
     }
 }
 
 #[test]
 fn inference() {
-    for set in Set::all() {
+    for (set, device) in cases(Part::Gpt) {
         let file = set.tensors("fx_gpt_infer");
-        let gpt = gpt(&set, &device());
-        let mel: Tensor<4> = file.on("cond_mel", &device());
+        let gpt = gpt(&set, &device);
+        let mel: Tensor<4> = file.on("cond_mel", &device);
         let voice_1nd = gpt.condition(mel.squeeze_dim(1));
         set.relative(
             "cond_latents",
             &values(&voice_1nd),
             &file.values("cond_latents"),
-            ACTIVATIONS,
+            ACTIVATION,
         );
         let vocabulary = gpt.config().vocabulary;
         let most = &set.manifest["gpt_infer"]["max_gen_mel_tokens"];
@@ -166,35 +154,35 @@ fn inference() {
             let at_once = gpt
                 .latents(
                     voice_1nd.clone(),
-                    file.ints_on("text", &device()),
-                    file.ints_on(name, &device()),
+                    file.ints_on("text", &device),
+                    file.ints_on(name, &device),
                 )
                 .unwrap();
             set.relative(
                 "latents one by one",
                 &values(&generated.latents_1nd),
                 &values(&at_once),
-                ACTIVATIONS,
+                ACTIVATION,
             );
         }
         let latents_1nd = gpt
             .latents(
                 voice_1nd,
-                file.ints_on("text", &device()),
-                file.ints_on("forced_codes", &device()),
+                file.ints_on("text", &device),
+                file.ints_on("forced_codes", &device),
             )
             .unwrap();
         for name in ["latents", "stream_latents"] {
-            set.relative(name, &values(&latents_1nd), &file.values(name), ACTIVATIONS);
+            set.relative(name, &values(&latents_1nd), &file.values(name), ACTIVATION);
         }
     }
 }
 
 #[test]
 fn sampling_processors() {
-    for set in Set::all() {
+    for (set, device) in cases(Part::Gpt) {
         let file = set.tensors("fx_gpt_infer");
-        let gpt = gpt(&set, &device());
+        let gpt = gpt(&set, &device);
         let prefix = file.ints("prefix_ids");
         let start = i64::from(gpt.config().vocabulary.start_audio());
         let started = prefix.iter().position(|id| *id == start).unwrap();
@@ -202,9 +190,9 @@ fn sampling_processors() {
         let codes: Vec<i64> = prefix[started + 1..].iter().copied().chain([0]).collect();
         let latents_1nd = gpt
             .latents(
-                file.on("cond_latents", &device()),
-                file.ints_on("text", &device()),
-                Tensor::<1, Int>::from_data(codes.as_slice(), &device()).unsqueeze(),
+                file.on("cond_latents", &device),
+                file.ints_on("text", &device),
+                Tensor::<1, Int>::from_data(codes.as_slice(), &device).unsqueeze(),
             )
             .unwrap();
         let last_11d = latents_1nd.narrow(1, codes.len() - 1, 1);
@@ -213,7 +201,7 @@ fn sampling_processors() {
             "next_logits_raw",
             &raw,
             &file.values("next_logits_raw"),
-            ACTIVATIONS,
+            ACTIVATION,
         );
 
         let seen: Vec<u32> = prefix

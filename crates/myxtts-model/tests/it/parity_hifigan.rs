@@ -3,7 +3,7 @@ use myxtts_model::hifigan::{HifiganConfig, HifiganDecoder, at_speed};
 use myxtts_model::init::Init;
 use myxtts_model::params;
 
-use crate::fixtures::{ACTIVATION, GRADIENT, Set, WAVE, gradients, norm, values};
+use crate::fixtures::{ACTIVATION, GRADIENT, Part, Set, WAVE, cases, gradients, norm, values};
 
 /// Single elements of a gradient, relative to the largest. Wider than for norms:
 /// where a leaky ReLU's input is 0 but for rounding, its slope is either of two.
@@ -32,18 +32,8 @@ pub fn decoder(set: &Set, device: &Device) -> HifiganDecoder {
 }
 
 #[test]
-fn keys_are_the_references() {
-    for set in Set::all() {
-        let mut ours = params::names(&decoder(&set, &Device::flex()));
-        ours.sort();
-        assert!(ours.iter().eq(set.tensors("weights_hifidec").0.keys()));
-    }
-}
-
-#[test]
 fn waveform_and_the_way_to_it() {
-    let device = Device::flex();
-    for set in Set::all() {
+    for (set, device) in cases(Part::Codec) {
         let file = set.tensors("fx_hifidec");
         let decoder = decoder(&set, &device);
         let latents = || file.on::<3>("latents", &device);
@@ -69,8 +59,7 @@ fn waveform_and_the_way_to_it() {
 #[test]
 fn first_stage() {
     use burn::tensor::activation::leaky_relu;
-    let device = Device::flex();
-    for set in Set::all() {
+    for (set, device) in cases(Part::Codec) {
         let file = set.tensors("fx_hifidec");
         let generator = decoder(&set, &device).waveform_decoder;
         let frames = file.on::<2>("z", &device).unsqueeze::<3>();
@@ -83,8 +72,8 @@ fn first_stage() {
 
 #[test]
 fn gradients_reach_length_and_direction() {
-    let device = Device::flex().autodiff();
-    for set in Set::all() {
+    for (set, device) in cases(Part::Codec) {
+        let device = device.autodiff();
         let file = set.tensors("fx_hifidec");
         let decoder = decoder(&set, &device);
         let wave = decoder.forward(file.on("latents", &device), file.on("g", &device));

@@ -1,13 +1,11 @@
-use burn::tensor::Device;
 use myxtts_audio::MelSpec;
 use myxtts_model::mel::{DeviceMel, Transform};
 
-use crate::fixtures::{MEL, Set, values};
+use crate::fixtures::{MEL, Part, cases, values};
 
 #[test]
 fn mel_front_ends() {
-    let device = Device::flex();
-    for set in Set::all() {
+    for (set, device) in cases(Part::Codec) {
         let file = set.tensors("fx_mel");
         let gpt = set.tensors("fx_gpt");
         let stats = file.values("mel_norms");

@@ -7,7 +7,7 @@ use myxtts_model::params;
 use myxtts_model::speaker::{SpeakerConfig, SpeakerEncoder, unit_length};
 use serde_json::Value;
 
-use crate::fixtures::{ACTIVATION, MEL, Set, values};
+use crate::fixtures::{ACTIVATION, MEL, Part, Set, cases, values};
 
 pub fn encoder(set: &Set, device: &Device) -> SpeakerEncoder {
     let four = |key: &str| -> [usize; 4] {
@@ -47,22 +47,8 @@ pub fn spec(set: &Set) -> MelSpec {
 }
 
 #[test]
-fn keys_are_the_references() {
-    for set in Set::all() {
-        let mut ours = params::names(&encoder(&set, &Device::flex()));
-        ours.sort();
-        let theirs = set.tensors("weights_spk").0;
-        let counted = theirs
-            .keys()
-            .filter(|key| !key.starts_with("torch_spec.") && !key.ends_with("num_batches_tracked"));
-        assert!(ours.iter().eq(counted));
-    }
-}
-
-#[test]
 fn mel_and_embedding() {
-    let device = Device::flex();
-    for set in Set::all() {
+    for (set, device) in cases(Part::Codec) {
         let file = set.tensors("fx_spk");
         let wave = || file.on::<2>("wav_16k", &device);
         for transform in [Transform::Fft, Transform::Matrix] {

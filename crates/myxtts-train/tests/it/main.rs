@@ -13,9 +13,14 @@
     reason = "test code"
 )]
 
+#[path = "../../../myxtts-model/tests/it/cpu.rs"]
+mod cpu;
 mod feed;
 #[path = "../../../myxtts-model/tests/it/fixtures.rs"]
 mod fixtures;
 #[path = "../../../myxtts-model/tests/it/gpt_fixture.rs"]
 mod gpt_fixture;
 mod optimiser;
+mod parity_adamw;
+
+use cpu as place;

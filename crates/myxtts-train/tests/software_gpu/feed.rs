@@ -1,16 +1,4 @@
-//! The feed's device stage on a real Vulkan device.
-//!
-//! Where no software rasteriser is installed the test says that it was
-//! skipped; with `REQUIRE_SOFTWARE_GPUS=1`, as in CI, that is a failure.
-#![allow(
-    missing_docs,
-    clippy::cast_precision_loss,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    clippy::unwrap_used,
-    reason = "test code"
-)]
+//! The feed's device stage.
 
 use std::sync::Arc;
 
@@ -21,13 +9,14 @@ use myxtts_data::bench::generate;
 use myxtts_data::schedule::{Batch, BucketShape, ClipIndex, ConditioningSpec};
 use myxtts_data::stage::{Clip, HostStage, Segments, StageConfig};
 use myxtts_data::units::{Codes, Tokens};
-use myxtts_device::discover::{discover, probe};
-use myxtts_device::{Backend, PlanRequest, SoftwareGpus, open, plan};
 use myxtts_model::dvae::{Dvae, DvaeConfig};
 use myxtts_model::gpt::GptBatch;
 use myxtts_model::init::Init;
 use myxtts_text::{CleanOptions, Training, Vocabulary};
 use myxtts_train::feed::{DeviceFeed, Filled, FrontEnd, ShapeWatch};
+
+use crate::fixtures::Part;
+use crate::place;
 
 const SMALL: DvaeConfig = DvaeConfig {
     hidden: 16,
@@ -39,22 +28,6 @@ const CONDITIONING: ConditioningSpec = ConditioningSpec {
     min: Samples(11_025),
     max: Samples(22_050),
 };
-
-fn software_gpu() -> Option<Device> {
-    let one = SoftwareGpus::from_value(Some("1")).unwrap();
-    match plan(&PlanRequest::default(), &discover(one, probe)) {
-        Ok(plan) if plan.model_devices[0].backend != Backend::Cpu => {
-            Some(open(&plan.model_devices[0]).unwrap())
-        }
-        other => {
-            let required = std::env::var_os("REQUIRE_SOFTWARE_GPUS").is_some();
-            let why = other.err().map(|error| error.to_string());
-            assert!(!required, "a software GPU is required here: {why:?}");
-            eprintln!("SKIPPED: no software GPU on this machine (Debian: mesa-vulkan-drivers)");
-            None
-        }
-    }
-}
 
 /// A generated clip and an empty row.
 fn filled() -> Filled {
@@ -103,7 +76,9 @@ fn on(device: &Device, filled: &Filled) -> GptBatch {
 
 #[test]
 fn a_batch_is_what_it_is_on_the_cpu() {
-    let Some(gpu) = software_gpu() else { return };
+    let Some(gpu) = place::device(Part::Codec) else {
+        return;
+    };
     let filled = filled();
     let (ours, theirs) = (on(&gpu, &filled), on(&Device::flex(), &filled));
     assert_eq!(ours.conditioning_bcs.dims(), theirs.conditioning_bcs.dims());

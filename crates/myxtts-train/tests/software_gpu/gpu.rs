@@ -1,0 +1,17 @@
+//! Where the parity tests of this binary compute.
+
+use burn::tensor::Device;
+
+use crate::fixtures::Part;
+use crate::software;
+
+/// How many times the tolerance is allowed.
+pub const SLACK: f64 = 10.0;
+
+pub fn device(part: Part) -> Option<Device> {
+    let (one, other) = software::two()?;
+    Some(match part {
+        Part::Gpt => one,
+        Part::Codec => other,
+    })
+}

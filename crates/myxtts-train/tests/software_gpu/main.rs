@@ -1,0 +1,42 @@
+//! Every parity test again on real Vulkan devices, and what else must hold there.
+//!
+//! One binary, because each test would otherwise compile the kernels of the others again.
+#![allow(
+    missing_docs,
+    unreachable_pub,
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "test code"
+)]
+
+mod as_on_the_cpu;
+mod feed;
+#[path = "../../../myxtts-model/tests/it/fixtures.rs"]
+mod fixtures;
+#[path = "../../../myxtts-model/tests/it/gpt_fixture.rs"]
+mod gpt_fixture;
+mod gpu;
+#[path = "../it/parity_adamw.rs"]
+mod parity_adamw;
+#[path = "../../../myxtts-model/tests/it/parity_dvae.rs"]
+mod parity_dvae;
+#[path = "../../../myxtts-model/tests/it/parity_hifigan.rs"]
+mod parity_hifigan;
+#[path = "../../../myxtts-model/tests/it/parity_mel.rs"]
+mod parity_mel;
+// Tests start in the order of their names: after the optimiser, which is on the
+// same device, come those on the other.
+#[path = "../../../myxtts-model/tests/it/parity_gpt.rs"]
+mod parity_of_gpt;
+#[path = "../../../myxtts-model/tests/it/parity_speaker.rs"]
+mod parity_speaker;
+#[path = "../../../myxtts-device/tests/software/mod.rs"]
+mod software;
+
+use gpu as place;
