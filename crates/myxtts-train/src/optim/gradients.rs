@@ -47,7 +47,11 @@ impl NamedGradients {
     /// Those of parameters whose names begin with none of `prefixes`.
     #[must_use]
     pub fn without(mut self, prefixes: &[String]) -> Self {
-        let is_kept = |name: &String| !prefixes.iter().any(|prefix| name.starts_with(prefix.as_str()));
+        let is_kept = |name: &String| {
+            !prefixes
+                .iter()
+                .any(|prefix| name.starts_with(prefix.as_str()))
+        };
         self.by_name.retain(|name, _| is_kept(name));
         self
     }

@@ -252,11 +252,7 @@ impl<T: Trainee, E: Evaluator<T>> Books<'_, T, E> {
     }
 
     /// Writes a checkpoint of this step, unless there is one.
-    pub(super) fn save(
-        &mut self,
-        state: &State<T>,
-        best: Option<Best>,
-    ) -> Result<(), TrainError> {
+    pub(super) fn save(&mut self, state: &State<T>, best: Option<Best>) -> Result<(), TrainError> {
         if self.saved == Some(self.position.done) && best.is_none() {
             return Ok(());
         }
@@ -332,7 +328,11 @@ impl<T: Trainee, E: Evaluator<T>> Books<'_, T, E> {
         for change in pipeline.changes() {
             self.desk.say(&format!("smart prefetch: {change}"));
         }
-        if self.position.done.is_multiple_of(self.steps_per_epoch.max(1)) {
+        if self
+            .position
+            .done
+            .is_multiple_of(self.steps_per_epoch.max(1))
+        {
             let epoch = self.position.done / self.steps_per_epoch.max(1);
             let line = format!("epoch {epoch}: {}", pipeline.summary().line());
             // In the file alone: a small dataset has many epochs.

@@ -1,14 +1,14 @@
 //! The stage that trains the DVAE.
 
 use burn::module::Module;
-use burn::tensor::{Device, Int, Tensor};
+use burn::tensor::{Device, Int, Tensor, TensorData};
 use myxtts_audio::units::Frames;
 use myxtts_audio::{GriffinLim, Mel, MelFrontEnd};
 use myxtts_data::schedule::{Batch, BucketShape, ClipIndex};
 use myxtts_data::stage::{Clip, Segments};
 use myxtts_data::units::{Codes, Tokens};
 use myxtts_model::dvae::{Dvae, Reconstruction};
-use myxtts_model::params::{load, state_dict};
+use myxtts_model::params::{StateDict, load, state_dict};
 use myxtts_run::checkpoint::Content;
 use myxtts_run::tensorboard::mel_image;
 use myxtts_run::units::Step;
@@ -68,8 +68,11 @@ pub(super) fn fixed_segments(
     batch.map(Some).map_err(TrainError::Failed)
 }
 
-/// A codebook made of the data the encoder sees first.
-pub(super) fn seeded(
+/// A new DVAE that starts from the data: the first layer takes the mean of
+/// each band away, the last one gives it back, and the codebook is made of
+/// vectors the encoder sees first. Log mels are far from zero, and hundreds of
+/// steps would go into learning that.
+pub(super) fn started(
     dvae: Dvae,
     job: &Job,
     material: &Material,
@@ -77,10 +80,51 @@ pub(super) fn seeded(
 ) -> Result<Dvae, TrainError> {
     let drawn = Segments::Drawn { seed: job.seed };
     let segments = fixed_segments(job, material, &material.train, device, drawn)?;
-    Ok(match segments {
-        Some(batch) => dvae.with_seeded_codebook(Tensor::from_inner(batch.mel_bct), job.seed),
-        None => dvae,
-    })
+    let Some(SegmentBatch { mel_bct, .. }) = segments else {
+        return Ok(dvae);
+    };
+    let mean_c = mel_bct.clone().mean_dim(0).mean_dim(2);
+    let mean_c = mean_c
+        .try_into_vec_as::<f32>()
+        .map_err(TrainError::failed)?;
+    let weights = centred(state_dict(&dvae), &mean_c);
+    let dvae = load(dvae, &weights, "").map_err(TrainError::failed)?;
+    Ok(dvae.with_seeded_codebook(Tensor::from_inner(mel_bct), job.seed))
+}
+
+const FIRST_WEIGHT: &str = "encoder.0.0.weight";
+const FIRST_BIAS: &str = "encoder.0.0.bias";
+
+fn centred(mut weights: StateDict, mean_c: &[f32]) -> StateDict {
+    let (Some(weight), Some(bias)) = (weights.get(FIRST_WEIGHT), weights.get(FIRST_BIAS)) else {
+        return weights;
+    };
+    let per_output = weight.num_elements() / bias.num_elements().max(1);
+    let taps = per_output / mean_c.len().max(1);
+    let weight: Vec<f32> = weight.iter().collect();
+    let shifted: Vec<f32> = bias
+        .iter::<f32>()
+        .zip(weight.chunks_exact(per_output.max(1)))
+        .map(|(bias, weight)| {
+            let bands = weight.chunks_exact(taps.max(1)).zip(mean_c);
+            bias - bands
+                .map(|(taps, mean)| taps.iter().sum::<f32>() * mean)
+                .sum::<f32>()
+        })
+        .collect();
+    let count = shifted.len();
+    weights.insert(FIRST_BIAS.to_owned(), TensorData::new(shifted, [count]));
+    // The last layer is the only one of the decoder that is as wide as the mel.
+    let last = weights.iter().rev().find(|(name, data)| {
+        name.starts_with("decoder.")
+            && name.ends_with("bias")
+            && data.num_elements() == mean_c.len()
+    });
+    if let Some(name) = last.map(|(name, _)| name.clone()) {
+        let mean = TensorData::new(mean_c.to_vec(), [mean_c.len()]);
+        weights.insert(name, mean);
+    }
+    weights
 }
 
 /// Validation, samples and files of the DVAE.
@@ -157,7 +201,8 @@ impl Evaluator<DvaeTrainee> for DvaeEvaluator<'_> {
         let folder = desk.folder.samples(step).map_err(TrainError::failed)?;
         let front_end = &self.material.front_end;
         let stats = front_end.stats.clone();
-        let mut mels = MelFrontEnd::new(front_end.codes, stats.clone()).map_err(TrainError::failed)?;
+        let mut mels =
+            MelFrontEnd::new(front_end.codes, stats.clone()).map_err(TrainError::failed)?;
         let mut vocoder = GriffinLim::new(front_end.codes, stats).map_err(TrainError::failed)?;
         for voice in self.material.voices.iter().take(2) {
             let mel = mels
@@ -167,7 +212,7 @@ impl Evaluator<DvaeTrainee> for DvaeEvaluator<'_> {
             if frames == 0 {
                 continue;
             }
-            let data = burn::tensor::TensorData::new(mel.values, [1, mel.bands, mel.frames.0]);
+            let data = TensorData::new(mel.values, [1, mel.bands, mel.frames.0]);
             let mel_bct = Tensor::<3>::from_data(data, &self.device).narrow(2, 0, frames);
             let codes_bt: Tensor<2, Int> = dvae.encode(mel_bct);
             let copy = dvae.decode(codes_bt);
@@ -198,7 +243,7 @@ impl Evaluator<DvaeTrainee> for DvaeEvaluator<'_> {
     fn contents(&self, state: &State<DvaeTrainee>) -> Result<Vec<Content>, TrainError> {
         let mut contents = vec![file("dvae.safetensors", &state_dict(&state.trainee.dvae))?];
         if let Some(stats) = &self.material.front_end.stats {
-            let data = burn::tensor::TensorData::new(stats.clone(), [stats.len()]);
+            let data = TensorData::new(stats.clone(), [stats.len()]);
             let stats = [("mel_stats".to_owned(), data)].into();
             contents.push(file("mel_stats.safetensors", &stats)?);
         }

@@ -34,7 +34,11 @@ const MOST_VALIDATED: usize = 256;
 const FEW: usize = 2;
 
 /// The batches of the stage: where clips go, and what was made of them.
-pub(super) fn schedule(job: &Job, material: &Material, replicas: u32) -> Result<Schedule, TrainError> {
+pub(super) fn schedule(
+    job: &Job,
+    material: &Material,
+    replicas: u32,
+) -> Result<Schedule, TrainError> {
     let shapes = choose_buckets(&material.train.lengths, job.buckets);
     Schedule::new(
         &material.train.lengths,
@@ -58,7 +62,8 @@ pub(super) fn codes_cache(
         CacheKind::None => None,
         CacheKind::Memory => Some(Arc::new(CodesCache::in_memory(contents, source))),
         CacheKind::Disk => {
-            let folder = FeatureCache::open(&job.dataset.join(CACHE)).map_err(TrainError::failed)?;
+            let folder =
+                FeatureCache::open(&job.dataset.join(CACHE)).map_err(TrainError::failed)?;
             Some(Arc::new(CodesCache::on_disk(contents, source, folder)))
         }
     })
@@ -164,7 +169,9 @@ impl<'a> GptEvaluator<'a> {
         let schedule = Schedule::new(lengths, &shapes, self.job.batch_size, 1, 0)
             .map_err(|clip| TrainError::Failed(format!("clip {} fits no bucket", clip.0)))?;
         let conditioning = self.card.conditioning;
-        let stage = self.material.stage(clips.to_vec(), conditioning, Segments::Fixed);
+        let stage = self
+            .material
+            .stage(clips.to_vec(), conditioning, Segments::Fixed);
         let watch = Arc::new(ShapeWatch::default());
         let front_end = &self.material.front_end;
         let feed = DeviceFeed::new(&self.device, self.dvae.clone(), front_end, false, watch);
@@ -315,10 +322,7 @@ impl Evaluator<GptTrainee> for GptEvaluator<'_> {
         let list = serde_json::to_vec_pretty(&listed).map_err(TrainError::failed)?;
         std::fs::write(folder.join("samples.json"), list).map_err(TrainError::failed)?;
         desk.events.flush().map_err(TrainError::failed)?;
-        desk.say(&format!(
-            "samples of step {step}: {}",
-            folder.display()
-        ));
+        desk.say(&format!("samples of step {step}: {}", folder.display()));
         Ok(())
     }
 

@@ -134,14 +134,15 @@ fn band_statistics(clips: &[Clip], audio: &AudioConfig) -> Result<Vec<f32>, Trai
         }
     }
     let count = frames.max(1) as f64;
-    #[expect(clippy::cast_possible_truncation, reason = "a deviation of a few units")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a deviation of a few units"
+    )]
     let deviation = |(sum, squares): (f64, f64)| {
         let mean = sum / count;
-        // A band without any sound at all is left as it is.
-        match (squares / count - mean * mean).max(0.0).sqrt() {
-            deviation if deviation > 1e-3 => deviation as f32,
-            _ => 1.0,
-        }
+        // A band with hardly any sound is left as it is: blown up to the scale
+        // of the others, its noise would be most of the loss.
+        (squares / count - mean * mean).max(1.0).sqrt() as f32
     };
     Ok(sums.into_iter().map(deviation).collect())
 }

@@ -81,8 +81,7 @@ const SPIKE_DEVIATIONS: f64 = 6.0;
 
 /// Trains.
 pub fn run(job: &Job, placement: &Placement, stop: StopRequest) -> Result<Finished, TrainError> {
-    let folder =
-        RunFolder::take(&job.run).map_err(|why| TrainError::Usage(why.to_string()))?;
+    let folder = RunFolder::take(&job.run).map_err(|why| TrainError::Usage(why.to_string()))?;
     let log = RunLog::open(&folder.log(), io::stderr()).map_err(TrainError::failed)?;
     let say = |line: &str| {
         let _ = log.line(line);
@@ -255,10 +254,15 @@ impl Run<'_> {
             replicas,
             job.seed,
         );
-        let schedule = Arc::new(schedule.map_err(|clip| {
-            TrainError::Failed(format!("clip {} fits no batch", clip.0))
-        })?);
-        let recipe = self.recipe(StageName::Dvae, &schedule, job.optimisation.dvae_learning_rate)?;
+        let schedule = Arc::new(
+            schedule
+                .map_err(|clip| TrainError::Failed(format!("clip {} fits no batch", clip.0)))?,
+        );
+        let recipe = self.recipe(
+            StageName::Dvae,
+            &schedule,
+            job.optimisation.dvae_learning_rate,
+        )?;
         let front_end = self.material.front_end.clone();
         let conditioning = segment_spec(job.segment_frames, &front_end.codes);
         let segments = Segments::Drawn { seed: job.seed };
@@ -274,7 +278,7 @@ impl Run<'_> {
             let dvae = match (&earlier, resumed) {
                 (Some(weights), None) => load(dvae, weights, "").map_err(TrainError::failed)?,
                 (_, Some(_)) => dvae,
-                (None, None) => dvae_stage::seeded(dvae, job, material, &device.clone().inner())?,
+                (None, None) => dvae_stage::started(dvae, job, material, &device.clone().inner())?,
             };
             let trainee = DvaeTrainee::new(dvae, DvaeRecipe::default());
             new_state(job, trainee, resumed)
@@ -388,13 +392,8 @@ impl Run<'_> {
             recipe: &recipe,
             ledger: ledger(&self.desk)?,
         };
-        let evaluator = gpt_stage::GptEvaluator::new(
-            job,
-            &self.material,
-            &card,
-            &dvae,
-            &placement.data[0],
-        );
+        let evaluator =
+            gpt_stage::GptEvaluator::new(job, &self.material, &card, &dvae, &placement.data[0]);
         let per_epoch = schedule.steps_per_epoch();
         let (state, outcome) = stage_with_books(
             run,
@@ -532,10 +531,8 @@ fn stage_with_books<T, S, C, M, E>(
 where
     T: Trainee,
     T::Batch: crate::placement::Portable,
-    S: myxtts_pipeline::SiteWork<
-            Buffer = crate::feed::Filled,
-            Batch = crate::feed::Fed<T::Batch>,
-        > + 'static,
+    S: myxtts_pipeline::SiteWork<Buffer = crate::feed::Filled, Batch = crate::feed::Fed<T::Batch>>
+        + 'static,
     C: myxtts_data::stage::ClipSource + Send + Sync + 'static,
     M: Fn(&Device) -> Result<State<T>, TrainError> + Sync,
     E: Evaluator<T>,
@@ -585,8 +582,8 @@ fn new_state<T: Trainee>(
     resumed: Option<&Checkpoint>,
 ) -> Result<State<T>, TrainError> {
     let optimisation = &job.optimisation;
-    let ema = (optimisation.ema_decay > 0.0)
-        .then(|| Ema::new(optimisation.ema_decay, trainee.state()));
+    let ema =
+        (optimisation.ema_decay > 0.0).then(|| Ema::new(optimisation.ema_decay, trainee.state()));
     let guards = Guards {
         bad_steps: optimisation.bad_steps,
         spikes: SpikeSettings {
@@ -658,7 +655,11 @@ fn flow(job: &Job, placement: &Placement) -> Flow {
             },
             most: Knobs {
                 workers: knobs.workers,
-                read_ahead: free(buffers.in_flight_chosen, buffers.in_flight, knobs.read_ahead),
+                read_ahead: free(
+                    buffers.in_flight_chosen,
+                    buffers.in_flight,
+                    knobs.read_ahead,
+                ),
                 depth: free(buffers.depth_chosen, depth, knobs.depth),
             },
         },

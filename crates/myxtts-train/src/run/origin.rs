@@ -35,8 +35,7 @@ impl Origin {
         let folder = myxtts_infer::resolve(folder, myxtts_infer::Pick::Newest)
             .map_err(|why| TrainError::Usage(why.to_string()))?;
         let checkpoint = read_ours(&folder).map_err(|why| TrainError::Usage(why.to_string()))?;
-        let card =
-            ModelCard::of(&checkpoint).map_err(|why| TrainError::Usage(why.to_string()))?;
+        let card = ModelCard::of(&checkpoint).map_err(|why| TrainError::Usage(why.to_string()))?;
         let state = |map: &myxtts_weights::TensorMap, prefix: &str| {
             let state = map.iter().map(|(name, tensor)| {
                 let data = TensorData::new(tensor.to_f32(), tensor.shape().to_vec());
@@ -46,7 +45,10 @@ impl Origin {
         };
         let vocabulary = checkpoint.vocabulary.as_deref().map(Vocabulary::from_json);
         let mut origin = Self {
-            vocabulary: vocabulary.transpose().map_err(TrainError::failed)?.map(Arc::new),
+            vocabulary: vocabulary
+                .transpose()
+                .map_err(TrainError::failed)?
+                .map(Arc::new),
             stats: checkpoint.mel_stats.as_ref().map(|stats| stats.to_f32()),
             dvae: checkpoint.dvae.as_ref().map(|map| state(map, "")),
             gpt: Some(state(&checkpoint.gpt, "gpt.")),
@@ -79,7 +81,9 @@ impl Origin {
             false => None,
         };
         Ok(Self {
-            vocabulary: Some(Arc::new(Vocabulary::from_json(&vocabulary).map_err(TrainError::failed)?)),
+            vocabulary: Some(Arc::new(
+                Vocabulary::from_json(&vocabulary).map_err(TrainError::failed)?,
+            )),
             stats: stats.get("mel_stats").map(|stats| stats.to_f32()),
             dvae: optional("dvae.safetensors", "")?,
             gpt: optional("gpt.safetensors", "gpt.")?,
@@ -116,7 +120,11 @@ impl Origin {
         if let Some(card) = &mut self.card {
             card.gpt.vocabulary.text_tokens = grown.new_text_tokens;
         }
-        let tokens: Vec<&str> = grown.added.iter().map(|(_, token)| token.as_str()).collect();
+        let tokens: Vec<&str> = grown
+            .added
+            .iter()
+            .map(|(_, token)| token.as_str())
+            .collect();
         self.notices.push(format!(
             "the vocabulary grows from {} to {} text tokens for this dataset: {}; old tokens keep \
              their rows, new ones start as the mean of all",

@@ -26,14 +26,26 @@ const RULES: &[Rule<'static>] = &[
     ("data.model_gpu_memory", Policy::Free),
     ("data.cache", Policy::Free),
     ("data.max_bad_fraction", Policy::Free),
-    ("data.val_data", Policy::Notice("validation figures before and after are not of the same clips")),
+    (
+        "data.val_data",
+        Policy::Notice("validation figures before and after are not of the same clips"),
+    ),
     ("training.name", Policy::Free),
     ("training.checkpoint_dir", Policy::Free),
     ("training.resume", Policy::Free),
     ("training.reset_training", Policy::Free),
-    ("training.epochs", Policy::Notice("the stage's length and its learning rates change with it")),
-    ("training.dvae_epochs", Policy::Notice("the stage's length and its learning rates change with it")),
-    ("training.max_steps", Policy::Notice("the stage's length and its learning rates change with it")),
+    (
+        "training.epochs",
+        Policy::Notice("the stage's length and its learning rates change with it"),
+    ),
+    (
+        "training.dvae_epochs",
+        Policy::Notice("the stage's length and its learning rates change with it"),
+    ),
+    (
+        "training.max_steps",
+        Policy::Notice("the stage's length and its learning rates change with it"),
+    ),
     ("training.learning_rate", Policy::Notice(LEARNING)),
     ("training.dvae_learning_rate", Policy::Notice(LEARNING)),
     ("training.lr_schedule", Policy::Notice(LEARNING)),
@@ -53,17 +65,34 @@ const RULES: &[Rule<'static>] = &[
     ("training.checkpoint_every", Policy::Free),
     ("training.keep_checkpoints", Policy::Free),
     ("training.log_every", Policy::Free),
-    ("training.backend", Policy::Notice("another device rounds differently")),
+    (
+        "training.backend",
+        Policy::Notice("another device rounds differently"),
+    ),
     ("training.gpu_profile", Policy::Free),
     ("training.visible_gpus", Policy::Free),
-    ("training.multi_gpu", Policy::Refuse("the number of replicas decides the batches; put it back, or start a new run")),
-    ("training.precision", Policy::Notice("losses before and after are not rounded alike")),
+    (
+        "training.multi_gpu",
+        Policy::Refuse(
+            "the number of replicas decides the batches; put it back, or start a new run",
+        ),
+    ),
+    (
+        "training.precision",
+        Policy::Notice("losses before and after are not rounded alike"),
+    ),
     ("training.enable_graph_mode", Policy::Free),
     ("training.allow_fallback", Policy::Free),
     ("training.init", Policy::Free),
-    ("training.stage", Policy::Refuse("the stages of a run are fixed; start another run with --init")),
+    (
+        "training.stage",
+        Policy::Refuse("the stages of a run are fixed; start another run with --init"),
+    ),
     ("data.*", Policy::Refuse(DATA)),
-    ("model.*", Policy::Refuse("the weights of the checkpoint are of another size; start a new run")),
+    (
+        "model.*",
+        Policy::Refuse("the weights of the checkpoint are of another size; start a new run"),
+    ),
 ];
 
 /// Compares the configuration of a checkpoint with the job's. Gives what is

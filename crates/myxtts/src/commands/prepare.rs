@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
 use myxtts_audio::units::Frames;
+use myxtts_config::Settings as Resolved;
 use myxtts_config::units::Megabytes;
 use myxtts_data::corpus;
-use myxtts_config::Settings as Resolved;
 use myxtts_data::prepare::{PrepareError, Report, Request, Settings, prepare};
 use myxtts_data::units::Tokens;
 use myxtts_device::Machine;

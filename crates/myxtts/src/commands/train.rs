@@ -41,7 +41,9 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     let mut given = super::given(matches)?;
     if matches.get_flag("quick") {
         let set: Vec<String> = given.flags.iter().map(|flag| flag.key.clone()).collect();
-        let quick = QUICK.iter().filter(|(key, _)| !set.iter().any(|set| set == key));
+        let quick = QUICK
+            .iter()
+            .filter(|(key, _)| !set.iter().any(|set| set == key));
         given.flags.extend(quick.map(|(key, value)| GivenFlag {
             flag: "--quick".to_owned(),
             key: (*key).to_owned(),
@@ -52,7 +54,12 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     let settings = config::load(&keys, &given, || machine.clone()).map_err(Failure::usage)?;
     let plan = plan(&config::plan_request(&settings), &machine).map_err(Failure::usage)?;
     output.log(&plan);
-    let job = job(&settings, &plan, output, super::config::effective_yaml(&keys, &settings))?;
+    let job = job(
+        &settings,
+        &plan,
+        output,
+        super::config::effective_yaml(&keys, &settings),
+    )?;
     let stop = StopRequest::install()
         .map_err(|why| Failure::Job(format!("signals cannot be caught: {why}")))?;
     let placement = Placement::of(&plan).map_err(|why| Failure::Job(why.to_string()))?;
@@ -118,7 +125,8 @@ fn job(
         None => None,
     };
     let vocabulary = vocabulary.map(Arc::new);
-    let prepared = |folder: PathBuf| prepare_folder(settings, folder, vocabulary.as_deref(), output);
+    let prepared =
+        |folder: PathBuf| prepare_folder(settings, folder, vocabulary.as_deref(), output);
     let dataset_folder = prepared(dataset(None, &settings.config)?)?;
     let validation = match &data.dataset.val_data {
         Some(folder) => Some(prepared(PathBuf::from(folder))?),
@@ -143,8 +151,11 @@ fn job(
         let samples = (seconds * rate) as usize;
         samples
     };
-    let [min, max] =
-        [data.shapes.conditioning_min.0, data.shapes.conditioning_max.0].map(samples);
+    let [min, max] = [
+        data.shapes.conditioning_min.0,
+        data.shapes.conditioning_max.0,
+    ]
+    .map(samples);
     if min > max {
         return Err(Failure::Usage(
             "data.conditioning_min is longer than data.conditioning_max".to_owned(),
@@ -264,7 +275,8 @@ fn stages(stage: Stage, is_chosen: bool, has_init: bool) -> Result<Vec<StageName
         Stage::All => vec![StageName::Dvae, StageName::Gpt],
         Stage::Decoder => {
             return Err(Failure::Usage(
-                "--stage decoder is not in this version: speech goes through Griffin-Lim".to_owned(),
+                "--stage decoder is not in this version: speech goes through Griffin-Lim"
+                    .to_owned(),
             ));
         }
     })
