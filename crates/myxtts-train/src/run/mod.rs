@@ -6,6 +6,7 @@ mod dvae_stage;
 mod gpt_stage;
 mod job;
 mod material;
+mod measure;
 mod origin;
 mod rules;
 mod saving;
@@ -41,6 +42,8 @@ use serde_json::json;
 pub use job::{
     Buffers, CacheKind, Cadence, Job, Optimisation, Resume, ScheduleKind, StageLength, StageName,
 };
+
+pub use measure::{TrainFigures, measure};
 
 use crate::ema::Ema;
 use crate::error::TrainError;
@@ -328,7 +331,8 @@ impl Run<'_> {
                     .to_owned(),
             ));
         };
-        let card = self.card(origin.card.take());
+        let card = origin.card.take();
+        let card = card.unwrap_or_else(|| card_of(job, &self.material));
         let home = Device::flex();
         let dvae = Dvae::new(&Init::blank(&home), &card.dvae).map_err(TrainError::failed)?;
         let dvae = load(dvae, &dvae_weights, "").map_err(TrainError::failed)?;
@@ -412,35 +416,6 @@ impl Run<'_> {
         Ok(state.done)
     }
 
-    /// What the GPT is: as its weights say, or new.
-    fn card(&self, earlier: Option<ModelCard>) -> ModelCard {
-        let job = self.job;
-        if let Some(card) = earlier {
-            return card;
-        }
-        let dvae = job.size.dvae();
-        let text = &self.material.vocabulary;
-        let vocabulary = Vocabulary {
-            text_tokens: text.text_tokens(),
-            start_text: text.start(),
-            stop_text: text.stop(),
-            codes: u32::try_from(dvae.codes).unwrap_or(u32::MAX),
-            ..Vocabulary::XTTS_V2
-        };
-        let [min, max] = job.conditioning.map(Samples);
-        let front_end = &self.material.front_end;
-        ModelCard {
-            gpt: job.size.gpt(vocabulary),
-            dvae,
-            quirks: job.quirks,
-            audio: job.audio.clone(),
-            codes_mel: front_end.codes,
-            conditioning_mel: front_end.conditioning,
-            conditioning: ConditioningSpec { min, max },
-            languages: text.languages().into_iter().map(str::to_owned).collect(),
-        }
-    }
-
     fn recipe(
         &self,
         stage: StageName,
@@ -515,6 +490,31 @@ impl Run<'_> {
                 shapes.rows, shapes.text, shapes.codes, shapes.frames
             ));
         }
+    }
+}
+
+/// What a new GPT is.
+fn card_of(job: &Job, material: &Material) -> ModelCard {
+    let dvae = job.size.dvae();
+    let text = &material.vocabulary;
+    let vocabulary = Vocabulary {
+        text_tokens: text.text_tokens(),
+        start_text: text.start(),
+        stop_text: text.stop(),
+        codes: u32::try_from(dvae.codes).unwrap_or(u32::MAX),
+        ..Vocabulary::XTTS_V2
+    };
+    let [min, max] = job.conditioning.map(Samples);
+    let front_end = &material.front_end;
+    ModelCard {
+        gpt: job.size.gpt(vocabulary),
+        dvae,
+        quirks: job.quirks,
+        audio: job.audio.clone(),
+        codes_mel: front_end.codes,
+        conditioning_mel: front_end.conditioning,
+        conditioning: ConditioningSpec { min, max },
+        languages: text.languages().into_iter().map(str::to_owned).collect(),
     }
 }
 
