@@ -93,7 +93,9 @@ pub fn train<T: Trainee>(
     watch: &mut dyn Watch<T>,
 ) -> Result<State<T>, TrainError> {
     while state.done < recipe.steps {
-        let Some(micro) = gather(&mut lane, recipe.accumulation)? else {
+        let gathered = gather(&mut lane, recipe.accumulation);
+        let gathered = gathered.inspect_err(|error| watch.failed(error, &state))?;
+        let Some(micro) = gathered else {
             break;
         };
         let shares = shares(&micro, seat)?;

@@ -13,7 +13,7 @@ use crate::error::TrainError;
 use crate::feed::{Fed, Filled, HostFeed, Largest};
 use crate::looping::{Recipe, State, Watch, train};
 use crate::placement::{Carry, Placement, Portable};
-use crate::team::{InProcess, Seat};
+use crate::team::{Averaging, InProcess, Seat};
 use crate::trainee::Trainee;
 
 /// How batches flow.
@@ -139,7 +139,7 @@ where
     T::Batch: Portable,
     M: Fn(&Device) -> Result<State<T>, TrainError> + Sync,
 {
-    let team: Arc<dyn crate::team::Averaging> = Arc::new(InProcess::new(lanes.len()));
+    let team: Arc<dyn Averaging> = Arc::new(InProcess::new(lanes.len()));
     let mut lanes = lanes.into_iter();
     let Some(mut lane) = lanes.next() else {
         return Err(TrainError::failed("a stage needs a model device"));
@@ -154,6 +154,7 @@ where
                     team: Arc::clone(&team),
                 };
                 scope.spawn(move || {
+                    let _guard = LeavesOnPanic(Arc::clone(&seat.team));
                     let trained =
                         state(device).and_then(|own| train(own, lane, recipe, &seat, &mut Silent));
                     if trained.is_err() {
@@ -167,6 +168,7 @@ where
             rank: 0,
             team: Arc::clone(&team),
         };
+        let _guard = LeavesOnPanic(Arc::clone(&team));
         let started = lane.wait_for_start(flow.fill_target, flow.start_delay);
         let trained = started.map_err(TrainError::from).and_then(|start| {
             watch.started(&start);
@@ -189,6 +191,17 @@ where
             (trained, _) => trained,
         }
     })
+}
+
+/// A replica that panics lets the others go, who would wait for it forever.
+struct LeavesOnPanic(Arc<dyn Averaging>);
+
+impl Drop for LeavesOnPanic {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.abandon();
+        }
+    }
 }
 
 /// Replicas beside the first keep no books.

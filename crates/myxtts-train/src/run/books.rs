@@ -102,8 +102,8 @@ pub(super) struct Books<'a, T, E> {
     /// Step of the checkpoint that was written last.
     pub(super) saved: Option<u64>,
     pub(super) sampled: Option<u64>,
-    /// Why the stage ended before its last step.
-    pub(super) ended_early: bool,
+    /// The validation of this step was the best; its checkpoint will say so.
+    pub(super) best: Option<Best>,
     /// The line that announces the first step.
     pub(super) multi_gpu: bool,
     pub(super) sample_rate: f64,
@@ -209,10 +209,10 @@ impl<T: Trainee, E: Evaluator<T>> Books<'_, T, E> {
         scalar("learning_rate", done.rate as f32)
     }
 
-    fn validate(&mut self, state: &State<T>) -> Result<Option<Best>, TrainError> {
+    fn validate(&mut self, state: &State<T>) -> Result<(), TrainError> {
         let numbers = self.evaluator.validate(state)?;
         let Some((name, value)) = numbers.first().copied() else {
-            return Ok(None);
+            return Ok(());
         };
         let mut record = Record::new(self.step()).text("stage", self.position.stage.name());
         let mut words = vec![];
@@ -231,9 +231,9 @@ impl<T: Trainee, E: Evaluator<T>> Books<'_, T, E> {
             metric: format!("{}/{name}", self.position.stage.name()),
             value: f64::from(value),
         };
-        Ok(match self.early.observe(self.step(), f64::from(value)) {
-            Patience::Improved => Some(best),
-            Patience::Waiting { .. } => None,
+        match self.early.observe(self.step(), f64::from(value)) {
+            Patience::Improved => self.best = Some(best),
+            Patience::Waiting { .. } => {}
             Patience::Exhausted {
                 best_step,
                 best,
@@ -245,15 +245,20 @@ impl<T: Trainee, E: Evaluator<T>> Books<'_, T, E> {
                     best_step.unwrap_or_default()
                 );
                 self.desk.say(&line);
-                self.ended_early = true;
-                None
+                self.position.ended_early = self.position.done < self.position.steps;
             }
-        })
+        }
+        Ok(())
+    }
+
+    /// Whether no step of the stage is left.
+    fn is_over(&self) -> bool {
+        self.position.ended_early || self.position.done >= self.position.steps
     }
 
     /// Writes a checkpoint of this step, unless there is one.
-    pub(super) fn save(&mut self, state: &State<T>, best: Option<Best>) -> Result<(), TrainError> {
-        if self.saved == Some(self.position.done) && best.is_none() {
+    pub(super) fn save(&mut self, state: &State<T>) -> Result<(), TrainError> {
+        if self.saved == Some(self.position.done) {
             return Ok(());
         }
         let contents = self.evaluator.contents(state)?;
@@ -261,25 +266,21 @@ impl<T: Trainee, E: Evaluator<T>> Books<'_, T, E> {
         snapshot
             .sections
             .insert("early_stop".to_owned(), json!(self.early));
-        snapshot.best = best;
+        snapshot.best = self.best.take();
         self.saved = Some(self.position.done);
         self.desk.save(snapshot)
     }
 
     /// The end of the stage: what has not been done for its last step.
     pub(super) fn close(&mut self, state: &State<T>) -> Result<(), TrainError> {
-        let finished = self.ended_early || self.position.done >= self.position.steps;
-        let validated = self.due(self.desk.cadence.validate);
-        let best = match finished && !validated {
-            true => self.validate(state)?,
-            false => None,
-        };
-        if self.ended_early {
-            self.position.steps = self.position.done;
-            self.saved = None;
+        let is_over = self.is_over();
+        // A checkpoint of the last step was written here, after its validation.
+        let is_known = self.saved == Some(self.position.done);
+        if is_over && !is_known && !self.due(self.desk.cadence.validate) {
+            self.validate(state)?;
         }
-        self.save(state, best)?;
-        if finished {
+        self.save(state)?;
+        if is_over {
             self.sample(state, true)?;
         }
         Ok(())
@@ -347,18 +348,20 @@ impl<T: Trainee, E: Evaluator<T>> Watch<T> for Books<'_, T, E> {
         self.record(done)?;
         self.say_what_happened(done);
         let cadence = self.desk.cadence;
-        let best = match self.due(cadence.validate) {
-            true => self.validate(state)?,
-            false => None,
-        };
+        if self.due(cadence.validate) {
+            self.validate(state)?;
+        }
         if self.due(cadence.samples) {
             self.sample(state, false)?;
         }
-        if best.is_some() || self.due(cadence.checkpoint) {
-            self.save(state, best)?;
+        // All lines of a step go before its checkpoint, or a resumed run would
+        // repeat them; those of the last step are not complete yet.
+        let is_due = self.best.is_some() || self.due(cadence.checkpoint);
+        if is_due && !self.is_over() {
+            self.save(state)?;
         }
         self.show(done);
-        Ok(self.ended_early)
+        Ok(self.position.ended_early)
     }
 
     fn wants_to_stop(&self) -> bool {
@@ -366,9 +369,13 @@ impl<T: Trainee, E: Evaluator<T>> Watch<T> for Books<'_, T, E> {
     }
 
     fn failed(&mut self, error: &TrainError, state: &State<T>) {
+        // Before a stage's first step there is nothing that is not kept.
+        if self.position.done == 0 {
+            return;
+        }
         let line = format!("{error}\nwriting an emergency checkpoint of the step before");
         self.desk.say(&line);
-        if let Err(error) = self.save(state, None) {
+        if let Err(error) = self.save(state) {
             self.desk
                 .say(&format!("the emergency checkpoint failed too: {error}"));
         }

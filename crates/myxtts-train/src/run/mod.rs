@@ -261,11 +261,13 @@ impl Run<'_> {
             schedule
                 .map_err(|clip| TrainError::Failed(format!("clip {} fits no batch", clip.0)))?,
         );
-        let recipe = self.recipe(
+        let mut recipe = self.recipe(
             StageName::Dvae,
             &schedule,
             job.optimisation.dvae_learning_rate,
         )?;
+        let position = position(StageName::Dvae, self.before, resumed, recipe.steps)?;
+        recipe.steps = position.steps;
         let front_end = self.material.front_end.clone();
         let conditioning = segment_spec(job.segment_frames, &front_end.codes);
         let segments = Segments::Drawn { seed: job.seed };
@@ -305,7 +307,7 @@ impl Run<'_> {
             run,
             &mut self.desk,
             evaluator,
-            position(StageName::Dvae, self.before, resumed, recipe.steps)?,
+            position,
             per_epoch,
             job,
             resumed,
@@ -338,7 +340,9 @@ impl Run<'_> {
         let dvae = load(dvae, &dvae_weights, "").map_err(TrainError::failed)?;
         let replicas = u32::try_from(placement.models.len()).unwrap_or(1);
         let schedule = Arc::new(gpt_stage::schedule(job, &self.material, replicas)?);
-        let recipe = self.recipe(StageName::Gpt, &schedule, job.optimisation.learning_rate)?;
+        let mut recipe = self.recipe(StageName::Gpt, &schedule, job.optimisation.learning_rate)?;
+        let position = position(StageName::Gpt, self.before, resumed, recipe.steps)?;
+        recipe.steps = position.steps;
         let padding = schedule.padding_percent(&self.material.train.lengths);
         self.desk.say(&format!(
             "{} clips in {} shapes, {} batches an epoch, {padding:.1} % padding",
@@ -403,7 +407,7 @@ impl Run<'_> {
             run,
             &mut self.desk,
             evaluator,
-            position(StageName::Gpt, self.before, resumed, recipe.steps)?,
+            position,
             per_epoch,
             job,
             resumed,
@@ -564,7 +568,7 @@ where
         rate: Rate::default(),
         pipeline: Weak::new(),
         sampled: None,
-        ended_early: false,
+        best: None,
         multi_gpu,
         sample_rate: f64::from(job.audio.sample_rate.hz()),
         trainee: std::marker::PhantomData,
@@ -603,24 +607,29 @@ fn new_state<T: Trainee>(
     }
 }
 
+/// Where a stage of so many steps begins. One that ended early stays ended, and
+/// steps that were taken stay taken.
 fn position(
     stage: StageName,
     before: u64,
     resumed: Option<&Checkpoint>,
     steps: u64,
 ) -> Result<Position, TrainError> {
-    Ok(match resumed {
-        Some(checkpoint) => Position {
-            steps,
-            ..saving::position(checkpoint)?
-        },
-        None => Position {
+    let Some(checkpoint) = resumed else {
+        return Ok(Position {
             stage,
             before,
             done: 0,
             steps,
-        },
-    })
+            ended_early: false,
+        });
+    };
+    let stored = saving::position(checkpoint)?;
+    let steps = match stored.ended_early {
+        true => stored.done,
+        false => steps.max(stored.done),
+    };
+    Ok(Position { steps, ..stored })
 }
 
 /// Workers and rings within the plan.

@@ -30,6 +30,9 @@ pub(super) struct Position {
     pub(super) done: u64,
     /// Steps of the stage.
     pub(super) steps: u64,
+    /// Whether it was over before its last step.
+    #[serde(default)]
+    pub(super) ended_early: bool,
 }
 
 /// What a stage's guards remember: the section `guards`.

@@ -1,110 +1,28 @@
 //! The feed over the sample corpus, against a loop that does one thing after
 //! the other.
 
-use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::Path;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
-use burn::tensor::{Device, TensorData};
-use myxtts_audio::units::Samples;
+use burn::tensor::TensorData;
 use myxtts_audio::{AudioConfig, Limits};
 use myxtts_data::cache::FeatureCache;
-use myxtts_data::corpus::unpack;
-use myxtts_data::layout::Split;
-use myxtts_data::prepare::{Request, Settings, prepare};
-use myxtts_data::schedule::{ConditioningSpec, Schedule, choose_buckets};
 use myxtts_data::stage::{Clip, HostStage, Segments, StageConfig};
 use myxtts_data::units::Codes;
-use myxtts_model::dvae::{Dvae, DvaeConfig};
 use myxtts_model::gpt::GptBatch;
-use myxtts_model::init::Init;
 use myxtts_pipeline::{Failure, Knobs, Ledger, Make, NoHop, Pipeline, Ticket};
-use myxtts_text::{CleanOptions, Vocabulary};
+use myxtts_text::CleanOptions;
 use myxtts_train::feed::{
-    CodesCache, CodesSource, Corpus, DeviceFeed, Fed, FrontEnd, HostFeed, ShapeWatch, single_lane,
-    train_vocabulary,
+    CodesCache, DeviceFeed, Fed, FrontEnd, HostFeed, ShapeWatch, single_lane,
 };
 
-/// Short, to keep the test fast.
-const CONDITIONING: ConditioningSpec = ConditioningSpec {
-    min: Samples(11_025),
-    max: Samples(22_050),
-};
-const SMALL: DvaeConfig = DvaeConfig {
-    hidden: 16,
-    codes: 32,
-    codebook_dim: 16,
-    ..DvaeConfig::TINY
-};
-
-struct World {
-    _folder: tempfile::TempDir,
-    clips: Arc<[Clip]>,
-    contents: Vec<Option<[u8; 32]>>,
-    vocabulary: Arc<Vocabulary>,
-    schedule: Arc<Schedule>,
-}
-
-static WORLD: LazyLock<World> = LazyLock::new(|| {
-    let folder = tempfile::tempdir().unwrap();
-    let (dataset, out) = (folder.path().join("corpus"), folder.path().join("out"));
-    unpack(&dataset).unwrap();
-    let request = Request {
-        dataset,
-        out: out.clone(),
-        vocabulary: None,
-        workers: NonZeroUsize::new(2).unwrap(),
-        cache: false,
-        settings: Settings::default(),
-    };
-    prepare(&request, &mut |_| {}).unwrap();
-    let vocabulary = train_vocabulary(&out).unwrap();
-    let corpus = Corpus::read(&out, Split::Train, &vocabulary).unwrap();
-    let shapes = choose_buckets(&corpus.lengths, 3);
-    World {
-        schedule: Arc::new(Schedule::new(&corpus.lengths, &shapes, 8, 1, 5).unwrap()),
-        clips: corpus.clips.into(),
-        contents: corpus.contents,
-        vocabulary: Arc::new(vocabulary),
-        _folder: folder,
-    }
-});
-
-fn dvae(seed: u64) -> Dvae {
-    Dvae::new(&Init::new(seed, &Device::flex()), &SMALL).unwrap()
-}
-
-fn source(seed: u64) -> CodesSource {
-    CodesSource::of(&dvae(seed), &FrontEnd::XTTS, &AudioConfig::default())
-}
-
-fn in_memory() -> Arc<CodesCache> {
-    Arc::new(CodesCache::in_memory(WORLD.contents.clone(), source(3)))
-}
-
-fn host(codes: Option<Arc<CodesCache>>) -> HostFeed<Arc<[Clip]>> {
-    let config = StageConfig {
-        audio: AudioConfig::default(),
-        limits: Limits::default(),
-        text: CleanOptions::default(),
-        conditioning: CONDITIONING,
-        segments: Segments::Drawn { seed: 5 },
-    };
-    let stage = HostStage::new(WORLD.clips.clone(), WORLD.vocabulary.clone(), config);
-    HostFeed::new(stage, WORLD.schedule.clone(), codes).unwrap()
-}
-
-fn device(codes: Option<Arc<CodesCache>>, watch: Arc<ShapeWatch>) -> DeviceFeed {
-    DeviceFeed::new(&Device::flex(), dvae(3), &FrontEnd::XTTS, true, watch)
-        .unwrap()
-        .keeping(codes)
-}
+use crate::world::{CONDITIONING, WORLD, device, host, in_memory, source};
 
 /// Every value of a batch.
-type Values = Vec<TensorData>;
+pub(crate) type Values = Vec<TensorData>;
 
-fn values(batch: GptBatch) -> Values {
+pub(crate) fn values(batch: GptBatch) -> Values {
     vec![
         batch.text_bt.into_data(),
         batch.text_lengths_b.into_data(),

@@ -1,4 +1,5 @@
-//! The optimiser against reference numbers, and the feed against a plain loop.
+//! The optimiser against reference numbers, the feed against a plain loop, and
+//! a stage on several devices against one device.
 #![allow(
     missing_docs,
     unreachable_pub,
@@ -15,6 +16,8 @@
 
 #[path = "../../../myxtts-model/tests/it/cpu.rs"]
 mod cpu;
+mod equalities;
+mod faults;
 mod feed;
 #[path = "../../../myxtts-model/tests/it/fixtures.rs"]
 mod fixtures;
@@ -22,5 +25,8 @@ mod fixtures;
 mod gpt_fixture;
 mod optimiser;
 mod parity_adamw;
+mod random_steps;
+mod small_stage;
+mod world;
 
 use cpu as place;

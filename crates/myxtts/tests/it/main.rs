@@ -17,6 +17,8 @@ mod bench_command;
 mod commands;
 mod config_command;
 mod flags_page;
+mod full_disk;
+mod overfit;
 mod plan_command;
 mod prepare_command;
 mod support;
@@ -24,4 +26,6 @@ mod synthesize_command;
 #[allow(dead_code, reason = "speaks in the tests of its own crate")]
 #[path = "../../../myxtts-infer/tests/it/tiny.rs"]
 mod tiny;
+mod train_flags;
+mod trials;
 mod weights_commands;

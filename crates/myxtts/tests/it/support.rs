@@ -16,17 +16,33 @@ pub fn myxtts_with_file(yaml: &str, arguments: &[&str]) -> Run {
     run_in(folder.path(), arguments, &[])
 }
 
-pub fn run_in(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Run {
+/// The program in a folder, without the tester's own settings.
+pub fn command_in(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_myxtts"));
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("MYXTTS_") {
             command.env_remove(&name);
         }
     }
-    let output = command
+    command
         .current_dir(folder)
         .env("NO_COLOR", "1")
         .env("COLUMNS", "100")
+        .env("XDG_CACHE_HOME", folder.join("cache"));
+    command
+}
+
+/// A dataset of the first clips of the sample corpus.
+pub fn few_clips(folder: &Path, clips: usize) {
+    myxtts_data::corpus::unpack(folder).unwrap();
+    let list = folder.join("metadata.csv");
+    let text = std::fs::read_to_string(&list).unwrap();
+    let few: Vec<&str> = text.lines().take(clips).collect();
+    std::fs::write(&list, few.join("\n") + "\n").unwrap();
+}
+
+pub fn run_in(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Run {
+    let output = command_in(folder)
         .envs(variables.iter().copied())
         .args(arguments)
         .output()

@@ -1,0 +1,195 @@
+//! What goes wrong under a training: everybody goes home, the first reason is
+//! the one told, and what was learnt is handed over for a checkpoint.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use burn::tensor::Device;
+use myxtts_data::cache::FeatureCache;
+use myxtts_data::schedule::ClipIndex;
+use myxtts_data::stage::{Clip, ClipSource, Spoken};
+use myxtts_model::gpt::GptBatch;
+use myxtts_pipeline::{SiteWork, Ticket};
+use myxtts_train::feed::{CodesCache, DeviceFeed, Fed, Filled, FrontEnd, HostFeed, Largest};
+use myxtts_train::placement::Placement;
+use myxtts_train::trainee::GptTrainee;
+
+use crate::small_stage::{
+    Ended, Seen, clips, gpt, gpt_site, recipe, run, schedule, state, train_gpt,
+};
+use crate::world::{CONDITIONING, WORLD, device, source, stage};
+
+/// Two epochs.
+const STEPS: u64 = 8;
+
+fn one() -> Placement {
+    Placement::on(&Device::flex())
+}
+
+/// The clips, each after `before`.
+struct Troubled<F> {
+    clips: Arc<[Clip]>,
+    before: F,
+}
+
+impl<F: Fn(ClipIndex)> ClipSource for Troubled<F> {
+    fn clip(&self, index: ClipIndex) -> Option<Spoken<'_>> {
+        (self.before)(index);
+        self.clips.clip(index)
+    }
+}
+
+/// A device stage that loses its device at a step.
+struct Lost {
+    feed: DeviceFeed,
+    at: u64,
+}
+
+impl SiteWork for Lost {
+    type Buffer = Filled;
+    type Batch = Fed<GptBatch>;
+
+    fn process(&mut self, ticket: Ticket, filled: &Filled) -> Result<Fed<GptBatch>, String> {
+        match ticket.step == self.at {
+            true => Err("the device was lost".to_owned()),
+            false => self.feed.process(ticket, filled),
+        }
+    }
+
+    fn bytes(&self, batch: &Fed<GptBatch>) -> u64 {
+        self.feed.bytes(batch)
+    }
+}
+
+fn train_with<S, C>(
+    clips: C,
+    codes: Option<Arc<CodesCache>>,
+    site: impl Fn(&Device) -> Result<S, String> + Send + Sync + 'static,
+) -> (Ended<GptTrainee>, Seen)
+where
+    S: SiteWork<Buffer = Filled, Batch = Fed<GptBatch>> + 'static,
+    C: ClipSource + Send + Sync + 'static,
+{
+    let batches = schedule(4, 1);
+    let host = HostFeed::new(stage(clips, CONDITIONING), batches.clone(), codes).unwrap();
+    let largest = Largest::of(&batches, CONDITIONING, &FrontEnd::XTTS.conditioning);
+    let new = |device: &Device| state(gpt(device, 3, 0.0));
+    run(
+        &one(),
+        host,
+        largest,
+        Arc::new(site),
+        new,
+        &recipe(STEPS, 1),
+    )
+}
+
+fn undisturbed() -> Seen {
+    train_gpt(&one(), &schedule(4, 1), &recipe(STEPS, 1), 0.0).1
+}
+
+/// What was taken before the failure is a clean beginning of the run, and was
+/// offered for a checkpoint.
+fn assert_clean_beginning(seen: &Seen) {
+    let taken = seen.steps.len();
+    assert_eq!(seen.rescued, Some(taken as u64));
+    assert_eq!(seen.losses(), undisturbed().losses()[..taken]);
+}
+
+/// How long each clip takes changes nothing, a slow disk or one slow clip.
+#[test]
+fn slow_recordings_lose_nothing() {
+    let expected = undisturbed();
+    let slow_disk = |_: ClipIndex| Duration::from_millis(5);
+    let slow_clip = |index: ClipIndex| match index.0 {
+        3 => Duration::from_millis(200),
+        _ => Duration::from_millis(1),
+    };
+    let delays: [fn(ClipIndex) -> Duration; 2] = [slow_disk, slow_clip];
+    for delay in delays {
+        let slow = Troubled {
+            clips: clips(),
+            before: move |index| std::thread::sleep(delay(index)),
+        };
+        let site = gpt_site();
+        let (ended, seen) = train_with(slow, None, move |device: &Device| site(device));
+        ended.unwrap();
+        assert_eq!(seen.clips(), expected.clips());
+        assert_eq!(seen.losses(), expected.losses());
+    }
+}
+
+#[test]
+fn a_panicking_worker_ends_the_training() {
+    let bad = Troubled {
+        clips: clips(),
+        before: |index: ClipIndex| assert!(index.0 != 5, "a bad clip"),
+    };
+    let site = gpt_site();
+    let (ended, seen) = train_with(bad, None, move |device: &Device| site(device));
+    insta::assert_snapshot!(ended.unwrap_err());
+    assert_clean_beginning(&seen);
+}
+
+#[test]
+fn a_lost_device_ends_the_training_at_its_step() {
+    let begin = Instant::now();
+    let (ended, seen) = train_with(clips(), None, |_: &Device| {
+        Ok(Lost {
+            feed: device(None, Arc::default()),
+            at: 5,
+        })
+    });
+    insta::assert_snapshot!(ended.unwrap_err());
+    assert_eq!(seen.steps.len(), 5);
+    assert_clean_beginning(&seen);
+    assert!(begin.elapsed() < Duration::from_secs(60));
+}
+
+/// A disk that takes no more codes. A full one needs rights to make; this one
+/// has lost the folder that entries are written in, and refuses at the same
+/// place.
+#[test]
+fn codes_that_cannot_be_kept_end_the_training_in_words() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = FeatureCache::open(folder.path()).unwrap();
+    std::fs::remove_dir(folder.path().join("tmp")).unwrap();
+    let codes = CodesCache::on_disk(WORLD.contents.clone(), source(3), cache);
+    let codes = Arc::new(codes);
+    let keeping = codes.clone();
+    let (ended, seen) = train_with(clips(), Some(codes), move |_: &Device| {
+        Ok(device(Some(keeping.clone()), Arc::default()))
+    });
+    let words = ended.unwrap_err().to_string();
+    let words = words.replace(&folder.path().display().to_string(), "FOLDER");
+    insta::assert_snapshot!(words);
+    assert_clean_beginning(&seen);
+}
+
+/// The others do not wait for it.
+#[test]
+fn a_replica_that_panics_ends_the_training() {
+    let batches = schedule(4, 2);
+    let host = HostFeed::new(stage(clips(), CONDITIONING), batches.clone(), None).unwrap();
+    let largest = Largest::of(&batches, CONDITIONING, &FrontEnd::XTTS.conditioning);
+    let made = AtomicU64::new(0);
+    let new = |device: &Device| {
+        assert!(
+            made.fetch_add(1, Ordering::Relaxed) == 0,
+            "the second replica"
+        );
+        state(gpt(device, 3, 0.0))
+    };
+    let two = Placement {
+        data: vec![Device::flex(); 2],
+        models: vec![Device::flex(); 2],
+        shared_site: false,
+        has_hop: false,
+    };
+    let (ended, _) = run(&two, host, largest, gpt_site(), new, &recipe(STEPS, 1));
+    insta::assert_snapshot!(
+        ended.unwrap_err(),
+        @"a replica panicked; this is a defect of the program"
+    );
+}

@@ -1,0 +1,101 @@
+//! The sample corpus, prepared once for all tests.
+
+use std::num::NonZeroUsize;
+use std::sync::{Arc, LazyLock};
+
+use burn::tensor::Device;
+use myxtts_audio::units::Samples;
+use myxtts_audio::{AudioConfig, Limits};
+use myxtts_data::corpus::unpack;
+use myxtts_data::layout::Split;
+use myxtts_data::prepare::{Request, Settings, prepare};
+use myxtts_data::schedule::{ClipLength, ConditioningSpec, Schedule, choose_buckets};
+use myxtts_data::stage::{Clip, ClipSource, HostStage, Segments, StageConfig};
+use myxtts_model::dvae::{Dvae, DvaeConfig};
+use myxtts_model::init::Init;
+use myxtts_text::{CleanOptions, Vocabulary};
+use myxtts_train::feed::{
+    CodesCache, CodesSource, Corpus, DeviceFeed, FrontEnd, HostFeed, ShapeWatch, train_vocabulary,
+};
+
+/// Short, to keep the test fast.
+pub(crate) const CONDITIONING: ConditioningSpec = ConditioningSpec {
+    min: Samples(11_025),
+    max: Samples(22_050),
+};
+pub(crate) const SMALL: DvaeConfig = DvaeConfig {
+    hidden: 16,
+    codes: 32,
+    codebook_dim: 16,
+    ..DvaeConfig::TINY
+};
+
+pub(crate) struct World {
+    _folder: tempfile::TempDir,
+    pub(crate) clips: Arc<[Clip]>,
+    pub(crate) lengths: Vec<ClipLength>,
+    pub(crate) contents: Vec<Option<[u8; 32]>>,
+    pub(crate) vocabulary: Arc<Vocabulary>,
+    pub(crate) schedule: Arc<Schedule>,
+}
+
+pub(crate) static WORLD: LazyLock<World> = LazyLock::new(|| {
+    let folder = tempfile::tempdir().unwrap();
+    let (dataset, out) = (folder.path().join("corpus"), folder.path().join("out"));
+    unpack(&dataset).unwrap();
+    let request = Request {
+        dataset,
+        out: out.clone(),
+        vocabulary: None,
+        workers: NonZeroUsize::new(2).unwrap(),
+        cache: false,
+        settings: Settings::default(),
+    };
+    prepare(&request, &mut |_| {}).unwrap();
+    let vocabulary = train_vocabulary(&out).unwrap();
+    let corpus = Corpus::read(&out, Split::Train, &vocabulary).unwrap();
+    let shapes = choose_buckets(&corpus.lengths, 3);
+    World {
+        schedule: Arc::new(Schedule::new(&corpus.lengths, &shapes, 8, 1, 5).unwrap()),
+        clips: corpus.clips.into(),
+        lengths: corpus.lengths,
+        contents: corpus.contents,
+        vocabulary: Arc::new(vocabulary),
+        _folder: folder,
+    }
+});
+
+pub(crate) fn dvae(seed: u64) -> Dvae {
+    Dvae::new(&Init::new(seed, &Device::flex()), &SMALL).unwrap()
+}
+
+pub(crate) fn source(seed: u64) -> CodesSource {
+    CodesSource::of(&dvae(seed), &FrontEnd::XTTS, &AudioConfig::default())
+}
+
+pub(crate) fn in_memory() -> Arc<CodesCache> {
+    Arc::new(CodesCache::in_memory(WORLD.contents.clone(), source(3)))
+}
+
+/// The host stage over any clips.
+pub(crate) fn stage<C: ClipSource>(clips: C, conditioning: ConditioningSpec) -> HostStage<C> {
+    let config = StageConfig {
+        audio: AudioConfig::default(),
+        limits: Limits::default(),
+        text: CleanOptions::default(),
+        conditioning,
+        segments: Segments::Drawn { seed: 5 },
+    };
+    HostStage::new(clips, WORLD.vocabulary.clone(), config)
+}
+
+pub(crate) fn host(codes: Option<Arc<CodesCache>>) -> HostFeed<Arc<[Clip]>> {
+    let stage = stage(WORLD.clips.clone(), CONDITIONING);
+    HostFeed::new(stage, WORLD.schedule.clone(), codes).unwrap()
+}
+
+pub(crate) fn device(codes: Option<Arc<CodesCache>>, watch: Arc<ShapeWatch>) -> DeviceFeed {
+    DeviceFeed::new(&Device::flex(), dvae(3), &FrontEnd::XTTS, true, watch)
+        .unwrap()
+        .keeping(codes)
+}

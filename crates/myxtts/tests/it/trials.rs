@@ -1,0 +1,331 @@
+//! Trainings that are killed or asked to stop at random instants, and gone on
+//! with: what they wrote in the end is what an undisturbed one writes, bit for
+//! bit. CI makes a few; `tools/kill-and-resume` makes as many as it is told.
+#![cfg(unix)]
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::support::{command_in, few_clips};
+
+/// Both stages, with a checkpoint every other step and validations between.
+const TRAINING: [&str; 20] = [
+    "train",
+    "--max-steps",
+    "4",
+    "--batch-size",
+    "4",
+    "--num-workers",
+    "2",
+    "--buckets",
+    "2",
+    "--set",
+    "data.conditioning_min=0.5",
+    "--set",
+    "data.conditioning_max=1",
+    "--set",
+    "training.sample_count=0",
+    "--set",
+    "training.checkpoint_every=2",
+    "--set",
+    "training.validate_every=3",
+    "--json",
+];
+
+/// Longer than any training here takes on a busy machine: a hang.
+const HANG: Duration = Duration::from_secs(120);
+
+fn trials(otherwise: u64) -> u64 {
+    let asked = std::env::var("MYXTTS_TRIALS").ok();
+    asked.map_or(otherwise, |runs| runs.parse().expect("a number of runs"))
+}
+
+/// A number that looks random, the same in every run.
+fn noise(seed: u64) -> u64 {
+    let mut z = seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// A dataset, what an undisturbed training of it wrote, and how long it took.
+struct Bench {
+    folder: tempfile::TempDir,
+    expected: Written,
+    took: Duration,
+}
+
+/// What a training leaves behind, without the times it took.
+#[derive(PartialEq)]
+struct Written {
+    /// Lines of `metrics.jsonl`.
+    numbers: Vec<String>,
+    /// Files of tensors in the newest checkpoint.
+    tensors: BTreeMap<String, Vec<u8>>,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        few_clips(&folder.path().join("clips"), 24);
+        let mut bench = Self {
+            folder,
+            expected: Written {
+                numbers: vec![],
+                tensors: BTreeMap::new(),
+            },
+            took: Duration::ZERO,
+        };
+        // The first prepares the dataset; the second is as long as all others.
+        for name in ["first", "undisturbed"] {
+            bench.forget_codes();
+            let begin = Instant::now();
+            let status = wait(bench.start(name), HANG);
+            assert!(status.success(), "{status}\n{}", bench.log(name));
+            bench.took = begin.elapsed();
+        }
+        bench.expected = bench.written("undisturbed");
+        assert!(bench.expected == bench.written("first"), "not repeatable");
+        bench.remove("first");
+        bench
+    }
+
+    fn run(&self, name: &str) -> PathBuf {
+        self.folder.path().join("runs").join(name)
+    }
+
+    fn start(&self, name: &str) -> Child {
+        command_in(self.folder.path())
+            .args(TRAINING)
+            .args(["--train-data", "clips", "--checkpoint-dir"])
+            .arg(self.run(name))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap()
+    }
+
+    /// Codes are kept beside the dataset; without them a training writes some,
+    /// and may be killed there too.
+    fn forget_codes(&self) {
+        let cache = self.folder.path().join("clips/myxtts/cache");
+        if cache.exists() {
+            std::fs::remove_dir_all(cache).unwrap();
+        }
+    }
+
+    fn remove(&self, name: &str) {
+        if self.run(name).exists() {
+            std::fs::remove_dir_all(self.run(name)).unwrap();
+        }
+    }
+
+    fn log(&self, name: &str) -> String {
+        std::fs::read_to_string(self.run(name).join("train.log")).unwrap_or_default()
+    }
+
+    fn lines(&self, name: &str) -> Vec<String> {
+        let text = std::fs::read_to_string(self.run(name).join("metrics.jsonl"));
+        let is_time = |field: &&str| {
+            !field.starts_with("\"wall_time\":") && !field.starts_with("\"data_wait_s\":")
+        };
+        let line = |line: &str| {
+            let fields = line.trim_matches(['{', '}']).split(',');
+            fields.filter(is_time).collect::<Vec<_>>().join(" ")
+        };
+        text.unwrap_or_default().lines().map(line).collect()
+    }
+
+    fn written(&self, name: &str) -> Written {
+        let checkpoint = newest(&self.run(name)).expect("a checkpoint");
+        let files = std::fs::read_dir(checkpoint).unwrap();
+        let tensors = files
+            .map(|file| file.unwrap().path())
+            .filter(|path| path.extension().is_some_and(|end| end == "safetensors"))
+            .map(|path| (file_name(&path), std::fs::read(path).unwrap()));
+        Written {
+            tensors: tensors.collect(),
+            numbers: self.lines(name),
+        }
+    }
+
+    /// Where a training was when it ended.
+    fn place(&self, name: &str) -> String {
+        let run = self.run(name);
+        let entries = std::fs::read_dir(run.join("checkpoints"));
+        let is_writing = entries
+            .into_iter()
+            .flatten()
+            .any(|entry| file_name(&entry.unwrap().path()).starts_with(".tmp-"));
+        let lines = self.lines(name);
+        let last = lines.last().map_or("", String::as_str);
+        let stage = match last {
+            "" => return "before the first step".to_owned(),
+            last if last.contains("dvae") => "DVAE",
+            _ => "GPT",
+        };
+        match is_writing {
+            true => format!("{stage}, inside a checkpoint's writing"),
+            false => format!("{stage}, between checkpoints"),
+        }
+    }
+
+    /// Goes on until the end, and compares.
+    fn finish(&self, name: &str) {
+        let status = wait(self.start(name), HANG);
+        assert!(status.success(), "{status}\n{}", self.log(name));
+        let written = self.written(name);
+        assert_eq!(written.numbers, self.expected.numbers, "{}", self.log(name));
+        for (file, bytes) in &self.expected.tensors {
+            assert!(written.tensors.get(file) == Some(bytes), "{name}: {file}");
+        }
+    }
+
+    /// An instant of a training, counted from its start.
+    fn instant(&self, seed: u64) -> Duration {
+        let part = (noise(seed) % 10_000) as f64 / 10_000.0;
+        self.took.mul_f64(part)
+    }
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap().to_string_lossy().into_owned()
+}
+
+fn newest(run: &Path) -> Option<PathBuf> {
+    let entries = std::fs::read_dir(run.join("checkpoints")).ok()?;
+    let folders = entries.map(|entry| entry.unwrap().path());
+    let mut steps: Vec<PathBuf> = folders
+        .filter(|path| file_name(path).starts_with("step_"))
+        .collect();
+    steps.sort();
+    steps.pop()
+}
+
+/// Waits for a training's end; a training that does not end is a failure.
+fn wait(mut child: Child, at_most: Duration) -> ExitStatus {
+    let begin = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status;
+        }
+        if begin.elapsed() > at_most {
+            child.kill().unwrap();
+            child.wait().unwrap();
+            panic!("no end after {at_most:?}");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn send(child: &Child, signal: &str) {
+    let id = child.id().to_string();
+    let sent = Command::new("kill").args(["-s", signal, &id]).status();
+    assert!(sent.unwrap().success());
+}
+
+/// How often each thing happened, as the record has it.
+#[derive(Default)]
+struct Tally(BTreeMap<String, u64>);
+
+impl Tally {
+    fn count(&mut self, what: impl Into<String>) {
+        *self.0.entry(what.into()).or_default() += 1;
+    }
+
+    fn print(&self, headline: &str) {
+        let mut text = format!("\n{headline}\n");
+        for (what, times) in &self.0 {
+            let _ = writeln!(text, "{times:>6}  {what}");
+        }
+        eprintln!("{text}");
+    }
+}
+
+/// SIGKILL at random instants, once or twice in a training.
+#[test]
+fn killed_anywhere_a_training_goes_on_exactly() {
+    let bench = Bench::new();
+    let runs = trials(4);
+    let mut tally = Tally::default();
+    for run in 0..runs {
+        bench.forget_codes();
+        for kill in 0..1 + noise(run) % 2 {
+            let mut child = bench.start("killed");
+            std::thread::sleep(bench.instant(run << 8 | kill));
+            child.kill().unwrap();
+            let place = match child.wait().unwrap().success() {
+                true => "after the end".to_owned(),
+                false => bench.place("killed"),
+            };
+            tally.count(place);
+        }
+        bench.finish("killed");
+        bench.remove("killed");
+    }
+    tally.print(&format!(
+        "{runs} killed trainings went on exactly; undisturbed: {:.1} s, {} lines. Kills:",
+        bench.took.as_secs_f64(),
+        bench.expected.numbers.len(),
+    ));
+}
+
+/// SIGINT or SIGTERM at random instants; every fifth training gets a second.
+#[test]
+fn asked_to_stop_anywhere_a_training_goes_on_exactly() {
+    let bench = Bench::new();
+    let runs = trials(4);
+    let mut tally = Tally::default();
+    let mut longest = Duration::ZERO;
+    for run in 0..runs {
+        bench.forget_codes();
+        let (signal, number) = match run % 2 {
+            0 => ("INT", 2),
+            _ => ("TERM", 15),
+        };
+        let child = bench.start("asked");
+        std::thread::sleep(bench.instant(run));
+        send(&child, signal);
+        let begin = Instant::now();
+        let insists = run % 5 == 4;
+        if insists {
+            std::thread::sleep(Duration::from_millis(20));
+            send(&child, signal);
+        }
+        let status = wait(child, if insists { HANG / 10 } else { HANG });
+        let word = if insists { "twice" } else { "once" };
+        match (status.code(), status.signal()) {
+            (Some(0), None) => tally.count("after the end"),
+            // Nothing to save yet: the system's own way to end a program.
+            (None, Some(died)) if died == number => {
+                assert!(newest(&bench.run("asked")).is_none());
+                tally.count("before the run: the signal ends the program");
+            }
+            (Some(code), None) => {
+                assert_eq!(code, 128 + number, "{}", bench.log("asked"));
+                if !insists {
+                    longest = longest.max(begin.elapsed());
+                    let lines = bench.lines("asked");
+                    let last = lines.last().expect("a step was taken");
+                    let step = last.split([':', ' ']).nth(1).unwrap();
+                    let saved = file_name(&newest(&bench.run("asked")).expect("a checkpoint"));
+                    assert_eq!(saved, format!("step_{step:0>9}"));
+                }
+                tally.count(format!("{signal} {word}: code {code}"));
+            }
+            _ => panic!("{status}"),
+        }
+        bench.finish("asked");
+        bench.remove("asked");
+    }
+    tally.print(&format!(
+        "{runs} trainings asked to stop went on exactly; undisturbed: {:.1} s; a stop took at \
+         most {:.1} s. Ends:",
+        bench.took.as_secs_f64(),
+        longest.as_secs_f64(),
+    ));
+}
