@@ -3,9 +3,11 @@
 
 mod books;
 mod dvae_stage;
+mod encode;
 mod gpt_stage;
 mod job;
 mod material;
+mod memory;
 mod origin;
 mod rules;
 mod saving;
@@ -23,7 +25,7 @@ use myxtts_data::schedule::{ConditioningSpec, Schedule};
 use myxtts_data::stage::Segments;
 use myxtts_infer::ModelCard;
 use myxtts_model::dvae::Dvae;
-use myxtts_model::gpt::{Gpt, Vocabulary};
+use myxtts_model::gpt::{Gpt, GptConfig, Vocabulary};
 use myxtts_model::init::Init;
 use myxtts_model::params::{StateDict, load};
 use myxtts_pipeline::{Bounds, Knobs, Ledger, Outcome};
@@ -38,6 +40,7 @@ use myxtts_run::tensorboard::EventWriter;
 use myxtts_run::units::Step;
 use serde_json::json;
 
+pub use encode::{Encoded, encode};
 pub use job::{
     Buffers, CacheKind, Cadence, Job, Optimisation, Resume, ScheduleKind, StageLength, StageName,
 };
@@ -218,6 +221,9 @@ impl Run<'_> {
                     .to_owned(),
             ));
         }
+        if stages.contains(&StageName::Gpt) {
+            self.check_memory(&origin)?;
+        }
         for stage in stages {
             let begun = self.start.take_if(|position| position.stage == stage);
             if self.start.is_some() {
@@ -268,7 +274,7 @@ impl Run<'_> {
         let segments = Segments::Drawn { seed: job.seed };
         let clips = Arc::clone(&self.material.clips);
         let stage = self.material.stage(clips, conditioning, segments);
-        let config = job.size.dvae();
+        let config = job.dvae;
         let earlier = origin.dvae.take();
         let material = &self.material;
         let state = |device: &Device| {
@@ -329,11 +335,14 @@ impl Run<'_> {
             ));
         };
         let card = self.card(origin.card.take());
-        let home = Device::flex();
-        let dvae = Dvae::new(&Init::blank(&home), &card.dvae).map_err(TrainError::failed)?;
-        let dvae = load(dvae, &dvae_weights, "").map_err(TrainError::failed)?;
+        let dvae = encode::frozen_dvae(&card, &dvae_weights)?;
         let replicas = u32::try_from(placement.models.len()).unwrap_or(1);
-        let schedule = Arc::new(gpt_stage::schedule(job, &self.material, replicas)?);
+        let schedule = Arc::new(gpt_stage::schedule(
+            job,
+            &self.material,
+            replicas,
+            job.batch_size,
+        )?);
         let recipe = self.recipe(StageName::Gpt, &schedule, job.optimisation.learning_rate)?;
         let padding = schedule.padding_percent(&self.material.train.lengths);
         self.desk.say(&format!(
@@ -342,7 +351,10 @@ impl Run<'_> {
             schedule.shapes().count(),
             schedule.steps_per_epoch()
         ));
-        let codes = gpt_stage::codes_cache(job, &self.material, &dvae)?;
+        let (codes, notice) = gpt_stage::codes_cache(job, &self.material, &dvae, &schedule)?;
+        if let Some(notice) = notice {
+            self.desk.say(&notice);
+        }
         let watch = Arc::new(ShapeWatch::default());
         let site = gpt_stage::site(
             &self.material,
@@ -412,13 +424,35 @@ impl Run<'_> {
         Ok(state.done)
     }
 
+    /// Refuses, before anything is trained, what the model's budget cannot hold.
+    fn check_memory(&self, origin: &Origin) -> Result<(), TrainError> {
+        let job = self.job;
+        let Some(budget) = job.buffers.model_bytes else {
+            return Ok(());
+        };
+        let card = self.card(origin.card.clone());
+        let schedule = |batch_size: u32| {
+            let replicas = u32::try_from(self.placement.models.len()).unwrap_or(1);
+            gpt_stage::schedule(job, &self.material, replicas, batch_size)
+        };
+        let batches = schedule(job.batch_size)?;
+        let mel = &card.conditioning_mel;
+        let largest = Largest::of(&batches, card.conditioning, mel);
+        let demand = memory::Demand {
+            gpt: &card.gpt,
+            frames: mel.frames(card.conditioning.max).0,
+            waiting: largest.device * job.buffers.depth.max(1) as u64,
+        };
+        demand.check(&batches, job.batch_size, budget, schedule)
+    }
+
     /// What the GPT is: as its weights say, or new.
     fn card(&self, earlier: Option<ModelCard>) -> ModelCard {
         let job = self.job;
         if let Some(card) = earlier {
             return card;
         }
-        let dvae = job.size.dvae();
+        let dvae = job.dvae;
         let text = &self.material.vocabulary;
         let vocabulary = Vocabulary {
             text_tokens: text.text_tokens(),
@@ -430,7 +464,10 @@ impl Run<'_> {
         let [min, max] = job.conditioning.map(Samples);
         let front_end = &self.material.front_end;
         ModelCard {
-            gpt: job.size.gpt(vocabulary),
+            gpt: GptConfig {
+                vocabulary,
+                ..job.gpt.clone()
+            },
             dvae,
             quirks: job.quirks,
             audio: job.audio.clone(),
@@ -563,6 +600,7 @@ where
         early,
         rate: Rate::default(),
         pipeline: Weak::new(),
+        pool: memory::PoolWatch::default(),
         sampled: None,
         ended_early: false,
         multi_gpu,

@@ -15,11 +15,13 @@
 
 #[path = "../../../myxtts-model/tests/it/cpu.rs"]
 mod cpu;
+mod encode;
 mod feed;
 #[path = "../../../myxtts-model/tests/it/fixtures.rs"]
 mod fixtures;
 #[path = "../../../myxtts-model/tests/it/gpt_fixture.rs"]
 mod gpt_fixture;
+mod mini;
 mod optimiser;
 mod parity_adamw;
 
