@@ -5,7 +5,7 @@ use myxtts_run::checkpoint::CheckpointError;
 use myxtts_run::guard::TooManyBadSteps;
 use myxtts_run::metrics::MetricsError;
 
-use crate::feed::{CorpusError, EmptySchedule};
+use crate::feed::{CorpusError, EmptySchedule, Facts};
 use crate::team::{Abandoned, TeamError};
 
 /// Why a training stopped.
@@ -30,6 +30,20 @@ pub enum TrainError {
         /// Which.
         step: u64,
         /// The engine's words, or the model's.
+        why: String,
+    },
+    /// A device had no memory left.
+    #[error(
+        "step {step} ran out of device memory\n  found: {batches}; the device says: {why}\n  \
+         fix:   halve --batch-size, and double --grad-accum to keep the effective batch; with \
+         --enable-memory-isolation the largest bucket is checked before the first step"
+    )]
+    OutOfMemory {
+        /// Which.
+        step: u64,
+        /// Rows and shapes of its batches.
+        batches: String,
+        /// The engine's words, without its backtrace.
         why: String,
     },
     /// Too many steps without a number.
@@ -63,11 +77,44 @@ pub enum TrainError {
     Failed(String),
 }
 
+/// How the engine and drivers say it, in lower case.
+const OUT_OF_MEMORY: [&str; 4] = [
+    "out of memory",
+    "out of device memory",
+    "can't allocate",
+    "out_of_device_memory",
+];
+
 impl TrainError {
     /// A step's failure.
     pub(crate) fn step(step: u64, why: impl Into<String>) -> Self {
         let why = why.into();
         Self::Step { step, why }
+    }
+
+    /// The same, in the words of memory where that is what failed. The engine
+    /// has no type for it that reaches us, only its sentence.
+    pub(crate) fn in_batch(self, step: u64, facts: &Facts) -> Self {
+        let why = match &self {
+            Self::Step { why, .. } | Self::Team(TeamError::Device(why)) => why,
+            _ => return self,
+        };
+        let tells = |line: &&str| {
+            let line = line.to_lowercase();
+            OUT_OF_MEMORY.iter().any(|words| line.contains(words))
+        };
+        let Some(line) = why.lines().find(tells) else {
+            return self;
+        };
+        let batches = facts.shapes.iter().map(|(rows, shape)| {
+            let (text, codes) = (shape.text.0, shape.audio.0);
+            format!("a batch of {rows} rows of {text} text tokens and {codes} codes")
+        });
+        Self::OutOfMemory {
+            step,
+            batches: batches.collect::<Vec<_>>().join(", "),
+            why: line.trim().to_owned(),
+        }
     }
 
     /// Anything with words.
@@ -79,5 +126,40 @@ impl TrainError {
 impl From<Abandoned> for TrainError {
     fn from(abandoned: Abandoned) -> Self {
         Self::Team(TeamError::Abandoned(abandoned))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use myxtts_data::schedule::BucketShape;
+    use myxtts_data::units::{Codes, Tokens};
+
+    use super::*;
+
+    fn facts() -> Facts {
+        let shape = BucketShape {
+            text: Tokens(120),
+            audio: Codes(180),
+        };
+        Facts {
+            shapes: vec![(16, shape)],
+            ..Facts::default()
+        }
+    }
+
+    #[test]
+    fn memory_that_ran_out_is_told_with_its_bucket() {
+        let why = "An error happened\nout of device memory allocating 4096 bytes\n  at frame 1";
+        let error = TrainError::step(7, why).in_batch(7, &facts());
+        insta::assert_snapshot!(error);
+        let device = TeamError::Device("can't allocate buffer of size: 12".to_owned());
+        let error = TrainError::Team(device).in_batch(8, &facts());
+        assert!(matches!(error, TrainError::OutOfMemory { step: 8, .. }));
+    }
+
+    #[test]
+    fn other_errors_stay() {
+        let error = TrainError::step(7, "the device was lost").in_batch(7, &facts());
+        assert!(matches!(error, TrainError::Step { step: 7, .. }), "{error}");
     }
 }

@@ -111,9 +111,10 @@ pub fn train<T: Trainee>(
                 key,
             };
             let computed = passes.gradients(&state, seat, &mut tally, &mut traces);
-            let gradients = computed.inspect_err(|error| watch.failed(error, &state))?;
-            let (gradients, norm) = gradients.clip(recipe.gradient_clip);
-            if tally.is_good(norm, seat, &mut state)? {
+            let (gradients, norm) =
+                told(computed, &tally, &state, watch)?.clip(recipe.gradient_clip);
+            let is_good = tally.is_good(norm, seat, &mut state);
+            if told(is_good, &tally, &state, watch)? {
                 let optimiser = &mut state.optimisers[phase];
                 state.trainee = state.trainee.stepped(phase, optimiser, gradients, rate);
             }
@@ -132,6 +133,18 @@ pub fn train<T: Trainee>(
         }
     }
     Ok(state)
+}
+
+/// What a step's part gave, or its failure in full words, told to the books.
+fn told<T, V>(
+    result: Result<V, TrainError>,
+    tally: &Tally,
+    state: &State<T>,
+    watch: &mut dyn Watch<T>,
+) -> Result<V, TrainError> {
+    result
+        .map_err(|error| error.in_batch(tally.done.step, &tally.done.facts))
+        .inspect_err(|error| watch.failed(error, state))
 }
 
 type Micro<B> = Vec<Delivered<Fed<B>>>;

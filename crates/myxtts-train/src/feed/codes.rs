@@ -5,16 +5,17 @@
 //! and a hash of everything that makes codes of a recording.
 
 use std::collections::HashMap;
-use std::io;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::{fs, io};
 
 use burn::module::Module;
 use myxtts_audio::AudioConfig;
 use myxtts_data::cache::{
     CacheError, CachedFeatures, Element, EntryKey, EntryShape, FeatureCache, Lookup,
 };
-use myxtts_data::schedule::{BucketShape, ClipIndex};
+use myxtts_data::schedule::{BucketShape, ClipIndex, Schedule};
 use myxtts_data::stage::HostBatch;
 use myxtts_data::units::Codes;
 use myxtts_model::params::state_dict;
@@ -42,7 +43,28 @@ impl CodesSource {
         }
         Self(*hasher.finalize().as_bytes())
     }
+
+    /// Writes down in a cache's folder that its newest codes are of this
+    /// source; whether another one stood there. What a damaged mark costs is a
+    /// count of clips that have their codes.
+    pub fn replaces(self, folder: &Path) -> io::Result<bool> {
+        let mark = folder.join(MARK);
+        let own = blake3::Hash::from(self.0).to_hex();
+        let earlier = match fs::read(&mark) {
+            Ok(earlier) => Some(earlier),
+            Err(why) if why.kind() == io::ErrorKind::NotFound => None,
+            Err(why) => return Err(why),
+        };
+        if earlier.as_deref() == Some(own.as_bytes()) {
+            return Ok(false);
+        }
+        fs::write(mark, own.as_bytes())?;
+        Ok(earlier.is_some())
+    }
 }
+
+/// The file that says which source the newest codes of a cache are of.
+const MARK: &str = "codes-source";
 
 /// Codes by clip.
 #[derive(Debug)]
@@ -103,6 +125,37 @@ impl CodesCache {
     /// Damaged entries met so far; each is removed and made again.
     pub fn damaged(&self) -> u64 {
         self.damaged.load(Ordering::Relaxed)
+    }
+
+    /// Clips of a schedule that have no codes yet.
+    pub fn missing(&self, schedule: &Schedule) -> Result<usize, CodesError> {
+        let mut missing = 0;
+        for step in 0..schedule.steps_per_epoch() {
+            let replicas = (0..).map_while(|replica| schedule.batch(0, step, replica));
+            for batch in replicas {
+                for clip in batch.rows.iter().flatten() {
+                    missing += usize::from(!self.has(*clip, batch.shape)?);
+                }
+            }
+        }
+        Ok(missing)
+    }
+
+    fn has(&self, clip: ClipIndex, shape: BucketShape) -> Result<bool, CodesError> {
+        let Some(key) = self.key(clip, shape) else {
+            return Ok(false);
+        };
+        match &self.store {
+            Store::Memory(entries) => {
+                let entries = entries.lock().unwrap_or_else(PoisonError::into_inner);
+                Ok(entries.contains_key(&key))
+            }
+            Store::Disk(cache) => {
+                let found = cache.get(&key);
+                let found = found.map_err(|why| CodesError::Read { clip, why })?;
+                Ok(matches!(found, Lookup::Hit(_)))
+            }
+        }
     }
 
     /// Puts the codes of every row in `codes_bm`, zeros behind them; `false`

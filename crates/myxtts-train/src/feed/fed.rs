@@ -1,7 +1,7 @@
 //! A batch on a device, with what the host knows of it.
 
 use myxtts_audio::units::Samples;
-use myxtts_data::schedule::ClipIndex;
+use myxtts_data::schedule::{BucketShape, ClipIndex};
 use myxtts_data::stage::HostBatch;
 
 /// A batch, and facts that need not be read back from the device.
@@ -27,6 +27,8 @@ pub struct Facts {
     pub used: u64,
     /// All positions, padding and empty rows included.
     pub padded: u64,
+    /// Rows and shape of each batch.
+    pub shapes: Vec<(usize, BucketShape)>,
 }
 
 impl Facts {
@@ -42,6 +44,7 @@ impl Facts {
         self.audio.0 += other.audio.0;
         self.used += other.used;
         self.padded += other.padded;
+        self.shapes.extend(&other.shapes);
     }
 
     /// Of a host batch whose losses have so many targets.
@@ -56,6 +59,7 @@ impl Facts {
             audio: Samples(audio),
             used: used.sum(),
             padded: host.rows() as u64 * host.shape().cost(),
+            shapes: vec![(host.rows(), host.shape())],
         }
     }
 }

@@ -16,6 +16,7 @@ use myxtts_run::units::{Bytes, Step};
 use serde_json::{Value, json};
 
 use super::job::Cadence;
+use super::memory::PoolWatch;
 use super::saving::{Position, snapshot};
 use crate::error::TrainError;
 use crate::looping::{State, StepDone, Watch};
@@ -99,6 +100,7 @@ pub(super) struct Books<'a, T, E> {
     pub(super) early: EarlyStop,
     pub(super) rate: Rate,
     pub(super) pipeline: Weak<Pipeline>,
+    pub(super) pool: PoolWatch,
     /// Step of the checkpoint that was written last.
     pub(super) saved: Option<u64>,
     pub(super) sampled: Option<u64>,
@@ -347,6 +349,9 @@ impl<T: Trainee, E: Evaluator<T>> Watch<T> for Books<'_, T, E> {
         self.position.done = done.step;
         self.record(done)?;
         self.say_what_happened(done);
+        if let Some(line) = self.pool.after(&state.trainee.device()) {
+            self.desk.say(&line);
+        }
         let cadence = self.desk.cadence;
         if self.due(cadence.validate) {
             self.validate(state)?;

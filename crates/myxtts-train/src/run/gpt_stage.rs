@@ -38,33 +38,47 @@ pub(super) fn schedule(
     job: &Job,
     material: &Material,
     replicas: u32,
+    batch_size: u32,
 ) -> Result<Schedule, TrainError> {
     let shapes = choose_buckets(&material.train.lengths, job.buckets);
     Schedule::new(
         &material.train.lengths,
         &shapes,
-        job.batch_size,
+        batch_size,
         replicas,
         job.seed,
     )
     .map_err(|clip| TrainError::Failed(format!("clip {} fits no bucket", clip.0)))
 }
 
-/// Codes kept from epoch to epoch, as the job says.
+/// Codes kept from epoch to epoch, as the job says, and whether those of
+/// another DVAE were there.
 pub(super) fn codes_cache(
     job: &Job,
     material: &Material,
     dvae: &Dvae,
-) -> Result<Option<Arc<CodesCache>>, TrainError> {
+    schedule: &Schedule,
+) -> Result<(Option<Arc<CodesCache>>, Option<String>), TrainError> {
     let source = CodesSource::of(dvae, &material.front_end, &job.audio);
     let contents = material.train.contents.clone();
     Ok(match job.cache {
-        CacheKind::None => None,
-        CacheKind::Memory => Some(Arc::new(CodesCache::in_memory(contents, source))),
+        CacheKind::None => (None, None),
+        CacheKind::Memory => {
+            let cache = CodesCache::in_memory(contents, source);
+            (Some(Arc::new(cache)), None)
+        }
         CacheKind::Disk => {
-            let folder =
-                FeatureCache::open(&job.dataset.join(CACHE)).map_err(TrainError::failed)?;
-            Some(Arc::new(CodesCache::on_disk(contents, source, folder)))
+            let path = job.dataset.join(CACHE);
+            let folder = FeatureCache::open(&path).map_err(TrainError::failed)?;
+            let cache = CodesCache::on_disk(contents, source, folder);
+            let again = match source.replaces(&path).map_err(TrainError::failed)? {
+                true => cache.missing(schedule).map_err(TrainError::failed)?,
+                false => 0,
+            };
+            let notice = format!(
+                "{again} clips are encoded again: the DVAE changed, or the mel in front of it"
+            );
+            (Some(Arc::new(cache)), (again > 0).then_some(notice))
         }
     })
 }

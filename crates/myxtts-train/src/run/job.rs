@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use myxtts_audio::AudioConfig;
-use myxtts_model::ModelSize;
-use myxtts_model::gpt::Quirks;
+use myxtts_model::dvae::DvaeConfig;
+use myxtts_model::gpt::{GptConfig, Quirks};
 use myxtts_run::guard::SpikeAction;
 use myxtts_text::Vocabulary;
 use serde::{Deserialize, Serialize};
@@ -145,6 +145,8 @@ pub struct Buffers {
     pub waits: bool,
     /// Bytes each ring may hold.
     pub ring_bytes: Option<u64>,
+    /// Bytes the model may use of its device, under memory isolation.
+    pub model_bytes: Option<u64>,
 }
 
 /// What a training is told.
@@ -158,8 +160,10 @@ pub struct Job {
     pub dataset: PathBuf,
     /// A prepared dataset to validate on, in place of the held-out clips.
     pub validation: Option<PathBuf>,
-    /// Size of the model.
-    pub size: ModelSize,
+    /// Sizes of a new GPT; its vocabulary is that of the texts.
+    pub gpt: GptConfig,
+    /// Sizes of a new DVAE.
+    pub dvae: DvaeConfig,
     /// The vocabulary a person named.
     pub vocabulary: Option<Arc<Vocabulary>>,
     /// Weights to start from.

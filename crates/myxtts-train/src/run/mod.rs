@@ -3,10 +3,12 @@
 
 mod books;
 mod dvae_stage;
+mod encode;
 mod gpt_stage;
 mod job;
 mod material;
 mod measure;
+mod memory;
 mod origin;
 mod rules;
 mod saving;
@@ -24,7 +26,7 @@ use myxtts_data::schedule::{ConditioningSpec, Schedule};
 use myxtts_data::stage::Segments;
 use myxtts_infer::ModelCard;
 use myxtts_model::dvae::Dvae;
-use myxtts_model::gpt::{Gpt, Vocabulary};
+use myxtts_model::gpt::{Gpt, GptConfig, Vocabulary};
 use myxtts_model::init::Init;
 use myxtts_model::params::{StateDict, load};
 use myxtts_pipeline::{Bounds, Knobs, Ledger, Outcome};
@@ -39,6 +41,7 @@ use myxtts_run::tensorboard::EventWriter;
 use myxtts_run::units::Step;
 use serde_json::json;
 
+pub use encode::{Encoded, encode};
 pub use job::{
     Buffers, CacheKind, Cadence, Job, Optimisation, Resume, ScheduleKind, StageLength, StageName,
 };
@@ -221,6 +224,9 @@ impl Run<'_> {
                     .to_owned(),
             ));
         }
+        if stages.contains(&StageName::Gpt) {
+            self.check_memory(&origin)?;
+        }
         for stage in stages {
             let begun = self.start.take_if(|position| position.stage == stage);
             if self.start.is_some() {
@@ -273,7 +279,7 @@ impl Run<'_> {
         let segments = Segments::Drawn { seed: job.seed };
         let clips = Arc::clone(&self.material.clips);
         let stage = self.material.stage(clips, conditioning, segments);
-        let config = job.size.dvae();
+        let config = job.dvae;
         let earlier = origin.dvae.take();
         let material = &self.material;
         let state = |device: &Device| {
@@ -335,11 +341,14 @@ impl Run<'_> {
         };
         let card = origin.card.take();
         let card = card.unwrap_or_else(|| card_of(job, &self.material));
-        let home = Device::flex();
-        let dvae = Dvae::new(&Init::blank(&home), &card.dvae).map_err(TrainError::failed)?;
-        let dvae = load(dvae, &dvae_weights, "").map_err(TrainError::failed)?;
+        let dvae = encode::frozen_dvae(&card, &dvae_weights)?;
         let replicas = u32::try_from(placement.models.len()).unwrap_or(1);
-        let schedule = Arc::new(gpt_stage::schedule(job, &self.material, replicas)?);
+        let schedule = Arc::new(gpt_stage::schedule(
+            job,
+            &self.material,
+            replicas,
+            job.batch_size,
+        )?);
         let mut recipe = self.recipe(StageName::Gpt, &schedule, job.optimisation.learning_rate)?;
         let position = position(StageName::Gpt, self.before, resumed, recipe.steps)?;
         recipe.steps = position.steps;
@@ -350,7 +359,10 @@ impl Run<'_> {
             schedule.shapes().count(),
             schedule.steps_per_epoch()
         ));
-        let codes = gpt_stage::codes_cache(job, &self.material, &dvae)?;
+        let (codes, notice) = gpt_stage::codes_cache(job, &self.material, &dvae, &schedule)?;
+        if let Some(notice) = notice {
+            self.desk.say(&notice);
+        }
         let watch = Arc::new(ShapeWatch::default());
         let site = gpt_stage::site(
             &self.material,
@@ -418,6 +430,31 @@ impl Run<'_> {
         let samples = job.run.join("samples").join(format!("step_{step}"));
         self.finished.samples = samples.exists().then_some(samples);
         Ok(state.done)
+    }
+
+    /// Refuses, before anything is trained, what the model's budget cannot hold.
+    fn check_memory(&self, origin: &Origin) -> Result<(), TrainError> {
+        let job = self.job;
+        let Some(budget) = job.buffers.model_bytes else {
+            return Ok(());
+        };
+        let card = origin
+            .card
+            .clone()
+            .unwrap_or_else(|| card_of(job, &self.material));
+        let schedule = |batch_size: u32| {
+            let replicas = u32::try_from(self.placement.models.len()).unwrap_or(1);
+            gpt_stage::schedule(job, &self.material, replicas, batch_size)
+        };
+        let batches = schedule(job.batch_size)?;
+        let mel = &card.conditioning_mel;
+        let largest = Largest::of(&batches, card.conditioning, mel);
+        let demand = memory::Demand {
+            gpt: &card.gpt,
+            frames: mel.frames(card.conditioning.max).0,
+            waiting: largest.device * job.buffers.depth.max(1) as u64,
+        };
+        demand.check(&batches, job.batch_size, budget, schedule)
     }
 
     fn recipe(
@@ -499,7 +536,7 @@ impl Run<'_> {
 
 /// What a new GPT is.
 fn card_of(job: &Job, material: &Material) -> ModelCard {
-    let dvae = job.size.dvae();
+    let dvae = job.dvae;
     let text = &material.vocabulary;
     let vocabulary = Vocabulary {
         text_tokens: text.text_tokens(),
@@ -511,7 +548,10 @@ fn card_of(job: &Job, material: &Material) -> ModelCard {
     let [min, max] = job.conditioning.map(Samples);
     let front_end = &material.front_end;
     ModelCard {
-        gpt: job.size.gpt(vocabulary),
+        gpt: GptConfig {
+            vocabulary,
+            ..job.gpt.clone()
+        },
         dvae,
         quirks: job.quirks,
         audio: job.audio.clone(),
@@ -567,6 +607,7 @@ where
         early,
         rate: Rate::default(),
         pipeline: Weak::new(),
+        pool: memory::PoolWatch::default(),
         sampled: None,
         best: None,
         multi_gpu,

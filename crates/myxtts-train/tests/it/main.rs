@@ -16,6 +16,7 @@
 
 #[path = "../../../myxtts-model/tests/it/cpu.rs"]
 mod cpu;
+mod encode;
 mod equalities;
 mod faults;
 mod feed;
@@ -23,6 +24,7 @@ mod feed;
 mod fixtures;
 #[path = "../../../myxtts-model/tests/it/gpt_fixture.rs"]
 mod gpt_fixture;
+mod mini;
 mod optimiser;
 mod parity_adamw;
 mod random_steps;

@@ -22,6 +22,8 @@ mod fixtures;
 #[path = "../../../myxtts-model/tests/it/gpt_fixture.rs"]
 mod gpt_fixture;
 mod gpu;
+#[path = "../it/mini.rs"]
+mod mini;
 #[path = "../it/parity_adamw.rs"]
 mod parity_adamw;
 #[path = "../../../myxtts-model/tests/it/parity_dvae.rs"]
@@ -38,5 +40,6 @@ mod parity_of_gpt;
 mod parity_speaker;
 #[path = "../../../myxtts-device/tests/software/mod.rs"]
 mod software;
+mod train;
 
 use gpu as place;

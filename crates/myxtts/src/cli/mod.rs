@@ -212,6 +212,21 @@ fn prepare() -> Command {
                 .action(ArgAction::SetTrue)
                 .help("Write every clip once as mono FLAC at data.sample_rate, and index those [default: off]"),
         )
+        .arg(
+            Arg::new("encode")
+                .long("encode")
+                .action(ArgAction::SetTrue)
+                .requires("checkpoint")
+                .help("Make the codes of every clip now, in the batches that `train` with the same configuration will ask for [default: off]"),
+        )
+        .arg(
+            Arg::new("checkpoint")
+                .long("checkpoint")
+                .visible_alias("init")
+                .value_name("DIR")
+                .requires("encode")
+                .help("The run or the weights whose DVAE makes the codes [default: none]"),
+        )
         .args(flags::dataset_arguments())
 }
 

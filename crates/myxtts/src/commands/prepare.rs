@@ -10,9 +10,11 @@ use myxtts_config::units::Megabytes;
 use myxtts_data::corpus;
 use myxtts_data::prepare::{PrepareError, Report, Request, Settings, prepare};
 use myxtts_data::units::Tokens;
-use myxtts_device::Machine;
 use myxtts_device::discover::host;
+use myxtts_device::{Machine, plan};
 use myxtts_text::Vocabulary;
+use myxtts_train::placement::Placement;
+use myxtts_train::run::{Encoded, encode};
 use serde_json::json;
 
 use crate::cli::flags::DATASET;
@@ -21,10 +23,16 @@ use crate::output::{Failure, Output};
 use crate::progress::ProgressBar;
 
 pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
-    // No device is asked: nothing here depends on one.
-    let no_gpus = || Machine::assume(host(), 0, Megabytes(0));
+    // Without --encode no device is asked: nothing else here depends on one.
+    let encodes = matches.get_flag("encode");
+    let machine = match encodes {
+        // Codes are made in the batches of a training, which the plan decides.
+        true => super::machine()?,
+        false => Machine::assume(host(), 0, Megabytes(0)),
+    };
+    let keys = config::keys();
     let settings =
-        config::load(&config::keys(), &super::given(matches)?, no_gpus).map_err(Failure::usage)?;
+        config::load(&keys, &super::given(matches)?, || machine.clone()).map_err(Failure::usage)?;
     let given = |name| matches.get_one::<String>(name).map(PathBuf::from);
     let vocabulary = match given("vocab") {
         Some(path) => Some(Vocabulary::read(&path).map_err(Failure::usage)?),
@@ -56,8 +64,44 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     };
     let mut document = json!(report);
     document["error"] = json!(problem);
-    output.result(&document, &report)?;
+    let mut words = report.to_string();
+    if let (true, None, Some(weights)) = (encodes, &problem, given("checkpoint")) {
+        let encoded = codes(&settings, &machine, request.out.clone(), &weights, output)?;
+        words.push_str(&format!(
+            "codes: {} clips encoded, {} had theirs\n",
+            encoded.encoded, encoded.cached
+        ));
+        document["codes"] = json!(encoded);
+    }
+    output.result(&document, &words)?;
     problem.map_or(Ok(()), |problem| Err(Failure::Result(problem)))
+}
+
+/// Encodes every clip with the DVAE of `weights`, as a training would.
+fn codes(
+    settings: &Resolved<Config>,
+    machine: &Machine,
+    prepared: PathBuf,
+    weights: &Path,
+    output: &Output,
+) -> Result<Encoded, Failure> {
+    let plan = plan(&config::plan_request(settings), machine).map_err(Failure::usage)?;
+    let job = super::train::job(settings, &plan, output, String::new(), Some(prepared))?;
+    let placement = Placement::of(&plan).map_err(|why| Failure::Job(why.to_string()))?;
+    let Some(device) = placement.data.first() else {
+        return Err(Failure::Job("the plan has no data device".to_owned()));
+    };
+    let replicas = u32::try_from(placement.models.len()).unwrap_or(1);
+    let mut bar = ProgressBar::new();
+    let encoded = encode(&job, weights, device, replicas, &mut |done, total| {
+        bar.show(done, total, " clips encoded");
+    });
+    bar.clear();
+    let encoded = encoded.map_err(super::train::train_failure)?;
+    for notice in &encoded.notices {
+        output.log(notice);
+    }
+    Ok(encoded)
 }
 
 /// What a configuration asks of a preparation.

@@ -59,15 +59,20 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         &plan,
         output,
         super::config::effective_yaml(&keys, &settings),
+        None,
     )?;
     let stop = StopRequest::install()
         .map_err(|why| Failure::Job(format!("signals cannot be caught: {why}")))?;
     let placement = Placement::of(&plan).map_err(|why| Failure::Job(why.to_string()))?;
-    let finished = train(&job, &placement, stop).map_err(|error| match error {
+    let finished = train(&job, &placement, stop).map_err(train_failure)?;
+    report(&finished, output)
+}
+
+pub(super) fn train_failure(error: TrainError) -> Failure {
+    match error {
         TrainError::Usage(message) => Failure::Usage(message),
         other => Failure::Job(other.to_string()),
-    })?;
-    report(&finished, output)
+    }
 }
 
 fn report(finished: &Finished, output: &Output) -> Result<(), Failure> {
@@ -106,11 +111,14 @@ fn report(finished: &Finished, output: &Output) -> Result<(), Failure> {
     output.result(&document, words)
 }
 
+/// What a configuration asks of a training. `prepared_at` is the prepared
+/// dataset where there is one already.
 pub(super) fn job(
     settings: &Settings<Config>,
     plan: &Plan,
     output: &Output,
     config_text: String,
+    prepared_at: Option<PathBuf>,
 ) -> Result<Job, Failure> {
     let Config {
         data,
@@ -127,7 +135,10 @@ pub(super) fn job(
     let vocabulary = vocabulary.map(Arc::new);
     let prepared =
         |folder: PathBuf| prepare_folder(settings, folder, vocabulary.as_deref(), output);
-    let dataset_folder = prepared(dataset(None, &settings.config)?)?;
+    let dataset_folder = match prepared_at {
+        Some(folder) => folder,
+        None => prepared(dataset(None, &settings.config)?)?,
+    };
     let validation = match &data.dataset.val_data {
         Some(folder) => Some(prepared(PathBuf::from(folder))?),
         None => None,
@@ -169,7 +180,8 @@ pub(super) fn job(
         stages: stages(run.stage, is_chosen("training.stage"), run.init.is_some())?,
         dataset: dataset_folder,
         validation,
-        size: model.size,
+        gpt: model.size.gpt(myxtts_model::gpt::Vocabulary::XTTS_V2),
+        dvae: model.size.dvae(),
         vocabulary,
         init: run.init.as_ref().map(PathBuf::from),
         resume: match run.resume {
@@ -263,6 +275,13 @@ fn buffers(settings: &Settings<Config>, plan: &Plan) -> Buffers {
             .filter(|_| isolated)
             // Rings may have half of the data budget; the rest is the DVAE's.
             .map(|budget| budget.0 * 1024 * 1024 / 2),
+        model_bytes: plan
+            .model_devices
+            .iter()
+            .filter_map(|device| device.memory_budget_mb)
+            .min()
+            .filter(|_| plan.memory_isolation)
+            .map(|budget| budget.0 * 1024 * 1024),
     }
 }
 

@@ -108,7 +108,7 @@ fn figures(
     let settings =
         config::load(&config::keys(), &given, || machine.clone()).map_err(Failure::usage)?;
     let plan = plan(&config::plan_request(&settings), &machine).map_err(Failure::usage)?;
-    let job = job(&settings, &plan, output, String::new())?;
+    let job = job(&settings, &plan, output, String::new(), None)?;
     let placement = Placement::of(&plan).map_err(|why| Failure::Job(why.to_string()))?;
     measure(&job, &placement, u64::from(steps)).map_err(|why| Failure::Job(why.to_string()))
 }

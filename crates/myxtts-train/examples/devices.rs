@@ -1,0 +1,383 @@
+//! Two devices against one: how many steps a second, and why.
+//!
+//! `LP_NUM_THREADS=1 cargo run --release --example devices -- gpu` measures on software GPUs,
+//! each with one thread; `-- cpu` on the CPU backend with `RAYON_NUM_THREADS=1`, where the two
+//! devices are two threads. Run it below `crates/`, whose `cubecl.toml` keeps tuning short.
+//!
+//! The work is real: clips are decoded, the data device makes mels and codes with a DVAE (no
+//! cache), the model device trains a GPT. One device, two of them split, and two mirrored take
+//! turns in one process, so that all meet the same load of the machine.
+
+#![allow(
+    clippy::print_stdout,
+    clippy::cast_precision_loss,
+    missing_docs,
+    reason = "a measurement"
+)]
+
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use burn::module::Module;
+use burn::tensor::Device;
+use myxtts_audio::units::Samples;
+use myxtts_audio::{AudioConfig, Limits};
+use myxtts_data::bench::generate;
+use myxtts_data::layout::Split;
+use myxtts_data::prepare::{self, Settings, prepare};
+use myxtts_data::schedule::{BucketShape, ConditioningSpec, Schedule};
+use myxtts_data::stage::{Clip, HostStage, Segments, StageConfig};
+use myxtts_device::discover::{discover, probe};
+use myxtts_device::{PlanRequest, SoftwareGpus, open, plan};
+use myxtts_model::conditioning::PerceiverConfig;
+use myxtts_model::dvae::{Dvae, DvaeConfig};
+use myxtts_model::gpt::{Gpt, GptConfig, Quirks, Vocabulary};
+use myxtts_model::init::Init;
+use myxtts_pipeline::{Bounds, Knobs, Ledger, Pipeline, Stage, Start, Summary};
+use myxtts_run::guard::{SpikeAction, SpikeSettings};
+use myxtts_run::schedule::{Parts, Schedule as Rates, Shape};
+use myxtts_run::units::Step;
+use myxtts_train::TrainError;
+use myxtts_train::feed::{
+    Corpus, DeviceFeed, FrontEnd, HostFeed, Largest, ShapeWatch, train_vocabulary,
+};
+use myxtts_train::looping::{Guards, Recipe, State, StepDone, Watch};
+use myxtts_train::optim::{AdamW, AdamWConfig};
+use myxtts_train::placement::Placement;
+use myxtts_train::scaler::LossScale;
+use myxtts_train::stage_run::{Flow, StageRun, StageWatch, run_stage};
+use myxtts_train::trainee::{GptRecipe, GptTrainee};
+
+type Failed = Box<dyn std::error::Error>;
+
+const CONDITIONING: ConditioningSpec = ConditioningSpec {
+    min: Samples(11_025),
+    max: Samples(11_025),
+};
+const KNOBS: Knobs = Knobs {
+    workers: 1,
+    read_ahead: 6,
+    depth: 2,
+};
+/// Steps that compile kernels, allocate moments and fill rings.
+const WARM_UP: u64 = 4;
+const ROWS: u32 = 2;
+
+fn main() -> Result<(), Failed> {
+    let mut arguments = std::env::args().skip(1);
+    let place = arguments.next().ok_or("name `gpu` or `cpu`")?;
+    let mut number = |default: usize| match arguments.next() {
+        Some(text) => text.parse::<usize>(),
+        None => Ok(default),
+    };
+    let (rounds, steps) = (number(3)?, number(12)?);
+    let (hidden, channels) = (number(64)?, number(64)?);
+    let devices = match place.as_str() {
+        "cpu" => [Device::flex(), Device::flex()],
+        _ => software()?,
+    };
+    let folder = tempfile::tempdir()?;
+    let world = World::new(folder.path(), hidden, channels)?;
+    let [one, other] = devices;
+    let placements = [
+        ("one", Placement::on(&one)),
+        (
+            "split",
+            Placement {
+                data: vec![other.clone()],
+                has_hop: true,
+                ..Placement::on(&one)
+            },
+        ),
+        (
+            "mirrored",
+            Placement {
+                data: vec![one.clone(), other.clone()],
+                models: vec![one.clone(), other],
+                shared_site: false,
+                has_hop: false,
+            },
+        ),
+    ];
+    let cores = std::thread::available_parallelism()?;
+    println!("{cores} cores, load {}", load());
+    println!(
+        "{rounds} rounds of {steps} steps, DVAE {hidden} wide, GPT 2 x {channels}, {ROWS} rows"
+    );
+    for round in 0..=rounds {
+        let mut single = None;
+        for (name, placement) in &placements {
+            let run = world.run(placement, steps as u64)?;
+            let replicas = placement.models.len() as f64;
+            let speed = replicas / run.step_s;
+            let ratio = speed / *single.get_or_insert(speed);
+            let kind = if round == 0 { "compiles" } else { "measured" };
+            println!(
+                "{kind} {name:<9} {:>7.3} s/step {ratio:>5.2}x samples/s  CPU {:>4.0} % of a core  \
+                 loss {:.4} .. {:.4}  {}  load {}",
+                run.step_s,
+                run.cpu_percent,
+                run.losses.first().copied().unwrap_or(f32::NAN),
+                run.losses.last().copied().unwrap_or(f32::NAN),
+                busy(&run.summary),
+                load()
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Two software GPUs.
+fn software() -> Result<[Device; 2], Failed> {
+    if std::env::var("LP_NUM_THREADS").as_deref() != Ok("1") {
+        return Err("set LP_NUM_THREADS=1: each device is to have one thread".into());
+    }
+    let mut request = PlanRequest::default();
+    request.pipeline.data_gpu = Some(1);
+    request.pipeline.model_gpu = Some(0);
+    let machine = discover(SoftwareGpus::from_value(Some("2"))?, probe);
+    let plan = plan(&request, &machine)?;
+    let model = plan.model_devices.first().ok_or("no model device")?;
+    Ok([open(model)?, open(&plan.data_device)?])
+}
+
+struct World {
+    clips: Arc<[Clip]>,
+    vocabulary: Arc<myxtts_text::Vocabulary>,
+    schedules: [Arc<Schedule>; 2],
+    dvae: Dvae,
+    gpt: GptConfig,
+}
+
+/// What one placement did.
+struct Run {
+    step_s: f64,
+    cpu_percent: f64,
+    losses: Vec<f32>,
+    summary: Summary,
+}
+
+impl World {
+    fn new(folder: &Path, hidden: usize, channels: usize) -> Result<Self, Failed> {
+        let (dataset, out) = (folder.join("dataset"), folder.join("prepared"));
+        generate(&dataset, 8)?;
+        let request = prepare::Request {
+            dataset,
+            out: out.clone(),
+            vocabulary: None,
+            workers: NonZeroUsize::MIN,
+            cache: false,
+            settings: Settings {
+                held_out_fraction: 0.0,
+                ..Settings::default()
+            },
+        };
+        prepare(&request, &mut |_| {})?;
+        let vocabulary = train_vocabulary(&out)?;
+        let corpus = Corpus::read(&out, Split::Train, &vocabulary)?;
+        let longest = BucketShape {
+            text: corpus
+                .lengths
+                .iter()
+                .map(|l| l.text)
+                .max()
+                .unwrap_or_default(),
+            audio: corpus
+                .lengths
+                .iter()
+                .map(|l| l.audio)
+                .max()
+                .unwrap_or_default(),
+        };
+        let schedule = |replicas| {
+            Schedule::new(&corpus.lengths, &[longest], ROWS, replicas, 0)
+                .map(Arc::new)
+                .map_err(|clip| format!("{clip:?} fits no bucket"))
+        };
+        let dvae = DvaeConfig {
+            hidden,
+            codes: 64,
+            codebook_dim: hidden,
+            resnet_blocks: 1,
+            ..DvaeConfig::TINY
+        };
+        Ok(Self {
+            schedules: [schedule(1)?, schedule(2)?],
+            clips: corpus.clips.into(),
+            dvae: Dvae::new(&Init::new(0, &Device::flex()), &dvae)?,
+            gpt: GptConfig {
+                layers: 2,
+                channels,
+                heads: 2,
+                vocabulary: Vocabulary {
+                    text_tokens: vocabulary.text_tokens(),
+                    start_text: vocabulary.start(),
+                    stop_text: vocabulary.stop(),
+                    codes: 64,
+                    ..Vocabulary::XTTS_V2
+                },
+                mel_bands: 80,
+                encoder_blocks: 1,
+                perceiver: PerceiverConfig {
+                    latents: 8,
+                    depth: 1,
+                    heads: 2,
+                    head_channels: 32,
+                },
+                dropout: 0.0,
+                embedding_std: 0.02,
+            },
+            vocabulary: Arc::new(vocabulary),
+        })
+    }
+
+    fn run(&self, placement: &Placement, steps: u64) -> Result<Run, Failed> {
+        let schedule = match placement.models.len() {
+            1 => &self.schedules[0],
+            _ => &self.schedules[1],
+        };
+        let stage = HostStage::new(
+            Arc::clone(&self.clips),
+            Arc::clone(&self.vocabulary),
+            StageConfig {
+                audio: AudioConfig::default(),
+                limits: Limits::default(),
+                text: myxtts_text::CleanOptions::default(),
+                conditioning: CONDITIONING,
+                segments: Segments::Drawn { seed: 0 },
+            },
+        );
+        let dvae = self.dvae.clone();
+        let recipe = Recipe {
+            steps: WARM_UP + steps,
+            accumulation: 1,
+            schedule: Rates::new(Parts {
+                base: 1e-4,
+                warmup: Step(0),
+                shape: Shape::Constant,
+            })?,
+            gradient_clip: 1.0,
+            seed: 0,
+            compare_every: 0,
+        };
+        let run = StageRun {
+            placement,
+            flow: Flow {
+                knobs: KNOBS,
+                bounds: Bounds {
+                    least: KNOBS,
+                    most: KNOBS,
+                },
+                ring_bytes: None,
+                fill_target: 1,
+                start_delay: Duration::from_secs(600),
+            },
+            largest: Largest::of(schedule, CONDITIONING, &FrontEnd::XTTS.conditioning),
+            host: HostFeed::new(stage, Arc::clone(schedule), None)?,
+            site: Arc::new(move |device: &Device| {
+                let watch = Arc::new(ShapeWatch::default());
+                let dvae = dvae.clone().to_device(device);
+                DeviceFeed::new(device, dvae, &FrontEnd::XTTS, true, watch)
+                    .map_err(|why| why.to_string())
+            }),
+            state: |device: &Device| Ok(self.state(device)),
+            recipe: &recipe,
+            ledger: Ledger::in_memory(),
+        };
+        let mut clock = Clock::default();
+        let (_, outcome) = run_stage(run, &mut clock)?;
+        let begun = clock.begun.ok_or("no step was taken")?;
+        let wall = clock.ended.unwrap_or(begun).0 - begun.0;
+        let cpu = clock.ended.unwrap_or(begun).1 - begun.1;
+        Ok(Run {
+            step_s: wall.as_secs_f64() / steps as f64,
+            cpu_percent: 100.0 * cpu / wall.as_secs_f64(),
+            losses: clock.losses,
+            summary: outcome.summary,
+        })
+    }
+
+    fn state(&self, device: &Device) -> State<GptTrainee> {
+        let gpt = Gpt::new(&Init::new(0, &device.clone().autodiff()), &self.gpt);
+        let recipe = GptRecipe {
+            text_weight: 0.01,
+            mel_weight: 1.0,
+            label_smoothing: 0.0,
+            dropout: 0.0,
+            quirks: Quirks::default(),
+            frozen: vec![],
+        };
+        let guards = Guards {
+            bad_steps: 0,
+            spikes: SpikeSettings {
+                window: 100,
+                threshold: 6.0,
+                action: SpikeAction::Log,
+            },
+            scale: LossScale::off(),
+        };
+        let optimiser = AdamW::new(AdamWConfig::default());
+        State::new(GptTrainee::new(gpt, recipe), vec![optimiser], None, guards)
+    }
+}
+
+/// When the steps after the warm-up began and ended, and the processor's time then.
+#[derive(Default)]
+struct Clock {
+    begun: Option<(Instant, f64)>,
+    ended: Option<(Instant, f64)>,
+    losses: Vec<f32>,
+}
+
+impl Watch<GptTrainee> for Clock {
+    fn after(&mut self, done: &StepDone, _: &State<GptTrainee>) -> Result<bool, TrainError> {
+        self.losses.push(done.loss);
+        let now = Some((Instant::now(), cpu_seconds()));
+        match done.step {
+            WARM_UP => self.begun = now,
+            _ => self.ended = now,
+        }
+        Ok(false)
+    }
+
+    fn wants_to_stop(&self) -> bool {
+        false
+    }
+}
+
+impl StageWatch<GptTrainee> for Clock {
+    fn started(&mut self, _: &Start) {}
+
+    fn pipeline(&mut self, _: Weak<Pipeline>) {}
+}
+
+/// Shares of the time that device and model stages worked, one thread's worth.
+fn busy(summary: &Summary) -> String {
+    let share = |stage: Stage| {
+        let report = summary.stages.iter().find(|report| report.stage == stage);
+        report.map_or(0.0, |report| {
+            let all = report.busy_s + report.wait_in_s + report.wait_out_s;
+            100.0 * report.busy_s / all.max(1e-9)
+        })
+    };
+    format!(
+        "busy: data {:.0} %, model {:.0} %",
+        share(Stage::Device),
+        share(Stage::Model)
+    )
+}
+
+/// User and system time of this process.
+fn cpu_seconds() -> f64 {
+    let line = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields = line.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let ticks = fields.split_whitespace().skip(11).take(2);
+    ticks.filter_map(|t| t.parse::<f64>().ok()).sum::<f64>() / 100.0
+}
+
+fn load() -> String {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split(' ').next().unwrap_or("unavailable").to_owned()
+}

@@ -1,0 +1,157 @@
+//! A training so small that a software GPU takes it in seconds.
+
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::time::Duration;
+
+use myxtts_audio::units::SampleRate;
+use myxtts_audio::{AudioConfig, Waveform, wav_pcm16};
+use myxtts_data::prepare::{Request, Settings, prepare};
+use myxtts_model::conditioning::PerceiverConfig;
+use myxtts_model::dvae::DvaeConfig;
+use myxtts_model::gpt::{GptConfig, Quirks, Vocabulary};
+use myxtts_run::guard::SpikeAction;
+use myxtts_train::optim::AdamWConfig;
+use myxtts_train::run::{
+    Buffers, CacheKind, Cadence, Job, Optimisation, Resume, ScheduleKind, StageLength, StageName,
+};
+
+const CLIPS: usize = 8;
+const RATE: u32 = 22_050;
+
+/// Prepares a second of hum for each clip in `folder`, and says how to train
+/// on it for two steps a stage.
+pub fn job(folder: &Path) -> Job {
+    let dataset = folder.join("dataset");
+    std::fs::create_dir_all(dataset.join("wavs")).unwrap();
+    let mut metadata = String::new();
+    for clip in 0..CLIPS {
+        let hertz = 110.0 + 40.0 * clip as f32;
+        let samples = (0..RATE).map(|n| {
+            let t = n as f32 / RATE as f32;
+            0.3 * (std::f32::consts::TAU * hertz * t).sin() * (9.0 * t).sin()
+        });
+        let waveform = Waveform {
+            samples: samples.collect(),
+            rate: SampleRate::new(RATE).unwrap(),
+        };
+        let bytes = wav_pcm16(&waveform).unwrap();
+        std::fs::write(dataset.join(format!("wavs/clip{clip}.wav")), bytes).unwrap();
+        let word = ["lamps", "boats", "stone", "bread"][clip % 4];
+        metadata.push_str(&format!("clip{clip}|Seven {word}.|Seven {word}.\n"));
+    }
+    std::fs::write(dataset.join("metadata.csv"), metadata).unwrap();
+    let prepared = folder.join("prepared");
+    let request = Request {
+        dataset,
+        out: prepared.clone(),
+        vocabulary: None,
+        workers: NonZeroUsize::MIN,
+        cache: false,
+        settings: Settings {
+            held_out_fraction: 0.0,
+            ..Settings::default()
+        },
+    };
+    let report = prepare(&request, &mut |_| {}).unwrap();
+    assert_eq!(report.kept, CLIPS as u64, "{report}");
+    let length = StageLength {
+        epochs: 10,
+        max_steps: Some(2),
+    };
+    Job {
+        run: folder.join("run"),
+        stages: vec![StageName::Dvae, StageName::Gpt],
+        dataset: prepared,
+        validation: None,
+        gpt: GptConfig {
+            layers: 1,
+            channels: 32,
+            heads: 2,
+            vocabulary: Vocabulary::XTTS_V2,
+            mel_bands: 80,
+            encoder_blocks: 1,
+            perceiver: PerceiverConfig {
+                latents: 4,
+                depth: 1,
+                heads: 2,
+                head_channels: 16,
+            },
+            dropout: 0.0,
+            embedding_std: 0.02,
+        },
+        dvae: DvaeConfig {
+            hidden: 16,
+            resnet_blocks: 1,
+            codes: 32,
+            codebook_dim: 16,
+            ..DvaeConfig::TINY
+        },
+        vocabulary: None,
+        init: None,
+        resume: Resume::Auto,
+        reset_training: false,
+        seed: 3,
+        audio: AudioConfig::default(),
+        buckets: 1,
+        static_shapes: true,
+        batch_size: 2,
+        accumulation: 1,
+        conditioning: [11_025, 11_025],
+        cache: CacheKind::Disk,
+        optimisation: Optimisation {
+            learning_rate: 1e-3,
+            dvae_learning_rate: 1e-3,
+            schedule: ScheduleKind::Constant,
+            warmup_steps: 0,
+            gradient_clip: 1.0,
+            label_smoothing: 0.0,
+            dropout: None,
+            ema_decay: 0.0,
+            adamw: AdamWConfig::default(),
+            spikes: SpikeAction::Log,
+            bad_steps: 0,
+            patience: 0,
+        },
+        lengths: [(StageName::Dvae, length), (StageName::Gpt, length)].into(),
+        cadence: Cadence {
+            validate: 0,
+            samples: 0,
+            checkpoint: 0,
+            keep: 1,
+            log: 1,
+        },
+        buffers: Buffers {
+            workers: 1,
+            workers_chosen: true,
+            in_flight: 4,
+            in_flight_chosen: true,
+            depth: 2,
+            depth_chosen: true,
+            adaptive: false,
+            start_delay: Duration::from_secs(1),
+            waits: true,
+            ring_bytes: None,
+            model_bytes: None,
+        },
+        quirks: Quirks::default(),
+        frozen: vec![],
+        sample_texts: vec![],
+        sample_count: 0,
+        segment_frames: 32,
+        segment_batch: 2,
+        config: serde_json::Value::Null,
+        config_text: String::new(),
+        plan: serde_json::Value::Null,
+    }
+}
+
+/// The losses a run has written down.
+pub fn losses(run: &Path) -> Vec<f64> {
+    let text = std::fs::read_to_string(run.join("metrics.jsonl")).unwrap();
+    let line = |line: &str| -> Option<f64> {
+        let record: serde_json::Value = serde_json::from_str(line).unwrap();
+        record.get("loss")?.as_f64()
+    };
+    text.lines().filter_map(line).collect()
+}
