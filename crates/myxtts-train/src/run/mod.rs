@@ -7,6 +7,7 @@ mod gpt_stage;
 mod job;
 mod material;
 mod origin;
+mod precision;
 mod rules;
 mod saving;
 mod warm_up;
@@ -328,6 +329,7 @@ impl Run<'_> {
                     .to_owned(),
             ));
         };
+        let compute = precision::on(job.precision, placement)?;
         let card = self.card(origin.card.take());
         let home = Device::flex();
         let dvae = Dvae::new(&Init::blank(&home), &card.dvae).map_err(TrainError::failed)?;
@@ -371,7 +373,7 @@ impl Run<'_> {
                 (_, Some(_)) => Gpt::new(&Init::blank(&autodiff), &card.gpt),
                 (None, None) => Gpt::new(&Init::new(job.seed, &autodiff), &card.gpt),
             };
-            let trainee = GptTrainee::new(gpt, gpt_recipe.clone());
+            let trainee = GptTrainee::new(gpt.with_compute(compute), gpt_recipe.clone());
             let state = new_state(job, trainee, resumed)?;
             warm_up::model(&state.trainee, &schedule, &card, device)?;
             Ok(state)
@@ -591,7 +593,7 @@ fn new_state<T: Trainee>(
             threshold: SPIKE_DEVIATIONS,
             action: optimisation.spikes,
         },
-        scale: LossScale::off(),
+        scale: LossScale::of(trainee.compute()),
     };
     let optimisers = (0..T::PHASES)
         .map(|_| AdamW::new(optimisation.adamw))

@@ -21,6 +21,8 @@ mod fixtures;
 #[path = "../../../myxtts-model/tests/it/gpt_fixture.rs"]
 mod gpt_fixture;
 mod optimiser;
+mod overfit;
 mod parity_adamw;
+mod precision;
 
 use cpu as place;

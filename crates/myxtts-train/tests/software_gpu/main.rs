@@ -22,6 +22,8 @@ mod fixtures;
 #[path = "../../../myxtts-model/tests/it/gpt_fixture.rs"]
 mod gpt_fixture;
 mod gpu;
+#[path = "../it/overfit.rs"]
+mod overfit;
 #[path = "../it/parity_adamw.rs"]
 mod parity_adamw;
 #[path = "../../../myxtts-model/tests/it/parity_dvae.rs"]
@@ -36,6 +38,7 @@ mod parity_mel;
 mod parity_of_gpt;
 #[path = "../../../myxtts-model/tests/it/parity_speaker.rs"]
 mod parity_speaker;
+mod precision;
 #[path = "../../../myxtts-device/tests/software/mod.rs"]
 mod software;
 
