@@ -4,6 +4,7 @@ use burn::module::{Module, Param};
 use burn::tensor::module::{conv1d, embedding};
 use burn::tensor::ops::ConvOptions;
 use burn::tensor::{Int, Tensor};
+use myxtts_ops::Compute;
 
 use crate::init::Init;
 
@@ -28,8 +29,13 @@ impl Linear {
 
     /// Over the last dimension.
     pub fn forward<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
+        self.forward_in(x, Compute::F32)
+    }
+
+    /// The same with its product in another precision.
+    pub fn forward_in<const D: usize>(&self, x: Tensor<D>, compute: Compute) -> Tensor<D> {
         let bias = self.bias.as_ref().map(Param::val);
-        myxtts_ops::linear(x, self.weight.val(), bias)
+        compute.linear(x, self.weight.val(), bias)
     }
 }
 
@@ -51,9 +57,35 @@ impl TransposedLinear {
         }
     }
 
-    /// Over the last dimension.
-    pub fn forward<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
-        myxtts_ops::transposed_linear(x, self.weight.val(), Some(self.bias.val()))
+    /// Over the last dimension, with the product in the given precision.
+    pub fn forward_in<const D: usize>(&self, x: Tensor<D>, compute: Compute) -> Tensor<D> {
+        compute.transposed_linear(x, self.weight.val(), Some(self.bias.val()))
+    }
+}
+
+/// A convolution with one tap: a linear layer over the channels of
+/// `(batch, channels, time)`.
+#[derive(Module, Debug)]
+pub struct PointwiseConv {
+    /// `(out, in, 1)`.
+    pub weight: Param<Tensor<3>>,
+    /// `(out)`.
+    pub bias: Param<Tensor<1>>,
+}
+
+impl PointwiseConv {
+    /// Uniform within `1 / sqrt(in)`, the reference's default.
+    pub fn new(init: &Init, inputs: usize, outputs: usize) -> Self {
+        let bound = 1.0 / (inputs as f64).sqrt();
+        Self {
+            weight: init.uniform([outputs, inputs, 1], bound),
+            bias: init.uniform([outputs], bound),
+        }
+    }
+
+    /// At every time, with the product in the given precision.
+    pub fn forward_in(&self, x_bct: Tensor<3>, compute: Compute) -> Tensor<3> {
+        compute.pointwise_conv(x_bct, self.weight.val(), Some(self.bias.val()))
     }
 }
 

@@ -7,6 +7,7 @@
 
 mod activation;
 mod attention;
+mod compute;
 mod dropout;
 mod host;
 mod kernel;
@@ -18,6 +19,7 @@ pub mod plain;
 
 pub use activation::{gelu_erf, gelu_tanh};
 pub use attention::{AttentionMask, attention, self_attention};
+pub use compute::Compute;
 pub use dropout::{Dropout, dropout, dropout_add};
 pub use linear::{linear, pointwise_conv, transposed_linear};
 pub use loss::{CrossEntropy, cross_entropy};

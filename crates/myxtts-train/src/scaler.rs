@@ -4,6 +4,7 @@
 //! two before the backward pass and the gradients divided by it after; a step
 //! that overflows is left out and halves it, many good ones double it.
 
+use myxtts_ops::Compute;
 use serde::{Deserialize, Serialize};
 
 /// Good steps before a larger scale is tried.
@@ -26,6 +27,24 @@ impl LossScale {
         Self {
             factor: None,
             good: 0,
+        }
+    }
+
+    /// What a precision needs.
+    pub fn of(compute: Compute) -> Self {
+        match compute {
+            Compute::F16 => Self::dynamic(),
+            Compute::F32 | Compute::Bf16 => Self::off(),
+        }
+    }
+
+    /// This one where a run left off with `earlier`. A run that goes on in
+    /// another precision starts with what that one needs.
+    #[must_use]
+    pub fn resumed(self, earlier: Self) -> Self {
+        match (self.factor, earlier.factor) {
+            (Some(_), Some(_)) => earlier,
+            _ => self,
         }
     }
 
@@ -77,6 +96,16 @@ mod tests {
             assert!(!scale.overflowed(1.0, 1.0));
         }
         assert_eq!(scale.factor(), START);
+    }
+
+    #[test]
+    fn a_resumed_run_keeps_the_scale_only_where_the_precision_has_one() {
+        let mut earlier = LossScale::of(Compute::F16);
+        assert!(earlier.overflowed(1.0, f32::INFINITY));
+        assert_eq!(LossScale::of(Compute::F16).resumed(earlier), earlier);
+        assert_eq!(LossScale::of(Compute::Bf16).resumed(earlier).factor(), 1.0);
+        let unscaled = LossScale::of(Compute::F32);
+        assert_eq!(LossScale::dynamic().resumed(unscaled).factor(), START);
     }
 
     #[test]

@@ -2,10 +2,10 @@
 
 use burn::module::Module;
 use burn::tensor::Tensor;
-use myxtts_ops::{AttentionMask, attention, group_norm};
+use myxtts_ops::{AttentionMask, Compute, attention, group_norm};
 
 use crate::init::Init;
-use crate::layers::{Conv1d, ConvShape, NormParams};
+use crate::layers::{NormParams, PointwiseConv};
 
 const EPSILON: f64 = 1e-5;
 
@@ -13,7 +13,7 @@ const EPSILON: f64 = 1e-5;
 #[derive(Module, Debug)]
 pub struct ConditioningEncoder {
     /// Bands to channels.
-    pub init: Conv1d,
+    pub init: PointwiseConv,
     /// The blocks.
     pub attn: Vec<AttentionBlock>,
 }
@@ -22,7 +22,7 @@ impl ConditioningEncoder {
     /// A new encoder.
     pub fn new(init: &Init, bands: usize, channels: usize, heads: usize, blocks: usize) -> Self {
         Self {
-            init: Conv1d::new(init, ConvShape::same(bands, channels, 1), true),
+            init: PointwiseConv::new(init, bands, channels),
             attn: (0..blocks)
                 .map(|_| AttentionBlock::new(init, channels, heads))
                 .collect(),
@@ -30,11 +30,11 @@ impl ConditioningEncoder {
     }
 
     /// `(batch, bands, frames)` to `(batch, channels, frames)`.
-    pub fn forward(&self, mel_bms: Tensor<3>) -> Tensor<3> {
-        let x_bcs = self.init.forward(mel_bms);
+    pub fn forward(&self, mel_bms: Tensor<3>, compute: Compute) -> Tensor<3> {
+        let x_bcs = self.init.forward_in(mel_bms, compute);
         self.attn
             .iter()
-            .fold(x_bcs, |x_bcs, block| block.forward(x_bcs))
+            .fold(x_bcs, |x_bcs, block| block.forward(x_bcs, compute))
     }
 }
 
@@ -44,21 +44,21 @@ pub struct AttentionBlock {
     /// Scale and shift of the group norm.
     pub norm: NormParams,
     /// To queries, keys and values; those of one head stand together.
-    pub qkv: Conv1d,
+    pub qkv: PointwiseConv,
     /// Back to channels; starts at zero, so that a new block passes its input on.
-    pub proj_out: Conv1d,
+    pub proj_out: PointwiseConv,
     #[module(skip)]
     heads: usize,
 }
 
 impl AttentionBlock {
     fn new(init: &Init, channels: usize, heads: usize) -> Self {
-        let mut proj_out = Conv1d::new(init, ConvShape::same(channels, channels, 1), true);
+        let mut proj_out = PointwiseConv::new(init, channels, channels);
         proj_out.weight = init.constant([channels, channels, 1], 0.0);
-        proj_out.bias = Some(init.constant([channels], 0.0));
+        proj_out.bias = init.constant([channels], 0.0);
         Self {
             norm: NormParams::new(init, channels),
-            qkv: Conv1d::new(init, ConvShape::same(channels, 3 * channels, 1), true),
+            qkv: PointwiseConv::new(init, channels, 3 * channels),
             proj_out,
             heads,
         }
@@ -66,7 +66,7 @@ impl AttentionBlock {
 
     /// The residual branch starts from the *normalised* input, as the public
     /// model has it.
-    fn forward(&self, x_bcs: Tensor<3>) -> Tensor<3> {
+    fn forward(&self, x_bcs: Tensor<3>, compute: Compute) -> Tensor<3> {
         let [batch, channels, frames] = x_bcs.dims();
         let per_head = channels / self.heads;
         let normal_bcs = group_norm(
@@ -76,10 +76,12 @@ impl AttentionBlock {
             norm_groups(channels),
             EPSILON,
         );
-        let qkv_bhcs =
-            self.qkv
-                .forward(normal_bcs.clone())
-                .reshape([batch, self.heads, 3 * per_head, frames]);
+        let qkv_bhcs = self.qkv.forward_in(normal_bcs.clone(), compute).reshape([
+            batch,
+            self.heads,
+            3 * per_head,
+            frames,
+        ]);
         let part = |index: usize| {
             qkv_bhcs
                 .clone()
@@ -98,7 +100,7 @@ impl AttentionBlock {
         let mixed_bcs = mixed_bhsc
             .swap_dims(2, 3)
             .reshape([batch, channels, frames]);
-        normal_bcs + self.proj_out.forward(mixed_bcs)
+        normal_bcs + self.proj_out.forward_in(mixed_bcs, compute)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use burn::module::{Module, Param};
 use burn::tensor::Tensor;
-use myxtts_ops::{AttentionMask, attention, gelu_erf};
+use myxtts_ops::{AttentionMask, Compute, attention, gelu_erf};
 use serde::{Deserialize, Serialize};
 
 use crate::init::Init;
@@ -69,7 +69,7 @@ impl PerceiverResampler {
     }
 
     /// `(batch, frames, channels)` to `(batch, latents, channels)`.
-    pub fn forward(&self, frames_bsc: Tensor<3>) -> Tensor<3> {
+    pub fn forward(&self, frames_bsc: Tensor<3>, compute: Compute) -> Tensor<3> {
         let [batch, _, channels] = frames_bsc.dims();
         let [latents, _] = self.latents.dims();
         let start_bnc = self
@@ -78,8 +78,8 @@ impl PerceiverResampler {
             .reshape([1, latents, channels])
             .expand([batch, latents, channels]);
         let read_bnc = self.layers.iter().fold(start_bnc, |x_bnc, layer| {
-            let x_bnc = x_bnc.clone() + layer._0.forward(x_bnc, frames_bsc.clone());
-            x_bnc.clone() + layer._1.forward(x_bnc)
+            let x_bnc = x_bnc.clone() + layer._0.forward(x_bnc, frames_bsc.clone(), compute);
+            x_bnc.clone() + layer._1.forward(x_bnc, compute)
         });
         self.norm.forward(read_bnc)
     }
@@ -118,10 +118,10 @@ impl PerceiverAttention {
         }
     }
 
-    fn forward(&self, x_bnc: Tensor<3>, frames_bsc: Tensor<3>) -> Tensor<3> {
+    fn forward(&self, x_bnc: Tensor<3>, frames_bsc: Tensor<3>, compute: Compute) -> Tensor<3> {
         let context_bsc = Tensor::cat(vec![x_bnc.clone(), frames_bsc], 1);
-        let q_bni = self.to_q.forward(x_bnc);
-        let kv_bsi = self.to_kv.forward(context_bsc);
+        let q_bni = self.to_q.forward_in(x_bnc, compute);
+        let kv_bsi = self.to_kv.forward_in(context_bsc, compute);
         let [batch, latents, inner] = q_bni.dims();
         let per_head = inner / self.heads;
         let split = |x: Tensor<3>| {
@@ -137,8 +137,8 @@ impl PerceiverAttention {
             1.0 / (per_head as f64).sqrt(),
             None,
         );
-        self.to_out
-            .forward(mixed_bhnc.swap_dims(1, 2).reshape([batch, latents, inner]))
+        let mixed_bni = mixed_bhnc.swap_dims(1, 2).reshape([batch, latents, inner]);
+        self.to_out.forward_in(mixed_bni, compute)
     }
 }
 
@@ -160,13 +160,13 @@ impl FeedForward {
         }
     }
 
-    fn forward(&self, x_bnc: Tensor<3>) -> Tensor<3> {
-        let both = self._0.forward(x_bnc);
+    fn forward(&self, x_bnc: Tensor<3>, compute: Compute) -> Tensor<3> {
+        let both = self._0.forward_in(x_bnc, compute);
         let [_, _, double] = both.dims();
         let hidden = double / 2;
         let value = both.clone().narrow(2, 0, hidden);
         let gate = both.narrow(2, hidden, hidden);
-        self._2.forward(value * gelu_erf(gate))
+        self._2.forward_in(value * gelu_erf(gate), compute)
     }
 }
 

@@ -53,7 +53,7 @@ impl KvCache {
             }
         };
         let layers = std::mem::take(&mut self.layers);
-        let (hidden_btd, layers) = gpt.gpt.cached(x_btd, layers, &mask);
+        let (hidden_btd, layers) = gpt.gpt.cached(x_btd, layers, &mask, gpt.compute());
         self.layers = layers;
         self.length = length;
         hidden_btd

@@ -115,8 +115,7 @@ impl Generation {
     fn scores(&self, latent_11d: Tensor<3>) -> Result<Vec<f32>, GenerateError> {
         let scores = self
             .gpt
-            .mel_head
-            .forward(latent_11d)
+            .code_scores(latent_11d)
             .try_into_vec_as::<f32>()
             .map_err(|why| GenerateError::Device {
                 step: self.made,

@@ -19,7 +19,7 @@ mod transformer;
 
 use burn::module::Module;
 use burn::tensor::{Int, Tensor};
-use myxtts_ops::{AttentionMask, CrossEntropy, cross_entropy};
+use myxtts_ops::{AttentionMask, Compute, CrossEntropy, cross_entropy};
 
 pub use batch::{GptBatch, TooLong};
 pub use config::{GptConfig, Vocabulary};
@@ -58,6 +58,8 @@ pub struct Gpt {
     pub mel_head: Linear,
     #[module(skip)]
     config: GptConfig,
+    #[module(skip)]
+    compute: Compute,
 }
 
 /// A learned vector for every position.
@@ -158,6 +160,7 @@ impl Gpt {
             text_head: Linear::new(init, channels, vocabulary.text_tokens, true),
             mel_head: Linear::new(init, channels, vocabulary.audio_tokens(), true),
             config: config.clone(),
+            compute: Compute::F32,
         }
     }
 
@@ -166,11 +169,22 @@ impl Gpt {
         &self.config
     }
 
+    /// The same parameters, with the products of every linear layer computed so.
+    #[must_use]
+    pub fn with_compute(self, compute: Compute) -> Self {
+        Self { compute, ..self }
+    }
+
+    /// What the products of its linear layers are computed in.
+    pub fn compute(&self) -> Compute {
+        self.compute
+    }
+
     /// A voice: mel `(batch, bands, frames)` to latents `(batch, latents, channels)`.
     pub fn condition(&self, mel_bcs: Tensor<3>) -> Tensor<3> {
-        let frames_bds = self.conditioning_encoder.forward(mel_bcs);
+        let frames_bds = self.conditioning_encoder.forward(mel_bcs, self.compute);
         self.conditioning_perceiver
-            .forward(frames_bds.swap_dims(1, 2))
+            .forward(frames_bds.swap_dims(1, 2), self.compute)
     }
 
     /// Teacher-forced scores of a batch. Without `drop`, nothing is dropped.
@@ -198,13 +212,13 @@ impl Gpt {
             ],
             1,
         );
-        let hidden_bpd = self.gpt.forward(x_bpd, &mask, drop);
+        let hidden_bpd = self.gpt.forward(x_bpd, &mask, drop, self.compute);
         let part =
             |start: usize, length: usize| self.latent(hidden_bpd.clone().narrow(1, start, length));
-        let text_logits_btv = self.text_head.forward(part(latents, text_length));
-        let mel_logits_bmv = self
-            .mel_head
-            .forward(part(latents + text_length, code_length));
+        let text_logits_btv = self
+            .text_head
+            .forward_in(part(latents, text_length), self.compute);
+        let mel_logits_bmv = self.code_scores(part(latents + text_length, code_length));
         let mel_targets_bm = match &batch.prompts_b2 {
             Some(prompts_b2) => {
                 quirks.hide_prompts(codes.targets_bt, prompts_b2, &batch.code_lengths_b)
@@ -244,7 +258,7 @@ impl Gpt {
             causal: true,
             keys_bk: None,
         };
-        let hidden_bpd = self.gpt.forward(x_bpd, &mask, None);
+        let hidden_bpd = self.gpt.forward(x_bpd, &mask, None, self.compute);
         Ok(self.latent(hidden_bpd.narrow(1, prefix, codes)))
     }
 
@@ -282,6 +296,11 @@ impl Gpt {
     pub(crate) fn embed_codes(&self, ids_bm: Tensor<2, Int>, start: usize) -> Tensor<3> {
         let [_, length] = ids_bm.dims();
         self.mel_embedding.forward(ids_bm) + self.mel_pos_embedding.at(start, length)
+    }
+
+    /// The scores of codes after the vectors that predict them.
+    pub(crate) fn code_scores(&self, latent_bmd: Tensor<3>) -> Tensor<3> {
+        self.mel_head.forward_in(latent_bmd, self.compute)
     }
 
     /// Blocks' output to the vector that heads and vocoder read.

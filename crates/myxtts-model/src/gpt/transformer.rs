@@ -4,7 +4,7 @@
 
 use burn::module::Module;
 use burn::tensor::Tensor;
-use myxtts_ops::{AttentionMask, dropout, dropout_add, gelu_tanh, self_attention};
+use myxtts_ops::{AttentionMask, Compute, dropout, dropout_add, gelu_tanh, self_attention};
 
 use super::dropout::{Site, StepDropout};
 use crate::generate::LayerCache;
@@ -43,11 +43,12 @@ impl Transformer {
         x_btd: Tensor<3>,
         mask: &AttentionMask,
         drop: Option<&StepDropout>,
+        compute: Compute,
     ) -> Tensor<3> {
         let x_btd = drop_at(x_btd, drop, Site::Embeddings);
         let blocks = self.h.iter().enumerate();
         let x_btd = blocks.fold(x_btd, |x_btd, (layer, block)| {
-            block.forward(x_btd, mask, drop, layer)
+            block.forward(x_btd, mask, drop, layer, compute)
         });
         self.ln_f.layer_norm(x_btd, EPSILON)
     }
@@ -58,10 +59,11 @@ impl Transformer {
         mut x_btd: Tensor<3>,
         caches: Vec<LayerCache>,
         mask: &AttentionMask,
+        compute: Compute,
     ) -> (Tensor<3>, Vec<LayerCache>) {
         let mut kept = Vec::with_capacity(caches.len());
         for (block, cache) in self.h.iter().zip(caches) {
-            let (next_btd, cache) = block.cached(x_btd, cache, mask);
+            let (next_btd, cache) = block.cached(x_btd, cache, mask, compute);
             x_btd = next_btd;
             kept.push(cache);
         }
@@ -105,17 +107,18 @@ impl Block {
         mask: &AttentionMask,
         drop: Option<&StepDropout>,
         layer: usize,
+        compute: Compute,
     ) -> Tensor<3> {
         let normal_btd = self.ln_1.layer_norm(x_btd.clone(), EPSILON);
         let weights = drop.map(|drop| drop.at(Site::AttentionWeights(layer)));
         let mixed_btd = self_attention(
-            self.attn.c_attn.forward(normal_btd),
+            self.attn.c_attn.forward_in(normal_btd, compute),
             self.attn.heads,
             mask,
             self.attn.scale(),
             weights.as_ref(),
         );
-        self.finish(x_btd, mixed_btd, drop, layer)
+        self.finish(x_btd, mixed_btd, drop, layer, compute)
     }
 
     fn cached(
@@ -123,12 +126,13 @@ impl Block {
         x_btd: Tensor<3>,
         cache: LayerCache,
         mask: &AttentionMask,
+        compute: Compute,
     ) -> (Tensor<3>, LayerCache) {
-        let heads = self
-            .attn
-            .heads(self.ln_1.layer_norm(x_btd.clone(), EPSILON));
+        let normal_btd = self.ln_1.layer_norm(x_btd.clone(), EPSILON);
+        let heads = self.attn.heads(normal_btd, compute);
         let (mixed_bhtc, cache) = cache.attend(heads, mask, self.attn.scale());
-        (self.finish(x_btd, merge(mixed_bhtc), None, 0), cache)
+        let x_btd = self.finish(x_btd, merge(mixed_bhtc), None, 0, compute);
+        (x_btd, cache)
     }
 
     /// All of the block after its attention.
@@ -138,14 +142,14 @@ impl Block {
         mixed_btd: Tensor<3>,
         drop: Option<&StepDropout>,
         layer: usize,
+        compute: Compute,
     ) -> Tensor<3> {
         let at = |site| drop.map(|drop| drop.at(site));
-        let attended_btd = self.attn.c_proj.forward(mixed_btd);
+        let attended_btd = self.attn.c_proj.forward_in(mixed_btd, compute);
         let place = at(Site::AttentionOutput(layer));
         let x_btd = dropout_add(attended_btd, x_btd, place.as_ref());
-        let fed_btd = self
-            .mlp
-            .forward(self.ln_2.layer_norm(x_btd.clone(), EPSILON));
+        let normal_btd = self.ln_2.layer_norm(x_btd.clone(), EPSILON);
+        let fed_btd = self.mlp.forward(normal_btd, compute);
         dropout_add(fed_btd, x_btd, at(Site::FeedForward(layer)).as_ref())
     }
 }
@@ -163,9 +167,9 @@ pub struct SelfAttention {
 
 impl SelfAttention {
     /// Queries, keys and values as `(batch, heads, positions, channels)`.
-    fn heads(&self, x_btd: Tensor<3>) -> [Tensor<4>; 3] {
+    fn heads(&self, x_btd: Tensor<3>, compute: Compute) -> [Tensor<4>; 3] {
         let [batch, length, channels] = x_btd.dims();
-        let qkv = self.c_attn.forward(x_btd);
+        let qkv = self.c_attn.forward_in(x_btd, compute);
         [0, 1, 2].map(|part| {
             qkv.clone()
                 .narrow(2, part * channels, channels)
@@ -198,8 +202,9 @@ pub struct Mlp {
 }
 
 impl Mlp {
-    fn forward(&self, x_btd: Tensor<3>) -> Tensor<3> {
-        self.c_proj.forward(gelu_tanh(self.c_fc.forward(x_btd)))
+    fn forward(&self, x_btd: Tensor<3>, compute: Compute) -> Tensor<3> {
+        let wide_btf = gelu_tanh(self.c_fc.forward_in(x_btd, compute));
+        self.c_proj.forward_in(wide_btf, compute)
     }
 }
 

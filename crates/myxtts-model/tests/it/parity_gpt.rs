@@ -59,7 +59,7 @@ fn training_step() {
         let batch = batch(&set, &file, &device);
         let encoded_bds = gpt
             .conditioning_encoder
-            .forward(batch.conditioning_bcs.clone());
+            .forward(batch.conditioning_bcs.clone(), gpt.compute());
         let perceived_bnd = gpt.condition(batch.conditioning_bcs.clone());
         let output = gpt.forward(&batch, Quirks::Compat, None).unwrap();
         for (name, ours) in [

@@ -13,6 +13,7 @@
 )]
 
 mod attention;
+mod compute;
 mod dropout;
 mod linear;
 mod loss;

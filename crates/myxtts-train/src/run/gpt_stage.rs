@@ -14,6 +14,7 @@ use myxtts_model::dvae::Dvae;
 use myxtts_model::generate::SamplingConfig;
 use myxtts_model::gpt::{Gpt, GptBatch, ParameterCount, Quirks};
 use myxtts_model::params::{StateDict, load, state_dict};
+use myxtts_ops::Compute;
 use myxtts_run::checkpoint::Content;
 use myxtts_run::tensorboard::{Histogram, Wav, mel_image};
 use myxtts_run::units::Step;
@@ -154,14 +155,16 @@ impl<'a> GptEvaluator<'a> {
     }
 
     /// The model to evaluate: averaged weights where there are some, on the
-    /// evaluation's device.
+    /// evaluation's device. In f32, because that is how it will speak, so that
+    /// figures of runs in different precisions can be compared, and because
+    /// only the model devices were chosen to compute in another.
     fn model(&self, state: &State<GptTrainee>) -> Result<Gpt, TrainError> {
         let gpt = state.trainee.gpt.valid();
         let gpt = match &state.ema {
             Some(ema) => load(gpt, ema.weights(), "").map_err(TrainError::failed)?,
             None => gpt,
         };
-        Ok(gpt.to_device(&self.device))
+        Ok(gpt.with_compute(Compute::F32).to_device(&self.device))
     }
 
     /// The validation clips, prepared once.

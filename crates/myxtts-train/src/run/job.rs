@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use myxtts_audio::AudioConfig;
+use myxtts_device::Precision;
 use myxtts_model::dvae::DvaeConfig;
 use myxtts_model::gpt::{GptConfig, Quirks};
 use myxtts_run::guard::SpikeAction;
@@ -172,6 +173,8 @@ pub struct Job {
     pub resume: Resume,
     /// Take the weights of the checkpoint and begin at step 0.
     pub reset_training: bool,
+    /// What the GPT's matrix products are computed in.
+    pub precision: Precision,
     /// Seed of every random choice.
     pub seed: u64,
     /// How recordings are loaded.

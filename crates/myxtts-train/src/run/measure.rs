@@ -58,7 +58,12 @@ pub fn measure(job: &Job, placement: &Placement, steps: u64) -> Result<TrainFigu
     let home = Device::flex();
     let dvae = Dvae::new(&Init::new(job.seed, &home), &card.dvae).map_err(TrainError::failed)?;
     let replicas = u32::try_from(placement.models.len()).unwrap_or(1);
-    let schedule = Arc::new(gpt_stage::schedule(job, &material, replicas, job.batch_size)?);
+    let schedule = Arc::new(gpt_stage::schedule(
+        job,
+        &material,
+        replicas,
+        job.batch_size,
+    )?);
     let source = CodesSource::of(&dvae, &material.front_end, &job.audio);
     let contents = material.train.contents.clone();
     let codes = Some(Arc::new(CodesCache::in_memory(contents, source)));

@@ -10,6 +10,7 @@ mod material;
 mod measure;
 mod memory;
 mod origin;
+mod precision;
 mod rules;
 mod saving;
 mod warm_up;
@@ -339,6 +340,7 @@ impl Run<'_> {
                     .to_owned(),
             ));
         };
+        let compute = precision::on(job.precision, placement)?;
         let card = origin.card.take();
         let card = card.unwrap_or_else(|| card_of(job, &self.material));
         let dvae = encode::frozen_dvae(&card, &dvae_weights)?;
@@ -391,7 +393,7 @@ impl Run<'_> {
                 (_, Some(_)) => Gpt::new(&Init::blank(&autodiff), &card.gpt),
                 (None, None) => Gpt::new(&Init::new(job.seed, &autodiff), &card.gpt),
             };
-            let trainee = GptTrainee::new(gpt, gpt_recipe.clone());
+            let trainee = GptTrainee::new(gpt.with_compute(compute), gpt_recipe.clone());
             let state = new_state(job, trainee, resumed)?;
             warm_up::model(&state.trainee, &schedule, &card, device)?;
             Ok(state)
@@ -636,7 +638,7 @@ fn new_state<T: Trainee>(
             threshold: SPIKE_DEVIATIONS,
             action: optimisation.spikes,
         },
-        scale: LossScale::off(),
+        scale: LossScale::of(trainee.compute()),
     };
     let optimisers = (0..T::PHASES)
         .map(|_| AdamW::new(optimisation.adamw))

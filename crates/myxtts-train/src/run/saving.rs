@@ -106,7 +106,7 @@ pub(super) fn restore<T: Trainee>(
     let guards: GuardState = section(checkpoint, "guards")?;
     state.non_finite = guards.non_finite;
     state.spikes = guards.spikes;
-    state.scale = guards.scale;
+    state.scale = state.scale.resumed(guards.scale);
     state.done = position(checkpoint)?.done;
     Ok(state)
 }

@@ -1,5 +1,9 @@
 //! The DVAE in training: reconstruction, commitment, and a codebook that
 //! follows the encoder's vectors by moving averages.
+//!
+//! In f32 whatever the precision of the run: it is small, so there is little
+//! to win, and the codes it makes are the GPT's data, which must not depend on
+//! how a device rounds.
 
 use burn::tensor::{Device, Gradients, Tensor};
 use myxtts_model::dvae::{Dvae, DvaeStep, MovingAverage, Reconstruction};

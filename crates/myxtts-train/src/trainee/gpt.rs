@@ -3,6 +3,7 @@
 use burn::tensor::{Device, Gradients};
 use myxtts_model::gpt::{Gpt, GptBatch, Quirks, StepDropout};
 use myxtts_model::params::{StateDict, load, state_dict};
+use myxtts_ops::Compute;
 
 use super::{Loss, Trainee};
 use crate::optim::{AdamW, NamedGradients};
@@ -96,6 +97,10 @@ impl Trainee for GptTrainee {
     ) -> Self {
         self.gpt = optimiser.step(self.gpt, gradients, rate);
         self
+    }
+
+    fn compute(&self) -> Compute {
+        self.gpt.compute()
     }
 
     fn device(&self) -> Device {

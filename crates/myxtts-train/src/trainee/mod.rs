@@ -9,6 +9,7 @@ mod gpt;
 
 use burn::tensor::{Device, Gradients, Tensor};
 use myxtts_model::params::StateDict;
+use myxtts_ops::Compute;
 
 pub use dvae::{DvaeRecipe, DvaeTrainee};
 pub use gpt::{GptRecipe, GptTrainee};
@@ -73,6 +74,11 @@ pub trait Trainee: Sized + Send + 'static {
     /// Names of what [`absorbed`](Self::absorbed) changes; replicas average it.
     fn absorbs() -> &'static [&'static str] {
         &[]
+    }
+
+    /// What its matrix products are computed in.
+    fn compute(&self) -> Compute {
+        Compute::F32
     }
 
     /// Where it is.

@@ -60,6 +60,7 @@ pub fn job(folder: &Path) -> Job {
         max_steps: Some(2),
     };
     Job {
+        precision: myxtts_device::Precision::F32,
         run: folder.join("run"),
         stages: vec![StageName::Dvae, StageName::Gpt],
         dataset: prepared,

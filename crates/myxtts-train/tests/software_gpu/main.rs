@@ -24,6 +24,8 @@ mod gpt_fixture;
 mod gpu;
 #[path = "../it/mini.rs"]
 mod mini;
+#[path = "../it/overfit.rs"]
+mod overfit;
 #[path = "../it/parity_adamw.rs"]
 mod parity_adamw;
 #[path = "../../../myxtts-model/tests/it/parity_dvae.rs"]
@@ -38,6 +40,7 @@ mod parity_mel;
 mod parity_of_gpt;
 #[path = "../../../myxtts-model/tests/it/parity_speaker.rs"]
 mod parity_speaker;
+mod precision;
 #[path = "../../../myxtts-device/tests/software/mod.rs"]
 mod software;
 mod train;

@@ -190,6 +190,7 @@ pub(super) fn job(
             Resumed::Step(step) => Resume::At(step),
         },
         reset_training: run.reset_training,
+        precision: plan.precision,
         seed: run.seed,
         audio: data.audio.clone(),
         buckets: data.shapes.buckets as usize,

@@ -249,3 +249,43 @@ fn the_public_size_has_the_public_number_of_parameters() {
     let samples = plan["model"]["per_sample"].as_array().unwrap();
     assert_eq!(samples.last().unwrap()["codes"], 200);
 }
+
+/// A software GPU has f16 and no bf16; `train` stops where `plan` does.
+#[test]
+fn a_precision_that_the_device_has_not_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let on_software = |arguments: &[&str]| {
+        let variables = [("MYXTTS_SOFTWARE_GPUS", "1")];
+        run_in(folder.path(), arguments, &variables)
+    };
+    if on_software(&["plan", "--set", "training.backend=wgpu"]).code != Some(0) {
+        let required = std::env::var_os("REQUIRE_SOFTWARE_GPUS").is_some();
+        assert!(!required, "a software GPU is required here");
+        eprintln!("SKIPPED: no software GPU here (Debian: mesa-vulkan-drivers)");
+        return;
+    }
+    let f16 = on_software(&[
+        "plan",
+        "--json",
+        "--set",
+        "training.backend=wgpu",
+        "--precision",
+        "f16",
+    ]);
+    assert_eq!(f16.json()["precision"], "f16");
+    for command in ["plan", "train"] {
+        let run = on_software(&[
+            command,
+            "--set",
+            "training.backend=wgpu",
+            "--precision",
+            "bf16",
+        ]);
+        assert_eq!(run.code, Some(2), "{}", run.stderr);
+        // The rasteriser's name has its version.
+        let (_, words) = run.stderr.split_once(')').unwrap();
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(words, @"");
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! A small GPT that learns three made-up clips by heart, in the real loop.
+
+use burn::tensor::{Device, Int, Tensor, TensorData};
+use myxtts_model::conditioning::PerceiverConfig;
+use myxtts_model::gpt::{Gpt, GptBatch, GptConfig, Quirks, RowLengths, Vocabulary};
+use myxtts_model::init::{Init, mix};
+use myxtts_ops::Compute;
+use myxtts_pipeline::{
+    Bounds, Cancel, HostWork, Knobs, Ledger, Make, NoHop, Pipeline, RingBounds, Setup, SiteWork,
+    Ticket, Wiring,
+};
+use myxtts_run::guard::{SpikeAction, SpikeSettings};
+use myxtts_run::schedule::{Parts, Schedule, Shape};
+use myxtts_run::units::Step;
+use myxtts_train::TrainError;
+use myxtts_train::feed::{Facts, Fed};
+use myxtts_train::looping::{Guards, Recipe, State, StepDone, Watch, train};
+use myxtts_train::optim::{AdamW, AdamWConfig};
+use myxtts_train::scaler::LossScale;
+use myxtts_train::team::Seat;
+use myxtts_train::trainee::{GptRecipe, GptTrainee};
+
+const ROWS: usize = 3;
+const TEXT: usize = 10;
+const CODES: usize = 24;
+const FRAMES: usize = 20;
+const BANDS: usize = 8;
+
+/// A GPT with all its parts, smaller than any that is offered.
+fn config() -> GptConfig {
+    GptConfig {
+        layers: 2,
+        channels: 64,
+        heads: 4,
+        vocabulary: Vocabulary {
+            text_tokens: 40,
+            start_text: 38,
+            stop_text: 0,
+            max_text_tokens: 16,
+            codes: 64,
+            max_audio_tokens: 40,
+        },
+        mel_bands: BANDS,
+        encoder_blocks: 1,
+        perceiver: PerceiverConfig {
+            latents: 4,
+            depth: 1,
+            heads: 2,
+            head_channels: 16,
+        },
+        dropout: 0.0,
+        embedding_std: 0.02,
+    }
+}
+
+/// Clips that follow no rule: they can only be learnt by heart.
+fn clips(device: &Device) -> Fed<GptBatch> {
+    let drawn = |count: usize, below: u64, stream: u64| -> Vec<i64> {
+        let draw = |index: u64| (mix(stream ^ mix(index)) % below) as i64;
+        (0..count as u64).map(draw).collect()
+    };
+    let ids = |length: usize, below: u64, stream: u64| {
+        let ids = drawn(ROWS * length, below, stream);
+        Tensor::<2, Int>::from_data(TensorData::new(ids, [ROWS, length]), device)
+    };
+    let lengths = |length: usize| Tensor::<1, Int>::full([ROWS], length as i64, device);
+    let mel = drawn(ROWS * BANDS * FRAMES, 2001, 3).into_iter();
+    let mel: Vec<f32> = mel.map(|value| value as f32 / 1000.0 - 1.0).collect();
+    let row = RowLengths {
+        text: TEXT,
+        codes: CODES,
+        prompt: None,
+    };
+    Fed {
+        batch: GptBatch {
+            text_bt: ids(TEXT, 37, 1),
+            text_lengths_b: lengths(TEXT),
+            codes_bm: ids(CODES, 64, 2),
+            code_lengths_b: lengths(CODES),
+            conditioning_bcs: Tensor::from_data(
+                TensorData::new(mel, [ROWS, BANDS, FRAMES]),
+                device,
+            ),
+            prompts_b2: None,
+        },
+        facts: Facts {
+            targets: Quirks::Fixed.target_counts(&[row; ROWS]).to_vec(),
+            ..Facts::default()
+        },
+    }
+}
+
+/// The model before its first step; the same whatever it computes in.
+pub fn start(compute: Compute, device: &Device) -> State<GptTrainee> {
+    let gpt = Gpt::new(&Init::new(7, &device.clone().autodiff()), &config());
+    let recipe = GptRecipe {
+        text_weight: 0.01,
+        mel_weight: 1.0,
+        label_smoothing: 0.0,
+        dropout: 0.0,
+        quirks: Quirks::Fixed,
+        frozen: vec![],
+    };
+    let guards = Guards {
+        bad_steps: 3,
+        spikes: SpikeSettings {
+            window: 50,
+            threshold: 6.0,
+            action: SpikeAction::Log,
+        },
+        scale: LossScale::of(compute),
+    };
+    State::new(
+        GptTrainee::new(gpt.with_compute(compute), recipe),
+        vec![AdamW::new(AdamWConfig::default())],
+        None,
+        guards,
+    )
+}
+
+/// Trains up to a step, and gives every step besides the state.
+pub fn up_to(
+    step: u64,
+    state: State<GptTrainee>,
+    device: &Device,
+) -> (State<GptTrainee>, Vec<StepDone>) {
+    let knobs = Knobs {
+        workers: 1,
+        read_ahead: 2,
+        depth: 1,
+    };
+    let ring = RingBounds {
+        batches: 2,
+        bytes: 100,
+        largest: 1,
+    };
+    let setup = Setup {
+        wiring: Wiring {
+            lanes: 1,
+            shared_site: true,
+        },
+        first_step: state.done,
+        end_step: step,
+        knobs,
+        bounds: Bounds {
+            least: knobs,
+            most: knobs,
+        },
+        host_ring: ring,
+        device_ring: ring,
+        model_ring: ring,
+    };
+    let place = device.clone();
+    let site: Make<SameClips> = Box::new(move || Ok(SameClips(clips(&place))));
+    let hops: Vec<Make<NoHop<Fed<GptBatch>>>> = vec![];
+    let (pipeline, mut lanes) =
+        Pipeline::start(&setup, NoHost, vec![site], hops, Ledger::in_memory()).unwrap();
+    let recipe = Recipe {
+        steps: step,
+        accumulation: 1,
+        schedule: Schedule::new(Parts {
+            base: 1e-3,
+            warmup: Step(0),
+            shape: Shape::Constant,
+        })
+        .unwrap(),
+        gradient_clip: 1.0,
+        seed: 1,
+        compare_every: 0,
+    };
+    let mut steps = Steps(vec![]);
+    let lane = lanes.pop().unwrap();
+    let state = train(state, lane, &recipe, &Seat::alone(), &mut steps).unwrap();
+    pipeline.finish();
+    (state, steps.0)
+}
+
+struct Steps(Vec<StepDone>);
+
+impl<T> Watch<T> for Steps {
+    fn after(&mut self, done: &StepDone, _: &State<T>) -> Result<bool, TrainError> {
+        self.0.push(done.clone());
+        Ok(false)
+    }
+
+    fn wants_to_stop(&self) -> bool {
+        false
+    }
+}
+
+/// The clips are made on the device.
+struct NoHost;
+
+impl HostWork for NoHost {
+    type Buffer = ();
+
+    fn fill(&self, _: Ticket, _: Option<()>, _: &Cancel) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn bytes(&self, (): &()) -> u64 {
+        1
+    }
+}
+
+struct SameClips(Fed<GptBatch>);
+
+impl SiteWork for SameClips {
+    type Buffer = ();
+    type Batch = Fed<GptBatch>;
+
+    fn process(&mut self, _: Ticket, (): &()) -> Result<Fed<GptBatch>, String> {
+        Ok(self.0.clone())
+    }
+
+    fn bytes(&self, _: &Fed<GptBatch>) -> u64 {
+        1
+    }
+}

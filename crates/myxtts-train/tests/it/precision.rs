@@ -1,0 +1,66 @@
+//! Training with products in half precision.
+
+use burn::tensor::Device;
+use myxtts_model::params::StateDict;
+use myxtts_ops::Compute;
+use myxtts_train::looping::StepDone;
+use myxtts_train::scaler::LossScale;
+use myxtts_train::trainee::Trainee;
+
+use crate::overfit::{start, up_to};
+
+/// Where losses are compared: the clips are half learnt, so the loss is still
+/// large enough for 2 % of it to mean something.
+const STEPS: u64 = 100;
+
+fn trained(compute: Compute) -> (Vec<StepDone>, StateDict) {
+    let device = Device::flex();
+    let (state, steps) = up_to(STEPS, start(compute, &device), &device);
+    (steps, state.trainee.state())
+}
+
+#[test]
+fn half_precision_learns_as_f32_does() {
+    let [(exact, _), (bf16, _), (f16, weights)] =
+        [Compute::F32, Compute::Bf16, Compute::F16].map(trained);
+    let last = |steps: &[StepDone]| steps.last().unwrap().loss;
+    let reference = last(&exact);
+    println!("f32 {reference}, bf16 {}, f16 {}", last(&bf16), last(&f16));
+    assert!(exact[0].loss > 4.0, "nothing is known at first");
+    assert!((0.5..2.0).contains(&reference), "{reference}");
+    for steps in [&bf16, &f16] {
+        let off = (last(steps) - reference).abs() / reference;
+        assert!(off < 0.02, "{off} off {reference}");
+        // The same number would say that nothing was rounded.
+        assert_ne!(steps[0].loss, exact[0].loss);
+        assert!((steps[0].loss - exact[0].loss).abs() < 0.01);
+    }
+    let master = weights.values().all(|data| data.as_slice::<f32>().is_ok());
+    assert!(master, "weights stay f32");
+}
+
+/// With the largest scale there is, gradients of the first steps overflow f16.
+#[test]
+fn an_overflow_leaves_the_step_out_and_halves_the_scale() {
+    let device = Device::flex();
+    let mut state = start(Compute::F16, &device);
+    state.scale = serde_json::from_str(r#"{"factor": 16777216.0, "good": 0}"#).unwrap();
+    let before = state.trainee.state();
+    let (state, steps) = up_to(1, state, &device);
+    insta::assert_snapshot!(steps[0].skipped.clone().unwrap(), @"");
+    assert!(steps[0].loss.is_finite(), "only the gradient overflowed");
+    assert_eq!(state.scale.factor(), 8_388_608.0);
+    assert_eq!(state.trainee.state(), before);
+    let (state, steps) = up_to(30, state, &device);
+    let taken = steps.iter().filter(|step| step.skipped.is_none());
+    assert!(taken.count() >= 20, "it goes on at a smaller scale");
+    assert!(state.scale.factor() < 8_388_608.0);
+    assert!(steps.last().unwrap().loss < steps[0].loss - 0.5);
+}
+
+#[test]
+fn only_f16_scales_its_loss() {
+    let factor = |compute| LossScale::of(compute).factor();
+    let factors = [Compute::F32, Compute::Bf16, Compute::F16].map(factor);
+    assert_eq!(factors, [1.0, 1.0, 65_536.0]);
+}
