@@ -111,10 +111,11 @@ pub fn train<T: Trainee>(
             let computed = passes.gradients(&state, seat, &mut tally, &mut traces);
             let gradients = computed.inspect_err(|error| watch.failed(error, &state))?;
             let (gradients, norm) = gradients.clip(recipe.gradient_clip);
-            if tally.is_good(norm, seat, &mut state)? {
-                let optimiser = &mut state.optimisers[phase];
-                state.trainee = state.trainee.stepped(phase, optimiser, gradients, rate);
+            if !tally.is_good(norm, phase + 1 == T::PHASES, seat, &mut state)? {
+                break;
             }
+            let optimiser = &mut state.optimisers[phase];
+            state.trainee = state.trainee.stepped(phase, optimiser, gradients, rate);
         }
         if tally.done.skipped.is_none() {
             state.trainee = state.trainee.absorbed(&traces, key);
@@ -269,11 +270,13 @@ impl Tally {
         Ok(())
     }
 
-    /// Whether the step may be applied. All replicas see the same numbers and
-    /// come to the same answer.
+    /// Whether the phase may be applied; the guards judge a step once, by its
+    /// last phase or the first that is bad. All replicas see the same numbers
+    /// and come to the same answer.
     fn is_good<T>(
         &mut self,
         norm: Option<Tensor<1>>,
+        is_last: bool,
         seat: &Seat,
         state: &mut State<T>,
     ) -> Result<bool, TrainError> {
@@ -289,6 +292,9 @@ impl Tally {
         self.done.loss = means.next().unwrap_or(f32::NAN);
         for ((_, value), mean) in self.done.parts.iter_mut().zip(means) {
             *value = mean;
+        }
+        if !is_last && self.done.loss.is_finite() && self.done.norm.is_finite() {
+            return Ok(true);
         }
         let step = Step(self.done.step);
         if state.scale.overflowed(self.done.loss, self.done.norm) {

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::interpolate::FrameRates;
+
 /// Sizes of the waveform decoder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -60,6 +62,14 @@ impl HifiganConfig {
             speaker_dim,
             channels: 64,
             ..Self::released()
+        }
+    }
+
+    /// From codes to the generator's frames.
+    pub fn rates(&self) -> FrameRates {
+        FrameRates {
+            per_code: self.code_stride as f64 / self.hop() as f64,
+            ratio: f64::from(self.output_rate) / f64::from(self.input_rate),
         }
     }
 

@@ -22,6 +22,8 @@ pub enum StageName {
     Dvae,
     /// Text and a voice to codes.
     Gpt,
+    /// Latents of the GPT to a waveform.
+    Decoder,
 }
 
 impl StageName {
@@ -30,6 +32,7 @@ impl StageName {
         match self {
             Self::Dvae => "dvae",
             Self::Gpt => "gpt",
+            Self::Decoder => "decoder",
         }
     }
 }
@@ -76,6 +79,8 @@ pub struct Optimisation {
     pub learning_rate: f64,
     /// Highest learning rate of the DVAE.
     pub dvae_learning_rate: f64,
+    /// Highest learning rate of the decoder and of its judges.
+    pub decoder_learning_rate: f64,
     /// How it goes.
     pub schedule: ScheduleKind,
     /// Steps of the rise.
@@ -205,6 +210,8 @@ pub struct Job {
     pub segment_frames: usize,
     /// Segments of a batch.
     pub segment_batch: u32,
+    /// Frames of a segment that the decoder learns from; a code is some four.
+    pub decoder_frames: usize,
     /// The effective configuration, compared when a run goes on.
     pub config: serde_json::Value,
     /// The same with the origin of every value, for people.

@@ -2,6 +2,7 @@
 //! its books, from wherever the run stood.
 
 mod books;
+mod decoder_stage;
 mod dvae_stage;
 mod gpt_stage;
 mod job;
@@ -21,9 +22,10 @@ use burn::tensor::Device;
 use myxtts_audio::units::Samples;
 use myxtts_data::schedule::{ConditioningSpec, Schedule};
 use myxtts_data::stage::Segments;
-use myxtts_infer::ModelCard;
+use myxtts_infer::{ModelCard, state_dict};
 use myxtts_model::dvae::Dvae;
 use myxtts_model::gpt::{Gpt, Vocabulary};
+use myxtts_model::hifigan::{Discriminator, HifiganDecoder};
 use myxtts_model::init::Init;
 use myxtts_model::params::{StateDict, load};
 use myxtts_pipeline::{Bounds, Knobs, Ledger, Outcome};
@@ -36,6 +38,7 @@ use myxtts_run::schedule::{self, Parts, Shape};
 use myxtts_run::signals::{StopRequest, StopSignal};
 use myxtts_run::tensorboard::EventWriter;
 use myxtts_run::units::Step;
+use myxtts_weights::TensorMap;
 use serde_json::json;
 
 pub use job::{
@@ -44,17 +47,21 @@ pub use job::{
 
 use crate::ema::Ema;
 use crate::error::TrainError;
-use crate::feed::{HostFeed, Largest, SegmentFeed, ShapeWatch, segment_schedule, segment_spec};
+use crate::feed::{
+    Cutting, HostFeed, Largest, SegmentFeed, ShapeWatch, largest_segments, segment_schedule,
+    segment_spec,
+};
 use crate::looping::{Guards, Recipe, State};
-use crate::optim::AdamW;
+use crate::optim::{AdamW, AdamWConfig};
 use crate::placement::Placement;
 use crate::scaler::LossScale;
 use crate::stage_run::{Flow, StageRun, run_stage};
-use crate::trainee::{DvaeRecipe, DvaeTrainee, GptRecipe, GptTrainee, Trainee};
+use crate::trainee::{DecoderTrainee, DvaeRecipe, DvaeTrainee, GptRecipe, GptTrainee, Trainee};
 use books::{Books, Desk, Evaluator, Rate};
+use decoder_stage::Frozen;
 use material::Material;
 use origin::Origin;
-use saving::Position;
+use saving::{Position, without_prefix};
 
 /// How a training ended.
 #[derive(Clone, Debug)]
@@ -231,6 +238,7 @@ impl Run<'_> {
             let done = match stage {
                 StageName::Dvae => self.dvae(&mut origin, resumed.as_ref())?,
                 StageName::Gpt => self.gpt(&mut origin, resumed.as_ref())?,
+                StageName::Decoder => self.decoder(&mut origin, resumed.as_ref())?,
             };
             self.before += done;
             self.finished.steps = self.before;
@@ -281,7 +289,7 @@ impl Run<'_> {
                 (None, None) => dvae_stage::started(dvae, job, material, &device.clone().inner())?,
             };
             let trainee = DvaeTrainee::new(dvae, DvaeRecipe::default());
-            new_state(job, trainee, resumed)
+            new_state(job, job.optimisation.adamw, trainee, resumed)
         };
         let frames = job.segment_frames;
         let run = StageRun {
@@ -309,8 +317,10 @@ impl Run<'_> {
         )?;
         self.note(StageName::Dvae, &outcome);
         origin.dvae = Some(state.trainee.state());
-        // The GPT of an earlier DVAE speaks other codes.
+        // The GPT of an earlier DVAE speaks other codes, and its decoder hears
+        // that GPT.
         origin.gpt = None;
+        origin.hifigan = TensorMap::new();
         Ok(state.done)
     }
 
@@ -372,7 +382,7 @@ impl Run<'_> {
                 (None, None) => Gpt::new(&Init::new(job.seed, &autodiff), &card.gpt),
             };
             let trainee = GptTrainee::new(gpt, gpt_recipe.clone());
-            let state = new_state(job, trainee, resumed)?;
+            let state = new_state(job, job.optimisation.adamw, trainee, resumed)?;
             warm_up::model(&state.trainee, &schedule, &card, device)?;
             Ok(state)
         };
@@ -392,8 +402,14 @@ impl Run<'_> {
             recipe: &recipe,
             ledger: ledger(&self.desk)?,
         };
-        let evaluator =
-            gpt_stage::GptEvaluator::new(job, &self.material, &card, &dvae, &placement.data[0]);
+        let evaluator = gpt_stage::GptEvaluator::new(
+            job,
+            &self.material,
+            &card,
+            &dvae,
+            origin.hifigan.clone(),
+            &placement.data[0],
+        );
         let per_epoch = schedule.steps_per_epoch();
         let (state, outcome) = stage_with_books(
             run,
@@ -409,6 +425,112 @@ impl Run<'_> {
         let step = Step(self.before + state.done);
         let samples = job.run.join("samples").join(format!("step_{step}"));
         self.finished.samples = samples.exists().then_some(samples);
+        let done = state.done;
+        origin.dvae = Some(dvae_weights);
+        origin.gpt = Some(state.trainee.state());
+        origin.card = Some(card);
+        Ok(done)
+    }
+
+    fn decoder(
+        &mut self,
+        origin: &mut Origin,
+        resumed: Option<&Checkpoint>,
+    ) -> Result<u64, TrainError> {
+        let (job, placement) = (self.job, self.placement);
+        let (Some(dvae), Some(gpt), Some(card)) = (&origin.dvae, &origin.gpt, &mut origin.card)
+        else {
+            return Err(TrainError::Usage(
+                "the decoder needs a trained GPT and its DVAE, and there is none\n  why:   the \
+                 decoder learns to make sound of the GPT's latents of recordings\n  fix:   --stage \
+                 all, or --init DIR with a trained model or run"
+                    .to_owned(),
+            ));
+        };
+        let decoder = decoder_stage::card(job.size, card);
+        card.decoder = Some(decoder.clone());
+        let card = &*card;
+        let home = Device::flex();
+        let blank = Init::blank(&home);
+        let new_dvae = Dvae::new(&blank, &card.dvae).map_err(TrainError::failed)?;
+        let frozen = Frozen {
+            front_end: self.material.front_end.clone(),
+            dvae: load(new_dvae, dvae, "").map_err(TrainError::failed)?,
+            gpt: load(Gpt::new(&blank, &card.gpt), gpt, "").map_err(TrainError::failed)?,
+            hifigan: origin.hifigan.clone(),
+            card: decoder.clone(),
+            rate: card.audio.sample_rate,
+        };
+        let replicas = u32::try_from(placement.models.len()).unwrap_or(1);
+        let schedule = Arc::new(gpt_stage::schedule(job, &self.material, replicas)?);
+        let rate = job.optimisation.decoder_learning_rate;
+        let recipe = self.recipe(StageName::Decoder, &schedule, rate)?;
+        let cutting = Cutting {
+            frames: job.decoder_frames,
+            seed: job.seed,
+            steps_per_epoch: schedule.steps_per_epoch(),
+        };
+        let codes = gpt_stage::codes_cache(job, &self.material, &frozen.dvae)?;
+        let adamw = AdamWConfig {
+            beta_1: 0.8,
+            beta_2: 0.99,
+            ..job.optimisation.adamw
+        };
+        let earlier = without_prefix(state_dict(&frozen.hifigan), decoder_stage::PREFIX);
+        let has_earlier = earlier.keys().any(|name| name.starts_with("waveform"));
+        let state = |device: &Device| {
+            let init = Init::new(job.seed, &device.clone().autodiff());
+            let generator = HifiganDecoder::new(&init, &decoder.hifigan);
+            let generator = generator.map_err(TrainError::failed)?;
+            let generator = match has_earlier && resumed.is_none() {
+                true => load(generator, &earlier, "").map_err(TrainError::failed)?,
+                false => generator,
+            };
+            let judges = Discriminator::new(&init, &job.size.discriminator());
+            let judges = judges.map_err(TrainError::failed)?;
+            let trainee = DecoderTrainee::new(generator, judges).map_err(TrainError::failed)?;
+            new_state(job, adamw, trainee, resumed)
+        };
+        let site = {
+            let (frozen, codes) = (frozen.clone(), codes.clone());
+            move |device: &Device| frozen.feed(device, cutting, codes.clone())
+        };
+        let run = StageRun {
+            placement,
+            flow: flow(job, placement),
+            largest: Largest {
+                device: largest_segments(&schedule, &decoder.hifigan, cutting),
+                ..Largest::of(&schedule, card.conditioning, &card.conditioning_mel)
+            },
+            host: gpt_stage::host(
+                job,
+                &self.material,
+                card.conditioning,
+                Arc::clone(&schedule),
+                codes,
+            )?,
+            site: Arc::new(site),
+            state,
+            recipe: &recipe,
+            ledger: ledger(&self.desk)?,
+        };
+        let evaluator = decoder_stage::DecoderEvaluator::new(
+            job,
+            &self.material,
+            card,
+            &frozen,
+            &placement.data[0],
+        );
+        let (state, outcome) = stage_with_books(
+            run,
+            &mut self.desk,
+            evaluator,
+            position(StageName::Decoder, self.before, resumed, recipe.steps)?,
+            schedule.steps_per_epoch(),
+            job,
+            resumed,
+        )?;
+        self.note(StageName::Decoder, &outcome);
         Ok(state.done)
     }
 
@@ -438,6 +560,7 @@ impl Run<'_> {
             conditioning_mel: front_end.conditioning,
             conditioning: ConditioningSpec { min, max },
             languages: text.languages().into_iter().map(str::to_owned).collect(),
+            decoder: None,
         }
     }
 
@@ -578,6 +701,7 @@ where
 /// A new state, or the one a checkpoint of the stage has.
 fn new_state<T: Trainee>(
     job: &Job,
+    adamw: AdamWConfig,
     trainee: T,
     resumed: Option<&Checkpoint>,
 ) -> Result<State<T>, TrainError> {
@@ -593,12 +717,10 @@ fn new_state<T: Trainee>(
         },
         scale: LossScale::off(),
     };
-    let optimisers = (0..T::PHASES)
-        .map(|_| AdamW::new(optimisation.adamw))
-        .collect();
+    let optimisers = (0..T::PHASES).map(|_| AdamW::new(adamw)).collect();
     let state = State::new(trainee, optimisers, ema, guards);
     match resumed {
-        Some(checkpoint) => saving::restore(state, checkpoint, optimisation.adamw),
+        Some(checkpoint) => saving::restore(state, checkpoint, adamw),
         None => Ok(state),
     }
 }
