@@ -38,15 +38,15 @@ const SMALL: DvaeConfig = DvaeConfig {
     ..DvaeConfig::TINY
 };
 
-struct World {
+pub struct World {
     _folder: tempfile::TempDir,
     clips: Arc<[Clip]>,
     contents: Vec<Option<[u8; 32]>>,
-    vocabulary: Arc<Vocabulary>,
-    schedule: Arc<Schedule>,
+    pub vocabulary: Arc<Vocabulary>,
+    pub schedule: Arc<Schedule>,
 }
 
-static WORLD: LazyLock<World> = LazyLock::new(|| {
+pub static WORLD: LazyLock<World> = LazyLock::new(|| {
     let folder = tempfile::tempdir().unwrap();
     let (dataset, out) = (folder.path().join("corpus"), folder.path().join("out"));
     unpack(&dataset).unwrap();
@@ -83,7 +83,7 @@ fn in_memory() -> Arc<CodesCache> {
     Arc::new(CodesCache::in_memory(WORLD.contents.clone(), source(3)))
 }
 
-fn host(codes: Option<Arc<CodesCache>>) -> HostFeed<Arc<[Clip]>> {
+pub fn host(codes: Option<Arc<CodesCache>>) -> HostFeed<Arc<[Clip]>> {
     let config = StageConfig {
         audio: AudioConfig::default(),
         limits: Limits::default(),
@@ -95,7 +95,7 @@ fn host(codes: Option<Arc<CodesCache>>) -> HostFeed<Arc<[Clip]>> {
     HostFeed::new(stage, WORLD.schedule.clone(), codes).unwrap()
 }
 
-fn device(codes: Option<Arc<CodesCache>>, watch: Arc<ShapeWatch>) -> DeviceFeed {
+pub fn device(codes: Option<Arc<CodesCache>>, watch: Arc<ShapeWatch>) -> DeviceFeed {
     DeviceFeed::new(&Device::flex(), dvae(3), &FrontEnd::XTTS, true, watch)
         .unwrap()
         .keeping(codes)

@@ -15,6 +15,7 @@
 
 #[path = "../../../myxtts-model/tests/it/cpu.rs"]
 mod cpu;
+mod decoder;
 mod feed;
 #[path = "../../../myxtts-model/tests/it/fixtures.rs"]
 mod fixtures;
