@@ -248,12 +248,13 @@ fn cpu_seconds() -> Option<f64> {
 
 /// Lets the highest memory be counted from here on. Where that cannot be
 /// asked for, an earlier and larger case shows in the figure.
-fn forget_peak() {
+pub(crate) fn forget_peak() {
     // "5" resets the mark; Linux only.
     let _ = std::fs::write("/proc/self/clear_refs", "5");
 }
 
-fn peak_bytes() -> Option<u64> {
+/// Most memory this process has had.
+pub(crate) fn peak_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;
     let kilobytes: u64 = line.split_whitespace().next()?.parse().ok()?;

@@ -7,6 +7,7 @@ mod dvae_stage;
 mod gpt_stage;
 mod job;
 mod material;
+mod measure;
 mod origin;
 mod rules;
 mod saving;
@@ -44,6 +45,8 @@ use serde_json::json;
 pub use job::{
     Buffers, CacheKind, Cadence, Job, Optimisation, Resume, ScheduleKind, StageLength, StageName,
 };
+
+pub use measure::{TrainFigures, measure};
 
 use crate::ema::Ema;
 use crate::error::TrainError;
@@ -289,7 +292,7 @@ impl Run<'_> {
                 (None, None) => dvae_stage::started(dvae, job, material, &device.clone().inner())?,
             };
             let trainee = DvaeTrainee::new(dvae, DvaeRecipe::default());
-            new_state(job, job.optimisation.adamw, trainee, resumed)
+            new_state(job, trainee, resumed)
         };
         let frames = job.segment_frames;
         let run = StageRun {
@@ -338,7 +341,8 @@ impl Run<'_> {
                     .to_owned(),
             ));
         };
-        let card = self.card(origin.card.take());
+        let card = origin.card.take();
+        let card = card.unwrap_or_else(|| card_of(job, &self.material));
         let home = Device::flex();
         let dvae = Dvae::new(&Init::blank(&home), &card.dvae).map_err(TrainError::failed)?;
         let dvae = load(dvae, &dvae_weights, "").map_err(TrainError::failed)?;
@@ -382,7 +386,7 @@ impl Run<'_> {
                 (None, None) => Gpt::new(&Init::new(job.seed, &autodiff), &card.gpt),
             };
             let trainee = GptTrainee::new(gpt, gpt_recipe.clone());
-            let state = new_state(job, job.optimisation.adamw, trainee, resumed)?;
+            let state = new_state(job, trainee, resumed)?;
             warm_up::model(&state.trainee, &schedule, &card, device)?;
             Ok(state)
         };
@@ -489,7 +493,7 @@ impl Run<'_> {
             let judges = Discriminator::new(&init, &job.size.discriminator());
             let judges = judges.map_err(TrainError::failed)?;
             let trainee = DecoderTrainee::new(generator, judges).map_err(TrainError::failed)?;
-            new_state(job, adamw, trainee, resumed)
+            state_by(adamw, job, trainee, resumed)
         };
         let site = {
             let (frozen, codes) = (frozen.clone(), codes.clone());
@@ -532,36 +536,6 @@ impl Run<'_> {
         )?;
         self.note(StageName::Decoder, &outcome);
         Ok(state.done)
-    }
-
-    /// What the GPT is: as its weights say, or new.
-    fn card(&self, earlier: Option<ModelCard>) -> ModelCard {
-        let job = self.job;
-        if let Some(card) = earlier {
-            return card;
-        }
-        let dvae = job.size.dvae();
-        let text = &self.material.vocabulary;
-        let vocabulary = Vocabulary {
-            text_tokens: text.text_tokens(),
-            start_text: text.start(),
-            stop_text: text.stop(),
-            codes: u32::try_from(dvae.codes).unwrap_or(u32::MAX),
-            ..Vocabulary::XTTS_V2
-        };
-        let [min, max] = job.conditioning.map(Samples);
-        let front_end = &self.material.front_end;
-        ModelCard {
-            gpt: job.size.gpt(vocabulary),
-            dvae,
-            quirks: job.quirks,
-            audio: job.audio.clone(),
-            codes_mel: front_end.codes,
-            conditioning_mel: front_end.conditioning,
-            conditioning: ConditioningSpec { min, max },
-            languages: text.languages().into_iter().map(str::to_owned).collect(),
-            decoder: None,
-        }
     }
 
     fn recipe(
@@ -641,6 +615,32 @@ impl Run<'_> {
     }
 }
 
+/// What a new GPT is.
+fn card_of(job: &Job, material: &Material) -> ModelCard {
+    let dvae = job.size.dvae();
+    let text = &material.vocabulary;
+    let vocabulary = Vocabulary {
+        text_tokens: text.text_tokens(),
+        start_text: text.start(),
+        stop_text: text.stop(),
+        codes: u32::try_from(dvae.codes).unwrap_or(u32::MAX),
+        ..Vocabulary::XTTS_V2
+    };
+    let [min, max] = job.conditioning.map(Samples);
+    let front_end = &material.front_end;
+    ModelCard {
+        gpt: job.size.gpt(vocabulary),
+        dvae,
+        quirks: job.quirks,
+        audio: job.audio.clone(),
+        codes_mel: front_end.codes,
+        conditioning_mel: front_end.conditioning,
+        conditioning: ConditioningSpec { min, max },
+        languages: text.languages().into_iter().map(str::to_owned).collect(),
+        decoder: None,
+    }
+}
+
 /// Runs a stage and keeps its books.
 fn stage_with_books<T, S, C, M, E>(
     run: StageRun<'_, C, S, M>,
@@ -701,7 +701,16 @@ where
 /// A new state, or the one a checkpoint of the stage has.
 fn new_state<T: Trainee>(
     job: &Job,
+    trainee: T,
+    resumed: Option<&Checkpoint>,
+) -> Result<State<T>, TrainError> {
+    state_by(job.optimisation.adamw, job, trainee, resumed)
+}
+
+/// The same, with moments of the stage's own.
+fn state_by<T: Trainee>(
     adamw: AdamWConfig,
+    job: &Job,
     trainee: T,
     resumed: Option<&Checkpoint>,
 ) -> Result<State<T>, TrainError> {

@@ -360,6 +360,29 @@ fn bench() -> Command {
                 ),
         )
         .subcommand(
+            Command::new("train")
+                .about("Training the GPT on the sample corpus, codes cached: clips a second")
+                .long_about(
+                    "Train the GPT of a preset on the sample corpus through the whole pipeline. An \
+                     epoch that fills the cache of codes comes first; the steps after it are \
+                     measured. With the record of the Python reference on the same corpus and size, \
+                     the ratio to it.",
+                )
+                .arg(
+                    Arg::new("size")
+                        .long("size")
+                        .value_name("tiny|small")
+                        .action(ArgAction::Append)
+                        .value_parser(["tiny", "small", "normal", "big", "xtts-v2"])
+                        .help("Preset to measure; may be repeated [default: tiny and small]"),
+                )
+                .arg(number("steps", "30", 1_000_000).help("Steps that are measured"))
+                .arg(number("batch-size", "16", 1024).help("Rows of the longest bucket"))
+                .arg(path("peer", "FILE").help(
+                    "Record of the Python reference, as `benchmarks/train_vs_reference.py` prints it",
+                )),
+        )
+        .subcommand(
             Command::new("step")
                 .about("One training step of the GPT on the CPU: forward, backward, optimiser")
                 .arg(

@@ -9,7 +9,7 @@ mod later;
 mod plan;
 mod prepare;
 mod synthesize;
-mod train;
+pub(crate) mod train;
 
 use std::path::{Path, PathBuf};
 

@@ -108,7 +108,7 @@ fn report(finished: &Finished, output: &Output) -> Result<(), Failure> {
     output.result(&document, words)
 }
 
-fn job(
+pub(super) fn job(
     settings: &Settings<Config>,
     plan: &Plan,
     output: &Output,

@@ -47,7 +47,7 @@ pub(crate) fn learning_rate(size: ModelSize) -> f64 {
 /// minutes on two CPU cores and the sample corpus.
 fn epochs(size: ModelSize) -> (u32, u32, u32) {
     match size {
-        ModelSize::Tiny => (40, 200, 40),
+        ModelSize::Tiny => (120, 160, 40),
         _ => (100, 50, 200),
     }
 }
