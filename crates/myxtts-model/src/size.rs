@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::conditioning::PerceiverConfig;
 use crate::dvae::DvaeConfig;
 use crate::gpt::{GptConfig, Vocabulary};
-use crate::hifigan::{DiscriminatorConfig, HifiganConfig};
+use crate::hifigan::HifiganConfig;
 
 /// A size of the model: minutes on a CPU to try things, hours on a small GPU,
 /// one voice on a common GPU, many voices, and the public model's own size.
@@ -101,14 +101,6 @@ impl ModelSize {
                 speaker_dim,
                 ..HifiganConfig::released()
             },
-        }
-    }
-
-    /// The judges the decoder of this size is trained against.
-    pub fn discriminator(self) -> DiscriminatorConfig {
-        match self {
-            Self::Tiny => DiscriminatorConfig::tiny(),
-            _ => DiscriminatorConfig::released(),
         }
     }
 }

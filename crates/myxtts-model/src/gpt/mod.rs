@@ -202,7 +202,7 @@ impl Gpt {
             text,
             codes,
             voice_bnd,
-        } = self.pass(batch, drop)?;
+        } = self.pass(batch, batch::text_sequence(batch, &self.config)?, drop)?;
         let [_, latents, _] = voice_bnd.dims();
         let [_, text_length] = text.inputs_bt.dims();
         let [_, code_length] = codes.inputs_bt.dims();
@@ -228,8 +228,12 @@ impl Gpt {
     }
 
     /// Through the blocks.
-    fn pass(&self, batch: &GptBatch, drop: Option<&StepDropout>) -> Result<Pass, TooLong> {
-        let text = batch::text_sequence(batch, &self.config)?;
+    fn pass(
+        &self,
+        batch: &GptBatch,
+        text: batch::Sequence,
+        drop: Option<&StepDropout>,
+    ) -> Result<Pass, TooLong> {
         let codes = batch::code_sequence(batch, &self.config)?;
         let voice_bnd = self.condition(batch.conditioning_bcs.clone());
         let [_, latents, _] = voice_bnd.dims();
@@ -254,10 +258,13 @@ impl Gpt {
     }
 
     /// What the vocoder is trained on: [`latents`](Self::latents) of a whole
-    /// batch, the true codes given.
+    /// batch, the true codes given. The text's STOP is read, which training
+    /// hides: speaking reads it.
     pub fn teacher_forced(&self, batch: &GptBatch) -> Result<TeacherForced, TooLong> {
         let [_, codes] = batch.codes_bm.dims();
-        let pass = self.pass(batch, None)?;
+        let mut text = batch::text_sequence(batch, &self.config)?;
+        text.last_b = text.last_b.add_scalar(1);
+        let pass = self.pass(batch, text, None)?;
         let [_, latents, _] = pass.voice_bnd.dims();
         let [_, text_length] = pass.text.inputs_bt.dims();
         // START stands before the first code, and predicts it.

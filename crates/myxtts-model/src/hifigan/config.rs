@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::discriminator::DiscriminatorConfig;
 use super::interpolate::FrameRates;
 
 /// Sizes of the waveform decoder.
@@ -62,6 +63,16 @@ impl HifiganConfig {
             speaker_dim,
             channels: 64,
             ..Self::released()
+        }
+    }
+
+    /// Judges for a generator of this width: a narrow one learns nothing from
+    /// judges that are never wrong.
+    pub fn discriminator(&self) -> DiscriminatorConfig {
+        if self.channels < Self::released().channels / 2 {
+            DiscriminatorConfig::tiny()
+        } else {
+            DiscriminatorConfig::released()
         }
     }
 

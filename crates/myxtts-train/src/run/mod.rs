@@ -490,7 +490,7 @@ impl Run<'_> {
                 true => load(generator, &earlier, "").map_err(TrainError::failed)?,
                 false => generator,
             };
-            let judges = Discriminator::new(&init, &job.size.discriminator());
+            let judges = Discriminator::new(&init, &decoder.hifigan.discriminator());
             let judges = judges.map_err(TrainError::failed)?;
             let trainee = DecoderTrainee::new(generator, judges).map_err(TrainError::failed)?;
             state_by(adamw, job, trainee, resumed)
@@ -535,6 +535,12 @@ impl Run<'_> {
             resumed,
         )?;
         self.note(StageName::Decoder, &outcome);
+        let step = Step(self.before + state.done);
+        let samples = job.run.join("samples").join(format!("step_{step}"));
+        // Sentences of the GPT stage say more than copies of recordings.
+        if self.finished.samples.is_none() && samples.exists() {
+            self.finished.samples = Some(samples);
+        }
         Ok(state.done)
     }
 
