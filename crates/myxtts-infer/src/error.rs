@@ -7,6 +7,7 @@ use myxtts_audio::{GriffinLimError, MelError};
 use myxtts_model::dvae::DvaeConfigError;
 use myxtts_model::generate::GenerateError;
 use myxtts_model::params::LoadError;
+use myxtts_model::speaker::SpeakerConfigError;
 use myxtts_text::{EncodeError, SplitError, VocabError};
 use myxtts_weights::{Fault, WeightsError};
 
@@ -73,6 +74,9 @@ pub enum InferError {
     /// Sizes that are impossible.
     #[error(transparent)]
     Dvae(#[from] DvaeConfigError),
+    /// Sizes that are impossible.
+    #[error(transparent)]
+    Speaker(#[from] SpeakerConfigError),
     /// Parts that do not belong together.
     #[error(
         "the GPT speaks {gpt} codes and the DVAE has {dvae}: they were not trained together\n  \

@@ -20,11 +20,13 @@ mod public;
 mod speech;
 mod synthesizer;
 mod voice;
+mod voice_vector;
 
-pub use card::ModelCard;
+pub use card::{DecoderCard, ModelCard, VoiceKind};
 pub use error::InferError;
 pub use locate::{Pick, newest_run, resolve, voices};
-pub use modules::{Modules, checkpoint_of};
+pub use modules::{Modules, checkpoint_of, state_dict};
 pub use speech::Speech;
 pub use synthesizer::Synthesizer;
 pub use voice::VoiceLatents;
+pub use voice_vector::VoiceVectors;

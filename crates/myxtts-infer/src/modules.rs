@@ -121,6 +121,10 @@ fn config_of(card: &ModelCard) -> XttsConfig {
         input_sample_rate: card.audio.sample_rate.hz(),
         // The vocoder reads the GPT's latents.
         decoder_input_dim: card.gpt.channels,
+        d_vector_dim: card
+            .decoder
+            .as_ref()
+            .map_or(released.d_vector_dim, |decoder| decoder.hifigan.speaker_dim),
         ..released
     };
     XttsConfig {
@@ -139,7 +143,8 @@ pub(crate) fn vocabulary_of(checkpoint: &Checkpoint) -> Result<Vocabulary, Infer
     Ok(Vocabulary::from_json(bytes)?)
 }
 
-fn state_dict(tensors: &TensorMap) -> StateDict {
+/// Tensors of a file as a module wants them.
+pub fn state_dict(tensors: &TensorMap) -> StateDict {
     tensors
         .iter()
         .map(|(name, tensor)| {

@@ -9,9 +9,11 @@ use myxtts_data::schedule::ConditioningSpec;
 use myxtts_model::conditioning::PerceiverConfig;
 use myxtts_model::dvae::DvaeConfig;
 use myxtts_model::gpt::{GptConfig, Quirks, Vocabulary};
+use myxtts_model::hifigan::HifiganConfig;
+use myxtts_model::speaker::SpeakerConfig;
 use myxtts_weights::{Checkpoint, ModelArgs, TensorMap};
 
-use crate::card::ModelCard;
+use crate::card::{DecoderCard, ModelCard, VoiceKind};
 use crate::error::InferError;
 use crate::modules::vocabulary_of;
 
@@ -40,7 +42,81 @@ pub(crate) fn card(checkpoint: &Checkpoint) -> Result<ModelCard, InferError> {
         conditioning_mel: MelSpec::CONDITIONING,
         conditioning: CONDITIONING,
         languages: checkpoint.config.languages.clone(),
+        decoder: decoder(checkpoint)?,
     })
+}
+
+/// The waveform decoder and its speaker encoder, by the shapes of their tensors.
+fn decoder(checkpoint: &Checkpoint) -> Result<Option<DecoderCard>, InferError> {
+    let args = &checkpoint.config.model_args;
+    let tensors = &checkpoint.hifigan_decoder;
+    let name = |name: &str| format!("hifigan_decoder.waveform_decoder.{name}");
+    let pre = name("conv_pre.weight");
+    let speaker = speaker(tensors)?;
+    let (Some(speaker), Some(_)) = (speaker, tensors.get(&pre)) else {
+        return Ok(None);
+    };
+    let [channels, latent_dim, _] = shape(tensors, &pre)?;
+    let [_, speaker_dim, _] = shape(tensors, &name("cond_layer.weight"))?;
+    let stages = count(tensors, &name("ups."));
+    let taps = |of: &str| -> Result<usize, InferError> {
+        let weight = name(&format!("{of}.parametrizations.weight.original1"));
+        let [_, _, taps] = shape(tensors, &weight)?;
+        Ok(taps)
+    };
+    let upsample_kernels: Result<Vec<usize>, _> = (0..stages)
+        .map(|stage| taps(&format!("ups.{stage}")))
+        .collect();
+    let upsample_kernels = upsample_kernels?;
+    let blocks = count(tensors, &name("resblocks.")) / stages.max(1);
+    let resblock_kernels: Result<Vec<usize>, _> = (0..blocks)
+        .map(|block| taps(&format!("resblocks.{block}.convs1.0")))
+        .collect();
+    let released = HifiganConfig::released();
+    Ok(Some(DecoderCard {
+        hifigan: HifiganConfig {
+            input_rate: args.input_sample_rate,
+            output_rate: args.output_sample_rate,
+            code_stride: args.gpt_code_stride_len as usize,
+            latent_dim,
+            speaker_dim,
+            channels,
+            // No shape tells a stage's rate; it is half the taps in the release.
+            upsample_rates: upsample_kernels.iter().map(|taps| taps / 2).collect(),
+            upsample_kernels,
+            resblock_kernels: resblock_kernels?,
+            resblock_dilations: released
+                .resblock_dilations
+                .into_iter()
+                .cycle()
+                .take(blocks)
+                .collect(),
+            speaker_in_each_stage: args.cond_d_vector_in_each_upsampling_layer,
+        },
+        voice: VoiceKind::SpeakerEncoder(speaker),
+    }))
+}
+
+fn speaker(tensors: &TensorMap) -> Result<Option<SpeakerConfig>, InferError> {
+    let name = |name: &str| format!("hifigan_decoder.speaker_encoder.{name}");
+    if tensors.get(&name("fc.weight")).is_none() {
+        return Ok(None);
+    }
+    let [embedding_dim, flat] = shape(tensors, &name("fc.weight"))?;
+    let mut filters = [0; 4];
+    let mut blocks = [0; 4];
+    for (stage, (filters, blocks)) in (1..).zip(filters.iter_mut().zip(&mut blocks)) {
+        [*filters, ..] = shape::<4>(tensors, &name(&format!("layer{stage}.0.conv1.weight")))?;
+        *blocks = count(tensors, &name(&format!("layer{stage}.")));
+    }
+    let [.., last] = filters;
+    Ok(Some(SpeakerConfig {
+        // Mean and deviation of each channel of an eighth of the bands.
+        bands: flat / 2 / last.max(1) * 8,
+        embedding_dim,
+        blocks,
+        filters,
+    }))
 }
 
 fn gpt(checkpoint: &Checkpoint) -> Result<GptConfig, InferError> {

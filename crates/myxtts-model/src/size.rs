@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::conditioning::PerceiverConfig;
 use crate::dvae::DvaeConfig;
 use crate::gpt::{GptConfig, Vocabulary};
+use crate::hifigan::HifiganConfig;
 
 /// A size of the model: minutes on a CPU to try things, hours on a small GPU,
 /// one voice on a common GPU, many voices, and the public model's own size.
@@ -86,6 +87,20 @@ impl ModelSize {
             // positions for the first thousands of steps; smaller models,
             // which are trained from nothing, start them like the positions.
             embedding_std: if self == Self::XttsV2 { 1.0 } else { 0.02 },
+        }
+    }
+
+    /// The waveform decoder of this size, for latents of `latent_dim` channels
+    /// and voices of `speaker_dim`. Only the smallest has one of its own, for a
+    /// CPU; a narrower one would cost quality and save little beside the GPT.
+    pub fn decoder(self, latent_dim: usize, speaker_dim: usize) -> HifiganConfig {
+        match self {
+            Self::Tiny => HifiganConfig::tiny(latent_dim, speaker_dim),
+            _ => HifiganConfig {
+                latent_dim,
+                speaker_dim,
+                ..HifiganConfig::released()
+            },
         }
     }
 }

@@ -113,11 +113,13 @@ pub fn train<T: Trainee>(
             let computed = passes.gradients(&state, seat, &mut tally, &mut traces);
             let (gradients, norm) =
                 told(computed, &tally, &state, watch)?.clip(recipe.gradient_clip);
-            let is_good = tally.is_good(norm, seat, &mut state);
-            if told(is_good, &tally, &state, watch)? {
-                let optimiser = &mut state.optimisers[phase];
-                state.trainee = state.trainee.stepped(phase, optimiser, gradients, rate);
+            let is_last = phase + 1 == T::PHASES;
+            let is_good = tally.is_good(norm, is_last, seat, &mut state);
+            if !told(is_good, &tally, &state, watch)? {
+                break;
             }
+            let optimiser = &mut state.optimisers[phase];
+            state.trainee = state.trainee.stepped(phase, optimiser, gradients, rate);
         }
         if tally.done.skipped.is_none() {
             state.trainee = state.trainee.absorbed(&traces, key);
@@ -284,11 +286,13 @@ impl Tally {
         Ok(())
     }
 
-    /// Whether the step may be applied. All replicas see the same numbers and
-    /// come to the same answer.
+    /// Whether the phase may be applied; the guards judge a step once, by its
+    /// last phase or the first that is bad. All replicas see the same numbers
+    /// and come to the same answer.
     fn is_good<T>(
         &mut self,
         norm: Option<Tensor<1>>,
+        is_last: bool,
         seat: &Seat,
         state: &mut State<T>,
     ) -> Result<bool, TrainError> {
@@ -304,6 +308,9 @@ impl Tally {
         self.done.loss = means.next().unwrap_or(f32::NAN);
         for ((_, value), mean) in self.done.parts.iter_mut().zip(means) {
             *value = mean;
+        }
+        if !is_last && self.done.loss.is_finite() && self.done.norm.is_finite() {
+            return Ok(true);
         }
         let step = Step(self.done.step);
         if state.scale.overflowed(self.done.loss, self.done.norm) {

@@ -1,10 +1,10 @@
 //! Where the work of a training happens.
 
-use burn::tensor::Device;
+use burn::tensor::{Device, Tensor};
 use myxtts_device::{OpenError, Plan, Strategy, open};
 use myxtts_pipeline::{Hop, Wiring};
 
-use crate::feed::{Fed, SegmentBatch};
+use crate::feed::{DecoderBatch, Fed, SegmentBatch};
 use myxtts_model::gpt::GptBatch;
 
 /// The devices of a training, opened.
@@ -85,10 +85,7 @@ impl Portable for GptBatch {
     }
 
     fn settled(&self) -> Result<(), String> {
-        let one = self.conditioning_bcs.clone().slice([0..1, 0..1, 0..1]);
-        one.try_into_data()
-            .map(|_| ())
-            .map_err(|why| why.to_string())
+        arrived(&self.conditioning_bcs)
     }
 }
 
@@ -98,11 +95,26 @@ impl Portable for SegmentBatch {
     }
 
     fn settled(&self) -> Result<(), String> {
-        let one = self.mel_bct.clone().slice([0..1, 0..1, 0..1]);
-        one.try_into_data()
-            .map(|_| ())
-            .map_err(|why| why.to_string())
+        arrived(&self.mel_bct)
     }
+}
+
+impl Portable for DecoderBatch {
+    fn carried(self, device: &Device) -> Self {
+        self.to_device(device)
+    }
+
+    fn settled(&self) -> Result<(), String> {
+        arrived(&self.wave_b1t)
+    }
+}
+
+/// Reads one number: that waits for all of it.
+fn arrived(x_bct: &Tensor<3>) -> Result<(), String> {
+    let one = x_bct.clone().slice([0..1, 0..1, 0..1]);
+    one.try_into_data()
+        .map(|_| ())
+        .map_err(|why| why.to_string())
 }
 
 /// The way to a model device.

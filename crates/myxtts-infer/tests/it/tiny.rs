@@ -88,6 +88,7 @@ impl Tiny {
                 max: Samples(22_050),
             },
             languages: languages.iter().map(|tag| (*tag).to_owned()).collect(),
+            decoder: None,
         };
         let init = Init::new(5, &device);
         let mut gpt = Gpt::new(&init, &card.gpt);

@@ -97,6 +97,23 @@ pub struct GptOutput {
     pub mel_targets_bm: Tensor<2, Int>,
 }
 
+/// What the vocoder is trained on.
+#[derive(Clone, Debug)]
+pub struct TeacherForced {
+    /// Of each code the vector that predicts it.
+    pub latents_bmd: Tensor<3>,
+    /// The voice, as the GPT hears it.
+    pub voice_bnd: Tensor<3>,
+}
+
+/// A batch behind the blocks.
+struct Pass {
+    hidden_bpd: Tensor<3>,
+    text: batch::Sequence,
+    codes: batch::Sequence,
+    voice_bnd: Tensor<3>,
+}
+
 /// The two losses, each the mean over the tokens of the whole batch.
 #[derive(Clone, Debug)]
 pub struct GptLosses {
@@ -194,25 +211,15 @@ impl Gpt {
         quirks: Quirks,
         drop: Option<&StepDropout>,
     ) -> Result<GptOutput, TooLong> {
-        let text = batch::text_sequence(batch, &self.config)?;
-        let codes = batch::code_sequence(batch, &self.config)?;
-        let latents_bnd = self.condition(batch.conditioning_bcs.clone());
-        let [_, latents, _] = latents_bnd.dims();
-        let mask = AttentionMask {
-            causal: true,
-            keys_bk: Some(batch::keys(latents, &text, &codes)),
-        };
+        let Pass {
+            hidden_bpd,
+            text,
+            codes,
+            voice_bnd,
+        } = self.pass(batch, batch::text_sequence(batch, &self.config)?, drop)?;
+        let [_, latents, _] = voice_bnd.dims();
         let [_, text_length] = text.inputs_bt.dims();
         let [_, code_length] = codes.inputs_bt.dims();
-        let x_bpd = Tensor::cat(
-            vec![
-                latents_bnd,
-                self.embed_text(text.inputs_bt),
-                self.embed_codes(codes.inputs_bt, 0),
-            ],
-            1,
-        );
-        let hidden_bpd = self.gpt.forward(x_bpd, &mask, drop, self.compute);
         let part =
             |start: usize, length: usize| self.latent(hidden_bpd.clone().narrow(1, start, length));
         let text_logits_btv = self
@@ -231,6 +238,54 @@ impl Gpt {
             text_targets_bt: text.targets_bt,
             mel_logits_bmv,
             mel_targets_bm,
+        })
+    }
+
+    /// Through the blocks.
+    fn pass(
+        &self,
+        batch: &GptBatch,
+        text: batch::Sequence,
+        drop: Option<&StepDropout>,
+    ) -> Result<Pass, TooLong> {
+        let codes = batch::code_sequence(batch, &self.config)?;
+        let voice_bnd = self.condition(batch.conditioning_bcs.clone());
+        let [_, latents, _] = voice_bnd.dims();
+        let mask = AttentionMask {
+            causal: true,
+            keys_bk: Some(batch::keys(latents, &text, &codes)),
+        };
+        let x_bpd = Tensor::cat(
+            vec![
+                voice_bnd.clone(),
+                self.embed_text(text.inputs_bt.clone()),
+                self.embed_codes(codes.inputs_bt.clone(), 0),
+            ],
+            1,
+        );
+        Ok(Pass {
+            hidden_bpd: self.gpt.forward(x_bpd, &mask, drop, self.compute),
+            text,
+            codes,
+            voice_bnd,
+        })
+    }
+
+    /// What the vocoder is trained on: [`latents`](Self::latents) of a whole
+    /// batch, the true codes given. The text's STOP is read, which training
+    /// hides: speaking reads it.
+    pub fn teacher_forced(&self, batch: &GptBatch) -> Result<TeacherForced, TooLong> {
+        let [_, codes] = batch.codes_bm.dims();
+        let mut text = batch::text_sequence(batch, &self.config)?;
+        text.last_b = text.last_b.add_scalar(1);
+        let pass = self.pass(batch, text, None)?;
+        let [_, latents, _] = pass.voice_bnd.dims();
+        let [_, text_length] = pass.text.inputs_bt.dims();
+        // START stands before the first code, and predicts it.
+        let hidden_bmd = pass.hidden_bpd.narrow(1, latents + text_length, codes);
+        Ok(TeacherForced {
+            latents_bmd: self.latent(hidden_bmd),
+            voice_bnd: pass.voice_bnd,
         })
     }
 

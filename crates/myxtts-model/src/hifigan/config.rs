@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::discriminator::DiscriminatorConfig;
+use super::interpolate::FrameRates;
+
 /// Sizes of the waveform decoder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -60,6 +63,24 @@ impl HifiganConfig {
             speaker_dim,
             channels: 64,
             ..Self::released()
+        }
+    }
+
+    /// Judges for a generator of this width: a narrow one learns nothing from
+    /// judges that are never wrong.
+    pub fn discriminator(&self) -> DiscriminatorConfig {
+        if self.channels < Self::released().channels / 2 {
+            DiscriminatorConfig::tiny()
+        } else {
+            DiscriminatorConfig::released()
+        }
+    }
+
+    /// From codes to the generator's frames.
+    pub fn rates(&self) -> FrameRates {
+        FrameRates {
+            per_code: self.code_stride as f64 / self.hop() as f64,
+            ratio: f64::from(self.output_rate) / f64::from(self.input_rate),
         }
     }
 

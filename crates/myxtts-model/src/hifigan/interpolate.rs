@@ -32,6 +32,31 @@ pub fn interpolate(x_bct: Tensor<3>, scale: f64) -> Tensor<3> {
     left_bct * (right_11t.clone().neg() + 1.0) + after_bct * right_11t
 }
 
+/// How codes become the generator's frames: to the hop first, then to the
+/// output's rate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FrameRates {
+    pub(super) per_code: f64,
+    pub(super) ratio: f64,
+}
+
+impl FrameRates {
+    /// Frames of so many codes.
+    pub fn count(self, codes: usize) -> usize {
+        scaled_frames(scaled_frames(codes, self.per_code), self.ratio)
+    }
+
+    /// Frames `(batch, channels, frames)` of latents `(batch, codes, channels)`.
+    pub fn frames(self, latents_btc: Tensor<3>) -> Tensor<3> {
+        let at_hop_bct = interpolate(latents_btc.swap_dims(1, 2), self.per_code);
+        if self.ratio == 1.0 {
+            at_hop_bct
+        } else {
+            interpolate(at_hop_bct, self.ratio)
+        }
+    }
+}
+
 /// Between which frames an output lies, and how near the right one.
 struct Position {
     left: usize,

@@ -13,7 +13,7 @@ pub use discriminator::{
     Discriminator, DiscriminatorConfig, Judgement, PeriodDiscriminator, ScaleDiscriminator,
 };
 pub use generator::{Generator, ResBlock};
-pub use interpolate::{interpolate, scaled_frames};
+pub use interpolate::{FrameRates, interpolate, scaled_frames};
 pub use losses::{MelLoss, discriminator_loss, feature_matching_loss, generator_adversarial_loss};
 
 use burn::module::Module;
@@ -27,9 +27,7 @@ pub struct HifiganDecoder {
     /// Frames to samples.
     pub waveform_decoder: Generator,
     #[module(skip)]
-    frames_per_code: f64,
-    #[module(skip)]
-    rate_ratio: f64,
+    rates: FrameRates,
 }
 
 impl HifiganDecoder {
@@ -38,20 +36,13 @@ impl HifiganDecoder {
         config.check()?;
         Ok(Self {
             waveform_decoder: Generator::new(init, config),
-            frames_per_code: config.code_stride as f64 / config.hop() as f64,
-            rate_ratio: f64::from(config.output_rate) / f64::from(config.input_rate),
+            rates: config.rates(),
         })
     }
 
-    /// The generator's frames `(batch, channels, frames)` of latents
-    /// `(batch, codes, channels)`: to the hop first, then to the output's rate.
+    /// The generator's frames of latents, see [`FrameRates::frames`].
     pub fn frames(&self, latents_btc: Tensor<3>) -> Tensor<3> {
-        let at_hop_bct = interpolate(latents_btc.swap_dims(1, 2), self.frames_per_code);
-        if self.rate_ratio == 1.0 {
-            at_hop_bct
-        } else {
-            interpolate(at_hop_bct, self.rate_ratio)
-        }
+        self.rates.frames(latents_btc)
     }
 
     /// The waveform `(batch, 1, samples)` of latents in the voice of `speaker_bc1`.

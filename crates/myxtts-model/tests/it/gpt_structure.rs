@@ -319,3 +319,25 @@ fn a_batch_beyond_the_positions_is_refused() {
     gpt.forward(&batch(&clips(), 12, 18, 0), Quirks::Fixed, None)
         .unwrap();
 }
+
+#[test]
+fn latents_of_a_padded_batch_are_those_of_each_clip() {
+    let gpt = model().valid();
+    let clips = [clip(1, 4, 7), clip(2, 6, 9), clip(3, 2, 3)];
+    let forced = gpt.teacher_forced(&batch(&clips, TEXT, CODES, 11)).unwrap();
+    for (row, clip) in clips.iter().enumerate() {
+        let (text, codes) = (clip.text.len(), clip.codes.len());
+        let alone = batch(std::slice::from_ref(clip), text, codes, 0);
+        let voice_1nd = gpt.condition(alone.conditioning_bcs);
+        let expected = gpt.latents(voice_1nd.clone(), alone.text_bt, alone.codes_bm);
+        let found_1md = forced.latents_bmd.clone().narrow(0, row, 1);
+        let pairs = [
+            (found_1md.narrow(1, 0, codes), expected.unwrap()),
+            (forced.voice_bnd.clone().narrow(0, row, 1), voice_1nd),
+        ];
+        for (found, expected) in pairs {
+            let apart: f32 = (found - expected).abs().max().into_scalar();
+            assert!(apart < 1e-4, "clip {row}: {apart}");
+        }
+    }
+}

@@ -11,6 +11,7 @@
 
 mod codes;
 mod corpus;
+mod decoder;
 mod device;
 mod fed;
 mod host;
@@ -21,6 +22,7 @@ mod shapes;
 
 pub use codes::{CodesCache, CodesError, CodesSource};
 pub use corpus::{Corpus, CorpusError, train_texts, train_vocabulary};
+pub use decoder::{Cutting, DecoderBatch, DecoderFeed, largest_segments};
 pub use device::{DeviceFeed, FrontEnd, device_bytes};
 pub use fed::{Facts, Fed};
 pub use host::{Filled, HostFeed};

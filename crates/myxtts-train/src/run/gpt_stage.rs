@@ -19,7 +19,7 @@ use myxtts_run::checkpoint::Content;
 use myxtts_run::tensorboard::{Histogram, Wav, mel_image};
 use myxtts_run::units::Step;
 use myxtts_text::Language;
-use myxtts_weights::ours_files;
+use myxtts_weights::{TensorMap, ours_files};
 
 use super::books::{Desk, Evaluator};
 use super::job::{CacheKind, Job};
@@ -126,6 +126,8 @@ pub(super) struct GptEvaluator<'a> {
     card: &'a ModelCard,
     dvae: Dvae,
     dvae_state: StateDict,
+    /// The decoder of earlier weights, which goes with the GPT.
+    hifigan: TensorMap,
     /// Where validation and samples are computed.
     device: Device,
     validation: Option<Vec<Fed<GptBatch>>>,
@@ -138,6 +140,7 @@ impl<'a> GptEvaluator<'a> {
         material: &'a Material,
         card: &'a ModelCard,
         dvae: &Dvae,
+        hifigan: TensorMap,
         device: &Device,
     ) -> Self {
         // Two operations a weight forward, four backward.
@@ -147,6 +150,7 @@ impl<'a> GptEvaluator<'a> {
             material,
             card,
             dvae_state: state_dict(dvae),
+            hifigan,
             dvae: dvae.clone().to_device(device),
             device: device.clone(),
             validation: None,
@@ -344,7 +348,7 @@ impl Evaluator<GptTrainee> for GptEvaluator<'_> {
     }
 
     fn contents(&self, state: &State<GptTrainee>) -> Result<Vec<Content>, TrainError> {
-        let checkpoint = checkpoint_of(
+        let mut checkpoint = checkpoint_of(
             self.card,
             &state_dict(&state.trainee.gpt),
             &self.dvae_state,
@@ -352,6 +356,7 @@ impl Evaluator<GptTrainee> for GptEvaluator<'_> {
             &self.material.vocabulary,
         )
         .map_err(TrainError::failed)?;
+        checkpoint.hifigan_decoder = self.hifigan.clone();
         let files = ours_files(&checkpoint).map_err(TrainError::failed)?;
         let files = files
             .into_iter()

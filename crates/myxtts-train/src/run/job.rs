@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use myxtts_audio::AudioConfig;
 use myxtts_device::Precision;
+use myxtts_model::ModelSize;
 use myxtts_model::dvae::DvaeConfig;
 use myxtts_model::gpt::{GptConfig, Quirks};
 use myxtts_run::guard::SpikeAction;
@@ -23,6 +24,8 @@ pub enum StageName {
     Dvae,
     /// Text and a voice to codes.
     Gpt,
+    /// Latents of the GPT to a waveform.
+    Decoder,
 }
 
 impl StageName {
@@ -31,6 +34,7 @@ impl StageName {
         match self {
             Self::Dvae => "dvae",
             Self::Gpt => "gpt",
+            Self::Decoder => "decoder",
         }
     }
 }
@@ -77,6 +81,8 @@ pub struct Optimisation {
     pub learning_rate: f64,
     /// Highest learning rate of the DVAE.
     pub dvae_learning_rate: f64,
+    /// Highest learning rate of the decoder and of its judges.
+    pub decoder_learning_rate: f64,
     /// How it goes.
     pub schedule: ScheduleKind,
     /// Steps of the rise.
@@ -165,6 +171,8 @@ pub struct Job {
     pub gpt: GptConfig,
     /// Sizes of a new DVAE.
     pub dvae: DvaeConfig,
+    /// Size of a new decoder.
+    pub decoder_size: ModelSize,
     /// The vocabulary a person named.
     pub vocabulary: Option<Arc<Vocabulary>>,
     /// Weights to start from.
@@ -212,6 +220,8 @@ pub struct Job {
     pub segment_frames: usize,
     /// Segments of a batch.
     pub segment_batch: u32,
+    /// Frames of a segment that the decoder learns from; a code is some four.
+    pub decoder_frames: usize,
     /// The effective configuration, compared when a run goes on.
     pub config: serde_json::Value,
     /// The same with the origin of every value, for people.

@@ -2,6 +2,7 @@
 //! its books, from wherever the run stood.
 
 mod books;
+mod decoder_stage;
 mod dvae_stage;
 mod encode;
 mod gpt_stage;
@@ -25,9 +26,10 @@ use burn::tensor::Device;
 use myxtts_audio::units::Samples;
 use myxtts_data::schedule::{ConditioningSpec, Schedule};
 use myxtts_data::stage::Segments;
-use myxtts_infer::ModelCard;
+use myxtts_infer::{ModelCard, state_dict};
 use myxtts_model::dvae::Dvae;
 use myxtts_model::gpt::{Gpt, GptConfig, Vocabulary};
+use myxtts_model::hifigan::{Discriminator, HifiganDecoder};
 use myxtts_model::init::Init;
 use myxtts_model::params::{StateDict, load};
 use myxtts_pipeline::{Bounds, Knobs, Ledger, Outcome};
@@ -40,6 +42,7 @@ use myxtts_run::schedule::{self, Parts, Shape};
 use myxtts_run::signals::{StopRequest, StopSignal};
 use myxtts_run::tensorboard::EventWriter;
 use myxtts_run::units::Step;
+use myxtts_weights::TensorMap;
 use serde_json::json;
 
 pub use encode::{Encoded, encode};
@@ -51,17 +54,21 @@ pub use measure::{TrainFigures, measure};
 
 use crate::ema::Ema;
 use crate::error::TrainError;
-use crate::feed::{HostFeed, Largest, SegmentFeed, ShapeWatch, segment_schedule, segment_spec};
+use crate::feed::{
+    Cutting, HostFeed, Largest, SegmentFeed, ShapeWatch, largest_segments, segment_schedule,
+    segment_spec,
+};
 use crate::looping::{Guards, Recipe, State};
-use crate::optim::AdamW;
+use crate::optim::{AdamW, AdamWConfig};
 use crate::placement::Placement;
 use crate::scaler::LossScale;
 use crate::stage_run::{Flow, StageRun, run_stage};
-use crate::trainee::{DvaeRecipe, DvaeTrainee, GptRecipe, GptTrainee, Trainee};
+use crate::trainee::{DecoderTrainee, DvaeRecipe, DvaeTrainee, GptRecipe, GptTrainee, Trainee};
 use books::{Books, Desk, Evaluator, Rate};
+use decoder_stage::Frozen;
 use material::Material;
 use origin::Origin;
-use saving::Position;
+use saving::{Position, without_prefix};
 
 /// How a training ended.
 #[derive(Clone, Debug)]
@@ -241,6 +248,7 @@ impl Run<'_> {
             let done = match stage {
                 StageName::Dvae => self.dvae(&mut origin, resumed.as_ref())?,
                 StageName::Gpt => self.gpt(&mut origin, resumed.as_ref())?,
+                StageName::Decoder => self.decoder(&mut origin, resumed.as_ref())?,
             };
             self.before += done;
             self.finished.steps = self.before;
@@ -321,8 +329,10 @@ impl Run<'_> {
         )?;
         self.note(StageName::Dvae, &outcome);
         origin.dvae = Some(state.trainee.state());
-        // The GPT of an earlier DVAE speaks other codes.
+        // The GPT of an earlier DVAE speaks other codes, and its decoder hears
+        // that GPT.
         origin.gpt = None;
+        origin.hifigan = TensorMap::new();
         Ok(state.done)
     }
 
@@ -414,8 +424,14 @@ impl Run<'_> {
             recipe: &recipe,
             ledger: ledger(&self.desk)?,
         };
-        let evaluator =
-            gpt_stage::GptEvaluator::new(job, &self.material, &card, &dvae, &placement.data[0]);
+        let evaluator = gpt_stage::GptEvaluator::new(
+            job,
+            &self.material,
+            &card,
+            &dvae,
+            origin.hifigan.clone(),
+            &placement.data[0],
+        );
         let per_epoch = schedule.steps_per_epoch();
         let (state, outcome) = stage_with_books(
             run,
@@ -431,6 +447,123 @@ impl Run<'_> {
         let step = Step(self.before + state.done);
         let samples = job.run.join("samples").join(format!("step_{step}"));
         self.finished.samples = samples.exists().then_some(samples);
+        let done = state.done;
+        origin.dvae = Some(dvae_weights);
+        origin.gpt = Some(state.trainee.state());
+        origin.card = Some(card);
+        Ok(done)
+    }
+
+    fn decoder(
+        &mut self,
+        origin: &mut Origin,
+        resumed: Option<&Checkpoint>,
+    ) -> Result<u64, TrainError> {
+        let (job, placement) = (self.job, self.placement);
+        let (Some(dvae), Some(gpt), Some(card)) = (&origin.dvae, &origin.gpt, &mut origin.card)
+        else {
+            return Err(TrainError::Usage(
+                "the decoder needs a trained GPT and its DVAE, and there is none\n  why:   the \
+                 decoder learns to make sound of the GPT's latents of recordings\n  fix:   --stage \
+                 all, or --init DIR with a trained model or run"
+                    .to_owned(),
+            ));
+        };
+        let decoder = decoder_stage::card(job.decoder_size, card);
+        card.decoder = Some(decoder.clone());
+        let card = &*card;
+        let home = Device::flex();
+        let blank = Init::blank(&home);
+        let new_dvae = Dvae::new(&blank, &card.dvae).map_err(TrainError::failed)?;
+        let frozen = Frozen {
+            front_end: self.material.front_end.clone(),
+            dvae: load(new_dvae, dvae, "").map_err(TrainError::failed)?,
+            gpt: load(Gpt::new(&blank, &card.gpt), gpt, "").map_err(TrainError::failed)?,
+            hifigan: origin.hifigan.clone(),
+            card: decoder.clone(),
+            rate: card.audio.sample_rate,
+        };
+        let replicas = u32::try_from(placement.models.len()).unwrap_or(1);
+        let schedule = Arc::new(gpt_stage::schedule(
+            job,
+            &self.material,
+            replicas,
+            job.batch_size,
+        )?);
+        let rate = job.optimisation.decoder_learning_rate;
+        let recipe = self.recipe(StageName::Decoder, &schedule, rate)?;
+        let cutting = Cutting {
+            frames: job.decoder_frames,
+            seed: job.seed,
+            steps_per_epoch: schedule.steps_per_epoch(),
+        };
+        let (codes, _) = gpt_stage::codes_cache(job, &self.material, &frozen.dvae, &schedule)?;
+        let adamw = AdamWConfig {
+            beta_1: 0.8,
+            beta_2: 0.99,
+            ..job.optimisation.adamw
+        };
+        let earlier = without_prefix(state_dict(&frozen.hifigan), decoder_stage::PREFIX);
+        let has_earlier = earlier.keys().any(|name| name.starts_with("waveform"));
+        let state = |device: &Device| {
+            let init = Init::new(job.seed, &device.clone().autodiff());
+            let generator = HifiganDecoder::new(&init, &decoder.hifigan);
+            let generator = generator.map_err(TrainError::failed)?;
+            let generator = match has_earlier && resumed.is_none() {
+                true => load(generator, &earlier, "").map_err(TrainError::failed)?,
+                false => generator,
+            };
+            let judges = Discriminator::new(&init, &decoder.hifigan.discriminator());
+            let judges = judges.map_err(TrainError::failed)?;
+            let trainee = DecoderTrainee::new(generator, judges).map_err(TrainError::failed)?;
+            state_by(adamw, job, trainee, resumed)
+        };
+        let site = {
+            let (frozen, codes) = (frozen.clone(), codes.clone());
+            move |device: &Device| frozen.feed(device, cutting, codes.clone())
+        };
+        let run = StageRun {
+            placement,
+            flow: flow(job, placement),
+            largest: Largest {
+                device: largest_segments(&schedule, &decoder.hifigan, cutting),
+                ..Largest::of(&schedule, card.conditioning, &card.conditioning_mel)
+            },
+            host: gpt_stage::host(
+                job,
+                &self.material,
+                card.conditioning,
+                Arc::clone(&schedule),
+                codes,
+            )?,
+            site: Arc::new(site),
+            state,
+            recipe: &recipe,
+            ledger: ledger(&self.desk)?,
+        };
+        let evaluator = decoder_stage::DecoderEvaluator::new(
+            job,
+            &self.material,
+            card,
+            &frozen,
+            &placement.data[0],
+        );
+        let (state, outcome) = stage_with_books(
+            run,
+            &mut self.desk,
+            evaluator,
+            position(StageName::Decoder, self.before, resumed, recipe.steps)?,
+            schedule.steps_per_epoch(),
+            job,
+            resumed,
+        )?;
+        self.note(StageName::Decoder, &outcome);
+        let step = Step(self.before + state.done);
+        let samples = job.run.join("samples").join(format!("step_{step}"));
+        // Sentences of the GPT stage say more than copies of recordings.
+        if self.finished.samples.is_none() && samples.exists() {
+            self.finished.samples = Some(samples);
+        }
         Ok(state.done)
     }
 
@@ -561,6 +694,7 @@ fn card_of(job: &Job, material: &Material) -> ModelCard {
         conditioning_mel: front_end.conditioning,
         conditioning: ConditioningSpec { min, max },
         languages: text.languages().into_iter().map(str::to_owned).collect(),
+        decoder: None,
     }
 }
 
@@ -628,6 +762,16 @@ fn new_state<T: Trainee>(
     trainee: T,
     resumed: Option<&Checkpoint>,
 ) -> Result<State<T>, TrainError> {
+    state_by(job.optimisation.adamw, job, trainee, resumed)
+}
+
+/// The same, with moments of the stage's own.
+fn state_by<T: Trainee>(
+    adamw: AdamWConfig,
+    job: &Job,
+    trainee: T,
+    resumed: Option<&Checkpoint>,
+) -> Result<State<T>, TrainError> {
     let optimisation = &job.optimisation;
     let ema =
         (optimisation.ema_decay > 0.0).then(|| Ema::new(optimisation.ema_decay, trainee.state()));
@@ -640,12 +784,10 @@ fn new_state<T: Trainee>(
         },
         scale: LossScale::of(trainee.compute()),
     };
-    let optimisers = (0..T::PHASES)
-        .map(|_| AdamW::new(optimisation.adamw))
-        .collect();
+    let optimisers = (0..T::PHASES).map(|_| AdamW::new(adamw)).collect();
     let state = State::new(trainee, optimisers, ema, guards);
     match resumed {
-        Some(checkpoint) => saving::restore(state, checkpoint, optimisation.adamw),
+        Some(checkpoint) => saving::restore(state, checkpoint, adamw),
         None => Ok(state),
     }
 }

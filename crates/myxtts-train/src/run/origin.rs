@@ -9,7 +9,7 @@ use myxtts_infer::ModelCard;
 use myxtts_model::params::StateDict;
 use myxtts_run::checkpoint::Checkpoint;
 use myxtts_text::{Growth, Vocabulary};
-use myxtts_weights::{read_ours, read_safetensors};
+use myxtts_weights::{TensorMap, read_ours, read_safetensors};
 
 use super::job::Job;
 use super::saving::{weights, without_prefix};
@@ -23,6 +23,8 @@ pub(super) struct Origin {
     pub(super) stats: Option<Vec<f32>>,
     pub(super) dvae: Option<StateDict>,
     pub(super) gpt: Option<StateDict>,
+    /// Waveform decoder and speaker encoder, under their public names.
+    pub(super) hifigan: TensorMap,
     /// What the weights are of.
     pub(super) card: Option<ModelCard>,
     /// Worth a line.
@@ -36,7 +38,7 @@ impl Origin {
             .map_err(|why| TrainError::Usage(why.to_string()))?;
         let checkpoint = read_ours(&folder).map_err(|why| TrainError::Usage(why.to_string()))?;
         let card = ModelCard::of(&checkpoint).map_err(|why| TrainError::Usage(why.to_string()))?;
-        let state = |map: &myxtts_weights::TensorMap, prefix: &str| {
+        let state = |map: &TensorMap, prefix: &str| {
             let state = map.iter().map(|(name, tensor)| {
                 let data = TensorData::new(tensor.to_f32(), tensor.shape().to_vec());
                 (name.to_owned(), data)
@@ -52,6 +54,7 @@ impl Origin {
             stats: checkpoint.mel_stats.as_ref().map(|stats| stats.to_f32()),
             dvae: checkpoint.dvae.as_ref().map(|map| state(map, "")),
             gpt: Some(state(&checkpoint.gpt, "gpt.")),
+            hifigan: checkpoint.hifigan_decoder,
             card: Some(card),
             notices: vec![],
         };
@@ -73,12 +76,13 @@ impl Origin {
         let vocabulary = checkpoint.load("vocab.json")?;
         let stats = read_safetensors(&checkpoint.folder().join("mel_stats.safetensors"));
         let stats = stats.map_err(TrainError::failed)?;
-        let card = match has("config.json") {
+        let (card, hifigan) = match has("config.json") {
             true => {
                 let ours = read_ours(checkpoint.folder()).map_err(TrainError::failed)?;
-                Some(ModelCard::of(&ours).map_err(TrainError::failed)?)
+                let card = ModelCard::of(&ours).map_err(TrainError::failed)?;
+                (Some(card), ours.hifigan_decoder)
             }
-            false => None,
+            false => (None, TensorMap::new()),
         };
         Ok(Self {
             vocabulary: Some(Arc::new(
@@ -87,6 +91,7 @@ impl Origin {
             stats: stats.get("mel_stats").map(|stats| stats.to_f32()),
             dvae: optional("dvae.safetensors", "")?,
             gpt: optional("gpt.safetensors", "gpt.")?,
+            hifigan,
             card,
             notices: vec![],
         })

@@ -43,11 +43,16 @@ const RULES: &[Rule<'static>] = &[
         Policy::Notice("the stage's length and its learning rates change with it"),
     ),
     (
+        "training.decoder_epochs",
+        Policy::Notice("the stage's length and its learning rates change with it"),
+    ),
+    (
         "training.max_steps",
         Policy::Notice("the stage's length and its learning rates change with it"),
     ),
     ("training.learning_rate", Policy::Notice(LEARNING)),
     ("training.dvae_learning_rate", Policy::Notice(LEARNING)),
+    ("training.decoder_learning_rate", Policy::Notice(LEARNING)),
     ("training.lr_schedule", Policy::Notice(LEARNING)),
     ("training.warmup_steps", Policy::Notice(LEARNING)),
     ("training.gradient_clip", Policy::Notice(LEARNING)),

@@ -88,8 +88,10 @@ pub(super) fn restore<T: Trainee>(
     checkpoint: &Checkpoint,
     adamw: AdamWConfig,
 ) -> Result<State<T>, TrainError> {
-    let (name, prefix) = T::WEIGHTS;
-    let stored = without_prefix(weights(checkpoint, name)?, prefix);
+    let mut stored = StateDict::new();
+    for (name, prefix) in T::WEIGHTS {
+        stored.extend(without_prefix(weights(checkpoint, name)?, prefix));
+    }
     let trainee = state.trainee.with_state(&stored);
     state.trainee = trainee.map_err(TrainError::Failed)?;
     let device = state.trainee.device();

@@ -57,7 +57,7 @@ impl Trainee for DvaeTrainee {
     type Batch = SegmentBatch;
     type Trace = DvaeStep;
 
-    const WEIGHTS: (&'static str, &'static str) = ("dvae.safetensors", "");
+    const WEIGHTS: &'static [(&'static str, &'static str)] = &[("dvae.safetensors", "")];
 
     fn loss(
         &self,

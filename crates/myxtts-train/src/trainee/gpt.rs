@@ -47,7 +47,7 @@ impl Trainee for GptTrainee {
     type Batch = GptBatch;
     type Trace = ();
 
-    const WEIGHTS: (&'static str, &'static str) = ("gpt.safetensors", "gpt.");
+    const WEIGHTS: &'static [(&'static str, &'static str)] = &[("gpt.safetensors", "gpt.")];
 
     fn loss(
         &self,

@@ -4,6 +4,7 @@
 //! is inside (a GPT, a DVAE, a decoder against its discriminators) is said
 //! once, here.
 
+mod decoder;
 mod dvae;
 mod gpt;
 
@@ -11,6 +12,8 @@ use burn::tensor::{Device, Gradients, Tensor};
 use myxtts_model::params::StateDict;
 use myxtts_ops::Compute;
 
+pub use decoder::DecoderTrainee;
+pub(crate) use decoder::JUDGES_FILE;
 pub use dvae::{DvaeRecipe, DvaeTrainee};
 pub use gpt::{GptRecipe, GptTrainee};
 
@@ -37,9 +40,9 @@ pub trait Trainee: Sized + Send + 'static {
     /// Updates within a step, each with an optimiser of its own.
     const PHASES: usize = 1;
 
-    /// The file of its weights in a checkpoint, and what stands before their
+    /// The files of its weights in a checkpoint, and what stands before their
     /// names there.
-    const WEIGHTS: (&'static str, &'static str);
+    const WEIGHTS: &'static [(&'static str, &'static str)];
 
     /// The losses of a batch. `shares` say, part by part, how much of the
     /// step's mean this batch is: 1 where it is all of it. `key` draws

@@ -16,6 +16,7 @@
 
 #[path = "../../../myxtts-model/tests/it/cpu.rs"]
 mod cpu;
+mod decoder;
 mod encode;
 mod equalities;
 mod faults;

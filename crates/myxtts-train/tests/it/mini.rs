@@ -61,6 +61,8 @@ pub fn job(folder: &Path) -> Job {
     };
     Job {
         precision: myxtts_device::Precision::F32,
+        decoder_size: myxtts_model::ModelSize::Tiny,
+        decoder_frames: 16,
         run: folder.join("run"),
         stages: vec![StageName::Dvae, StageName::Gpt],
         dataset: prepared,
@@ -101,6 +103,7 @@ pub fn job(folder: &Path) -> Job {
         conditioning: [11_025, 11_025],
         cache: CacheKind::Disk,
         optimisation: Optimisation {
+            decoder_learning_rate: 1e-4,
             learning_rate: 1e-3,
             dvae_learning_rate: 1e-3,
             schedule: ScheduleKind::Constant,

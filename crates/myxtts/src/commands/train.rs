@@ -28,6 +28,8 @@ use crate::output::{Failure, Output};
 /// Frames of a segment the DVAE learns from, and segments of a batch.
 const SEGMENT_FRAMES: usize = 64;
 const SEGMENT_BATCH: u32 = 16;
+/// Frames of a segment the decoder learns from: 0.37 s, as HiFi-GAN has it.
+const DECODER_FRAMES: usize = 35;
 
 /// What `--quick` sets where nobody else does.
 const QUICK: [(&str, &str); 3] = [
@@ -144,10 +146,12 @@ pub(super) fn job(
         None => None,
     };
     // `--epochs` is a person's word for every stage; a preset's is not.
-    let dvae_epochs = match is_chosen("training.epochs") && !is_chosen("training.dvae_epochs") {
+    let epochs_of = |key: &str, own: u32| match is_chosen("training.epochs") && !is_chosen(key) {
         true => run.epochs,
-        false => run.dvae_epochs,
+        false => own,
     };
+    let dvae_epochs = epochs_of("training.dvae_epochs", run.dvae_epochs);
+    let decoder_epochs = epochs_of("training.decoder_epochs", run.decoder_epochs);
     let length = |epochs: u32| StageLength {
         epochs: u64::from(epochs),
         max_steps: run.max_steps,
@@ -177,11 +181,20 @@ pub(super) fn job(
             Some(folder) => PathBuf::from(folder),
             None => PathBuf::from("runs").join(&run.name),
         },
-        stages: stages(run.stage, is_chosen("training.stage"), run.init.is_some())?,
+        stages: {
+            let chosen = is_chosen("training.stage");
+            let is_sample = data.dataset.train_data.is_none();
+            let stages = stages(run.stage, chosen, run.init.is_some(), is_sample);
+            if run.stage == Stage::All && !stages.contains(&StageName::Decoder) {
+                output.log(format_args!("{}", without_decoder(run.init.is_some())));
+            }
+            stages
+        },
         dataset: dataset_folder,
         validation,
         gpt: model.size.gpt(myxtts_model::gpt::Vocabulary::XTTS_V2),
         dvae: model.size.dvae(),
+        decoder_size: model.size,
         vocabulary,
         init: run.init.as_ref().map(PathBuf::from),
         resume: match run.resume {
@@ -206,6 +219,7 @@ pub(super) fn job(
         optimisation: Optimisation {
             learning_rate: optimiser.learning_rate,
             dvae_learning_rate: optimiser.dvae_learning_rate,
+            decoder_learning_rate: optimiser.decoder_learning_rate,
             schedule: match optimiser.lr_schedule {
                 LearningRate::Constant => ScheduleKind::Constant,
                 LearningRate::Cosine => ScheduleKind::Cosine,
@@ -231,6 +245,7 @@ pub(super) fn job(
         lengths: [
             (StageName::Dvae, length(dvae_epochs)),
             (StageName::Gpt, length(run.epochs)),
+            (StageName::Decoder, length(decoder_epochs)),
         ]
         .into(),
         cadence: Cadence {
@@ -250,6 +265,7 @@ pub(super) fn job(
         sample_count: run.sample_count as usize,
         segment_frames: SEGMENT_FRAMES,
         segment_batch: SEGMENT_BATCH,
+        decoder_frames: DECODER_FRAMES,
         config: json!(settings.config),
         config_text,
         plan: json!(plan),
@@ -286,20 +302,27 @@ fn buffers(settings: &Settings<Config>, plan: &Plan) -> Buffers {
     }
 }
 
-fn stages(stage: Stage, is_chosen: bool, has_init: bool) -> Result<Vec<StageName>, Failure> {
-    Ok(match stage {
+/// What is trained. Where nobody chose: fine-tuning keeps the DVAE whose codes
+/// the GPT knows, and the sample corpus is for a first try, in minutes.
+fn stages(stage: Stage, is_chosen: bool, has_init: bool, is_sample: bool) -> Vec<StageName> {
+    match stage {
         Stage::Dvae => vec![StageName::Dvae],
         Stage::Gpt => vec![StageName::Gpt],
-        // Fine-tuning keeps the DVAE whose codes the GPT knows.
+        Stage::Decoder => vec![StageName::Decoder],
         Stage::All if has_init && !is_chosen => vec![StageName::Gpt],
-        Stage::All => vec![StageName::Dvae, StageName::Gpt],
-        Stage::Decoder => {
-            return Err(Failure::Usage(
-                "--stage decoder is not in this version: speech goes through Griffin-Lim"
-                    .to_owned(),
-            ));
+        Stage::All if is_sample && !is_chosen => vec![StageName::Dvae, StageName::Gpt],
+        Stage::All => vec![StageName::Dvae, StageName::Gpt, StageName::Decoder],
+    }
+}
+
+fn without_decoder(has_init: bool) -> &'static str {
+    match has_init {
+        true => "stages: the GPT of --init alone; --stage all or --stage decoder trains more",
+        false => {
+            "stages: DVAE, then GPT; the decoder is left out for the sample corpus, and --stage \
+             all trains it too"
         }
-    })
+    }
 }
 
 /// A dataset, prepared now or earlier.

@@ -43,21 +43,22 @@ pub(crate) fn learning_rate(size: ModelSize) -> f64 {
     }
 }
 
-/// Passes of the GPT and of the DVAE. The smallest is sized for minutes on two
-/// CPU cores and the sample corpus.
-fn epochs(size: ModelSize) -> (u32, u32) {
+/// Passes of the GPT, of the DVAE and of the decoder. The smallest is sized for
+/// minutes on two CPU cores and the sample corpus.
+fn epochs(size: ModelSize) -> (u32, u32, u32) {
     match size {
-        ModelSize::Tiny => (120, 160),
-        _ => (100, 50),
+        ModelSize::Tiny => (120, 160, 40),
+        _ => (100, 50, 200),
     }
 }
 
 pub(crate) fn layer(size: ModelSize) -> Layer {
-    let (epochs, dvae_epochs) = epochs(size);
+    let (epochs, dvae_epochs, decoder_epochs) = epochs(size);
     let mut values = vec![
         ("training.learning_rate", json!(learning_rate(size))),
         ("training.epochs", json!(epochs)),
         ("training.dvae_epochs", json!(dvae_epochs)),
+        ("training.decoder_epochs", json!(decoder_epochs)),
     ];
     if size == ModelSize::Tiny {
         // Short clips, and a run of a few hundred steps.

@@ -14,6 +14,9 @@ pub(crate) struct OptimiserConfig {
     /// Step size while the DVAE is trained.
     #[schemars(range(min = 1e-9, max = 1.0))]
     pub(crate) dvae_learning_rate: f64,
+    /// Step size while the decoder and its discriminators are trained.
+    #[schemars(range(min = 1e-9, max = 1.0))]
+    pub(crate) decoder_learning_rate: f64,
     /// Named set of schedule, clipping and smoothing values.
     pub(crate) optimization_level: OptimizationLevel,
     /// How the learning rate changes over the run.
@@ -50,6 +53,7 @@ impl Default for OptimiserConfig {
         Self {
             learning_rate: super::model::learning_rate(ModelSize::Tiny),
             dvae_learning_rate: 1e-3,
+            decoder_learning_rate: 2e-4,
             optimization_level: OptimizationLevel::Enhanced,
             lr_schedule: Schedule::Cosine,
             warmup_steps: 100,

@@ -11,7 +11,8 @@ pub(crate) struct RunConfig {
     #[schemars(extend("x-unset" = "runs/NAME"))]
     pub(crate) checkpoint_dir: Option<String>,
     /// Parts of XTTS to train; `all` trains the DVAE, then the GPT, then the
-    /// decoder.
+    /// decoder. Where not given, the sample corpus leaves the decoder out, and
+    /// `init` trains the GPT alone.
     pub(crate) stage: Stage,
     /// Folder of imported or earlier weights to start from.
     #[schemars(extend("x-unset" = "none"))]
@@ -24,6 +25,10 @@ pub(crate) struct RunConfig {
     /// wins over a preset's.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub(crate) dvae_epochs: u32,
+    /// Passes of the decoder stage, where they differ; `epochs` given by a
+    /// person wins over a preset's.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub(crate) decoder_epochs: u32,
     /// Stop each stage after this many steps.
     #[schemars(range(min = 1, max = 1_000_000_000), extend("x-unset" = "none"))]
     pub(crate) max_steps: Option<u64>,
@@ -77,6 +82,7 @@ impl Default for RunConfig {
             init: None,
             epochs: 100,
             dvae_epochs: 100,
+            decoder_epochs: 100,
             max_steps: None,
             seed: 0,
             resume: Resume::Word(ResumeWord::Auto),

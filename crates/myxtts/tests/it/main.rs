@@ -16,6 +16,7 @@
 mod bench_command;
 mod commands;
 mod config_command;
+mod decoder_stage;
 mod flags_page;
 mod full_disk;
 mod overfit;

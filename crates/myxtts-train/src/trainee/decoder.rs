@@ -1,0 +1,161 @@
+//! The waveform decoder in training: a generator against its judges.
+
+use burn::module::Module;
+use burn::tensor::{Device, Gradients, Tensor};
+use myxtts_audio::MelError;
+use myxtts_model::hifigan::{
+    Discriminator, HifiganDecoder, Judgement, MelLoss, discriminator_loss, feature_matching_loss,
+    generator_adversarial_loss,
+};
+use myxtts_model::params::{StateDict, load, state_dict};
+
+use super::{Loss, Trainee};
+use crate::feed::DecoderBatch;
+use crate::optim::{AdamW, NamedGradients};
+
+/// What HiFi-GAN multiplies the difference of mels by; that of the judges'
+/// layers counts twice already.
+const MEL_WEIGHT: f64 = 45.0;
+
+/// The phase that trains the judges; the other trains the generator.
+const JUDGES: usize = 0;
+
+/// A decoder and its judges.
+#[derive(Debug)]
+pub struct DecoderTrainee {
+    /// Its parameters are on an autodiff device.
+    pub decoder: HifiganDecoder,
+    /// So are theirs.
+    pub judges: Discriminator,
+    mel: MelLoss,
+}
+
+impl DecoderTrainee {
+    /// Around a decoder and judges on the same device.
+    pub fn new(decoder: HifiganDecoder, judges: Discriminator) -> Result<Self, MelError> {
+        let device = decoder.waveform_decoder.conv_pre.weight.val().device();
+        Ok(Self {
+            mel: MelLoss::new(&device.inner())?,
+            decoder,
+            judges,
+        })
+    }
+
+    /// Real speech should score 1, and the generator's 0. The generator makes
+    /// it without a gradient: what is not recorded is not computed backward.
+    fn judging(&self, batch: &DecoderBatch, share: f64) -> Loss<()> {
+        let generator = self.decoder.valid().waveform_decoder;
+        let made_b1t = generator.forward(batch.frames_bct.clone(), batch.voice_bc1.clone());
+        let heard = |wave_b1t: Tensor<3>| self.judges.forward(Tensor::from_inner(wave_b1t));
+        let loss = discriminator_loss(&heard(batch.wave_b1t.clone()), &heard(made_b1t)) * share;
+        Loss {
+            parts: vec![("loss_discriminator", loss.clone().inner().detach())],
+            total: loss,
+            trace: (),
+        }
+    }
+
+    /// The judges should take it for speech, hear in each layer what they hear
+    /// in speech, and its mel should be the recording's.
+    fn generating(&self, batch: &DecoderBatch, share: f64) -> Result<Loss<()>, MelError> {
+        let [frames_bct, voice_bc1] =
+            [&batch.frames_bct, &batch.voice_bc1].map(|x| Tensor::from_inner(x.clone()));
+        let made_b1t = self.decoder.waveform_decoder.forward(frames_bct, voice_bc1);
+        let real = self.judges.valid().forward(batch.wave_b1t.clone());
+        let real: Vec<Judgement> = real.into_iter().map(beside).collect();
+        let made = self.judges.clone().no_grad().forward(made_b1t.clone());
+        let adversarial = generator_adversarial_loss(&made) * share;
+        let features = feature_matching_loss(&real, &made) * share;
+        let real_b1t = Tensor::from_inner(batch.wave_b1t.clone());
+        let mel = self.mel.forward(real_b1t, made_b1t)? * share;
+        let part = |loss: &Tensor<1>| loss.clone().inner().detach();
+        Ok(Loss {
+            parts: vec![
+                ("loss_mel", part(&mel)),
+                ("loss_features", part(&features)),
+                ("loss_adversarial", part(&adversarial)),
+            ],
+            total: adversarial + features + mel * MEL_WEIGHT,
+            trace: (),
+        })
+    }
+}
+
+/// A judgement for arithmetic with one that carries a gradient.
+fn beside(judgement: Judgement) -> Judgement {
+    Judgement {
+        score: Tensor::from_inner(judgement.score),
+        features: judgement
+            .features
+            .into_iter()
+            .map(Tensor::from_inner)
+            .collect(),
+    }
+}
+
+impl Trainee for DecoderTrainee {
+    type Batch = DecoderBatch;
+    type Trace = ();
+
+    const PHASES: usize = 2;
+
+    const WEIGHTS: &'static [(&'static str, &'static str)] = &[
+        ("hifigan_decoder.safetensors", "hifigan_decoder."),
+        (JUDGES_FILE, ""),
+    ];
+
+    fn loss(
+        &self,
+        phase: usize,
+        batch: &DecoderBatch,
+        shares: &[f64],
+        _key: u64,
+    ) -> Result<Loss<()>, String> {
+        let share = shares.first().copied().unwrap_or(1.0);
+        match phase {
+            JUDGES => Ok(self.judging(batch, share)),
+            _ => self.generating(batch, share).map_err(|why| why.to_string()),
+        }
+    }
+
+    fn gradients(&self, phase: usize, gradients: Gradients) -> NamedGradients {
+        match phase {
+            JUDGES => NamedGradients::collect(&self.judges, gradients),
+            _ => NamedGradients::collect(&self.decoder, gradients),
+        }
+    }
+
+    fn stepped(
+        mut self,
+        phase: usize,
+        optimiser: &mut AdamW,
+        gradients: NamedGradients,
+        rate: f64,
+    ) -> Self {
+        match phase {
+            JUDGES => self.judges = optimiser.step(self.judges, gradients, rate),
+            _ => self.decoder = optimiser.step(self.decoder, gradients, rate),
+        }
+        self
+    }
+
+    fn device(&self) -> Device {
+        self.decoder.waveform_decoder.conv_pre.weight.val().device()
+    }
+
+    /// `waveform_decoder.*`, and `mpd.*` and `msd.*` of the judges.
+    fn state(&self) -> StateDict {
+        let mut state = state_dict(&self.decoder);
+        state.extend(state_dict(&self.judges));
+        state
+    }
+
+    fn with_state(mut self, state: &StateDict) -> Result<Self, String> {
+        self.decoder = load(self.decoder, state, "").map_err(|why| why.to_string())?;
+        self.judges = load(self.judges, state, "").map_err(|why| why.to_string())?;
+        Ok(self)
+    }
+}
+
+/// The judges' weights in a checkpoint: of use for going on, and not for speech.
+pub(crate) const JUDGES_FILE: &str = "discriminator.safetensors";
