@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::{command_in, few_clips};
+use crate::support::{command_in, few_clips, run_in};
 
 /// `myxtts train` with a file system of `size` at `place`; nothing where the
 /// system does not let us.
@@ -47,6 +47,9 @@ fn train_on(folder: &Path, place: &str, size: &str, flags: &[&str]) -> Option<(i
 fn under_the_codes() {
     let folder = tempfile::tempdir().unwrap();
     few_clips(&folder.path().join("clips"), 24);
+    // The dataset is prepared while there is room.
+    let prepared = run_in(folder.path(), &["prepare", "clips"], &[]);
+    assert_eq!(prepared.code, Some(0), "{}", prepared.stderr);
     let flags = ["--max-steps", "2"];
     let place = "clips/myxtts/cache";
     let Some((code, words)) = train_on(folder.path(), place, "8k", &flags) else {
@@ -67,7 +70,7 @@ fn under_the_checkpoints() {
     let folder = tempfile::tempdir().unwrap();
     few_clips(&folder.path().join("clips"), 24);
     let flags = ["--max-steps", "3", "--set", "training.checkpoint_every=1"];
-    let Some((code, words)) = train_on(folder.path(), "run/checkpoints", "20m", &flags) else {
+    let Some((code, words)) = train_on(folder.path(), "run", "30m", &flags) else {
         return;
     };
     assert_eq!(code, 1, "{words}");

@@ -9,11 +9,9 @@ use serde_json::Value;
 use crate::support::{Run, few_clips, myxtts, run_in};
 
 /// What makes a training short. Every test adds its flags to it.
-const SHORT: [&str; 8] = [
+const SHORT: [&str; 6] = [
     "train",
     "--json",
-    "--train-data",
-    "clips",
     "--set",
     "training.sample_count=0",
     "--set",
@@ -149,11 +147,13 @@ fn train(name: &str, flags: &[&str]) -> Trained {
 fn train_in(folder: &Path, name: &str, flags: &[&str]) -> Trained {
     let place = folder.join("runs").join(name);
     let at = ["--checkpoint-dir", place.to_str().unwrap()];
-    let small = match flags.contains(&"--batch-size") {
+    let unless_given = |flag: &'static str, value| match flags.contains(&flag) {
         true => vec![],
-        false => vec!["--batch-size", "4"],
+        false => vec![flag, value],
     };
-    let arguments = [&SHORT, &at[..], &small, flags].concat();
+    let batch = unless_given("--batch-size", "4");
+    let data = unless_given("--train-data", "clips");
+    let arguments = [&SHORT, &at[..], &batch, &data, flags].concat();
     Trained {
         run: run_in(folder, &arguments, &[]),
         place,
@@ -259,6 +259,8 @@ fn flags_of_data_and_optimiser() {
             "--num-workers",
             "2",
             "--eager-debug",
+            "--set",
+            "data.max_bad_fraction=1",
         ],
     );
     let trained = trained.well();
@@ -271,8 +273,12 @@ fn flags_of_data_and_optimiser() {
         "{left_out} longer than 230 frames"
     );
     trained.says(" in 1 shapes,");
-    let batches = (20 - left_out).div_ceil(4);
-    assert_eq!(trained.steps("gpt").len(), (batches / 2).max(1));
+    let (_, words) = trained.run.stderr.split_once("stage gpt: ").unwrap();
+    let (steps, rest) = words.split_once(" steps, ").unwrap();
+    let (batches, _) = rest.split_once(" batches an epoch").unwrap();
+    let [steps, batches] = [steps, batches].map(|number| number.parse::<usize>().unwrap());
+    assert_eq!(steps, batches / 2, "one epoch of steps of two batches");
+    assert_eq!(trained.steps("gpt").len(), steps);
     assert_eq!(trained.first("gpt", "learning_rate"), 0.005);
     let constant = WORLD.base.config("lr_schedule") != trained.config("lr_schedule");
     assert!(constant, "{}", trained.config("lr_schedule"));
@@ -286,14 +292,25 @@ fn flags_of_data_and_optimiser() {
 /// `--disable-static-shapes`, `--cache memory`, `--max-text-length`.
 #[test]
 fn shapes_as_they_come() {
-    let flags = ["--max-steps", "2", "--disable-static-shapes"];
-    let rest = ["--cache", "memory", "--max-text-length", "44"];
-    let trained = train("shapes", &[&flags[..], &rest].concat()).well();
+    let flags = [
+        "--disable-static-shapes",
+        "--max-steps",
+        "4",
+        "--buckets",
+        "1",
+        "--cache",
+        "memory",
+        "--max-text-length",
+        "50",
+        "--set",
+        "data.max_bad_fraction=1",
+    ];
+    let trained = train("shapes", &flags).well();
     let closed = trained.run.stderr.contains("shapes after warm-up: 0");
     assert!(!closed, "{}", trained.run.stderr);
     WORLD.base.says("shapes after warm-up: 0");
     let quarantine = trained.text("quarantine.jsonl");
-    assert!(quarantine.contains("44"), "{quarantine}");
+    assert!(quarantine.contains("50"), "{quarantine}");
 }
 
 /// `--init`: the GPT alone is trained, and starts where the other ended.

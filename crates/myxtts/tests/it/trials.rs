@@ -266,6 +266,7 @@ fn killed_anywhere_a_training_goes_on_exactly() {
         }
         bench.finish("killed");
         bench.remove("killed");
+        eprintln!("{} of {runs} went on exactly", run + 1);
     }
     tally.print(&format!(
         "{runs} killed trainings went on exactly; undisturbed: {:.1} s, {} lines. Kills:",
@@ -321,6 +322,7 @@ fn asked_to_stop_anywhere_a_training_goes_on_exactly() {
         }
         bench.finish("asked");
         bench.remove("asked");
+        eprintln!("{} of {runs} went on exactly", run + 1);
     }
     tally.print(&format!(
         "{runs} trainings asked to stop went on exactly; undisturbed: {:.1} s; a stop took at \
