@@ -15,6 +15,7 @@
     reason = "a measurement"
 )]
 
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::{Arc, Weak};
@@ -115,9 +116,10 @@ fn main() -> Result<(), Failed> {
             let ratio = speed / *single.get_or_insert(speed);
             let kind = if round == 0 { "compiles" } else { "measured" };
             println!(
-                "{kind} {name:<9} {:>7.3} s/step {ratio:>5.2}x samples/s  CPU {:>4.0} % of a core  \
+                "{kind} {name:<9} {:>7.3} s/step {ratio:>5.2}x samples/s  busiest thread {:.3} s/step  CPU {:>4.0} % of a core  \
                  loss {:.4} .. {:.4}  {}  load {}",
                 run.step_s,
+                run.thread_s,
                 run.cpu_percent,
                 run.losses.first().copied().unwrap_or(f32::NAN),
                 run.losses.last().copied().unwrap_or(f32::NAN),
@@ -154,6 +156,8 @@ struct World {
 /// What one placement did.
 struct Run {
     step_s: f64,
+    /// Processor time of the busiest thread, a step.
+    thread_s: f64,
     cpu_percent: f64,
     losses: Vec<f32>,
     summary: Summary,
@@ -289,11 +293,13 @@ impl World {
         let mut clock = Clock::default();
         let (_, outcome) = run_stage(run, &mut clock)?;
         let begun = clock.begun.ok_or("no step was taken")?;
-        let wall = clock.ended.unwrap_or(begun).0 - begun.0;
-        let cpu = clock.ended.unwrap_or(begun).1 - begun.1;
+        let ended = clock.ended.ok_or("no step was taken after the warm-up")?;
+        let wall = ended.0 - begun.0;
+        let cpu = ended.1 - begun.1;
         Ok(Run {
             step_s: wall.as_secs_f64() / steps as f64,
             cpu_percent: 100.0 * cpu / wall.as_secs_f64(),
+            thread_s: busiest(&begun.2, &ended.2) / steps as f64,
             losses: clock.losses,
             summary: outcome.summary,
         })
@@ -323,18 +329,21 @@ impl World {
     }
 }
 
+/// A time, and the processor's time of the process and of its threads then.
+type Mark = (Instant, f64, BTreeMap<String, f64>);
+
 /// When the steps after the warm-up began and ended, and the processor's time then.
 #[derive(Default)]
 struct Clock {
-    begun: Option<(Instant, f64)>,
-    ended: Option<(Instant, f64)>,
+    begun: Option<Mark>,
+    ended: Option<Mark>,
     losses: Vec<f32>,
 }
 
 impl Watch<GptTrainee> for Clock {
     fn after(&mut self, done: &StepDone, _: &State<GptTrainee>) -> Result<bool, TrainError> {
         self.losses.push(done.loss);
-        let now = Some((Instant::now(), cpu_seconds()));
+        let now = Some((Instant::now(), ticks("/proc/self/stat"), threads()));
         match done.step {
             WARM_UP => self.begun = now,
             _ => self.ended = now,
@@ -369,12 +378,30 @@ fn busy(summary: &Summary) -> String {
     )
 }
 
-/// User and system time of this process.
-fn cpu_seconds() -> f64 {
-    let line = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+/// User and system time that a `stat` file tells, in seconds.
+fn ticks(path: &str) -> f64 {
+    let line = std::fs::read_to_string(path).unwrap_or_default();
     let fields = line.rsplit_once(')').map_or("", |(_, rest)| rest);
     let ticks = fields.split_whitespace().skip(11).take(2);
     ticks.filter_map(|t| t.parse::<f64>().ok()).sum::<f64>() / 100.0
+}
+
+/// Processor time by thread.
+fn threads() -> BTreeMap<String, f64> {
+    let entries = std::fs::read_dir("/proc/self/task").into_iter().flatten();
+    let names = entries
+        .flatten()
+        .map(|entry| entry.path().display().to_string());
+    names
+        .map(|name| (name.clone(), ticks(&format!("{name}/stat"))))
+        .collect()
+}
+
+/// No step can be shorter than what its busiest thread computes, however
+/// loaded the machine is: what a step takes when every thread has a core.
+fn busiest(before: &BTreeMap<String, f64>, after: &BTreeMap<String, f64>) -> f64 {
+    let spent = |(name, cpu): (&String, &f64)| cpu - before.get(name).unwrap_or(&0.0);
+    after.iter().map(spent).fold(0.0, f64::max)
 }
 
 fn load() -> String {
