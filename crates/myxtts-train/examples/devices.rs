@@ -4,6 +4,8 @@
 //! each with one thread; `-- cpu` on the CPU backend with `RAYON_NUM_THREADS=1`, where the two
 //! devices are two threads. Run it below `crates/`, whose `cubecl.toml` keeps tuning short.
 //!
+//! `-- feeds` measures the device stage alone on software GPUs: few kernels, soon compiled.
+//!
 //! The work is real: clips are decoded, the data device makes mels and codes with a DVAE (no
 //! cache), the model device trains a GPT. One device, two of them split, and two mirrored take
 //! turns in one process, so that all meet the same load of the machine.
@@ -36,7 +38,7 @@ use myxtts_model::conditioning::PerceiverConfig;
 use myxtts_model::dvae::{Dvae, DvaeConfig};
 use myxtts_model::gpt::{Gpt, GptConfig, Quirks, Vocabulary};
 use myxtts_model::init::Init;
-use myxtts_pipeline::{Bounds, Knobs, Ledger, Pipeline, Stage, Start, Summary};
+use myxtts_pipeline::{Bounds, Knobs, Ledger, Pipeline, Stage, Start, Summary, Ticket};
 use myxtts_run::guard::{SpikeAction, SpikeSettings};
 use myxtts_run::schedule::{Parts, Schedule as Rates, Shape};
 use myxtts_run::units::Step;
@@ -68,7 +70,7 @@ const ROWS: u32 = 2;
 
 fn main() -> Result<(), Failed> {
     let mut arguments = std::env::args().skip(1);
-    let place = arguments.next().ok_or("name `gpu` or `cpu`")?;
+    let place = arguments.next().ok_or("name `gpu`, `cpu` or `feeds`")?;
     let mut number = |default: usize| match arguments.next() {
         Some(text) => text.parse::<usize>(),
         None => Ok(default),
@@ -81,7 +83,12 @@ fn main() -> Result<(), Failed> {
     };
     let folder = tempfile::tempdir()?;
     let world = World::new(folder.path(), hidden, channels)?;
+    let cores = std::thread::available_parallelism()?;
+    println!("{cores} cores, load {}", load());
     let [one, other] = devices;
+    if place == "feeds" {
+        return world.feeds([&one, &other], rounds, steps as u64);
+    }
     let placements = [
         ("one", Placement::on(&one)),
         (
@@ -102,8 +109,6 @@ fn main() -> Result<(), Failed> {
             },
         ),
     ];
-    let cores = std::thread::available_parallelism()?;
-    println!("{cores} cores, load {}", load());
     println!(
         "{rounds} rounds of {steps} steps, DVAE {hidden} wide, GPT 2 x {channels}, {ROWS} rows"
     );
@@ -242,17 +247,6 @@ impl World {
             1 => &self.schedules[0],
             _ => &self.schedules[1],
         };
-        let stage = HostStage::new(
-            Arc::clone(&self.clips),
-            Arc::clone(&self.vocabulary),
-            StageConfig {
-                audio: AudioConfig::default(),
-                limits: Limits::default(),
-                text: myxtts_text::CleanOptions::default(),
-                conditioning: CONDITIONING,
-                segments: Segments::Drawn { seed: 0 },
-            },
-        );
         let dvae = self.dvae.clone();
         let recipe = Recipe {
             steps: WARM_UP + steps,
@@ -279,7 +273,7 @@ impl World {
                 start_delay: Duration::from_secs(600),
             },
             largest: Largest::of(schedule, CONDITIONING, &FrontEnd::XTTS.conditioning),
-            host: HostFeed::new(stage, Arc::clone(schedule), None)?,
+            host: HostFeed::new(self.stage(), Arc::clone(schedule), None)?,
             site: Arc::new(move |device: &Device| {
                 let watch = Arc::new(ShapeWatch::default());
                 let dvae = dvae.clone().to_device(device);
@@ -303,6 +297,77 @@ impl World {
             losses: clock.losses,
             summary: outcome.summary,
         })
+    }
+
+    /// The device stage alone: on one device, then on both at once. Few kernels
+    /// are compiled for it, and it shows whether two devices work side by side.
+    fn feeds(&self, devices: [&Device; 2], rounds: usize, batches: u64) -> Result<(), Failed> {
+        let host = HostFeed::new(self.stage(), Arc::clone(&self.schedules[0]), None)?;
+        let filled = host.prepare(Ticket { step: 0, lane: 0 }, None)?;
+        let work = |device: &Device, count: u64| -> Result<(), String> {
+            let dvae = self.dvae.clone().to_device(device);
+            let feed = DeviceFeed::new(device, dvae, &FrontEnd::XTTS, true, Arc::default());
+            let mut feed = feed.map_err(|why| why.to_string())?;
+            for _ in 0..count {
+                feed.batch(&filled)?;
+            }
+            Ok(())
+        };
+        for device in devices {
+            work(device, 2)?;
+        }
+        for _ in 0..rounds {
+            let timed = |devices: &[&Device]| -> Result<(f64, f64, f64), String> {
+                let (begin, before, cpu) = (Instant::now(), threads(), ticks("/proc/self/stat"));
+                std::thread::scope(|scope| {
+                    let all: Vec<_> = devices
+                        .iter()
+                        .map(|device| scope.spawn(|| work(device, batches)))
+                        .collect();
+                    all.into_iter().try_for_each(|thread| {
+                        thread
+                            .join()
+                            .unwrap_or_else(|_| Err("a thread panicked".to_owned()))
+                    })
+                })?;
+                let wall = begin.elapsed().as_secs_f64();
+                Ok((
+                    wall,
+                    busiest(&before, &threads()),
+                    ticks("/proc/self/stat") - cpu,
+                ))
+            };
+            let (alone, both) = (timed(&devices[..1])?, timed(&devices)?);
+            println!(
+                "{batches} batches: one device {:.2} s (busiest thread {:.2} s, CPU {:.2} s), each of two \
+                 {:.2} s (busiest {:.2} s, CPU {:.2} s): {:.2}x batches/s, {:.2}x by the busiest \
+                 thread, load {}",
+                alone.0,
+                alone.1,
+                alone.2,
+                both.0,
+                both.1,
+                both.2,
+                2.0 * alone.0 / both.0,
+                2.0 * alone.1 / both.1,
+                load()
+            );
+        }
+        Ok(())
+    }
+
+    fn stage(&self) -> HostStage<Arc<[Clip]>> {
+        HostStage::new(
+            Arc::clone(&self.clips),
+            Arc::clone(&self.vocabulary),
+            StageConfig {
+                audio: AudioConfig::default(),
+                limits: Limits::default(),
+                text: myxtts_text::CleanOptions::default(),
+                conditioning: CONDITIONING,
+                segments: Segments::Drawn { seed: 0 },
+            },
+        )
     }
 
     fn state(&self, device: &Device) -> State<GptTrainee> {
