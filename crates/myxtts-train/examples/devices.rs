@@ -4,6 +4,8 @@
 //! each with one thread; `-- cpu` on the CPU backend with `RAYON_NUM_THREADS=1`, where the two
 //! devices are two threads. Run it below `crates/`, whose `cubecl.toml` keeps tuning short.
 //!
+//! `-- feeds` measures the device stage alone on software GPUs: few kernels, soon compiled.
+//!
 //! The work is real: clips are decoded, the data device makes mels and codes with a DVAE (no
 //! cache), the model device trains a GPT. One device, two of them split, and two mirrored take
 //! turns in one process, so that all meet the same load of the machine.
@@ -15,6 +17,7 @@
     reason = "a measurement"
 )]
 
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::{Arc, Weak};
@@ -35,7 +38,7 @@ use myxtts_model::conditioning::PerceiverConfig;
 use myxtts_model::dvae::{Dvae, DvaeConfig};
 use myxtts_model::gpt::{Gpt, GptConfig, Quirks, Vocabulary};
 use myxtts_model::init::Init;
-use myxtts_pipeline::{Bounds, Knobs, Ledger, Pipeline, Stage, Start, Summary};
+use myxtts_pipeline::{Bounds, Knobs, Ledger, Pipeline, Stage, Start, Summary, Ticket};
 use myxtts_run::guard::{SpikeAction, SpikeSettings};
 use myxtts_run::schedule::{Parts, Schedule as Rates, Shape};
 use myxtts_run::units::Step;
@@ -67,7 +70,7 @@ const ROWS: u32 = 2;
 
 fn main() -> Result<(), Failed> {
     let mut arguments = std::env::args().skip(1);
-    let place = arguments.next().ok_or("name `gpu` or `cpu`")?;
+    let place = arguments.next().ok_or("name `gpu`, `cpu` or `feeds`")?;
     let mut number = |default: usize| match arguments.next() {
         Some(text) => text.parse::<usize>(),
         None => Ok(default),
@@ -80,7 +83,12 @@ fn main() -> Result<(), Failed> {
     };
     let folder = tempfile::tempdir()?;
     let world = World::new(folder.path(), hidden, channels)?;
+    let cores = std::thread::available_parallelism()?;
+    println!("{cores} cores, load {}", load());
     let [one, other] = devices;
+    if place == "feeds" {
+        return world.feeds([&one, &other], rounds, steps as u64);
+    }
     let placements = [
         ("one", Placement::on(&one)),
         (
@@ -101,8 +109,6 @@ fn main() -> Result<(), Failed> {
             },
         ),
     ];
-    let cores = std::thread::available_parallelism()?;
-    println!("{cores} cores, load {}", load());
     println!(
         "{rounds} rounds of {steps} steps, DVAE {hidden} wide, GPT 2 x {channels}, {ROWS} rows"
     );
@@ -115,9 +121,10 @@ fn main() -> Result<(), Failed> {
             let ratio = speed / *single.get_or_insert(speed);
             let kind = if round == 0 { "compiles" } else { "measured" };
             println!(
-                "{kind} {name:<9} {:>7.3} s/step {ratio:>5.2}x samples/s  CPU {:>4.0} % of a core  \
+                "{kind} {name:<9} {:>7.3} s/step {ratio:>5.2}x samples/s  busiest thread {:.3} s/step  CPU {:>4.0} % of a core  \
                  loss {:.4} .. {:.4}  {}  load {}",
                 run.step_s,
+                run.thread_s,
                 run.cpu_percent,
                 run.losses.first().copied().unwrap_or(f32::NAN),
                 run.losses.last().copied().unwrap_or(f32::NAN),
@@ -154,6 +161,8 @@ struct World {
 /// What one placement did.
 struct Run {
     step_s: f64,
+    /// Processor time of the busiest thread, a step.
+    thread_s: f64,
     cpu_percent: f64,
     losses: Vec<f32>,
     summary: Summary,
@@ -238,17 +247,6 @@ impl World {
             1 => &self.schedules[0],
             _ => &self.schedules[1],
         };
-        let stage = HostStage::new(
-            Arc::clone(&self.clips),
-            Arc::clone(&self.vocabulary),
-            StageConfig {
-                audio: AudioConfig::default(),
-                limits: Limits::default(),
-                text: myxtts_text::CleanOptions::default(),
-                conditioning: CONDITIONING,
-                segments: Segments::Drawn { seed: 0 },
-            },
-        );
         let dvae = self.dvae.clone();
         let recipe = Recipe {
             steps: WARM_UP + steps,
@@ -275,7 +273,7 @@ impl World {
                 start_delay: Duration::from_secs(600),
             },
             largest: Largest::of(schedule, CONDITIONING, &FrontEnd::XTTS.conditioning),
-            host: HostFeed::new(stage, Arc::clone(schedule), None)?,
+            host: HostFeed::new(self.stage(), Arc::clone(schedule), None)?,
             site: Arc::new(move |device: &Device| {
                 let watch = Arc::new(ShapeWatch::default());
                 let dvae = dvae.clone().to_device(device);
@@ -289,14 +287,87 @@ impl World {
         let mut clock = Clock::default();
         let (_, outcome) = run_stage(run, &mut clock)?;
         let begun = clock.begun.ok_or("no step was taken")?;
-        let wall = clock.ended.unwrap_or(begun).0 - begun.0;
-        let cpu = clock.ended.unwrap_or(begun).1 - begun.1;
+        let ended = clock.ended.ok_or("no step was taken after the warm-up")?;
+        let wall = ended.0 - begun.0;
+        let cpu = ended.1 - begun.1;
         Ok(Run {
             step_s: wall.as_secs_f64() / steps as f64,
             cpu_percent: 100.0 * cpu / wall.as_secs_f64(),
+            thread_s: busiest(&begun.2, &ended.2) / steps as f64,
             losses: clock.losses,
             summary: outcome.summary,
         })
+    }
+
+    /// The device stage alone: on one device, then on both at once. Few kernels
+    /// are compiled for it, and it shows whether two devices work side by side.
+    fn feeds(&self, devices: [&Device; 2], rounds: usize, batches: u64) -> Result<(), Failed> {
+        let host = HostFeed::new(self.stage(), Arc::clone(&self.schedules[0]), None)?;
+        let filled = host.prepare(Ticket { step: 0, lane: 0 }, None)?;
+        let work = |device: &Device, count: u64| -> Result<(), String> {
+            let dvae = self.dvae.clone().to_device(device);
+            let feed = DeviceFeed::new(device, dvae, &FrontEnd::XTTS, true, Arc::default());
+            let mut feed = feed.map_err(|why| why.to_string())?;
+            for _ in 0..count {
+                feed.batch(&filled)?;
+            }
+            Ok(())
+        };
+        for device in devices {
+            work(device, 2)?;
+        }
+        for _ in 0..rounds {
+            let timed = |devices: &[&Device]| -> Result<(f64, f64, f64), String> {
+                let (begin, before, cpu) = (Instant::now(), threads(), ticks("/proc/self/stat"));
+                std::thread::scope(|scope| {
+                    let all: Vec<_> = devices
+                        .iter()
+                        .map(|device| scope.spawn(|| work(device, batches)))
+                        .collect();
+                    all.into_iter().try_for_each(|thread| {
+                        thread
+                            .join()
+                            .unwrap_or_else(|_| Err("a thread panicked".to_owned()))
+                    })
+                })?;
+                let wall = begin.elapsed().as_secs_f64();
+                Ok((
+                    wall,
+                    busiest(&before, &threads()),
+                    ticks("/proc/self/stat") - cpu,
+                ))
+            };
+            let (alone, both) = (timed(&devices[..1])?, timed(&devices)?);
+            println!(
+                "{batches} batches: one device {:.2} s (busiest thread {:.2} s, CPU {:.2} s), each of two \
+                 {:.2} s (busiest {:.2} s, CPU {:.2} s): {:.2}x batches/s, {:.2}x by the busiest \
+                 thread, load {}",
+                alone.0,
+                alone.1,
+                alone.2,
+                both.0,
+                both.1,
+                both.2,
+                2.0 * alone.0 / both.0,
+                2.0 * alone.1 / both.1,
+                load()
+            );
+        }
+        Ok(())
+    }
+
+    fn stage(&self) -> HostStage<Arc<[Clip]>> {
+        HostStage::new(
+            Arc::clone(&self.clips),
+            Arc::clone(&self.vocabulary),
+            StageConfig {
+                audio: AudioConfig::default(),
+                limits: Limits::default(),
+                text: myxtts_text::CleanOptions::default(),
+                conditioning: CONDITIONING,
+                segments: Segments::Drawn { seed: 0 },
+            },
+        )
     }
 
     fn state(&self, device: &Device) -> State<GptTrainee> {
@@ -323,18 +394,21 @@ impl World {
     }
 }
 
+/// A time, and the processor's time of the process and of its threads then.
+type Mark = (Instant, f64, BTreeMap<String, f64>);
+
 /// When the steps after the warm-up began and ended, and the processor's time then.
 #[derive(Default)]
 struct Clock {
-    begun: Option<(Instant, f64)>,
-    ended: Option<(Instant, f64)>,
+    begun: Option<Mark>,
+    ended: Option<Mark>,
     losses: Vec<f32>,
 }
 
 impl Watch<GptTrainee> for Clock {
     fn after(&mut self, done: &StepDone, _: &State<GptTrainee>) -> Result<bool, TrainError> {
         self.losses.push(done.loss);
-        let now = Some((Instant::now(), cpu_seconds()));
+        let now = Some((Instant::now(), ticks("/proc/self/stat"), threads()));
         match done.step {
             WARM_UP => self.begun = now,
             _ => self.ended = now,
@@ -369,12 +443,30 @@ fn busy(summary: &Summary) -> String {
     )
 }
 
-/// User and system time of this process.
-fn cpu_seconds() -> f64 {
-    let line = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+/// User and system time that a `stat` file tells, in seconds.
+fn ticks(path: &str) -> f64 {
+    let line = std::fs::read_to_string(path).unwrap_or_default();
     let fields = line.rsplit_once(')').map_or("", |(_, rest)| rest);
     let ticks = fields.split_whitespace().skip(11).take(2);
     ticks.filter_map(|t| t.parse::<f64>().ok()).sum::<f64>() / 100.0
+}
+
+/// Processor time by thread.
+fn threads() -> BTreeMap<String, f64> {
+    let entries = std::fs::read_dir("/proc/self/task").into_iter().flatten();
+    let names = entries
+        .flatten()
+        .map(|entry| entry.path().display().to_string());
+    names
+        .map(|name| (name.clone(), ticks(&format!("{name}/stat"))))
+        .collect()
+}
+
+/// No step can be shorter than what its busiest thread computes, however
+/// loaded the machine is: what a step takes when every thread has a core.
+fn busiest(before: &BTreeMap<String, f64>, after: &BTreeMap<String, f64>) -> f64 {
+    let spent = |(name, cpu): (&String, &f64)| cpu - before.get(name).unwrap_or(&0.0);
+    after.iter().map(spent).fold(0.0, f64::max)
 }
 
 fn load() -> String {

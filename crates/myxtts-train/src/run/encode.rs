@@ -50,7 +50,7 @@ pub fn encode(
         return Err(TrainError::Usage(
             "--encode needs static shapes\n  why:   a clip's codes depend on its padding, and \
              without static shapes every batch pads it differently\n  fix:   set \
-             data.enable_static_shapes, or leave --encode out"
+             data.static_shapes to true, or leave --encode out"
                 .to_owned(),
         ));
     }

@@ -57,6 +57,17 @@ fn every_clip_is_encoded_once_and_again_for_another_dvae() {
     assert_eq!(back.notices, Vec::<String>::new());
 }
 
+/// What a training keeps, `encode` finds: both go by the same names.
+#[test]
+fn codes_of_a_training_are_not_made_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = mini::job(folder.path());
+    train(&job);
+    let rest = encoded(&job, &job.run);
+    assert!(rest.cached >= 4, "two steps of two clips, and {rest:?}");
+    assert_eq!(rest.encoded + rest.cached, 8);
+}
+
 #[test]
 fn codes_that_cannot_be_kept_are_refused() {
     let folder = tempfile::tempdir().unwrap();
