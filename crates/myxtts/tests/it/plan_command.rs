@@ -285,7 +285,12 @@ fn a_precision_that_the_device_has_not_is_refused() {
         // The rasteriser's name has its version.
         let (_, words) = run.stderr.split_once(')').unwrap();
         insta::allow_duplicates! {
-            insta::assert_snapshot!(words, @"");
+            insta::assert_snapshot!(words, @r"
+            as software GPU 0) cannot compute in bf16
+              asked: precision bf16
+              found: f32, f16
+              fix:   choose one of those, or `auto`
+            ");
         }
     }
 }
