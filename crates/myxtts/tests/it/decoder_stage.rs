@@ -61,11 +61,20 @@ impl Desk {
 #[test]
 fn the_stage_follows_the_gpt_and_resumes_exactly() {
     let desk = Desk::new();
-    let run = desk.train("base", &["--stage", "all", "--max-steps", "2"]);
+    let validated = ["--val-data", "voice", "--max-steps", "2"];
+    let run = desk.train("base", &[&["--stage", "all"], &validated[..]].concat());
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    for line in ["stage dvae", "stage gpt", "stage decoder", "val_loss_mel"] {
-        assert!(run.stderr.contains(line), "{line}\n{}", run.stderr);
+    for stage in ["dvae", "gpt", "decoder"] {
+        let line = format!("stage {stage}: 2 steps");
+        assert!(run.stderr.contains(&line), "{line}\n{}", run.stderr);
     }
+    let metrics = fs::read_to_string(desk.path("runs/base/metrics.jsonl")).unwrap();
+    let is_validation = |line: &&str| line.contains("\"decoder\"") && line.contains("val_loss_mel");
+    assert_eq!(
+        metrics.lines().filter(is_validation).count(),
+        1,
+        "{metrics}"
+    );
     assert!(desk.path("runs/base/samples/step_6/copy_0.wav").is_file());
 
     let arguments = &[
@@ -80,7 +89,7 @@ fn the_stage_follows_the_gpt_and_resumes_exactly() {
     let arguments = [&arguments[..], every].concat();
     let run = desk.train("more", &arguments);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    let whole = desk.weights("runs/more/checkpoints/step_4");
+    let whole = desk.weights("runs/more/checkpoints/step_000000004");
     let names: Vec<&str> = whole.keys().map(String::as_str).collect();
     assert_eq!(
         names,
@@ -94,7 +103,7 @@ fn the_stage_follows_the_gpt_and_resumes_exactly() {
             "optimizer_1.safetensors",
         ]
     );
-    let earlier = desk.weights("runs/more/checkpoints/step_2");
+    let earlier = desk.weights("runs/more/checkpoints/step_000000002");
     let frozen = [
         "dvae.safetensors",
         "gpt.safetensors",
@@ -109,7 +118,7 @@ fn the_stage_follows_the_gpt_and_resumes_exactly() {
     let run = desk.train("more", &again);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert!(run.stderr.contains("resuming from step 2 (decoder, 2 of 4"));
-    let resumed = desk.weights("runs/more/checkpoints/step_4");
+    let resumed = desk.weights("runs/more/checkpoints/step_000000004");
     for (name, bytes) in &whole {
         assert!(*bytes == resumed[name], "{name} is not the same");
     }
