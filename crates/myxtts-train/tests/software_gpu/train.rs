@@ -38,36 +38,49 @@ fn on_the_cpu(placement: &Placement) -> Placement {
     }
 }
 
-#[test]
-fn every_placement_trains_as_the_cpu_does() {
+/// Placements by name: software GPUs, the data GPU, the model GPU, and whether
+/// replicas are allowed.
+type Wanted = (&'static str, &'static str, Option<u32>, Option<u32>, bool);
+
+fn compare((name, gpus, data_gpu, model_gpu, multi_gpu): Wanted) {
     if software::planned().is_none() {
         return;
     }
-    let machine = |gpus: &str| discover(SoftwareGpus::from_value(Some(gpus)).unwrap(), probe);
-    let request = |data: Option<u32>, model: Option<u32>, multi_gpu: bool| {
-        let mut request = PlanRequest::default();
-        request.pipeline.data_gpu = data;
-        request.pipeline.model_gpu = model;
-        request.strategy.multi_gpu = multi_gpu;
-        request
-    };
-    let placements = [
-        ("one", "1", request(None, None, false)),
-        ("split", "2", request(Some(1), Some(0), false)),
-        ("mirrored", "2", request(None, None, true)),
-        ("split_mirrored", "3", request(Some(2), None, true)),
-    ];
-    for (name, gpus, request) in placements {
-        let planned = plan(&request, &machine(gpus)).unwrap();
-        let placement = Placement::of(&planned).unwrap();
-        let (ours, theirs) = (
-            losses(name, &placement),
-            losses(name, &on_the_cpu(&placement)),
-        );
-        assert_eq!(ours.len(), 4);
-        for (ours, theirs) in ours.iter().zip(&theirs) {
-            let off = (ours - theirs).abs() / theirs.abs();
-            assert!(off < 0.02, "{name}: {ours} on GPUs, {theirs} on the CPU");
-        }
+    let mut request = PlanRequest::default();
+    request.pipeline.data_gpu = data_gpu;
+    request.pipeline.model_gpu = model_gpu;
+    request.strategy.multi_gpu = multi_gpu;
+    let machine = discover(SoftwareGpus::from_value(Some(gpus)).unwrap(), probe);
+    let placement = Placement::of(&plan(&request, &machine).unwrap()).unwrap();
+    let ours = losses(name, &placement);
+    let theirs = losses(name, &on_the_cpu(&placement));
+    assert_eq!((ours.len(), theirs.len()), (4, 4));
+    for (ours, theirs) in ours.iter().zip(&theirs) {
+        let off = (ours - theirs).abs() / theirs.abs();
+        assert!(off < 0.02, "{name}: {ours} on GPUs, {theirs} on the CPU");
     }
+}
+
+#[test]
+fn split_trains_as_the_cpu_does() {
+    compare(("split", "2", Some(1), Some(0), false));
+}
+
+/// The other placements, one by one: `-- --ignored train`.
+#[test]
+#[ignore = "minutes: each device compiles and tunes the kernels of both stages"]
+fn one_device_trains_as_the_cpu_does() {
+    compare(("one", "1", None, None, false));
+}
+
+#[test]
+#[ignore = "minutes: each device compiles and tunes the kernels of both stages"]
+fn mirrored_trains_as_the_cpu_does() {
+    compare(("mirrored", "2", None, None, true));
+}
+
+#[test]
+#[ignore = "minutes: each device compiles and tunes the kernels of both stages"]
+fn split_and_mirrored_trains_as_the_cpu_does() {
+    compare(("split_mirrored", "3", Some(2), None, true));
 }
