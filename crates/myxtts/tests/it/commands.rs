@@ -20,8 +20,7 @@ const COMMANDS: [&str; 15] = [
     "bench",
 ];
 
-const LATER: [&str; 7] = [
-    "train",
+const LATER: [&str; 6] = [
     "doctor",
     "diagnose",
     "profile",
@@ -68,8 +67,8 @@ fn commands_of_later_versions_say_so_and_exit_2() {
     }
     insta::assert_snapshot!(myxtts(&["doctor", "--dry"]).stderr, @r"
     error: `myxtts doctor` is not in this version
-      found: this version plans a training and does not run one yet
-      next:  `myxtts devices`, `myxtts plan`, `myxtts prepare` and `myxtts config` work today
+      found: this version prepares data, trains and speaks
+      next:  `myxtts train`, `myxtts synthesize`, `myxtts devices` and `myxtts plan` work today
     ");
 }
 

@@ -65,7 +65,10 @@ fn help(command: &str) -> BTreeMap<String, (String, String)> {
 fn the_page_and_the_help_agree_both_ways() {
     let page = page();
     assert!(page.len() > 35, "the page lists {} flags", page.len());
-    assert_eq!(help("train"), page);
+    let mut train = help("train");
+    // A set of values, not a key of its own.
+    train.remove("--quick");
+    assert_eq!(train, page);
 }
 
 #[test]
@@ -83,7 +86,7 @@ fn the_contract_is_on_the_page() {
         ("--config", "none"),
         ("--train-data", "sample corpus"),
         ("--val-data", "held-out split of train data"),
-        ("--epochs", "100"),
+        ("--epochs", "by model size"),
         ("--max-steps", "none"),
         ("--batch-size", "by GPU profile"),
         ("--grad-accum", "by GPU profile"),
