@@ -20,7 +20,8 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::Path;
-use std::sync::{Arc, Weak};
+use std::rc::Weak;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use burn::module::Module;

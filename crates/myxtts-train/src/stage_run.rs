@@ -1,6 +1,7 @@
 //! One stage on its devices: the pipeline, and a thread for every replica.
 
-use std::sync::{Arc, Weak};
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 use burn::tensor::Device;
@@ -31,6 +32,9 @@ pub struct Flow {
     pub start_delay: Duration,
 }
 
+/// Makes the device stage of a device.
+pub type MakeSite<S> = Arc<dyn Fn(&Device) -> Result<S, String> + Send + Sync>;
+
 /// Everything a stage runs on.
 pub struct StageRun<'a, C, S, M> {
     /// Devices.
@@ -42,7 +46,7 @@ pub struct StageRun<'a, C, S, M> {
     /// The host stage.
     pub host: HostFeed<C>,
     /// Makes the device stage on a device, on its thread.
-    pub site: Arc<dyn Fn(&Device) -> Result<S, String> + Send + Sync>,
+    pub site: MakeSite<S>,
     /// Makes the state on a device; all replicas' must be equal.
     pub state: M,
     /// What the loop is told.
@@ -103,14 +107,14 @@ where
         make
     });
     let (pipeline, lanes) = Pipeline::start(&setup, host, sites.collect(), hops.collect(), ledger)?;
-    let pipeline = Arc::new(pipeline);
-    watch.pipeline(Arc::downgrade(&pipeline));
+    let pipeline = Rc::new(pipeline);
+    watch.pipeline(Rc::downgrade(&pipeline));
     let result = replicas(first, lanes, placement, flow, recipe, &state, watch);
     let stop = pipeline.stop().clone();
     if result.is_err() {
         stop.fail(Failure::Requested);
     }
-    let Some(pipeline) = Arc::into_inner(pipeline) else {
+    let Some(pipeline) = Rc::into_inner(pipeline) else {
         return Err(TrainError::failed("the pipeline is still in use"));
     };
     let outcome = pipeline.finish();

@@ -1,7 +1,7 @@
 //! The books of a run: metrics, event files, progress, checkpoints.
 
 use std::io::Stderr;
-use std::sync::Weak;
+use std::rc::Weak;
 use std::time::{Duration, Instant};
 
 use myxtts_pipeline::{Pipeline, Start};

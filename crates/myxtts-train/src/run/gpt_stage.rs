@@ -27,6 +27,7 @@ use super::material::{Material, Voice};
 use crate::error::TrainError;
 use crate::feed::{CodesCache, CodesSource, DeviceFeed, Fed, Filled, HostFeed, ShapeWatch};
 use crate::looping::State;
+use crate::stage_run::MakeSite;
 use crate::trainee::GptTrainee;
 
 /// Clips validated on.
@@ -108,7 +109,7 @@ pub(super) fn site(
     quirks: Quirks,
     codes: Option<Arc<CodesCache>>,
     watch: Arc<ShapeWatch>,
-) -> Arc<dyn Fn(&Device) -> Result<DeviceFeed, String> + Send + Sync> {
+) -> MakeSite<DeviceFeed> {
     let front_end = material.front_end.clone();
     let (dvae, watch) = (dvae.clone(), watch);
     Arc::new(move |device: &Device| {
@@ -439,10 +440,10 @@ struct Sums {
 
 impl Sums {
     fn add(&mut self, losses: [f64; 2], targets: &[usize], counts: [f64; 4]) {
-        for part in 0..2 {
-            let count = targets.get(part).copied().unwrap_or(0) as f64;
-            self.losses[part] += losses[part] * count;
-            self.targets[part] += count;
+        let sums = self.losses.iter_mut().zip(&mut self.targets);
+        for ((sum, total), (loss, count)) in sums.zip(losses.into_iter().zip(targets)) {
+            *sum += loss * *count as f64;
+            *total += *count as f64;
         }
         let [right, codes, right_stops, stops] = counts;
         self.right += right;

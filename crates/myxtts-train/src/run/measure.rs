@@ -1,6 +1,7 @@
 //! `myxtts bench train`: the GPT stage on real clips, codes cached, no books.
 
-use std::sync::{Arc, Weak};
+use std::rc::Weak;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use burn::tensor::Device;

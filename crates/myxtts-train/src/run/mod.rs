@@ -20,7 +20,8 @@ use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::sync::{Arc, Weak};
+use std::rc::Weak;
+use std::sync::Arc;
 
 use burn::tensor::Device;
 use myxtts_audio::units::Samples;

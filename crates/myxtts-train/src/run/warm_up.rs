@@ -12,17 +12,16 @@ use myxtts_model::gpt::GptBatch;
 
 use crate::error::TrainError;
 use crate::feed::{DeviceFeed, ShapeWatch, Shapes};
+use crate::stage_run::MakeSite;
 use crate::trainee::{GptTrainee, Trainee};
-
-type MakeSite = Arc<dyn Fn(&Device) -> Result<DeviceFeed, String> + Send + Sync>;
 
 /// A maker of the device stage that has met every shape.
 pub(super) fn site(
-    make: MakeSite,
+    make: MakeSite<DeviceFeed>,
     schedule: &Arc<Schedule>,
     conditioning: ConditioningSpec,
     watch: &Arc<ShapeWatch>,
-) -> MakeSite {
+) -> MakeSite<DeviceFeed> {
     let (schedule, watch) = (Arc::clone(schedule), Arc::clone(watch));
     Arc::new(move |device: &Device| {
         let mut feed = make(device)?;

@@ -1,6 +1,7 @@
 //! A stage of training with a small GPT, on devices of one's choice.
 
-use std::sync::{Arc, Weak};
+use std::rc::Weak;
+use std::sync::Arc;
 use std::time::Duration;
 
 use burn::tensor::Device;

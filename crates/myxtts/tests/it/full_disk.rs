@@ -75,5 +75,5 @@ fn under_the_checkpoints() {
     };
     assert_eq!(code, 1, "{words}");
     assert!(words.contains("No space left on device"), "{words}");
-    assert!(words.contains("fix:"), "{words}");
+    assert!(words.contains("free some space"), "{words}");
 }

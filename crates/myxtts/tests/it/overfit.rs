@@ -6,6 +6,7 @@ use crate::support::{few_clips, run_in};
 const EPOCHS: &str = "150";
 
 #[test]
+#[ignore = "takes minutes; not yet seen to its end"]
 fn ten_clips_are_learnt_by_heart() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["clips", "same"] {
