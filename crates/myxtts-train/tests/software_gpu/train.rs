@@ -62,11 +62,12 @@ fn compare((name, gpus, data_gpu, model_gpu, multi_gpu): Wanted) {
 }
 
 #[test]
+#[ignore = "minutes: each device compiles and tunes the kernels of both stages"]
 fn split_trains_as_the_cpu_does() {
     compare(("split", "2", Some(1), Some(0), false));
 }
 
-/// The other placements, one by one: `-- --ignored train`.
+/// The other placements too, one by one: `-- --ignored train`.
 #[test]
 #[ignore = "minutes: each device compiles and tunes the kernels of both stages"]
 fn one_device_trains_as_the_cpu_does() {
