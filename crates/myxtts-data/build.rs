@@ -18,10 +18,13 @@ fn main() -> Result<(), Box<dyn Error>> {
             .iter()
             .map(|part| part.to_string_lossy())
             .collect();
+        let name = name.join("/");
+        // By a name that holds wherever the sources are: target folders are
+        // shared between checkouts.
         writeln!(
             list,
-            "    ({:?}, include_bytes!({path:?})),",
-            name.join("/")
+            "    ({name:?}, include_bytes!(concat!(env!(\"CARGO_MANIFEST_DIR\"), {:?}))),",
+            format!("/corpus/{name}")
         )?;
     }
     list.push_str("];\n");

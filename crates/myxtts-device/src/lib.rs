@@ -15,6 +15,7 @@ mod config;
 pub mod discover;
 mod found;
 mod open;
+mod peak;
 mod plan;
 mod preset;
 mod reading;
@@ -27,6 +28,7 @@ pub use config::{
 };
 pub use found::{Adapter, Backend, BackendReport, Gpu, GpuKind, Host, Machine};
 pub use open::{OpenError, open};
+pub use peak::peak_flops;
 pub use plan::{Mode, Plan, PlanError, PlanRequest, PlannedDevice, plan};
 pub use preset::{Preset, presets};
 pub use reading::Reading;

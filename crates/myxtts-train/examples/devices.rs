@@ -37,7 +37,7 @@ use myxtts_device::discover::{discover, probe};
 use myxtts_device::{PlanRequest, SoftwareGpus, open, plan};
 use myxtts_model::conditioning::PerceiverConfig;
 use myxtts_model::dvae::{Dvae, DvaeConfig};
-use myxtts_model::gpt::{Gpt, GptConfig, Quirks, Vocabulary};
+use myxtts_model::gpt::{Gpt, GptConfig, Vocabulary};
 use myxtts_model::init::Init;
 use myxtts_pipeline::{Bounds, Knobs, Ledger, Pipeline, Stage, Start, Summary, Ticket};
 use myxtts_run::guard::{SpikeAction, SpikeSettings};
@@ -66,8 +66,7 @@ const KNOBS: Knobs = Knobs {
     depth: 2,
 };
 /// Steps that compile kernels, allocate moments and fill rings.
-const WARM_UP: u64 = 4;
-const ROWS: u32 = 2;
+const WARM_UP: u64 = 2;
 
 fn main() -> Result<(), Failed> {
     let mut arguments = std::env::args().skip(1);
@@ -77,13 +76,13 @@ fn main() -> Result<(), Failed> {
         None => Ok(default),
     };
     let (rounds, steps) = (number(3)?, number(12)?);
-    let (hidden, channels) = (number(64)?, number(64)?);
+    let (hidden, channels, rows) = (number(64)?, number(64)?, number(2)?);
     let devices = match place.as_str() {
         "cpu" => [Device::flex(), Device::flex()],
         _ => software()?,
     };
     let folder = tempfile::tempdir()?;
-    let world = World::new(folder.path(), hidden, channels)?;
+    let world = World::new(folder.path(), hidden, channels, u32::try_from(rows)?)?;
     let cores = std::thread::available_parallelism()?;
     println!("{cores} cores, load {}", load());
     let [one, other] = devices;
@@ -111,7 +110,7 @@ fn main() -> Result<(), Failed> {
         ),
     ];
     println!(
-        "{rounds} rounds of {steps} steps, DVAE {hidden} wide, GPT 2 x {channels}, {ROWS} rows"
+        "{rounds} rounds of {steps} steps, DVAE {hidden} wide, GPT 2 x {channels}, {rows} rows"
     );
     for round in 0..=rounds {
         let mut single = None;
@@ -170,7 +169,7 @@ struct Run {
 }
 
 impl World {
-    fn new(folder: &Path, hidden: usize, channels: usize) -> Result<Self, Failed> {
+    fn new(folder: &Path, hidden: usize, channels: usize, rows: u32) -> Result<Self, Failed> {
         let (dataset, out) = (folder.join("dataset"), folder.join("prepared"));
         generate(&dataset, 8)?;
         let request = prepare::Request {
@@ -202,7 +201,7 @@ impl World {
                 .unwrap_or_default(),
         };
         let schedule = |replicas| {
-            Schedule::new(&corpus.lengths, &[longest], ROWS, replicas, 0)
+            Schedule::new(&corpus.lengths, &[longest], rows, replicas, 0)
                 .map(Arc::new)
                 .map_err(|clip| format!("{clip:?} fits no bucket"))
         };
@@ -373,14 +372,7 @@ impl World {
 
     fn state(&self, device: &Device) -> State<GptTrainee> {
         let gpt = Gpt::new(&Init::new(0, &device.clone().autodiff()), &self.gpt);
-        let recipe = GptRecipe {
-            text_weight: 0.01,
-            mel_weight: 1.0,
-            label_smoothing: 0.0,
-            dropout: 0.0,
-            quirks: Quirks::default(),
-            frozen: vec![],
-        };
+        let recipe = GptRecipe::default();
         let guards = Guards {
             bad_steps: 0,
             spikes: SpikeSettings {

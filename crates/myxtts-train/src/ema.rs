@@ -1,11 +1,15 @@
 //! A moving average of the weights, on the host.
 //!
 //! It is wanted where the weights are used and not where they are trained:
-//! in validation, samples and exports. The host has the memory for it, and
-//! reading the weights back costs a fraction of a step.
+//! in validation, samples and exports. The host has the memory for it. Reading
+//! the weights of a large model back takes as long as a step, so that is done
+//! for every tenth, whose share is that of ten.
 
 use burn::tensor::TensorData;
 use myxtts_model::params::StateDict;
+
+/// Steps from one look at the weights to the next.
+const EVERY: u64 = 10;
 
 /// Averages by name.
 #[derive(Clone, Debug)]
@@ -24,9 +28,15 @@ impl Ema {
         }
     }
 
-    /// Moves towards the weights.
-    pub fn update(&mut self, weights: &StateDict) {
-        let keep = self.decay;
+    /// After a step, with the weights to read if it is one that counts.
+    pub fn after(&mut self, step: u64, weights: impl FnOnce() -> StateDict) {
+        if step.is_multiple_of(EVERY) {
+            self.update(&weights());
+        }
+    }
+
+    fn update(&mut self, weights: &StateDict) {
+        let keep = (0..EVERY).fold(1.0, |keep, _| keep * self.decay);
         for (name, average) in &mut self.average {
             let Some(new) = weights.get(name) else {
                 continue;
@@ -56,12 +66,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moves_by_the_rest_of_the_decay() {
+    fn moves_by_the_rest_of_ten_decays() {
         let weights = |value: f32| StateDict::from([("w".to_owned(), TensorData::from([value]))]);
-        let mut ema = Ema::new(0.75, weights(0.0));
-        ema.update(&weights(8.0));
-        ema.update(&weights(8.0));
+        let mut ema = Ema::new(0.9, weights(0.0));
+        for step in 1..=25 {
+            ema.after(step, || weights(8.0));
+        }
         let average: Vec<f32> = ema.weights()["w"].iter().collect();
-        assert_eq!(average, [3.5]);
+        let kept = 0.9_f32.powi(20);
+        assert!(
+            (average[0] - 8.0 * (1.0 - kept)).abs() < 1e-5,
+            "{average:?}"
+        );
     }
 }

@@ -13,7 +13,7 @@ use crate::feed::{Facts, Fed};
 use crate::optim::{AdamW, NamedGradients};
 use crate::scaler::LossScale;
 use crate::team::Seat;
-use crate::trainee::Trainee;
+use crate::trainee::{Loss, Trainee};
 
 /// What the loop is told.
 #[derive(Clone, Debug)]
@@ -187,7 +187,7 @@ impl<B> Passes<'_, B> {
             let batch = &delivered.batch.batch;
             let loss = state.trainee.loss(self.phase, batch, shares, key);
             let loss = loss.map_err(|why| TrainError::step(state.done + 1, why))?;
-            tally.add(&loss.total, &loss.parts)?;
+            tally.add(&loss);
             let total = loss.total * scale;
             gradients.add(state.trainee.gradients(self.phase, total.backward()));
             traces.push(loss.trace);
@@ -238,6 +238,8 @@ fn agreed(stop: bool, seat: &Seat) -> Result<bool, TrainError> {
 /// The numbers of a step, as they become known.
 struct Tally {
     done: StepDone,
+    /// Numbers still on the device: parts by name, whole losses without one.
+    unread: Vec<(Option<&'static str>, Tensor<1>)>,
 }
 
 impl Tally {
@@ -260,29 +262,40 @@ impl Tally {
                 facts,
                 waited,
             },
+            unread: vec![],
         }
     }
 
-    fn add(
-        &mut self,
-        total: &Tensor<1>,
-        parts: &[(&'static str, Tensor<1>)],
-    ) -> Result<(), TrainError> {
-        let read = |value: &Tensor<1>| {
-            let values = value.clone().try_into_vec_as::<f32>();
-            values
-                .map(|values| values.first().copied().unwrap_or(f32::NAN))
-                .map_err(|why| TrainError::step(self.done.step, why.to_string()))
-        };
-        let loss = read(total)?;
-        for (name, value) in parts {
-            let value = read(value)?;
-            match self.done.parts.iter_mut().find(|(known, _)| known == name) {
-                Some((_, sum)) => *sum += value,
-                None => self.done.parts.push((name, value)),
+    /// Takes a batch's losses, unread: a read waits for the device, and there
+    /// is one for all numbers of a phase, after its backward passes are queued.
+    fn add<A>(&mut self, loss: &Loss<A>) {
+        self.unread
+            .push((None, loss.total.clone().inner().detach()));
+        for (name, value) in &loss.parts {
+            self.unread.push((Some(name), value.clone()));
+        }
+    }
+
+    /// Reads what was added, and the gradient's norm.
+    fn read(&mut self, norm: Option<Tensor<1>>) -> Result<(), TrainError> {
+        let (names, mut values): (Vec<_>, Vec<_>) = self.unread.drain(..).unzip();
+        values.extend(norm);
+        if values.is_empty() {
+            return Ok(());
+        }
+        let values = Tensor::cat(values, 0).try_into_vec_as::<f32>();
+        let values = values.map_err(|why| TrainError::step(self.done.step, why.to_string()))?;
+        self.done.norm = values.get(names.len()).copied().unwrap_or(0.0);
+        for (name, value) in names.into_iter().zip(values) {
+            let parts = &mut self.done.parts;
+            match name {
+                None => self.done.loss += value,
+                Some(name) => match parts.iter_mut().find(|(known, _)| *known == name) {
+                    Some((_, sum)) => *sum += value,
+                    None => parts.push((name, value)),
+                },
             }
         }
-        self.done.loss += loss;
         Ok(())
     }
 
@@ -296,12 +309,7 @@ impl Tally {
         seat: &Seat,
         state: &mut State<T>,
     ) -> Result<bool, TrainError> {
-        let norm = match norm {
-            Some(norm) => norm.try_into_vec_as::<f32>(),
-            None => Ok(vec![0.0]),
-        };
-        let norm = norm.map_err(|why| TrainError::step(self.done.step, why.to_string()))?;
-        self.done.norm = norm.first().copied().unwrap_or(f32::NAN);
+        self.read(norm)?;
         let own = [self.done.loss].into_iter();
         let own = own.chain(self.done.parts.iter().map(|(_, value)| *value));
         let mut means = seat.mean(own.collect())?.into_iter();
@@ -362,7 +370,7 @@ impl<T: Trainee> State<T> {
 
     fn average(&mut self) {
         if let Some(ema) = &mut self.ema {
-            ema.update(&self.trainee.state());
+            ema.after(self.done + 1, || self.trainee.state());
         }
     }
 

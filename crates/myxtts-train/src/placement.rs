@@ -57,6 +57,11 @@ impl Placement {
         })
     }
 
+    /// Copies of the model.
+    pub fn replicas(&self) -> u32 {
+        u32::try_from(self.models.len()).unwrap_or(u32::MAX)
+    }
+
     /// As the pipeline sees it.
     pub fn wiring(&self) -> Wiring {
         Wiring {

@@ -5,7 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::manifest::FileEntry;
-use super::{CheckpointError, Manifest};
+use super::store::folder_of;
+use super::{CheckpointError, Manifest, sweep};
 use crate::FileError;
 use crate::units::{Bytes, Step};
 
@@ -18,6 +19,18 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
+    /// The newest of a folder of checkpoints that another run may be writing:
+    /// nothing in it is touched.
+    ///
+    /// # Errors
+    /// When the folder or the manifest cannot be read.
+    pub fn newest(checkpoints: &Path) -> Result<Option<Self>, CheckpointError> {
+        let newest = sweep::steps(checkpoints)?.last().copied();
+        newest
+            .map(|step| Self::open(folder_of(checkpoints, step)))
+            .transpose()
+    }
+
     pub(super) fn open(folder: PathBuf) -> Result<Self, CheckpointError> {
         let manifest = Manifest::read(&folder)?;
         Ok(Self { folder, manifest })

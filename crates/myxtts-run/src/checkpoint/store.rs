@@ -73,10 +73,7 @@ impl Store {
     /// # Errors
     /// When its manifest cannot be read.
     pub fn latest(&self) -> Result<Option<Checkpoint>, CheckpointError> {
-        let newest = self.steps()?.last().copied();
-        newest
-            .map(|step| Checkpoint::open(folder_of(&self.folder, step)))
-            .transpose()
+        Checkpoint::newest(&self.folder)
     }
 
     /// The best checkpoint and why it is.

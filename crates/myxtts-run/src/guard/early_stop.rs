@@ -49,6 +49,12 @@ impl EarlyStop {
         }
     }
 
+    /// With another patience, and all it has seen.
+    #[must_use]
+    pub fn with_patience(self, patience: u64) -> Self {
+        Self { patience, ..self }
+    }
+
     /// The best value so far, and where.
     pub fn best(&self) -> Option<(Step, f64)> {
         self.best.map(|(step, value)| (step, value.0))

@@ -55,6 +55,15 @@ impl NonFinite {
         }
     }
 
+    /// With this one's limit, and all that `earlier` has seen.
+    #[must_use]
+    pub fn resumed(self, earlier: Self) -> Self {
+        Self {
+            limit: self.limit,
+            ..earlier
+        }
+    }
+
     /// Bad steps left out since the run began.
     pub fn skipped(&self) -> u64 {
         self.skipped

@@ -69,6 +69,15 @@ impl SpikeDetector {
         }
     }
 
+    /// With this one's settings, and all that `earlier` has seen.
+    #[must_use]
+    pub fn resumed(self, earlier: Self) -> Self {
+        Self {
+            settings: self.settings,
+            ..earlier
+        }
+    }
+
     /// Spikes since the run began.
     pub fn seen(&self) -> u64 {
         self.seen

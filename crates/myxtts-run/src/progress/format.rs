@@ -23,6 +23,8 @@ pub struct Numbers {
     pub padding: Option<f64>,
     /// Floating-point operations a second.
     pub flops: Option<f64>,
+    /// The most the device could do, where that is known.
+    pub peak_flops: Option<f64>,
     /// Device memory in use.
     pub memory_used: Option<Bytes>,
     /// Device memory there is.
@@ -83,7 +85,7 @@ fn fields(numbers: &Numbers) -> [Field; 8] {
         ),
         ("wait", numbers.data_wait.map(percent)),
         ("padding", numbers.padding.map(percent)),
-        ("compute", numbers.flops.map(flops)),
+        ("compute", numbers.flops.map(|rate| compute(rate, numbers))),
         (
             "memory",
             numbers
@@ -105,6 +107,13 @@ fn eta(numbers: &Numbers) -> Option<String> {
         (0, _, _) => format!("{hours} h {minutes:02} min"),
         _ => format!("{days} d {hours:02} h"),
     })
+}
+
+fn compute(rate: f64, numbers: &Numbers) -> String {
+    match numbers.peak_flops {
+        Some(peak) => format!("{} ({:.1} % of peak)", flops(rate), 100.0 * rate / peak),
+        None => flops(rate),
+    }
 }
 
 fn flops(rate: f64) -> String {

@@ -15,6 +15,7 @@ fn measured() -> Numbers {
         data_wait: Some(0.031),
         padding: Some(0.08),
         flops: Some(1.254e12),
+        peak_flops: Some(12.7e12),
         memory_used: Some(Bytes(3 << 30)),
         memory_total: Some(Bytes(12 << 30)),
     }
@@ -30,6 +31,7 @@ fn lines() {
     let standing = Numbers {
         steps_per_second: Some(0.0),
         flops: Some(5e8),
+        peak_flops: None,
         memory_total: None,
         ..all
     };

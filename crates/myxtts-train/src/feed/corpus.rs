@@ -4,7 +4,7 @@ use std::path::Path;
 
 use myxtts_audio::units::Samples;
 use myxtts_data::layout::Split;
-use myxtts_data::prepare::{Manifest, PrepareError};
+use myxtts_data::prepare::{Manifest, PrepareError, Quarantined};
 use myxtts_data::schedule::ClipLength;
 use myxtts_data::stage::Clip;
 use myxtts_data::units::{Codes, Tokens};
@@ -104,6 +104,34 @@ impl Corpus {
         self.contents.extend(other.contents);
         self.ids.extend(other.ids);
         self.speakers.extend(other.speakers);
+    }
+}
+
+impl Corpus {
+    /// Leaves clips out whose texts have more tokens, and says which: `prepare`
+    /// can judge texts only when it knows the vocabulary.
+    pub fn without_long_texts(self, most: Tokens) -> (Self, Vec<Quarantined>) {
+        let fits = |index: &usize| self.lengths[*index].text <= most;
+        let (kept, long): (Vec<usize>, Vec<usize>) = (0..self.lengths.len()).partition(fits);
+        let quarantined = |index: usize| Quarantined {
+            reason: "text_too_long".to_owned(),
+            why: format!(
+                "{} tokens, and max_text_length is {}",
+                self.lengths[index].text.0, most.0
+            ),
+            source: self.ids[index].clone(),
+            audio: Some(self.clips[index].audio.display().to_string()),
+            text: Some(self.clips[index].text.clone()),
+        };
+        let left_out = long.into_iter().map(quarantined).collect();
+        let corpus = Self {
+            clips: kept.iter().map(|i| self.clips[*i].clone()).collect(),
+            lengths: kept.iter().map(|i| self.lengths[*i]).collect(),
+            contents: kept.iter().map(|i| self.contents[*i]).collect(),
+            ids: kept.iter().map(|i| self.ids[*i].clone()).collect(),
+            speakers: kept.iter().map(|i| self.speakers[*i].clone()).collect(),
+        };
+        (corpus, left_out)
     }
 }
 

@@ -67,6 +67,11 @@ impl<C: ClipSource> HostFeed<C> {
         })
     }
 
+    /// Batches of each replica in an epoch.
+    pub fn steps_per_epoch(&self) -> u64 {
+        self.schedule.steps_per_epoch()
+    }
+
     /// Pads each batch to its own longest clip and not to the bucket: less
     /// padding, and a new shape nearly every time.
     #[must_use]

@@ -1,11 +1,13 @@
 //! The books of a run: metrics, event files, progress, checkpoints.
 
 use std::io::Stderr;
+use std::marker::PhantomData;
 use std::rc::Weak;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use myxtts_pipeline::{Pipeline, Start};
-use myxtts_run::checkpoint::{AsyncSaver, Best, Content, Saved, Snapshot};
+use myxtts_run::checkpoint::{AsyncSaver, Best, Checkpoint, Saved, Snapshot};
 use myxtts_run::guard::{EarlyStop, Patience};
 use myxtts_run::metrics::{MetricsWriter, Record};
 use myxtts_run::progress::{Numbers, Progress};
@@ -15,9 +17,11 @@ use myxtts_run::tensorboard::EventWriter;
 use myxtts_run::units::{Bytes, Step};
 use serde_json::{Value, json};
 
-use super::job::Cadence;
+use super::evaluate::{Evaluator, Heard};
+use super::job::{Cadence, Job};
+use super::material::Material;
 use super::memory::PoolWatch;
-use super::saving::{Position, snapshot};
+use super::saving::{self, Position, snapshot};
 use crate::error::TrainError;
 use crate::looping::{State, StepDone, Watch};
 use crate::stage_run::StageWatch;
@@ -66,50 +70,29 @@ impl Desk {
     }
 }
 
-/// What happens besides training.
-pub(super) trait Evaluator<T> {
-    /// Numbers on clips that are not trained on; the first is the one that is
-    /// to fall. Empty where there are none.
-    fn validate(&mut self, state: &State<T>) -> Result<Vec<(&'static str, f32)>, TrainError>;
-
-    /// Something to hear, in the run's folder.
-    fn sample(
-        &mut self,
-        state: &State<T>,
-        desk: &mut Desk,
-        step: Step,
-        all: bool,
-    ) -> Result<(), TrainError>;
-
-    /// The model's files for a checkpoint.
-    fn contents(&self, state: &State<T>) -> Result<Vec<Content>, TrainError>;
-
-    /// Names of clips.
-    fn clip(&self, index: usize) -> Option<&str>;
-
-    /// Floating-point operations of a padded position, forward and backward.
-    fn flops_per_position(&self) -> Option<f64>;
-}
-
 /// Keeps the books of one stage.
 pub(super) struct Books<'a, T, E> {
-    pub(super) desk: &'a mut Desk,
-    pub(super) evaluator: E,
-    pub(super) position: Position,
-    pub(super) steps_per_epoch: u64,
-    pub(super) early: EarlyStop,
-    pub(super) rate: Rate,
-    pub(super) pipeline: Weak<Pipeline>,
-    pub(super) pool: PoolWatch,
+    desk: &'a mut Desk,
+    evaluator: E,
+    position: Position,
+    early: EarlyStop,
+    rate: Rate,
+    pipeline: Weak<Pipeline>,
+    pool: PoolWatch,
     /// Step of the checkpoint that was written last.
-    pub(super) saved: Option<u64>,
-    pub(super) sampled: Option<u64>,
+    saved: Option<u64>,
     /// The validation of this step was the best; its checkpoint will say so.
-    pub(super) best: Option<Best>,
-    /// The line that announces the first step.
-    pub(super) multi_gpu: bool,
-    pub(super) sample_rate: f64,
-    pub(super) trainee: std::marker::PhantomData<fn(T)>,
+    best: Option<Best>,
+    /// Samples that are rendered while training goes on, and their step.
+    rendered: Option<(Step, JoinHandle<Result<Heard, TrainError>>)>,
+    /// Names of the clips that are trained on.
+    clips: &'a [String],
+    sample_rate: f64,
+    peak_flops: Option<f64>,
+    pub(super) steps_per_epoch: u64,
+    /// Whether evaluation has a device that the model does not train on.
+    pub(super) has_data_device: bool,
+    trainee: PhantomData<fn(T)>,
 }
 
 /// Speeds over the last steps.
@@ -171,7 +154,44 @@ impl Rate {
     }
 }
 
-impl<T: Trainee, E: Evaluator<T>> Books<'_, T, E> {
+impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
+    /// From the position on.
+    pub(super) fn open(
+        desk: &'a mut Desk,
+        evaluator: E,
+        position: Position,
+        job: &Job,
+        material: &'a Material,
+        resumed: Option<&Checkpoint>,
+    ) -> Result<Self, TrainError> {
+        let patience = match job.optimisation.patience {
+            0 => u64::MAX,
+            patience => patience,
+        };
+        let early = match resumed {
+            Some(checkpoint) => saving::section::<EarlyStop>(checkpoint, "early_stop")?,
+            None => EarlyStop::new(patience, 0.0),
+        };
+        Ok(Self {
+            desk,
+            evaluator,
+            saved: resumed.is_some().then_some(position.done),
+            position,
+            early: early.with_patience(patience),
+            rate: Rate::default(),
+            pipeline: Weak::new(),
+            pool: PoolWatch::default(),
+            best: None,
+            rendered: None,
+            clips: &material.train.ids,
+            sample_rate: f64::from(job.audio.sample_rate.hz()),
+            peak_flops: job.peak_flops,
+            steps_per_epoch: 1,
+            has_data_device: false,
+            trainee: PhantomData,
+        })
+    }
+
     fn step(&self) -> Step {
         Step(self.position.before + self.position.done)
     }
@@ -259,7 +279,7 @@ impl<T: Trainee, E: Evaluator<T>> Books<'_, T, E> {
     }
 
     /// Writes a checkpoint of this step, unless there is one.
-    pub(super) fn save(&mut self, state: &State<T>) -> Result<(), TrainError> {
+    fn save(&mut self, state: &State<T>) -> Result<(), TrainError> {
         if self.saved == Some(self.position.done) {
             return Ok(());
         }
@@ -275,6 +295,7 @@ impl<T: Trainee, E: Evaluator<T>> Books<'_, T, E> {
 
     /// The end of the stage: what has not been done for its last step.
     pub(super) fn close(&mut self, state: &State<T>) -> Result<(), TrainError> {
+        let _ = self.desk.progress.finish();
         let is_over = self.is_over();
         // A checkpoint of the last step was written here, after its validation.
         let is_known = self.saved == Some(self.position.done);
@@ -282,19 +303,40 @@ impl<T: Trainee, E: Evaluator<T>> Books<'_, T, E> {
             self.validate(state)?;
         }
         self.save(state)?;
+        self.keep_rendered()?;
         if is_over {
-            self.sample(state, true)?;
+            let heard = self.evaluator.samples(state, true)?()?;
+            self.desk.keep(self.step(), &heard)?;
         }
         Ok(())
     }
 
-    fn sample(&mut self, state: &State<T>, all: bool) -> Result<(), TrainError> {
-        let step = self.step();
-        if self.sampled == Some(step.0) && !all {
-            return Ok(());
+    /// Renders samples: beside the training where there is a device for it,
+    /// or else now.
+    fn sample(&mut self, state: &State<T>) -> Result<(), TrainError> {
+        // Those of the last time, if they take longer than the steps between.
+        self.keep_rendered()?;
+        let rendering = self.evaluator.samples(state, false)?;
+        if !self.has_data_device {
+            return self.desk.keep(self.step(), &rendering()?);
         }
-        self.sampled = Some(step.0);
-        self.evaluator.sample(state, self.desk, step, all)
+        let thread = thread::Builder::new().name("samples".to_owned());
+        let thread = thread.spawn(rendering).map_err(TrainError::failed)?;
+        self.rendered = Some((self.step(), thread));
+        Ok(())
+    }
+
+    /// Waits for samples that are being rendered, and keeps them.
+    fn keep_rendered(&mut self) -> Result<(), TrainError> {
+        let Some((step, thread)) = self.rendered.take() else {
+            return Ok(());
+        };
+        let heard = thread.join().unwrap_or_else(|_| {
+            Err(TrainError::failed(
+                "the rendering of samples panicked; this is a defect of the program",
+            ))
+        });
+        self.desk.keep(step, &heard?)
     }
 
     fn show(&mut self, done: &StepDone) {
@@ -303,7 +345,8 @@ impl<T: Trainee, E: Evaluator<T>> Books<'_, T, E> {
             step: self.step(),
             total: Some(Step(self.position.before + self.position.steps)),
             loss: Some(f64::from(done.loss)),
-            memory_used: resident().map(Bytes),
+            peak_flops: self.peak_flops,
+            memory_used: self.pool.held().or_else(resident).map(Bytes),
             ..self.rate.add(done, self.sample_rate, flops)
         };
         let _ = self.desk.progress.update(&numbers, Instant::now());
@@ -313,7 +356,8 @@ impl<T: Trainee, E: Evaluator<T>> Books<'_, T, E> {
         if let Some(why) = &done.skipped {
             let clips = done.facts.clips.iter();
             let clips: Vec<&str> = clips
-                .filter_map(|clip| self.evaluator.clip(clip.0 as usize))
+                .filter_map(|clip| self.clips.get(clip.0 as usize))
+                .map(String::as_str)
                 .collect();
             let line = format!(
                 "step {} was left out: {why}; its clips: {}",
@@ -356,8 +400,16 @@ impl<T: Trainee, E: Evaluator<T>> Watch<T> for Books<'_, T, E> {
         if self.due(cadence.validate) {
             self.validate(state)?;
         }
-        if self.due(cadence.samples) {
-            self.sample(state, false)?;
+        if self
+            .rendered
+            .as_ref()
+            .is_some_and(|(_, thread)| thread.is_finished())
+        {
+            self.keep_rendered()?;
+        }
+        // The last step has samples of its own.
+        if self.due(cadence.samples) && !self.is_over() {
+            self.sample(state)?;
         }
         // All lines of a step go before its checkpoint, or a resumed run would
         // repeat them; those of the last step are not complete yet.
@@ -389,7 +441,7 @@ impl<T: Trainee, E: Evaluator<T>> Watch<T> for Books<'_, T, E> {
 
 impl<T: Trainee, E: Evaluator<T>> StageWatch<T> for Books<'_, T, E> {
     fn started(&mut self, start: &Start) {
-        if self.multi_gpu {
+        if self.has_data_device {
             self.desk
                 .say("Multi-GPU configuration completed successfully");
         }

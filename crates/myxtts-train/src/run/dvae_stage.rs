@@ -1,27 +1,88 @@
 //! The stage that trains the DVAE.
 
-use burn::module::Module;
-use burn::tensor::{Device, Int, Tensor, TensorData};
-use myxtts_audio::units::Frames;
-use myxtts_audio::{GriffinLim, Mel, MelFrontEnd};
+use std::sync::Arc;
+
+use burn::tensor::{Device, Tensor, TensorData};
 use myxtts_data::schedule::{Batch, BucketShape, ClipIndex};
 use myxtts_data::stage::{Clip, Segments};
 use myxtts_data::units::{Codes, Tokens};
-use myxtts_model::dvae::{Dvae, Reconstruction};
+use myxtts_model::dvae::Dvae;
+use myxtts_model::init::Init;
 use myxtts_model::params::{StateDict, load, state_dict};
-use myxtts_run::checkpoint::Content;
-use myxtts_run::tensorboard::mel_image;
-use myxtts_run::units::Step;
+use myxtts_run::checkpoint::Checkpoint;
+use myxtts_weights::TensorMap;
 
-use super::books::{Desk, Evaluator};
-use super::gpt_stage::{voice_files, write_sample};
-use super::job::Job;
+use super::Run;
+use super::evaluate::{DvaeEvaluator, filled};
+use super::flow::flow;
+use super::job::{Job, StageName};
 use super::material::Material;
-use super::saving::file;
+use super::origin::Origin;
+use super::stage;
 use crate::error::TrainError;
-use crate::feed::{Corpus, SegmentBatch, SegmentFeed, segment_spec};
-use crate::looping::State;
-use crate::trainee::DvaeTrainee;
+use crate::feed::{
+    Corpus, HostFeed, Largest, SegmentBatch, SegmentFeed, segment_schedule, segment_spec,
+};
+use crate::stage_run::StageRun;
+use crate::trainee::{DvaeRecipe, DvaeTrainee, Trainee};
+
+impl Run<'_> {
+    /// Trains the DVAE, and gives its steps.
+    pub(super) fn dvae(
+        &mut self,
+        origin: &mut Origin,
+        resumed: Option<&Checkpoint>,
+    ) -> Result<u64, TrainError> {
+        let (job, placement, material) = (self.job, self.placement, &self.material);
+        let lengths = &material.train.lengths;
+        let schedule = segment_schedule(lengths, job.segment_batch, placement.replicas(), job.seed)
+            .map_err(|clip| TrainError::Failed(format!("clip {} fits no batch", clip.0)))?;
+        let schedule = Arc::new(schedule);
+        let (recipe, position) =
+            stage::begin(job, StageName::Dvae, &schedule, self.before, resumed)?;
+        let front_end = material.front_end.clone();
+        let segments = segment_spec(job.segment_frames, &front_end.codes);
+        let drawn = Segments::Drawn { seed: job.seed };
+        let host = material.stage(Arc::clone(&material.clips), segments, drawn);
+        let earlier = origin.dvae.take();
+        let state = |device: &Device| {
+            let device = device.clone().autodiff();
+            let dvae = Dvae::new(&Init::new(job.seed, &device), &job.dvae);
+            let dvae = dvae.map_err(TrainError::failed)?;
+            let dvae = match (&earlier, resumed) {
+                (Some(weights), None) => load(dvae, weights, "").map_err(TrainError::failed)?,
+                (_, Some(_)) => dvae,
+                (None, None) => started(dvae, job, material, &device.inner())?,
+            };
+            let trainee = DvaeTrainee::new(dvae, DvaeRecipe::default());
+            stage::state(job, job.optimisation.adamw, trainee, resumed)
+        };
+        let frames = job.segment_frames;
+        let run = StageRun {
+            placement,
+            flow: flow(job, placement),
+            largest: Largest::of(&schedule, segments, &front_end.codes),
+            host: HostFeed::new(host, schedule, None)?,
+            site: Arc::new(move |device: &Device| {
+                SegmentFeed::new(device, &front_end, frames).map_err(|why| why.to_string())
+            }),
+            state,
+            recipe: &recipe,
+            ledger: stage::ledger(&self.desk)?,
+        };
+        let evaluator = DvaeEvaluator::new(job, material, &placement.data[0]);
+        let desk = &mut self.desk;
+        let (state, outcome) =
+            stage::train(run, desk, evaluator, position, job, material, resumed)?;
+        self.note(StageName::Dvae, &outcome);
+        origin.dvae = Some(state.trainee.state());
+        // The GPT of an earlier DVAE speaks other codes, and its decoder hears
+        // that GPT.
+        origin.gpt = None;
+        origin.hifigan = TensorMap::new();
+        Ok(state.done)
+    }
+}
 
 /// Segments validated on, and segments a codebook is seeded from.
 const SOME: usize = 64;
@@ -58,13 +119,9 @@ pub(super) fn fixed_segments(
     };
     let front_end = &material.front_end;
     let spec = segment_spec(job.segment_frames, &front_end.codes);
-    let stage = material.stage(clips, spec, segments);
-    let mut host = stage.buffer(&batch);
-    stage
-        .fill(0, &batch, &mut host, &mut stage.scratch())
-        .map_err(TrainError::failed)?;
+    let filled = filled(material, &clips, &batch, spec, segments)?;
     let feed = SegmentFeed::new(device, front_end, job.segment_frames);
-    let batch = feed.map_err(TrainError::failed)?.batch(&host);
+    let batch = feed.map_err(TrainError::failed)?.batch(&filled.batch);
     batch.map(Some).map_err(TrainError::Failed)
 }
 
@@ -72,7 +129,7 @@ pub(super) fn fixed_segments(
 /// each band away, the last one gives it back, and the codebook is made of
 /// vectors the encoder sees first. Log mels are far from zero, and hundreds of
 /// steps would go into learning that.
-pub(super) fn started(
+fn started(
     dvae: Dvae,
     job: &Job,
     material: &Material,
@@ -125,139 +182,4 @@ fn centred(mut weights: StateDict, mean_c: &[f32]) -> StateDict {
         weights.insert(name, mean);
     }
     weights
-}
-
-/// Validation, samples and files of the DVAE.
-pub(super) struct DvaeEvaluator<'a> {
-    job: &'a Job,
-    material: &'a Material,
-    device: Device,
-    validation: Option<Option<SegmentBatch>>,
-}
-
-impl<'a> DvaeEvaluator<'a> {
-    pub(super) fn new(job: &'a Job, material: &'a Material, device: &Device) -> Self {
-        Self {
-            job,
-            material,
-            device: device.clone(),
-            validation: None,
-        }
-    }
-
-    fn model(&self, state: &State<DvaeTrainee>) -> Result<Dvae, TrainError> {
-        let dvae = state.trainee.dvae.valid();
-        let dvae = match &state.ema {
-            Some(ema) => load(dvae, ema.weights(), "").map_err(TrainError::failed)?,
-            None => dvae,
-        };
-        Ok(dvae.to_device(&self.device))
-    }
-}
-
-impl Evaluator<DvaeTrainee> for DvaeEvaluator<'_> {
-    fn validate(
-        &mut self,
-        state: &State<DvaeTrainee>,
-    ) -> Result<Vec<(&'static str, f32)>, TrainError> {
-        if self.validation.is_none() {
-            let (job, material) = (self.job, self.material);
-            let corpus = &material.validation;
-            let segments = fixed_segments(job, material, corpus, &self.device, Segments::Fixed)?;
-            self.validation = Some(segments);
-        }
-        let Some(Some(batch)) = &self.validation else {
-            return Ok(vec![]);
-        };
-        let step = self
-            .model(state)?
-            .step(batch.mel_bct.clone(), Reconstruction::Mse)
-            .map_err(TrainError::failed)?;
-        let used: std::collections::BTreeSet<i64> = step
-            .codes_n
-            .try_into_vec_as::<i64>()
-            .map_err(TrainError::failed)?
-            .into_iter()
-            .collect();
-        let loss = step.reconstruction_bct.mean().try_into_vec_as::<f32>();
-        let loss = loss.map_err(TrainError::failed)?;
-        #[expect(clippy::cast_precision_loss, reason = "codes are counted in hundreds")]
-        let used = used.len() as f32;
-        Ok(vec![
-            ("val_loss_mel", loss.first().copied().unwrap_or(f32::NAN)),
-            ("val_codes_used", used),
-        ])
-    }
-
-    /// Each voice's recording, through the codes and back.
-    fn sample(
-        &mut self,
-        state: &State<DvaeTrainee>,
-        desk: &mut Desk,
-        step: Step,
-        _all: bool,
-    ) -> Result<(), TrainError> {
-        let dvae = self.model(state)?;
-        let folder = desk.folder.samples(step).map_err(TrainError::failed)?;
-        let front_end = &self.material.front_end;
-        let stats = front_end.stats.clone();
-        let mut mels =
-            MelFrontEnd::new(front_end.codes, stats.clone()).map_err(TrainError::failed)?;
-        let mut vocoder = GriffinLim::new(front_end.codes, stats).map_err(TrainError::failed)?;
-        for voice in self.material.voices.iter().take(2) {
-            let mel = mels
-                .mel(&voice.waveform.samples)
-                .map_err(TrainError::failed)?;
-            let frames = mel.frames.0 / 4 * 4;
-            if frames == 0 {
-                continue;
-            }
-            let data = TensorData::new(mel.values, [1, mel.bands, mel.frames.0]);
-            let mel_bct = Tensor::<3>::from_data(data, &self.device).narrow(2, 0, frames);
-            let codes_bt: Tensor<2, Int> = dvae.encode(mel_bct);
-            let copy = dvae.decode(codes_bt);
-            let [_, bands, frames] = copy.dims();
-            let copy = Mel {
-                bands,
-                frames: Frames(frames),
-                values: copy.try_into_vec_as::<f32>().map_err(TrainError::failed)?,
-            };
-            let name = format!("copy_{}.wav", voice.name);
-            let waveform = vocoder.waveform(&copy).map_err(TrainError::failed)?;
-            write_sample(desk, &folder, &name, &waveform, step)?;
-            let [bands, frames] =
-                [bands, frames].map(|size| u32::try_from(size).unwrap_or(u32::MAX));
-            if let Some(image) = mel_image(&copy.values, bands, frames) {
-                let written = desk.events.image(&format!("mel/{name}"), step, &image);
-                written.map_err(TrainError::failed)?;
-            }
-        }
-        desk.events.flush().map_err(TrainError::failed)?;
-        desk.say(&format!(
-            "copies of recordings through the codes, step {step}: {}",
-            folder.display()
-        ));
-        Ok(())
-    }
-
-    fn contents(&self, state: &State<DvaeTrainee>) -> Result<Vec<Content>, TrainError> {
-        let mut contents = vec![file("dvae.safetensors", &state_dict(&state.trainee.dvae))?];
-        if let Some(stats) = &self.material.front_end.stats {
-            let data = TensorData::new(stats.clone(), [stats.len()]);
-            let stats = [("mel_stats".to_owned(), data)].into();
-            contents.push(file("mel_stats.safetensors", &stats)?);
-        }
-        let vocabulary = self.material.vocabulary.to_json();
-        contents.push(Content::bytes("vocab.json", vocabulary.into_bytes()));
-        contents.extend(voice_files(&self.material.voices));
-        Ok(contents)
-    }
-
-    fn clip(&self, index: usize) -> Option<&str> {
-        self.material.train.ids.get(index).map(String::as_str)
-    }
-
-    fn flops_per_position(&self) -> Option<f64> {
-        None
-    }
 }

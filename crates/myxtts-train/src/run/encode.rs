@@ -55,15 +55,17 @@ pub fn encode(
         ));
     }
     let origin = Origin::init(weights, job)?;
-    let (Some(card), Some(dvae)) = (&origin.card, &origin.dvae) else {
+    let Some(dvae) = &origin.dvae else {
         return Err(TrainError::Usage(format!(
             "{} has no DVAE to encode with\n  fix:   name a run, or weights that were imported \
              with their dvae.pth",
             weights.display()
         )));
     };
-    let dvae = frozen_dvae(card, dvae)?;
     let material = Material::read(job, origin.vocabulary.clone(), origin.stats.clone())?;
+    let card = origin.card.clone();
+    let card = card.unwrap_or_else(|| gpt_stage::card_of(job, &material));
+    let dvae = frozen_dvae(&card, dvae)?;
     let schedule = gpt_stage::schedule(job, &material, replicas, job.batch_size)?;
     let schedule = Arc::new(schedule);
     let (codes, notice) = gpt_stage::codes_cache(job, &material, &dvae, &schedule)?;

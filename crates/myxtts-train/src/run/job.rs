@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use myxtts_audio::AudioConfig;
+use myxtts_data::units::Tokens;
 use myxtts_device::Precision;
 use myxtts_model::ModelSize;
 use myxtts_model::dvae::DvaeConfig;
@@ -105,6 +106,17 @@ pub struct Optimisation {
     pub patience: u64,
 }
 
+impl Optimisation {
+    /// The highest learning rate of a stage.
+    pub fn rate_of(&self, stage: StageName) -> f64 {
+        match stage {
+            StageName::Dvae => self.dvae_learning_rate,
+            StageName::Gpt => self.learning_rate,
+            StageName::Decoder => self.decoder_learning_rate,
+        }
+    }
+}
+
 /// How long a stage takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StageLength {
@@ -183,10 +195,15 @@ pub struct Job {
     pub reset_training: bool,
     /// What the GPT's matrix products are computed in.
     pub precision: Precision,
+    /// The most that a model device computes in it, operations a second;
+    /// `None` where the card is not known.
+    pub peak_flops: Option<f64>,
     /// Seed of every random choice.
     pub seed: u64,
     /// How recordings are loaded.
     pub audio: AudioConfig,
+    /// Most tokens of a text.
+    pub max_text: Tokens,
     /// Bucket shapes.
     pub buckets: usize,
     /// Whether batches keep to them.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use myxtts_audio::units::Samples;
 use myxtts_audio::{AudioConfig, Limits, Loader, MelFrontEnd, MelSpec, Waveform};
 use myxtts_data::layout::Split;
+use myxtts_data::prepare::Quarantined;
 use myxtts_data::schedule::ConditioningSpec;
 use myxtts_data::stage::{Clip, HostStage, Segments, StageConfig};
 use myxtts_text::{CleanOptions, Vocabulary};
@@ -33,6 +34,8 @@ pub(super) struct Material {
     pub(super) front_end: FrontEnd,
     /// A recording of each speaker.
     pub(super) voices: Vec<Voice>,
+    /// Clips whose texts are too long for the model.
+    pub(super) left_out: Vec<Quarantined>,
     audio: AudioConfig,
 }
 
@@ -58,9 +61,6 @@ impl Material {
             None => Arc::new(train_vocabulary(&job.dataset)?),
         };
         let train = Corpus::read(&job.dataset, Split::Train, &vocabulary)?;
-        if train.clips.is_empty() {
-            return Err(crate::feed::EmptySchedule.into());
-        }
         let validation = match &job.validation {
             Some(folder) => {
                 // Whatever its own split says, all of it is for validation.
@@ -70,6 +70,12 @@ impl Material {
             }
             None => Corpus::read(&job.dataset, Split::Validation, &vocabulary)?,
         };
+        let (train, mut left_out) = train.without_long_texts(job.max_text);
+        let (validation, long) = validation.without_long_texts(job.max_text);
+        left_out.extend(long);
+        if train.clips.is_empty() {
+            return Err(crate::feed::EmptySchedule.into());
+        }
         let stats = match stats {
             Some(stats) => stats,
             None => band_statistics(&train.clips, &job.audio)?,
@@ -85,6 +91,7 @@ impl Material {
                 ..FrontEnd::XTTS
             },
             voices,
+            left_out,
             audio: job.audio.clone(),
         })
     }

@@ -13,9 +13,10 @@ use myxtts_run::schedule::{Parts, Schedule, Shape};
 use myxtts_run::units::Step;
 use serde::Serialize;
 
+use super::flow::flow;
 use super::job::Job;
 use super::material::Material;
-use super::{card_of, flow, gpt_stage, new_state, warm_up};
+use super::{gpt_stage, stage, warm_up};
 use crate::bench::{forget_peak, peak_bytes};
 use crate::error::TrainError;
 use crate::feed::{CodesCache, CodesSource, Largest, ShapeWatch};
@@ -55,16 +56,12 @@ pub struct TrainFigures {
 pub fn measure(job: &Job, placement: &Placement, steps: u64) -> Result<TrainFigures, TrainError> {
     forget_peak();
     let material = Material::read(job, None, None)?;
-    let card = card_of(job, &material);
+    let card = gpt_stage::card_of(job, &material);
     let home = Device::flex();
     let dvae = Dvae::new(&Init::new(job.seed, &home), &card.dvae).map_err(TrainError::failed)?;
-    let replicas = u32::try_from(placement.models.len()).unwrap_or(1);
-    let schedule = Arc::new(gpt_stage::schedule(
-        job,
-        &material,
-        replicas,
-        job.batch_size,
-    )?);
+    let replicas = placement.replicas();
+    let schedule = gpt_stage::schedule(job, &material, replicas, job.batch_size)?;
+    let schedule = Arc::new(schedule);
     let source = CodesSource::of(&dvae, &material.front_end, &job.audio);
     let contents = material.train.contents.clone();
     let codes = Some(Arc::new(CodesCache::in_memory(contents, source)));
@@ -92,16 +89,14 @@ pub fn measure(job: &Job, placement: &Placement, steps: u64) -> Result<TrainFigu
         compare_every: 0,
     };
     let learns = GptRecipe {
-        text_weight: 0.01,
-        mel_weight: 1.0,
-        label_smoothing: 0.0,
         dropout: card.gpt.dropout,
         quirks: card.quirks,
-        frozen: vec![],
+        ..GptRecipe::default()
     };
     let state = |device: &Device| {
         let gpt = Gpt::new(&Init::new(job.seed, &device.clone().autodiff()), &card.gpt);
-        let state = new_state(job, GptTrainee::new(gpt, learns.clone()), None)?;
+        let trainee = GptTrainee::new(gpt, learns.clone());
+        let state = stage::state(job, job.optimisation.adamw, trainee, None)?;
         warm_up::model(&state.trainee, &schedule, &card, device)?;
         Ok(state)
     };

@@ -5,7 +5,36 @@ use burn::tensor::Device;
 use myxtts_data::schedule::{BucketShape, Schedule};
 use myxtts_model::gpt::{BatchShape, GptConfig, TrainingMemory};
 
+use super::origin::Origin;
+use super::{Run, gpt_stage};
 use crate::error::TrainError;
+use crate::feed::Largest;
+
+impl Run<'_> {
+    /// Refuses, before anything is trained, what the model's budget cannot hold.
+    pub(super) fn check_memory(&self, origin: &Origin) -> Result<(), TrainError> {
+        let job = self.job;
+        let Some(budget) = job.buffers.model_bytes else {
+            return Ok(());
+        };
+        let card = origin
+            .card
+            .clone()
+            .unwrap_or_else(|| gpt_stage::card_of(job, &self.material));
+        let schedule = |batch_size: u32| {
+            gpt_stage::schedule(job, &self.material, self.placement.replicas(), batch_size)
+        };
+        let batches = schedule(job.batch_size)?;
+        let mel = &card.conditioning_mel;
+        let largest = Largest::of(&batches, card.conditioning, mel);
+        let demand = Demand {
+            gpt: &card.gpt,
+            frames: mel.frames(card.conditioning.max).0,
+            waiting: largest.device * job.buffers.depth.max(1) as u64,
+        };
+        demand.check(&batches, job.batch_size, budget, schedule)
+    }
+}
 
 /// What a training asks of a model device.
 #[derive(Clone, Copy, Debug)]
@@ -130,6 +159,7 @@ const GROWTH_PERCENT: u64 = 20;
 pub(super) struct PoolWatch {
     steps: u64,
     settled: Option<u64>,
+    held: Option<u64>,
     warned: bool,
 }
 
@@ -138,11 +168,18 @@ impl PoolWatch {
     pub(super) fn after(&mut self, device: &Device) -> Option<String> {
         self.steps += 1;
         let is_due = self.steps == SETTLED || self.steps.is_multiple_of(LOOK_EVERY);
-        if self.warned || !is_due {
+        if !is_due {
             return None;
         }
         let usage = device.clone().inner().memory_pool_usage()?;
+        self.held = Some(usage.bytes_reserved);
         self.see(usage.bytes_reserved)
+    }
+
+    /// Bytes on the device when it was last looked at; `None` where a device
+    /// is the host.
+    pub(super) fn held(&self) -> Option<u64> {
+        self.held
     }
 
     fn see(&mut self, reserved: u64) -> Option<String> {
@@ -153,6 +190,9 @@ impl PoolWatch {
                 megabytes(reserved)
             ));
         };
+        if self.warned {
+            return None;
+        }
         self.warned = reserved > settled + settled * GROWTH_PERCENT / 100;
         self.warned.then(|| {
             format!(

@@ -34,8 +34,13 @@ pub(super) struct Origin {
 impl Origin {
     /// Weights of ours: imported, exported or of another run.
     pub(super) fn init(folder: &Path, job: &Job) -> Result<Self, TrainError> {
-        let folder = myxtts_infer::resolve(folder, myxtts_infer::Pick::Newest)
-            .map_err(|why| TrainError::Usage(why.to_string()))?;
+        let folder = match myxtts_infer::resolve(folder, myxtts_infer::Pick::Newest) {
+            Ok(folder) => folder,
+            Err(why) => {
+                let codes = Self::codes(folder)?;
+                return codes.ok_or_else(|| TrainError::Usage(why.to_string()));
+            }
+        };
         let checkpoint = read_ours(&folder).map_err(|why| TrainError::Usage(why.to_string()))?;
         let card = ModelCard::of(&checkpoint).map_err(|why| TrainError::Usage(why.to_string()))?;
         let state = |map: &TensorMap, prefix: &str| {
@@ -60,6 +65,23 @@ impl Origin {
         };
         origin.grow(job)?;
         Ok(origin)
+    }
+
+    /// A run that has trained its DVAE and nothing else: the GPT will be new, and
+    /// so will the vocabulary it knows.
+    fn codes(run: &Path) -> Result<Option<Self>, TrainError> {
+        let checkpoints = run.join("checkpoints");
+        if !checkpoints.is_dir() {
+            return Ok(None);
+        }
+        let Some(checkpoint) = Checkpoint::newest(&checkpoints)? else {
+            return Ok(None);
+        };
+        let origin = Self::checkpoint(&checkpoint)?;
+        Ok(Some(Self {
+            vocabulary: None,
+            ..origin
+        }))
     }
 
     /// A checkpoint of the run, of whichever stage.

@@ -106,8 +106,9 @@ pub(super) fn restore<T: Trainee>(
         }
     }
     let guards: GuardState = section(checkpoint, "guards")?;
-    state.non_finite = guards.non_finite;
-    state.spikes = guards.spikes;
+    // What they have seen is the run's; how strict they are is the job's.
+    state.non_finite = state.non_finite.resumed(guards.non_finite);
+    state.spikes = state.spikes.resumed(guards.spikes);
     state.scale = state.scale.resumed(guards.scale);
     state.done = position(checkpoint)?.done;
     Ok(state)

@@ -25,6 +25,20 @@ pub struct GptRecipe {
     pub frozen: Vec<String>,
 }
 
+/// The weights that XTTS was trained with, and nothing besides.
+impl Default for GptRecipe {
+    fn default() -> Self {
+        Self {
+            text_weight: 0.01,
+            mel_weight: 1.0,
+            label_smoothing: 0.0,
+            dropout: 0.0,
+            quirks: Quirks::default(),
+            frozen: vec![],
+        }
+    }
+}
+
 /// Names of text and code loss, in the order of the targets' counts.
 const PARTS: [&str; 2] = ["loss_text", "loss_mel"];
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use myxtts_audio::units::SampleRate;
 use myxtts_audio::{AudioConfig, Waveform, wav_pcm16};
 use myxtts_data::prepare::{Request, Settings, prepare};
+use myxtts_data::units::Tokens;
 use myxtts_model::conditioning::PerceiverConfig;
 use myxtts_model::dvae::DvaeConfig;
 use myxtts_model::gpt::{GptConfig, Quirks, Vocabulary};
@@ -94,6 +95,8 @@ pub fn job(folder: &Path) -> Job {
         init: None,
         resume: Resume::Auto,
         reset_training: false,
+        peak_flops: None,
+        max_text: Tokens(200),
         seed: 3,
         audio: AudioConfig::default(),
         buckets: 1,

@@ -94,12 +94,8 @@ fn clips(device: &Device) -> Fed<GptBatch> {
 pub fn start(compute: Compute, device: &Device) -> State<GptTrainee> {
     let gpt = Gpt::new(&Init::new(7, &device.clone().autodiff()), &config());
     let recipe = GptRecipe {
-        text_weight: 0.01,
-        mel_weight: 1.0,
-        label_smoothing: 0.0,
-        dropout: 0.0,
         quirks: Quirks::Fixed,
-        frozen: vec![],
+        ..GptRecipe::default()
     };
     let guards = Guards {
         bad_steps: 3,

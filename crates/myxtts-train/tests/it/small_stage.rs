@@ -133,12 +133,9 @@ pub(crate) fn gpt(device: &Device, seed: u64, dropout: f64) -> GptTrainee {
         embedding_std: 0.02,
     };
     let recipe = GptRecipe {
-        text_weight: 0.01,
-        mel_weight: 1.0,
-        label_smoothing: 0.0,
         dropout,
         quirks: Quirks::Fixed,
-        frozen: vec![],
+        ..GptRecipe::default()
     };
     let init = Init::new(seed, &device.clone().autodiff());
     GptTrainee::new(Gpt::new(&init, &config), recipe)

@@ -8,7 +8,8 @@ use std::time::Duration;
 use clap::ArgMatches;
 use myxtts_config::Settings;
 use myxtts_data::prepare;
-use myxtts_device::{Backend, Mode, Plan, plan};
+use myxtts_data::units::Tokens;
+use myxtts_device::{Backend, Mode, Plan, peak_flops, plan};
 use myxtts_run::guard::SpikeAction;
 use myxtts_run::signals::StopRequest;
 use myxtts_text::Vocabulary;
@@ -204,8 +205,13 @@ pub(super) fn job(
         },
         reset_training: run.reset_training,
         precision: plan.precision,
+        peak_flops: plan
+            .model_devices
+            .first()
+            .and_then(|device| peak_flops(&device.name, plan.precision)),
         seed: run.seed,
         audio: data.audio.clone(),
+        max_text: Tokens(data.shapes.max_text_length),
         buckets: data.shapes.buckets as usize,
         static_shapes: plan.static_shapes,
         batch_size: plan.batch_size,

@@ -128,7 +128,6 @@ struct World {
 static WORLD: LazyLock<World> = LazyLock::new(|| {
     let folder = tempfile::tempdir().unwrap();
     few_clips(&folder.path().join("clips"), 24);
-    few_clips(&folder.path().join("others"), 20);
     let base = train_in(folder.path(), "base", &["--max-steps", "2"]);
     World { folder, base }
 });
@@ -137,6 +136,18 @@ static WORLD: LazyLock<World> = LazyLock::new(|| {
 struct Trained {
     run: Run,
     place: PathBuf,
+}
+
+impl World {
+    /// A dataset of a test's own: trainings that prepare one differently must
+    /// not share it while they run.
+    fn dataset(&self, name: &str) {
+        few_clips(&self.folder.path().join(name), 24);
+    }
+
+    fn base(&self) -> &str {
+        self.base.place.to_str().unwrap()
+    }
 }
 
 /// `myxtts train` with flags besides those that make it short.
@@ -230,19 +241,23 @@ fn another_seed_is_another_training() {
 
 /// Flags whose effects do not touch each other, in one training.
 #[test]
-#[ignore = "not seen to pass yet: run with --ignored on a quiet machine"]
 fn flags_of_data_and_optimiser() {
     let file = WORLD.folder.path().join("train.yaml");
     std::fs::write(&file, "training:\n  log_every: 1\n").unwrap();
+    for name in ["others", "held"] {
+        WORLD.dataset(name);
+    }
     let trained = train(
         "flags",
         &[
+            "--init",
+            WORLD.base(),
             "--config",
             file.to_str().unwrap(),
             "--train-data",
             "others",
             "--val-data",
-            "clips",
+            "held",
             "--epochs",
             "1",
             "--grad-accum",
@@ -267,10 +282,10 @@ fn flags_of_data_and_optimiser() {
     let trained = trained.well();
     assert!(trained.config("log_every: 1").contains("train.yaml"));
     trained.says("others: ");
-    trained.says("clips: 24 clips, 0 left out");
+    trained.says("held: ");
     let left_out = trained.text("quarantine.jsonl").lines().count();
     assert!(
-        (1..18).contains(&left_out),
+        (1..24).contains(&left_out),
         "{left_out} longer than 230 frames"
     );
     trained.says(" in 1 shapes,");
@@ -292,9 +307,13 @@ fn flags_of_data_and_optimiser() {
 
 /// `--disable-static-shapes`, `--cache memory`, `--max-text-length`.
 #[test]
-#[ignore = "not seen to pass yet: run with --ignored on a quiet machine"]
 fn shapes_as_they_come() {
+    WORLD.dataset("short-texts");
     let flags = [
+        "--init",
+        WORLD.base(),
+        "--train-data",
+        "short-texts",
         "--disable-static-shapes",
         "--max-steps",
         "4",
@@ -303,23 +322,21 @@ fn shapes_as_they_come() {
         "--cache",
         "memory",
         "--max-text-length",
-        "50",
-        "--set",
-        "data.max_bad_fraction=1",
+        "20",
     ];
     let trained = train("shapes", &flags).well();
     let closed = trained.run.stderr.contains("shapes after warm-up: 0");
     assert!(!closed, "{}", trained.run.stderr);
     WORLD.base.says("shapes after warm-up: 0");
     let quarantine = trained.text("quarantine.jsonl");
-    assert!(quarantine.contains("50"), "{quarantine}");
+    assert!(quarantine.contains("text_too_long"), "{quarantine}");
+    trained.says("--max-text-length");
 }
 
 /// `--init`: the GPT alone is trained, and starts where the other ended.
 #[test]
 fn weights_of_another_run() {
-    let base = WORLD.base.place.to_str().unwrap();
-    let tuned = train("tuned", &["--init", base, "--max-steps", "1"]).well();
+    let tuned = train("tuned", &["--init", WORLD.base(), "--max-steps", "1"]).well();
     assert_eq!(tuned.steps("dvae").len(), 0);
     let (new, known) = (WORLD.base.first("gpt", "loss"), tuned.first("gpt", "loss"));
     assert!(known < new, "{known} after {new}");
@@ -330,9 +347,17 @@ fn weights_of_another_run() {
 
 /// `--resume`, `--reset-training`, `--model-size`.
 #[test]
-#[ignore = "not seen to pass yet: run with --ignored on a quiet machine"]
 fn going_on() {
-    let short = ["--max-steps", "2", "--set", "training.checkpoint_every=1"];
+    let short = [
+        "--stage",
+        "dvae",
+        "--max-steps",
+        "4",
+        "--set",
+        "training.checkpoint_every=1",
+        "--set",
+        "training.keep_checkpoints=9",
+    ];
     train("again", &short).well();
     let never = train("again", &[&short[..], &["--resume", "never"]].concat());
     assert_eq!(never.run.code, Some(2));
@@ -341,14 +366,23 @@ fn going_on() {
     assert_eq!(larger.run.code, Some(2));
     larger.says("model.size");
     let at = train("again", &[&short[..], &["--resume", "3"]].concat()).well();
-    at.says("resuming from step 3 (gpt, 1 of 2 steps of this stage)");
+    at.says("resuming from step 3 (dvae, 3 of 4 steps of this stage)");
     let auto = train("again", &[&short[..], &["--resume", "auto"]].concat()).well();
     auto.says("resuming from step 4");
-    assert_eq!(auto.steps("gpt").len(), 2);
-    let reset = train("again", &["--max-steps", "1", "--reset-training"]).well();
-    assert!(reset.place.join("checkpoints-before-reset").exists());
-    assert_eq!(reset.steps("dvae").len(), 1);
-    assert!(reset.first("dvae", "loss") < WORLD.base.first("dvae", "loss"));
+    assert_eq!(auto.steps("dvae").len(), 4);
+    // Begun again twice: no checkpoint is deleted.
+    let mut losses = vec![auto.first("dvae", "loss")];
+    for aside in ["checkpoints-before-reset", "checkpoints-before-reset-2"] {
+        let reset = train("again", &[&short[..], &["--reset-training"]].concat()).well();
+        assert!(reset.place.join(aside).join("step_000000004").exists());
+        assert_eq!(reset.steps("dvae").len(), 4);
+        losses.push(reset.first("dvae", "loss"));
+    }
+    // The first step is on the same batch each time, with other weights.
+    assert!(
+        losses[1] < losses[0] && losses[2] != losses[1],
+        "{losses:?}"
+    );
 }
 
 /// What this machine or this version cannot do is an error, and says so.

@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 
 use crate::support::{command_in, few_clips};
 
-/// Both stages, with a checkpoint every other step and validations between.
+/// A few steps of each stage, with a checkpoint every other step and
+/// validations between.
 const TRAINING: [&str; 20] = [
     "train",
     "--max-steps",
@@ -55,6 +56,8 @@ fn noise(seed: u64) -> u64 {
 /// A dataset, what an undisturbed training of it wrote, and how long it took.
 struct Bench {
     folder: tempfile::TempDir,
+    /// Whether a decoder is trained too, which takes longer than all the rest.
+    all_stages: bool,
     expected: Written,
     took: Duration,
 }
@@ -69,11 +72,19 @@ struct Written {
 }
 
 impl Bench {
-    fn new() -> Self {
+    /// One with DVAE and GPT, and one with a decoder besides.
+    fn both() -> [Self; 2] {
+        [false, true].map(Self::new)
+    }
+
+    fn new(all_stages: bool) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        few_clips(&folder.path().join("clips"), 24);
+        if all_stages {
+            few_clips(&folder.path().join("clips"), 24);
+        }
         let mut bench = Self {
             folder,
+            all_stages,
             expected: Written {
                 numbers: vec![],
                 tensors: BTreeMap::new(),
@@ -99,9 +110,15 @@ impl Bench {
     }
 
     fn start(&self, name: &str) -> Child {
+        // The sample corpus leaves the decoder out.
+        let data: &[&str] = match self.all_stages {
+            true => &["--train-data", "clips"],
+            false => &[],
+        };
         command_in(self.folder.path())
             .args(TRAINING)
-            .args(["--train-data", "clips", "--checkpoint-dir"])
+            .args(data)
+            .arg("--checkpoint-dir")
             .arg(self.run(name))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -112,7 +129,10 @@ impl Bench {
     /// Codes are kept beside the dataset; without them a training writes some,
     /// and may be killed there too.
     fn forget_codes(&self) {
-        let cache = self.folder.path().join("clips/myxtts/cache");
+        let cache = self.folder.path().join(match self.all_stages {
+            true => "clips/myxtts/cache",
+            false => "cache/myxtts/sample-corpus/myxtts/cache",
+        });
         if cache.exists() {
             std::fs::remove_dir_all(cache).unwrap();
         }
@@ -166,6 +186,7 @@ impl Bench {
         let stage = match last {
             "" => return "before the first step".to_owned(),
             last if last.contains("dvae") => "DVAE",
+            last if last.contains("decoder") => "decoder",
             _ => "GPT",
         };
         match is_writing {
@@ -246,14 +267,24 @@ impl Tally {
     }
 }
 
+/// What is compared.
+fn undisturbed(benches: &[Bench]) -> String {
+    let of = |bench: &Bench| {
+        let lines = bench.expected.numbers.len();
+        format!("{:.1} s, {lines} lines", bench.took.as_secs_f64())
+    };
+    let all: Vec<String> = benches.iter().map(of).collect();
+    format!("undisturbed: {}", all.join(" and "))
+}
+
 /// SIGKILL at random instants, once or twice in a training.
 #[test]
-#[ignore = "takes minutes: tools/kill-and-resume runs it"]
 fn killed_anywhere_a_training_goes_on_exactly() {
-    let bench = Bench::new();
+    let benches = Bench::both();
     let runs = trials(4);
     let mut tally = Tally::default();
     for run in 0..runs {
+        let bench = &benches[usize::from(run % 4 == 3)];
         bench.forget_codes();
         for kill in 0..1 + noise(run) % 2 {
             let mut child = bench.start("killed");
@@ -270,20 +301,20 @@ fn killed_anywhere_a_training_goes_on_exactly() {
         eprintln!("{} of {runs} went on exactly", run + 1);
     }
     tally.print(&format!(
-        "{runs} killed trainings went on exactly; undisturbed: {:.1} s, {} lines. Kills:",
-        bench.took.as_secs_f64(),
-        bench.expected.numbers.len(),
+        "{runs} killed trainings went on exactly; {}. Kills:",
+        undisturbed(&benches)
     ));
 }
 
 /// SIGINT or SIGTERM at random instants; every fifth training gets a second.
 #[test]
 fn asked_to_stop_anywhere_a_training_goes_on_exactly() {
-    let bench = Bench::new();
+    let benches = Bench::both();
     let runs = trials(4);
     let mut tally = Tally::default();
     let mut longest = Duration::ZERO;
     for run in 0..runs {
+        let bench = &benches[usize::from(run % 4 == 3)];
         bench.forget_codes();
         let (signal, number) = match run % 2 {
             0 => ("INT", 2),
@@ -326,9 +357,8 @@ fn asked_to_stop_anywhere_a_training_goes_on_exactly() {
         eprintln!("{} of {runs} went on exactly", run + 1);
     }
     tally.print(&format!(
-        "{runs} trainings asked to stop went on exactly; undisturbed: {:.1} s; a stop took at \
-         most {:.1} s. Ends:",
-        bench.took.as_secs_f64(),
+        "{runs} trainings asked to stop went on exactly; {}; a stop took at most {:.1} s. Ends:",
+        undisturbed(&benches),
         longest.as_secs_f64(),
     ));
 }

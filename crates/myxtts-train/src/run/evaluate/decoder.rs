@@ -1,0 +1,199 @@
+//! Validation, samples and files of the waveform decoder.
+
+use burn::module::Module;
+use burn::tensor::Device;
+use myxtts_audio::Waveform;
+use myxtts_audio::units::SampleRate;
+use myxtts_data::schedule::{Batch, BucketShape, ClipIndex};
+use myxtts_data::stage::Segments;
+use myxtts_data::units::{Codes, Tokens};
+use myxtts_infer::{ModelCard, checkpoint_of};
+use myxtts_model::hifigan::{HifiganDecoder, MelLoss};
+use myxtts_model::params::{StateDict, state_dict};
+use myxtts_run::checkpoint::Content;
+
+use super::super::decoder_stage::{Frozen, PREFIX};
+use super::super::job::Job;
+use super::super::material::Material;
+use super::super::saving::{file, tensor_map};
+use super::{
+    Evaluator, Heard, HeardClip, Rendering, averaged, filled, held_out, model_files, read,
+};
+use crate::error::TrainError;
+use crate::feed::{Cutting, DecoderBatch, Filled};
+use crate::looping::State;
+use crate::trainee::{DecoderTrainee, JUDGES_FILE};
+
+/// Clips validated on, and clips heard.
+const MOST_VALIDATED: usize = 64;
+const HEARD: usize = 2;
+
+/// Evaluates a decoder.
+pub(in super::super) struct DecoderEvaluator<'a> {
+    job: &'a Job,
+    material: &'a Material,
+    card: &'a ModelCard,
+    frozen: &'a Frozen,
+    device: Device,
+    /// Segments validated on, and whole clips heard; made once.
+    prepared: Option<Prepared>,
+    /// What a checkpoint has besides.
+    gpt: StateDict,
+    dvae: StateDict,
+}
+
+struct Prepared {
+    segments: Vec<DecoderBatch>,
+    clips: Vec<(String, DecoderBatch)>,
+}
+
+impl<'a> DecoderEvaluator<'a> {
+    /// On a device.
+    pub(in super::super) fn new(
+        job: &'a Job,
+        material: &'a Material,
+        card: &'a ModelCard,
+        frozen: &'a Frozen,
+        device: &Device,
+    ) -> Self {
+        Self {
+            job,
+            material,
+            card,
+            device: device.clone(),
+            prepared: None,
+            gpt: state_dict(&frozen.gpt),
+            dvae: state_dict(&frozen.dvae),
+            frozen,
+        }
+    }
+
+    fn model(&self, state: &State<DecoderTrainee>) -> Result<HifiganDecoder, TrainError> {
+        let decoder = averaged(state.trainee.decoder.valid(), state.ema.as_ref())?;
+        Ok(decoder.to_device(&self.device))
+    }
+
+    fn prepared(&mut self) -> Result<&Prepared, TrainError> {
+        let prepared = match self.prepared.take() {
+            Some(prepared) => prepared,
+            None => self.prepare()?,
+        };
+        Ok(self.prepared.insert(prepared))
+    }
+
+    fn prepare(&self) -> Result<Prepared, TrainError> {
+        let cutting = Cutting {
+            frames: self.job.decoder_frames,
+            seed: 0,
+            steps_per_epoch: 1,
+        };
+        let feed = self.frozen.feed(&self.device, cutting, None);
+        let mut feed = feed.map_err(TrainError::Failed)?;
+        let conditioning = self.card.conditioning;
+        let mut segments = vec![];
+        let give = |filled: Filled| {
+            segments.push(feed.batch(&filled, 0).map_err(TrainError::Failed)?);
+            Ok(())
+        };
+        held_out(self.job, self.material, conditioning, MOST_VALIDATED, give)?;
+        let heard = match segments.is_empty() {
+            true => &self.material.train,
+            false => &self.material.validation,
+        };
+        let mut clips = vec![];
+        for (index, length) in heard.lengths.iter().enumerate().take(HEARD) {
+            let batch = Batch {
+                bucket: 0,
+                shape: BucketShape {
+                    text: Tokens(length.text.0.max(1)),
+                    audio: Codes(length.audio.0.max(1)),
+                },
+                rows: vec![Some(ClipIndex(u32::try_from(index).unwrap_or(0)))],
+            };
+            let filled = filled(
+                self.material,
+                &heard.clips,
+                &batch,
+                conditioning,
+                Segments::Fixed,
+            )?;
+            let batch = feed.whole(&filled).map_err(TrainError::Failed)?;
+            clips.push((format!("copy_{index}.wav"), batch));
+        }
+        Ok(Prepared { segments, clips })
+    }
+}
+
+impl Evaluator<DecoderTrainee> for DecoderEvaluator<'_> {
+    /// The mean difference of the mels of held-out clips.
+    fn validate(
+        &mut self,
+        state: &State<DecoderTrainee>,
+    ) -> Result<Vec<(&'static str, f32)>, TrainError> {
+        let decoder = self.model(state)?.waveform_decoder;
+        let mel = MelLoss::new(&self.device).map_err(TrainError::failed)?;
+        let (mut sum, mut rows) = (0.0, 0.0);
+        for batch in &self.prepared()?.segments {
+            let made_b1t = decoder.forward(batch.frames_bct.clone(), batch.voice_bc1.clone());
+            let loss = mel.forward(batch.wave_b1t.clone(), made_b1t);
+            let weight = batch.wave_b1t.dims()[0] as f64;
+            sum += read(loss.map_err(TrainError::failed)?)? * weight;
+            rows += weight;
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "a figure for people")]
+        Ok(match rows > 0.0 {
+            true => vec![("val_loss_mel", (sum / rows) as f32)],
+            false => vec![],
+        })
+    }
+
+    /// Copies of recordings, by way of the latents of their true codes.
+    fn samples(
+        &mut self,
+        state: &State<DecoderTrainee>,
+        _all: bool,
+    ) -> Result<Rendering, TrainError> {
+        let decoder = self.model(state)?.waveform_decoder;
+        let rate = SampleRate::new(self.frozen.card.hifigan.output_rate);
+        let rate = rate.unwrap_or(SampleRate::VOCODER);
+        let clips = self.prepared()?.clips.clone();
+        Ok(Box::new(move || {
+            let mut heard = Heard {
+                title: "copies of recordings through the decoder",
+                ..Heard::default()
+            };
+            for (name, batch) in clips {
+                let made_b1t = decoder.forward(batch.frames_bct, batch.voice_bc1);
+                let samples = made_b1t.try_into_vec_as::<f32>();
+                let samples = samples.map_err(TrainError::failed)?;
+                heard.clips.push(HeardClip {
+                    name,
+                    waveform: Waveform { samples, rate },
+                    mel: None,
+                    spoken: None,
+                });
+            }
+            Ok(heard)
+        }))
+    }
+
+    fn contents(&self, state: &State<DecoderTrainee>) -> Result<Vec<Content>, TrainError> {
+        let mut checkpoint = checkpoint_of(
+            self.card,
+            &self.gpt,
+            &self.dvae,
+            self.material.front_end.stats.as_deref(),
+            &self.material.vocabulary,
+        )
+        .map_err(TrainError::failed)?;
+        checkpoint.hifigan_decoder = self.frozen.hifigan.clone();
+        let trained = state_dict(&state.trainee.decoder).into_iter();
+        let trained = trained.map(|(name, data)| (format!("{PREFIX}{name}"), data));
+        for (name, tensor) in tensor_map(&trained.collect())? {
+            checkpoint.hifigan_decoder.insert(name, tensor);
+        }
+        let mut contents = model_files(&checkpoint, &self.material.voices)?;
+        contents.push(file(JUDGES_FILE, &state_dict(&state.trainee.judges))?);
+        Ok(contents)
+    }
+}

@@ -1,0 +1,106 @@
+//! Something to hear: WAVs in the run's folder, and their place in TensorBoard.
+
+use myxtts_audio::{Mel, Waveform, wav_pcm16};
+use myxtts_run::tensorboard::{Histogram, Wav, mel_image};
+use myxtts_run::units::Step;
+use serde::Serialize;
+
+use super::super::books::Desk;
+use crate::error::TrainError;
+
+/// What was rendered of a step.
+#[derive(Debug, Default)]
+pub(in super::super) struct Heard {
+    /// What the clips are.
+    pub(super) title: &'static str,
+    /// To listen to.
+    pub(super) clips: Vec<HeardClip>,
+    /// How weights are spread, by name.
+    pub(super) histograms: Vec<(String, Histogram)>,
+    /// What could not be rendered, and why.
+    pub(super) missing: Vec<String>,
+}
+
+/// One clip.
+#[derive(Debug)]
+pub(in super::super) struct HeardClip {
+    /// Its file's name.
+    pub(super) name: String,
+    pub(super) waveform: Waveform,
+    pub(super) mel: Option<Mel>,
+    /// What was said, where it is not a copy of a recording.
+    pub(super) spoken: Option<Spoken>,
+}
+
+/// A sentence in a voice; `samples.json` lists them.
+#[derive(Debug, Serialize)]
+pub(super) struct Spoken {
+    pub(super) text: String,
+    pub(super) speaker: String,
+    pub(super) codes: usize,
+    /// Whether the model ended by itself.
+    pub(super) stopped: bool,
+}
+
+#[derive(Serialize)]
+struct Listed<'a> {
+    file: &'a str,
+    #[serde(flatten)]
+    spoken: &'a Spoken,
+}
+
+impl Desk {
+    /// Keeps what was rendered, and says where.
+    pub(in super::super) fn keep(&mut self, step: Step, heard: &Heard) -> Result<(), TrainError> {
+        let folder = self.folder.samples(step).map_err(TrainError::failed)?;
+        let mut listed = vec![];
+        for clip in &heard.clips {
+            let name = &clip.name;
+            if let Some(bytes) = wav_pcm16(&clip.waveform) {
+                std::fs::write(folder.join(name), &bytes).map_err(TrainError::failed)?;
+                let wav = Wav {
+                    bytes: &bytes,
+                    sample_rate: clip.waveform.rate.hz(),
+                    channels: 1,
+                    samples: clip.waveform.samples.len() as u64,
+                };
+                let written = self.events.audio(&format!("samples/{name}"), step, wav);
+                written.map_err(TrainError::failed)?;
+            }
+            let image = clip.mel.as_ref().and_then(|mel| {
+                let [bands, frames] =
+                    [mel.bands, mel.frames.0].map(|size| u32::try_from(size).unwrap_or(u32::MAX));
+                mel_image(&mel.values, bands, frames)
+            });
+            if let Some(image) = image {
+                let written = self.events.image(&format!("mel/{name}"), step, &image);
+                written.map_err(TrainError::failed)?;
+            }
+            if let Some(spoken) = &clip.spoken {
+                let written = self
+                    .events
+                    .text(&format!("text/{name}"), step, &spoken.text);
+                written.map_err(TrainError::failed)?;
+                listed.push(Listed { file: name, spoken });
+            }
+        }
+        for (name, histogram) in &heard.histograms {
+            let written = self.events.histogram(name, step, histogram);
+            written.map_err(TrainError::failed)?;
+        }
+        if !listed.is_empty() {
+            let list = serde_json::to_vec_pretty(&listed).map_err(TrainError::failed)?;
+            std::fs::write(folder.join("samples.json"), list).map_err(TrainError::failed)?;
+        }
+        self.events.flush().map_err(TrainError::failed)?;
+        for line in &heard.missing {
+            self.say(&format!("step {step}: {line}"));
+        }
+        self.say(&format!(
+            "{} of step {step}: {}",
+            heard.title,
+            folder.display()
+        ));
+        Ok(())
+    }
+}

@@ -1,0 +1,128 @@
+//! What happens besides training: validation, something to hear, the model's
+//! files for a checkpoint.
+
+mod decoder;
+mod dvae;
+mod gpt;
+mod heard;
+
+use burn::module::Module;
+use burn::tensor::Tensor;
+use myxtts_audio::wav_pcm16;
+use myxtts_data::schedule::{Batch, ConditioningSpec, Schedule, choose_buckets};
+use myxtts_data::stage::{Clip, Segments};
+use myxtts_model::params::load;
+use myxtts_run::checkpoint::Content;
+use myxtts_weights::{Checkpoint, ours_files};
+
+pub(super) use decoder::DecoderEvaluator;
+pub(super) use dvae::DvaeEvaluator;
+pub(super) use gpt::GptEvaluator;
+pub(super) use heard::{Heard, HeardClip};
+
+use super::job::Job;
+use super::material::{Material, Voice};
+use crate::ema::Ema;
+use crate::error::TrainError;
+use crate::feed::Filled;
+use crate::looping::State;
+
+/// What a stage does besides training.
+pub(super) trait Evaluator<T> {
+    /// Numbers on clips that are not trained on; the first is the one that is
+    /// to fall. Empty where there are none.
+    fn validate(&mut self, state: &State<T>) -> Result<Vec<(&'static str, f32)>, TrainError>;
+
+    /// Something to hear; `all` at the end of the stage, less on the way.
+    fn samples(&mut self, state: &State<T>, all: bool) -> Result<Rendering, TrainError>;
+
+    /// The model's files for a checkpoint.
+    fn contents(&self, state: &State<T>) -> Result<Vec<Content>, TrainError>;
+
+    /// Floating-point operations of a padded position, forward and backward.
+    fn flops_per_position(&self) -> Option<f64> {
+        None
+    }
+}
+
+/// Work that ends in something to hear. It owns all it needs, the weights of
+/// its step among it, so that another thread can do it while training goes on.
+pub(super) type Rendering = Box<dyn FnOnce() -> Result<Heard, TrainError> + Send>;
+
+/// The model with averaged weights, where an average is kept.
+fn averaged<M: Module>(model: M, ema: Option<&Ema>) -> Result<M, TrainError> {
+    match ema {
+        Some(ema) => load(model, ema.weights(), "").map_err(TrainError::failed),
+        None => Ok(model),
+    }
+}
+
+/// Gives the first `most` clips that are not trained on, in batches; always
+/// the same.
+fn held_out(
+    job: &Job,
+    material: &Material,
+    conditioning: ConditioningSpec,
+    most: usize,
+    mut give: impl FnMut(Filled) -> Result<(), TrainError>,
+) -> Result<(), TrainError> {
+    let corpus = &material.validation;
+    let some = corpus.clips.len().min(most);
+    if some == 0 {
+        return Ok(());
+    }
+    let (clips, lengths) = (&corpus.clips[..some], &corpus.lengths[..some]);
+    let shapes = choose_buckets(lengths, job.buckets);
+    let schedule = Schedule::new(lengths, &shapes, job.batch_size, 1, 0)
+        .map_err(|clip| TrainError::Failed(format!("clip {} fits no bucket", clip.0)))?;
+    for step in 0..schedule.steps_per_epoch() {
+        if let Some(batch) = schedule.batch(0, step, 0) {
+            give(filled(
+                material,
+                clips,
+                &batch,
+                conditioning,
+                Segments::Fixed,
+            )?)?;
+        }
+    }
+    Ok(())
+}
+
+/// One batch of clips, made here and now.
+pub(super) fn filled(
+    material: &Material,
+    clips: &[Clip],
+    batch: &Batch,
+    conditioning: ConditioningSpec,
+    segments: Segments,
+) -> Result<Filled, TrainError> {
+    let stage = material.stage(clips, conditioning, segments);
+    let mut host = stage.buffer(batch);
+    stage
+        .fill(0, batch, &mut host, &mut stage.scratch())
+        .map_err(TrainError::failed)?;
+    Ok(Filled::new(host))
+}
+
+/// A model's files, and a recording of each speaker for `myxtts synthesize`.
+fn model_files(checkpoint: &Checkpoint, voices: &[Voice]) -> Result<Vec<Content>, TrainError> {
+    let files = ours_files(checkpoint).map_err(TrainError::failed)?;
+    let files = files
+        .into_iter()
+        .map(|(name, bytes)| Content::bytes(name, bytes));
+    Ok(files.chain(voice_files(voices)).collect())
+}
+
+fn voice_files(voices: &[Voice]) -> impl Iterator<Item = Content> {
+    voices.iter().filter_map(|voice| {
+        let bytes = wav_pcm16(&voice.waveform)?;
+        Some(Content::bytes(format!("voices/{}.wav", voice.name), bytes))
+    })
+}
+
+/// A number of the device.
+fn read(value: Tensor<1>) -> Result<f64, TrainError> {
+    let values = value.try_into_vec_as::<f32>().map_err(TrainError::failed)?;
+    Ok(values.first().map_or(f64::NAN, |value| f64::from(*value)))
+}

@@ -1,0 +1,65 @@
+//! How a stage learns: its length, and its learning rate by step.
+
+use myxtts_data::schedule::Schedule;
+use myxtts_run::schedule::{self, Parts, Shape};
+use myxtts_run::units::Step;
+
+use super::job::{Job, ScheduleKind, StageLength, StageName};
+use crate::error::TrainError;
+use crate::looping::Recipe;
+
+/// Steps between two comparisons of replicas.
+const COMPARE_EVERY: u64 = 100;
+
+/// The recipe of a stage over these batches.
+pub(super) fn recipe(
+    job: &Job,
+    stage: StageName,
+    batches: &Schedule,
+) -> Result<Recipe, TrainError> {
+    let length = job.lengths.get(&stage).copied().unwrap_or(StageLength {
+        epochs: 1,
+        max_steps: None,
+    });
+    let micro = length.epochs.saturating_mul(batches.steps_per_epoch());
+    let steps = micro / job.accumulation.max(1) as u64;
+    let steps = steps.min(length.max_steps.unwrap_or(u64::MAX)).max(1);
+    Ok(Recipe {
+        steps,
+        accumulation: job.accumulation,
+        schedule: rates(job, stage, steps)?,
+        gradient_clip: job.optimisation.gradient_clip,
+        seed: job.seed,
+        compare_every: COMPARE_EVERY,
+    })
+}
+
+fn rates(job: &Job, stage: StageName, steps: u64) -> Result<schedule::Schedule, TrainError> {
+    let optimisation = &job.optimisation;
+    let base = optimisation.rate_of(stage);
+    // A rise of more than a tenth of a short stage would never end.
+    let warmup = Step(optimisation.warmup_steps.min(steps / 10));
+    let shape = match optimisation.schedule {
+        ScheduleKind::Constant => Shape::Constant,
+        ScheduleKind::Cosine => Shape::Cosine {
+            total: Step(steps.max(warmup.0 + 1)),
+            floor: base / 20.0,
+        },
+        ScheduleKind::Noam => Shape::Noam,
+        ScheduleKind::MultiStep => {
+            let mut milestones = vec![Step(steps / 2), Step(steps * 3 / 4)];
+            milestones.dedup();
+            milestones.retain(|milestone| *milestone > warmup);
+            Shape::MultiStep {
+                milestones,
+                gamma: 0.5,
+            }
+        }
+    };
+    let parts = Parts {
+        base,
+        warmup,
+        shape,
+    };
+    schedule::Schedule::new(parts).map_err(TrainError::failed)
+}

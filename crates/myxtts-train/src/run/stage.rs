@@ -1,0 +1,132 @@
+//! What all stages have in common: a state, a place in the run, books.
+
+use std::fs::File;
+use std::io::BufWriter;
+
+use burn::tensor::Device;
+use myxtts_data::schedule::Schedule;
+use myxtts_data::stage::ClipSource;
+use myxtts_pipeline::{Ledger, Outcome, SiteWork};
+use myxtts_run::checkpoint::Checkpoint;
+use myxtts_run::guard::SpikeSettings;
+
+use super::books::{Books, Desk};
+use super::evaluate::Evaluator;
+use super::job::{Job, StageName};
+use super::material::Material;
+use super::recipe::recipe;
+use super::saving::{self, Position};
+use crate::ema::Ema;
+use crate::error::TrainError;
+use crate::feed::{Fed, Filled};
+use crate::looping::{Guards, Recipe, State};
+use crate::optim::{AdamW, AdamWConfig};
+use crate::placement::Portable;
+use crate::scaler::LossScale;
+use crate::stage_run::{StageRun, run_stage};
+use crate::trainee::Trainee;
+
+/// Losses a jump is measured against, and how far it must go.
+const SPIKE_WINDOW: usize = 100;
+const SPIKE_DEVIATIONS: f64 = 6.0;
+
+/// How a stage learns, and where in it the run stands.
+///
+/// One that ended early stays ended, and steps that were taken stay taken.
+pub(super) fn begin(
+    job: &Job,
+    stage: StageName,
+    batches: &Schedule,
+    before: u64,
+    resumed: Option<&Checkpoint>,
+) -> Result<(Recipe, Position), TrainError> {
+    let mut recipe = recipe(job, stage, batches)?;
+    let position = match resumed.map(saving::position).transpose()? {
+        None => Position {
+            stage,
+            before,
+            done: 0,
+            steps: recipe.steps,
+            ended_early: false,
+        },
+        Some(stored) => Position {
+            steps: match stored.ended_early {
+                true => stored.done,
+                false => recipe.steps.max(stored.done),
+            },
+            ..stored
+        },
+    };
+    recipe.steps = position.steps;
+    Ok((recipe, position))
+}
+
+/// A new state, or the one that a checkpoint of the stage has.
+pub(super) fn state<T: Trainee>(
+    job: &Job,
+    adamw: AdamWConfig,
+    trainee: T,
+    resumed: Option<&Checkpoint>,
+) -> Result<State<T>, TrainError> {
+    let optimisation = &job.optimisation;
+    let ema =
+        (optimisation.ema_decay > 0.0).then(|| Ema::new(optimisation.ema_decay, trainee.state()));
+    let guards = Guards {
+        bad_steps: optimisation.bad_steps,
+        spikes: SpikeSettings {
+            window: SPIKE_WINDOW,
+            threshold: SPIKE_DEVIATIONS,
+            action: optimisation.spikes,
+        },
+        scale: LossScale::of(trainee.compute()),
+    };
+    let optimisers = (0..T::PHASES).map(|_| AdamW::new(adamw)).collect();
+    let state = State::new(trainee, optimisers, ema, guards);
+    match resumed {
+        Some(checkpoint) => saving::restore(state, checkpoint, adamw),
+        None => Ok(state),
+    }
+}
+
+/// Runs a stage and keeps its books.
+pub(super) fn train<T, S, C, M, E>(
+    run: StageRun<'_, C, S, M>,
+    desk: &mut Desk,
+    evaluator: E,
+    position: Position,
+    job: &Job,
+    material: &Material,
+    resumed: Option<&Checkpoint>,
+) -> Result<(State<T>, Outcome), TrainError>
+where
+    T: Trainee,
+    T::Batch: Portable,
+    S: SiteWork<Buffer = Filled, Batch = Fed<T::Batch>> + 'static,
+    C: ClipSource + Send + Sync + 'static,
+    M: Fn(&Device) -> Result<State<T>, TrainError> + Sync,
+    E: Evaluator<T>,
+{
+    let steps_per_epoch = run.host.steps_per_epoch();
+    desk.say(&format!(
+        "stage {}: {} steps, {steps_per_epoch} batches an epoch",
+        position.stage.name(),
+        position.steps
+    ));
+    let accumulation = run.recipe.accumulation.max(1) as u64;
+    let mut books = Books::open(desk, evaluator, position, job, material, resumed)?;
+    books.steps_per_epoch = (steps_per_epoch / accumulation).max(1);
+    books.has_data_device = run.placement.has_hop;
+    let (state, outcome) = run_stage(run, &mut books)?;
+    books.close(&state)?;
+    Ok((state, outcome))
+}
+
+/// The file of waits, of all stages.
+pub(super) fn ledger(desk: &Desk) -> Result<Ledger, TrainError> {
+    let file = File::options()
+        .create(true)
+        .append(true)
+        .open(desk.folder.ledger())
+        .map_err(TrainError::failed)?;
+    Ok(Ledger::written(BufWriter::new(file)))
+}
