@@ -31,6 +31,7 @@ mod overfit;
 mod parity_adamw;
 mod precision;
 mod random_steps;
+mod samples;
 mod small_stage;
 mod world;
 
