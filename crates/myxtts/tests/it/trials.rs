@@ -227,6 +227,18 @@ fn newest(run: &Path) -> Option<PathBuf> {
     steps.pop()
 }
 
+/// Lets a training run so long; whether it has not ended before.
+fn run_for(child: &mut Child, time: Duration) -> bool {
+    let begin = Instant::now();
+    while begin.elapsed() < time {
+        if child.try_wait().unwrap().is_some() {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    true
+}
+
 /// Waits for a training's end; a training that does not end is a failure.
 fn wait(mut child: Child, at_most: Duration) -> ExitStatus {
     let begin = Instant::now();
@@ -284,12 +296,13 @@ fn killed_anywhere_a_training_goes_on_exactly() {
     let runs = trials(4);
     let mut tally = Tally::default();
     for run in 0..runs {
-        let bench = &benches[usize::from(run % 4 == 3)];
+        let bench = &benches[usize::from(run % 10 == 3)];
         bench.forget_codes();
         for kill in 0..1 + noise(run) % 2 {
             let mut child = bench.start("killed");
-            std::thread::sleep(bench.instant(run << 8 | kill));
-            child.kill().unwrap();
+            if run_for(&mut child, bench.instant(run << 8 | kill)) {
+                child.kill().unwrap();
+            }
             let place = match child.wait().unwrap().success() {
                 true => "after the end".to_owned(),
                 false => bench.place("killed"),
@@ -314,18 +327,20 @@ fn asked_to_stop_anywhere_a_training_goes_on_exactly() {
     let mut tally = Tally::default();
     let mut longest = Duration::ZERO;
     for run in 0..runs {
-        let bench = &benches[usize::from(run % 4 == 3)];
+        let bench = &benches[usize::from(run % 10 == 3)];
         bench.forget_codes();
         let (signal, number) = match run % 2 {
             0 => ("INT", 2),
             _ => ("TERM", 15),
         };
-        let child = bench.start("asked");
-        std::thread::sleep(bench.instant(run));
-        send(&child, signal);
-        let begin = Instant::now();
+        let mut child = bench.start("asked");
         let insists = run % 5 == 4;
-        if insists {
+        let runs_on = run_for(&mut child, bench.instant(run));
+        let begin = Instant::now();
+        if runs_on {
+            send(&child, signal);
+        }
+        if runs_on && insists {
             std::thread::sleep(Duration::from_millis(20));
             send(&child, signal);
         }
