@@ -115,7 +115,7 @@ impl Portable for DecoderBatch {
 }
 
 /// Reads one number: that waits for all of it.
-fn arrived(x_bct: &Tensor<3>) -> Result<(), String> {
+pub(crate) fn arrived(x_bct: &Tensor<3>) -> Result<(), String> {
     let one = x_bct.clone().slice([0..1, 0..1, 0..1]);
     one.try_into_data()
         .map(|_| ())

@@ -22,6 +22,7 @@ use myxtts_pipeline::{SiteWork, Ticket};
 use super::device::DeviceFeed;
 use super::fed::{Facts, Fed};
 use super::host::Filled;
+use crate::placement::arrived;
 
 /// Segments of clips on a device.
 #[derive(Clone, Debug)]
@@ -187,8 +188,7 @@ impl DecoderFeed {
             wave_b1t: Tensor::from_data(data, &self.device),
         };
         // The engine reports a failed operation to whoever reads its result.
-        let one = batch.frames_bct.clone().slice([0..1, 0..1, 0..1]);
-        one.try_into_data().map_err(|why| words(&why))?;
+        arrived(&batch.frames_bct)?;
         Ok(batch)
     }
 }

@@ -91,7 +91,7 @@ fn codes(
     let Some(device) = placement.data.first() else {
         return Err(Failure::Job("the plan has no data device".to_owned()));
     };
-    let replicas = u32::try_from(placement.models.len()).unwrap_or(1);
+    let replicas = placement.replicas();
     let mut bar = ProgressBar::new();
     let encoded = encode(&job, weights, device, replicas, &mut |done, total| {
         bar.show(done, total, " clips encoded");
