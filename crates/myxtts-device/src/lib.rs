@@ -14,6 +14,7 @@
 mod config;
 pub mod discover;
 mod found;
+mod kernels;
 mod open;
 mod peak;
 mod plan;
@@ -27,6 +28,7 @@ pub use config::{
     BackendChoice, GpuProfile, PipelineConfig, Precision, PrecisionChoice, StrategyConfig,
 };
 pub use found::{Adapter, Backend, BackendReport, Gpu, GpuKind, Host, Machine};
+pub use kernels::KernelWatch;
 pub use open::{OpenError, open};
 pub use peak::peak_flops;
 pub use plan::{Mode, Plan, PlanError, PlanRequest, PlannedDevice, plan};

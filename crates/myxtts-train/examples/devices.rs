@@ -110,7 +110,8 @@ fn main() -> Result<(), Failed> {
         ),
     ];
     println!(
-        "{rounds} rounds of {steps} steps, DVAE {hidden} wide, GPT 2 x {channels}, {rows} rows"
+        "{rounds} rounds of {steps} steps, DVAE {hidden} wide, GPT 2 x {channels}, {rows} rows; \
+         s/step is the median step's"
     );
     for round in 0..=rounds {
         let mut single = None;
@@ -121,11 +122,14 @@ fn main() -> Result<(), Failed> {
             let ratio = speed / *single.get_or_insert(speed);
             let kind = if round == 0 { "compiles" } else { "measured" };
             println!(
-                "{kind} {name:<9} {:>7.3} s/step {ratio:>5.2}x samples/s  busiest thread {:.3} s/step  CPU {:>4.0} % of a core  \
-                 loss {:.4} .. {:.4}  {}  load {}",
+                "{kind} {name:<9} {:>7.3} s/step {ratio:>5.2}x samples/s  mean {:.3} s  busiest \
+                 thread {:.3} s  CPU {:>4.0} % of a core  stolen {:>2.0} % of both  loss {:.4} .. \
+                 {:.4}  {}  load {}",
                 run.step_s,
+                run.mean_s,
                 run.thread_s,
                 run.cpu_percent,
+                run.stolen_percent,
                 run.losses.first().copied().unwrap_or(f32::NAN),
                 run.losses.last().copied().unwrap_or(f32::NAN),
                 busy(&run.summary),
@@ -160,7 +164,11 @@ struct World {
 
 /// What one placement did.
 struct Run {
+    /// The median step: the host of a shared machine takes the cores away for
+    /// seconds at a time, and that is not the placement's doing.
     step_s: f64,
+    mean_s: f64,
+    stolen_percent: f64,
     /// Processor time of the busiest thread, a step.
     thread_s: f64,
     cpu_percent: f64,
@@ -290,8 +298,11 @@ impl World {
         let ended = clock.ended.ok_or("no step was taken after the warm-up")?;
         let wall = ended.0 - begun.0;
         let cpu = ended.1 - begun.1;
+        let cores = std::thread::available_parallelism()?.get() as f64;
         Ok(Run {
-            step_s: wall.as_secs_f64() / steps as f64,
+            step_s: median(&clock.ends),
+            mean_s: wall.as_secs_f64() / steps as f64,
+            stolen_percent: 100.0 * (ended.3 - begun.3) / wall.as_secs_f64() / cores,
             cpu_percent: 100.0 * cpu / wall.as_secs_f64(),
             thread_s: busiest(&begun.2, &ended.2) / steps as f64,
             losses: clock.losses,
@@ -387,21 +398,28 @@ impl World {
     }
 }
 
-/// A time, and the processor's time of the process and of its threads then.
-type Mark = (Instant, f64, BTreeMap<String, f64>);
+/// A time, and then the processor's time of the process, of its threads, and
+/// what the host has taken from all cores.
+type Mark = (Instant, f64, BTreeMap<String, f64>, f64);
 
 /// When the steps after the warm-up began and ended, and the processor's time then.
 #[derive(Default)]
 struct Clock {
     begun: Option<Mark>,
     ended: Option<Mark>,
+    /// When each step after the warm-up ended, and the last step of it.
+    ends: Vec<Instant>,
     losses: Vec<f32>,
 }
 
 impl Watch<GptTrainee> for Clock {
     fn after(&mut self, done: &StepDone, _: &State<GptTrainee>) -> Result<bool, TrainError> {
         self.losses.push(done.loss);
-        let now = Some((Instant::now(), ticks("/proc/self/stat"), threads()));
+        let at = Instant::now();
+        let now = Some((at, ticks("/proc/self/stat"), threads(), stolen()));
+        if done.step >= WARM_UP {
+            self.ends.push(at);
+        }
         match done.step {
             WARM_UP => self.begun = now,
             _ => self.ended = now,
@@ -460,6 +478,23 @@ fn threads() -> BTreeMap<String, f64> {
 fn busiest(before: &BTreeMap<String, f64>, after: &BTreeMap<String, f64>) -> f64 {
     let spent = |(name, cpu): (&String, &f64)| cpu - before.get(name).unwrap_or(&0.0);
     after.iter().map(spent).fold(0.0, f64::max)
+}
+
+/// Seconds that the host has taken from all cores since the machine's start.
+fn stolen() -> f64 {
+    let text = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+    let ticks = text.split_whitespace().nth(8);
+    ticks.and_then(|t| t.parse::<f64>().ok()).unwrap_or(0.0) / 100.0
+}
+
+/// Seconds of the step in the middle.
+fn median(ends: &[Instant]) -> f64 {
+    let steps = ends
+        .windows(2)
+        .map(|pair| (pair[1] - pair[0]).as_secs_f64());
+    let mut steps: Vec<f64> = steps.collect();
+    steps.sort_by(f64::total_cmp);
+    steps.get(steps.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 fn load() -> String {

@@ -80,7 +80,7 @@ pub trait Watch<T> {
     fn after(&mut self, done: &StepDone, state: &State<T>) -> Result<bool, TrainError>;
     /// Whether somebody outside has asked to stop.
     fn wants_to_stop(&self) -> bool;
-    /// A step failed; the state is that of the step before it.
+    /// A step failed, or what comes after one; the state is that of the last step done.
     fn failed(&mut self, _error: &TrainError, _state: &State<T>) {}
 }
 
@@ -105,12 +105,13 @@ pub fn train<T: Trainee>(
         let mut traces = vec![];
         for phase in 0..T::PHASES {
             let passes = Passes {
-                micro: &micro,
+                batches: micro.iter().map(|micro| &micro.batch.batch).collect(),
                 shares: &shares,
+                scale: state.scale.factor(),
                 phase,
                 key,
             };
-            let computed = passes.gradients(&state, seat, &mut tally, &mut traces);
+            let computed = passes.gradients(&state.trainee, seat, &mut tally, &mut traces);
             let (gradients, norm) =
                 told(computed, &tally, &state, watch)?.clip(recipe.gradient_clip);
             let is_last = phase + 1 == T::PHASES;
@@ -129,7 +130,8 @@ pub fn train<T: Trainee>(
         drop((traces, micro));
         state.done += 1;
         state.compare(recipe, seat)?;
-        let stop = watch.after(&tally.done, &state)? || watch.wants_to_stop();
+        let noted = watch.after(&tally.done, &state);
+        let stop = noted.inspect_err(|error| watch.failed(error, &state))? || watch.wants_to_stop();
         if agreed(stop, seat)? {
             break;
         }
@@ -163,10 +165,43 @@ fn gather<B>(lane: &mut Lane<Fed<B>>, accumulation: usize) -> Result<Option<Micr
     Ok(Some(micro))
 }
 
+/// A step on one batch after another at a rate of zero: everything a step
+/// computes, and the weights stay what they are. `optimisers` are used up.
+pub(crate) fn rehearse<T: Trainee>(
+    mut trainee: T,
+    mut optimisers: Vec<AdamW>,
+    batches: impl IntoIterator<Item = T::Batch>,
+    recipe: &Recipe,
+) -> Result<T, TrainError> {
+    let seat = Seat::alone();
+    // The third batch of a step is added as the second is.
+    let accumulated = recipe.accumulation.clamp(1, 2);
+    for batch in batches {
+        let mut tally = Tally::new::<T::Batch>(0, 0.0, &vec![]);
+        let mut traces = vec![];
+        for (phase, optimiser) in optimisers.iter_mut().enumerate() {
+            let passes = Passes {
+                batches: vec![&batch; accumulated],
+                shares: &vec![vec![]; accumulated],
+                scale: LossScale::of(trainee.compute()).factor(),
+                phase,
+                key: 0,
+            };
+            let gradients = passes.gradients(&trainee, &seat, &mut tally, &mut traces)?;
+            let (gradients, norm) = gradients.clip(recipe.gradient_clip);
+            tally.read(norm)?;
+            trainee = trainee.stepped(phase, optimiser, gradients, 0.0);
+        }
+    }
+    Ok(trainee)
+}
+
 /// The forward and backward passes of one phase of a step.
 struct Passes<'a, B> {
-    micro: &'a Micro<B>,
+    batches: Vec<&'a B>,
     shares: &'a [Vec<f64>],
+    /// Of the loss, in half precision.
+    scale: f64,
     phase: usize,
     key: u64,
 }
@@ -175,24 +210,22 @@ impl<B> Passes<'_, B> {
     /// The mean gradient over all batches and replicas.
     fn gradients<T: Trainee<Batch = B>>(
         &self,
-        state: &State<T>,
+        trainee: &T,
         seat: &Seat,
         tally: &mut Tally,
         traces: &mut Vec<T::Trace>,
     ) -> Result<NamedGradients, TrainError> {
-        let scale = state.scale.factor();
         let mut gradients = NamedGradients::default();
-        for (index, (delivered, shares)) in self.micro.iter().zip(self.shares).enumerate() {
+        for (index, (batch, shares)) in self.batches.iter().zip(self.shares).enumerate() {
             let key = mix(self.key ^ mix((seat.rank + seat.members() * index) as u64));
-            let batch = &delivered.batch.batch;
-            let loss = state.trainee.loss(self.phase, batch, shares, key);
-            let loss = loss.map_err(|why| TrainError::step(state.done + 1, why))?;
+            let loss = trainee.loss(self.phase, batch, shares, key);
+            let loss = loss.map_err(|why| TrainError::step(tally.done.step, why))?;
             tally.add(&loss);
-            let total = loss.total * scale;
-            gradients.add(state.trainee.gradients(self.phase, total.backward()));
+            let total = loss.total * self.scale;
+            gradients.add(trainee.gradients(self.phase, total.backward()));
             traces.push(loss.trace);
         }
-        let gradients = match scale {
+        let gradients = match self.scale {
             1.0 => gradients,
             scale => gradients.scale(1.0 / scale),
         };

@@ -31,6 +31,12 @@ impl Placement {
         }
     }
 
+    /// Whether any of it is on a GPU.
+    pub fn has_gpu(&self) -> bool {
+        let mut devices = self.data.iter().chain(&self.models);
+        devices.any(|device| *device != Device::flex())
+    }
+
     /// The devices of a plan.
     pub fn of(plan: &Plan) -> Result<Self, OpenError> {
         let models: Result<Vec<Device>, OpenError> = plan.model_devices.iter().map(open).collect();

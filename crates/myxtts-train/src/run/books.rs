@@ -6,6 +6,7 @@ use std::rc::Weak;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use myxtts_device::KernelWatch;
 use myxtts_pipeline::{Pipeline, Start};
 use myxtts_run::checkpoint::{AsyncSaver, Best, Checkpoint, Saved, Snapshot};
 use myxtts_run::guard::{EarlyStop, Patience};
@@ -37,6 +38,8 @@ pub(super) struct Desk {
     pub(super) saver: AsyncSaver,
     pub(super) stop: StopRequest,
     pub(super) cadence: Cadence,
+    /// Kernels that were compiled after a warm-up.
+    pub(super) late_kernels: u64,
     /// What every checkpoint says of the run.
     pub(super) sections: Vec<(String, Value)>,
 }
@@ -89,10 +92,20 @@ pub(super) struct Books<'a, T, E> {
     clips: &'a [String],
     sample_rate: f64,
     peak_flops: Option<f64>,
+    setting: Setting,
+    /// On GPUs, in a stage that begins with a warm-up.
+    kernels: Option<KernelWatch>,
+    trainee: PhantomData<fn(T)>,
+}
+
+/// What the books know of the stage they are kept for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Setting {
     pub(super) steps_per_epoch: u64,
     /// Whether evaluation has a device that the model does not train on.
     pub(super) has_data_device: bool,
-    trainee: PhantomData<fn(T)>,
+    /// Whether kernels are compiled, and all of them before the first step.
+    pub(super) has_warm_up: bool,
 }
 
 /// Speeds over the last steps.
@@ -160,6 +173,7 @@ impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
         desk: &'a mut Desk,
         evaluator: E,
         position: Position,
+        setting: Setting,
         job: &Job,
         material: &'a Material,
         resumed: Option<&Checkpoint>,
@@ -186,8 +200,8 @@ impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
             clips: &material.train.ids,
             sample_rate: f64::from(job.audio.sample_rate.hz()),
             peak_flops: job.peak_flops,
-            steps_per_epoch: 1,
-            has_data_device: false,
+            kernels: setting.has_warm_up.then(KernelWatch::warm_up),
+            setting,
             trainee: PhantomData,
         })
     }
@@ -284,7 +298,12 @@ impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
             return Ok(());
         }
         let contents = self.evaluator.contents(state)?;
-        let mut snapshot = snapshot(state, &self.position, self.steps_per_epoch, contents)?;
+        let mut snapshot = snapshot(
+            state,
+            &self.position,
+            self.setting.steps_per_epoch,
+            contents,
+        )?;
         snapshot
             .sections
             .insert("early_stop".to_owned(), json!(self.early));
@@ -296,6 +315,12 @@ impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
     /// The end of the stage: what has not been done for its last step.
     pub(super) fn close(&mut self, state: &State<T>) -> Result<(), TrainError> {
         let _ = self.desk.progress.finish();
+        if let Some(kernels) = self.kernels.take() {
+            let [warm, late] = kernels.finish();
+            self.desk
+                .say(&format!("kernels after warm-up: {late} (in it: {warm})"));
+            self.desk.late_kernels += late as u64;
+        }
         let is_over = self.is_over();
         // A checkpoint of the last step was written here, after its validation.
         let is_known = self.saved == Some(self.position.done);
@@ -317,7 +342,7 @@ impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
         // Those of the last time, if they take longer than the steps between.
         self.keep_rendered()?;
         let rendering = self.evaluator.samples(state, false)?;
-        if !self.has_data_device {
+        if !self.setting.has_data_device {
             return self.desk.keep(self.step(), &rendering()?);
         }
         let thread = thread::Builder::new().name("samples".to_owned());
@@ -375,12 +400,9 @@ impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
         for change in pipeline.changes() {
             self.desk.say(&format!("smart prefetch: {change}"));
         }
-        if self
-            .position
-            .done
-            .is_multiple_of(self.steps_per_epoch.max(1))
-        {
-            let epoch = self.position.done / self.steps_per_epoch.max(1);
+        let per_epoch = self.setting.steps_per_epoch;
+        if self.position.done.is_multiple_of(per_epoch) {
+            let epoch = self.position.done / per_epoch;
             let line = format!("epoch {epoch}: {}", pipeline.summary().line());
             // In the file alone: a small dataset has many epochs.
             let _ = self.desk.log.note(&line);
@@ -390,6 +412,10 @@ impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
 
 impl<T: Trainee, E: Evaluator<T>> Watch<T> for Books<'_, T, E> {
     fn after(&mut self, done: &StepDone, state: &State<T>) -> Result<bool, TrainError> {
+        // Only what steps launch has to be warm: evaluation has shapes of its own.
+        if let Some(kernels) = &mut self.kernels {
+            kernels.pause();
+        }
         self.position.done = done.step;
         self.record(done)?;
         self.say_what_happened(done);
@@ -418,6 +444,9 @@ impl<T: Trainee, E: Evaluator<T>> Watch<T> for Books<'_, T, E> {
             self.save(state)?;
         }
         self.show(done);
+        if let (Some(kernels), None) = (&mut self.kernels, &self.rendered) {
+            kernels.count();
+        }
         Ok(self.position.ended_early)
     }
 
@@ -430,7 +459,10 @@ impl<T: Trainee, E: Evaluator<T>> Watch<T> for Books<'_, T, E> {
         if self.position.done == 0 {
             return;
         }
-        let line = format!("{error}\nwriting an emergency checkpoint of the step before");
+        let line = format!(
+            "{error}\nwriting an emergency checkpoint of step {}",
+            self.step()
+        );
         self.desk.say(&line);
         if let Err(error) = self.save(state) {
             self.desk
@@ -441,12 +473,15 @@ impl<T: Trainee, E: Evaluator<T>> Watch<T> for Books<'_, T, E> {
 
 impl<T: Trainee, E: Evaluator<T>> StageWatch<T> for Books<'_, T, E> {
     fn started(&mut self, start: &Start) {
-        if self.has_data_device {
+        if self.setting.has_data_device {
             self.desk
                 .say("Multi-GPU configuration completed successfully");
         }
         self.desk.say(&start.to_string());
         self.desk.say("Model training starting now");
+        if let Some(kernels) = &mut self.kernels {
+            kernels.count();
+        }
         self.rate = Rate::default();
     }
 

@@ -89,9 +89,9 @@ impl Run<'_> {
                 (None, None) => Gpt::new(&Init::new(job.seed, &autodiff), &card.gpt),
             };
             let trainee = GptTrainee::new(gpt.with_compute(compute), learns.clone());
-            let state = stage::state(job, job.optimisation.adamw, trainee, resumed)?;
-            warm_up::model(&state.trainee, &schedule, &card, device)?;
-            Ok(state)
+            let adamw = job.optimisation.adamw;
+            let trainee = warm_up::model(trainee, adamw, &recipe, &schedule, &card)?;
+            stage::state(job, adamw, trainee, resumed)
         };
         let conditioning = card.conditioning;
         let run = StageRun {

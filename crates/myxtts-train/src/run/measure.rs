@@ -96,9 +96,9 @@ pub fn measure(job: &Job, placement: &Placement, steps: u64) -> Result<TrainFigu
     let state = |device: &Device| {
         let gpt = Gpt::new(&Init::new(job.seed, &device.clone().autodiff()), &card.gpt);
         let trainee = GptTrainee::new(gpt, learns.clone());
-        let state = stage::state(job, job.optimisation.adamw, trainee, None)?;
-        warm_up::model(&state.trainee, &schedule, &card, device)?;
-        Ok(state)
+        let adamw = job.optimisation.adamw;
+        let trainee = warm_up::model(trainee, adamw, &recipe, &schedule, &card)?;
+        stage::state(job, adamw, trainee, None)
     };
     let host = gpt_stage::host(
         job,

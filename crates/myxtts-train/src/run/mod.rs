@@ -21,7 +21,7 @@ mod saving;
 mod stage;
 mod warm_up;
 
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Stderr};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -64,101 +64,27 @@ pub struct Finished {
     pub data_wait_pct: Vec<(StageName, f64)>,
     /// New shapes after the warm-up.
     pub shapes_after_warmup: u64,
+    /// Kernels that were compiled after it.
+    pub kernels_after_warmup: u64,
 }
 
 /// Trains.
 pub fn run(job: &Job, placement: &Placement, stop: StopRequest) -> Result<Finished, TrainError> {
     let folder = RunFolder::take(&job.run).map_err(|why| TrainError::Usage(why.to_string()))?;
     let log = RunLog::open(&folder.log(), io::stderr()).map_err(TrainError::failed)?;
-    let say = |line: &str| {
-        let _ = log.line(line);
-    };
-    let begun_again = match job.reset_training {
-        true => resume::begin_again(&folder, job)?,
-        false => None,
-    };
-    let retention = Retention {
-        keep_last: NonZeroUsize::new(job.cadence.keep).unwrap_or(NonZeroUsize::MIN),
-        keep_every: None,
-    };
-    let (mut store, swept) = Store::open(folder.checkpoints(), retention)?;
-    for line in swept.to_string().lines() {
-        say(line);
-    }
-    let resumed = match job.reset_training {
-        true => None,
-        false => resume::find(&store, job)?,
-    };
-    let mut origin = match (&resumed, begun_again, &job.init) {
-        (Some(checkpoint), ..) => {
-            for notice in rules::check(checkpoint, job)? {
-                say(&notice);
-            }
-            Origin::checkpoint(checkpoint)?
-        }
-        (None, Some(weights), _) => weights,
-        (None, None, Some(folder)) => Origin::init(folder, job)?,
-        (None, None, None) => Origin::default(),
-    };
-    for notice in origin.notices.drain(..) {
-        say(&notice);
-    }
-    let mut start = None;
-    if let Some(checkpoint) = &resumed {
-        let position = saving::position(checkpoint)?;
-        store.resume_from(checkpoint.step())?;
-        say(&format!(
-            "resuming from step {} ({}, {} of {} steps of this stage)",
-            checkpoint.step(),
-            position.stage.name(),
-            position.done,
-            position.steps
-        ));
-        start = Some(position);
-    }
-    let resumed_step = resumed.as_ref().map(Checkpoint::step);
-    let (metrics, repaired) = MetricsWriter::open(folder.metrics(), resumed_step)?;
-    if repaired.cut > 0 {
-        say(&format!(
-            "{} lines of metrics.jsonl after that step are made again",
-            repaired.cut
-        ));
-    }
+    let Standing {
+        store,
+        resumed,
+        start,
+        mut origin,
+    } = Standing::find(job, &folder, &log)?;
     std::fs::write(folder.config(), &job.config_text).map_err(TrainError::failed)?;
     let plan = serde_json::to_vec_pretty(&job.plan).map_err(TrainError::failed)?;
     std::fs::write(folder.plan(), plan).map_err(TrainError::failed)?;
     let material = Material::read(job, origin.vocabulary.take(), origin.stats.take())?;
     keep_quarantine(job, &material, &folder)?;
-    if !material.left_out.is_empty() {
-        say(&format!(
-            "{} clips are left out: their texts have more than {} tokens (--max-text-length); {} \
-             lists them",
-            material.left_out.len(),
-            job.max_text.0,
-            folder.quarantine().display()
-        ));
-    }
-    let sections = vec![
-        ("config".to_owned(), job.config.clone()),
-        ("plan".to_owned(), job.plan.clone()),
-        (
-            "random".to_owned(),
-            json!({ "seed": job.seed, "note": "every draw is a function of seed and step" }),
-        ),
-    ];
     let mut run = Run {
-        desk: Desk {
-            metrics,
-            events: EventWriter::create(&folder.tensorboard(), resumed_step)
-                .map_err(TrainError::failed)?,
-            progress: Progress::new(io::stderr(), style(job)),
-            saver: AsyncSaver::start(store)?,
-            stop,
-            cadence: job.cadence,
-            sections,
-            log,
-            folder,
-        },
+        desk: desk(job, folder, log, store, resumed.as_ref(), stop)?,
         job,
         placement,
         material,
@@ -172,8 +98,10 @@ pub fn run(job: &Job, placement: &Placement, stop: StopRequest) -> Result<Finish
             stopped: None,
             data_wait_pct: vec![],
             shapes_after_warmup: 0,
+            kernels_after_warmup: 0,
         },
     };
+    run.say_left_out();
     let trained = run.stages(origin);
     let Run {
         desk, mut finished, ..
@@ -183,8 +111,112 @@ pub fn run(job: &Job, placement: &Placement, stop: StopRequest) -> Result<Finish
     trained?;
     saved?;
     finished.stopped = desk.stop.asked();
+    finished.kernels_after_warmup = desk.late_kernels;
     desk.folder.release().map_err(TrainError::failed)?;
     Ok(finished)
+}
+
+/// Where a run stands before its first step of this time.
+struct Standing {
+    store: Store,
+    resumed: Option<Checkpoint>,
+    start: Option<Position>,
+    /// The weights it begins with.
+    origin: Origin,
+}
+
+impl Standing {
+    fn find(job: &Job, folder: &RunFolder, log: &RunLog<Stderr>) -> Result<Self, TrainError> {
+        let say = |line: &str| {
+            let _ = log.line(line);
+        };
+        let begun_again = match job.reset_training {
+            true => resume::begin_again(folder, job)?,
+            false => None,
+        };
+        let retention = Retention {
+            keep_last: NonZeroUsize::new(job.cadence.keep).unwrap_or(NonZeroUsize::MIN),
+            keep_every: None,
+        };
+        let (mut store, swept) = Store::open(folder.checkpoints(), retention)?;
+        for line in swept.to_string().lines() {
+            say(line);
+        }
+        let resumed = match job.reset_training {
+            true => None,
+            false => resume::find(&store, job)?,
+        };
+        let mut origin = match (&resumed, begun_again, &job.init) {
+            (Some(checkpoint), ..) => {
+                for notice in rules::check(checkpoint, job)? {
+                    say(&notice);
+                }
+                Origin::checkpoint(checkpoint)?
+            }
+            (None, Some(weights), _) => weights,
+            (None, None, Some(folder)) => Origin::init(folder, job)?,
+            (None, None, None) => Origin::default(),
+        };
+        for notice in origin.notices.drain(..) {
+            say(&notice);
+        }
+        let start = resumed.as_ref().map(saving::position).transpose()?;
+        if let (Some(checkpoint), Some(position)) = (&resumed, &start) {
+            store.resume_from(checkpoint.step())?;
+            say(&format!(
+                "resuming from step {} ({}, {} of {} steps of this stage)",
+                checkpoint.step(),
+                position.stage.name(),
+                position.done,
+                position.steps
+            ));
+        }
+        Ok(Self {
+            store,
+            resumed,
+            start,
+            origin,
+        })
+    }
+}
+
+/// Opens the files that a run writes, after what it resumes from.
+fn desk(
+    job: &Job,
+    folder: RunFolder,
+    log: RunLog<Stderr>,
+    store: Store,
+    resumed: Option<&Checkpoint>,
+    stop: StopRequest,
+) -> Result<Desk, TrainError> {
+    let step = resumed.map(Checkpoint::step);
+    let (metrics, repaired) = MetricsWriter::open(folder.metrics(), step)?;
+    if repaired.cut > 0 {
+        let _ = log.line(&format!(
+            "{} lines of metrics.jsonl after that step are made again",
+            repaired.cut
+        ));
+    }
+    let sections = vec![
+        ("config".to_owned(), job.config.clone()),
+        ("plan".to_owned(), job.plan.clone()),
+        (
+            "random".to_owned(),
+            json!({ "seed": job.seed, "note": "every draw is a function of seed and step" }),
+        ),
+    ];
+    Ok(Desk {
+        metrics,
+        events: EventWriter::create(&folder.tensorboard(), step).map_err(TrainError::failed)?,
+        progress: Progress::new(io::stderr(), style(job)),
+        saver: AsyncSaver::start(store)?,
+        stop,
+        cadence: job.cadence,
+        late_kernels: 0,
+        sections,
+        log,
+        folder,
+    })
 }
 
 /// A training in progress.
@@ -202,6 +234,19 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
+    fn say_left_out(&mut self) {
+        let left_out = self.material.left_out.len();
+        if left_out > 0 {
+            let line = format!(
+                "{left_out} clips are left out: their texts have more than {} tokens \
+                 (--max-text-length); {} lists them",
+                self.job.max_text.0,
+                self.desk.folder.quarantine().display()
+            );
+            self.desk.say(&line);
+        }
+    }
+
     fn stages(&mut self, mut origin: Origin) -> Result<(), TrainError> {
         let stages = self.job.stages.clone();
         if let (Some(_), Some(_), [StageName::Dvae, StageName::Gpt, ..]) =

@@ -10,7 +10,7 @@ use myxtts_pipeline::{Ledger, Outcome, SiteWork};
 use myxtts_run::checkpoint::Checkpoint;
 use myxtts_run::guard::SpikeSettings;
 
-use super::books::{Books, Desk};
+use super::books::{Books, Desk, Setting};
 use super::evaluate::Evaluator;
 use super::job::{Job, StageName};
 use super::material::Material;
@@ -113,9 +113,12 @@ where
         position.steps
     ));
     let accumulation = run.recipe.accumulation.max(1) as u64;
-    let mut books = Books::open(desk, evaluator, position, job, material, resumed)?;
-    books.steps_per_epoch = (steps_per_epoch / accumulation).max(1);
-    books.has_data_device = run.placement.has_hop;
+    let setting = Setting {
+        steps_per_epoch: (steps_per_epoch / accumulation).max(1),
+        has_data_device: run.placement.has_hop,
+        has_warm_up: position.stage == StageName::Gpt && run.placement.has_gpu(),
+    };
+    let mut books = Books::open(desk, evaluator, position, setting, job, material, resumed)?;
     let (state, outcome) = run_stage(run, &mut books)?;
     books.close(&state)?;
     Ok((state, outcome))

@@ -6,12 +6,14 @@
 use std::sync::Arc;
 
 use burn::tensor::{Device, Int, Tensor};
-use myxtts_data::schedule::{ConditioningSpec, Schedule};
+use myxtts_data::schedule::{BucketShape, ConditioningSpec, Schedule};
 use myxtts_infer::ModelCard;
 use myxtts_model::gpt::GptBatch;
 
 use crate::error::TrainError;
 use crate::feed::{DeviceFeed, ShapeWatch, Shapes};
+use crate::looping::{Recipe, rehearse};
+use crate::optim::{AdamW, AdamWConfig};
 use crate::stage_run::MakeSite;
 use crate::trainee::{GptTrainee, Trainee};
 
@@ -43,37 +45,40 @@ pub(super) fn site(
     })
 }
 
-/// A forward and a backward pass in every shape.
+/// Times every shape is met: the engine fuses operations once it has seen
+/// them, and what it launches then is another kernel.
+const PASSES: usize = 2;
+
+/// Whole steps in every shape. They come before the state has moments of its
+/// own, so no more memory is held than by a step.
 pub(super) fn model(
-    trainee: &GptTrainee,
+    trainee: GptTrainee,
+    adamw: AdamWConfig,
+    recipe: &Recipe,
     schedule: &Schedule,
     card: &ModelCard,
-    device: &Device,
-) -> Result<(), TrainError> {
-    if *device == Device::flex() {
-        return Ok(());
+) -> Result<GptTrainee, TrainError> {
+    let device = trainee.device().inner();
+    if device == Device::flex() {
+        return Ok(trainee);
     }
-    for (shape, rows) in schedule.shapes() {
-        let rows = rows as usize;
-        let ids = |length: usize| Tensor::<2, Int>::ones([rows, length], device);
-        let lengths = |length: usize| Tensor::<1, Int>::full([rows], length as i64, device);
-        let (text, codes) = (shape.text.0 as usize, shape.audio.0 as usize);
-        let frames = card.conditioning_mel.frames(card.conditioning.max).0;
-        let batch = GptBatch {
-            text_bt: ids(text),
-            text_lengths_b: lengths(text),
-            codes_bm: ids(codes),
-            code_lengths_b: lengths(codes),
-            conditioning_bcs: Tensor::ones([rows, card.gpt.mel_bands, frames], device),
-            prompts_b2: Some(Tensor::<2, Int>::zeros([rows, 2], device)),
-        };
-        let loss = trainee.loss(0, &batch, &[1.0, 1.0], 0);
-        let loss = loss.map_err(|why| TrainError::step(0, why))?;
-        let gradients = trainee.gradients(0, loss.total.backward());
-        let (_, norm) = gradients.clip(1.0);
-        if let Some(norm) = norm {
-            norm.try_into_data().map_err(TrainError::failed)?;
-        }
+    let shapes = (0..PASSES).flat_map(|_| schedule.shapes());
+    let batches = shapes.map(|(shape, rows)| batch(shape, rows as usize, card, &device));
+    rehearse(trainee, vec![AdamW::new(adamw)], batches, recipe)
+}
+
+/// A full batch of no clips in particular.
+fn batch(shape: BucketShape, rows: usize, card: &ModelCard, device: &Device) -> GptBatch {
+    let ids = |length: usize| Tensor::<2, Int>::ones([rows, length], device);
+    let lengths = |length: usize| Tensor::<1, Int>::full([rows], length as i64, device);
+    let (text, codes) = (shape.text.0 as usize, shape.audio.0 as usize);
+    let frames = card.conditioning_mel.frames(card.conditioning.max).0;
+    GptBatch {
+        text_bt: ids(text),
+        text_lengths_b: lengths(text),
+        codes_bm: ids(codes),
+        code_lengths_b: lengths(codes),
+        conditioning_bcs: Tensor::ones([rows, card.gpt.mel_bands, frames], device),
+        prompts_b2: Some(Tensor::<2, Int>::zeros([rows, 2], device)),
     }
-    Ok(())
 }

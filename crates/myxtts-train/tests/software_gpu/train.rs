@@ -18,6 +18,7 @@ fn losses(name: &str, placement: &Placement) -> Vec<f64> {
     let finished = run(&job, placement, StopRequest::install().unwrap()).unwrap();
     assert_eq!(finished.steps, 4, "{name}");
     assert_eq!(finished.shapes_after_warmup, 0, "{name}");
+    assert_eq!(finished.kernels_after_warmup, 0, "{name}");
     let log = std::fs::read_to_string(job.run.join("train.log")).unwrap();
     assert!(log.contains("Model training starting now"), "{name}: {log}");
     assert_eq!(

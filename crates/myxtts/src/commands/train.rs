@@ -87,6 +87,7 @@ fn report(finished: &Finished, output: &Output) -> Result<(), Failure> {
             .map(|(stage, percent)| (stage.name().to_owned(), *percent))
             .collect::<BTreeMap<_, _>>(),
         "shapes_after_warmup": finished.shapes_after_warmup,
+        "kernels_after_warmup": finished.kernels_after_warmup,
         "stopped": finished.stopped.map(|signal| signal.exit_code()),
     });
     if let Some(signal) = finished.stopped {

@@ -77,3 +77,33 @@ fn under_the_checkpoints() {
     assert!(words.contains("No space left on device"), "{words}");
     assert!(words.contains("free some space"), "{words}");
 }
+
+#[test]
+fn under_the_samples() {
+    let folder = tempfile::tempdir().unwrap();
+    few_clips(&folder.path().join("clips"), 24);
+    let flags = [
+        "--max-steps",
+        "3",
+        "--set",
+        "training.sample_count=1",
+        "--set",
+        "training.sample_every=2",
+    ];
+    // By this file the program knows a folder as its own.
+    std::fs::create_dir(folder.path().join("run")).unwrap();
+    std::fs::write(folder.path().join("run/run.lock"), "").unwrap();
+    let Some((code, words)) = train_on(folder.path(), "run/samples", "4k", &flags) else {
+        return;
+    };
+    assert_eq!(code, 1, "{words}");
+    assert!(words.contains("No space left on device"), "{words}");
+    // The step before them is kept, though no checkpoint of it was due.
+    assert!(
+        words.contains("writing an emergency checkpoint of step"),
+        "{words}"
+    );
+    let (code, words) = train_on(folder.path(), "run/samples", "30m", &flags).unwrap();
+    assert_eq!(code, 0, "{words}");
+    assert!(words.contains("resuming from step"), "{words}");
+}
