@@ -193,6 +193,9 @@ pub(crate) fn rehearse<T: Trainee>(
             trainee = trainee.stepped(phase, optimiser, gradients, 0.0);
         }
     }
+    // Before the moments go: what is left of the last step is computed with them.
+    let synced = trainee.device().inner().sync();
+    synced.map_err(|why| TrainError::failed(why.to_string()))?;
     Ok(trainee)
 }
 

@@ -2,6 +2,7 @@
 
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use burn::tensor::Device;
@@ -95,9 +96,14 @@ where
         flow.bounds,
         flow.ring_bytes,
     );
+    // Nothing is sent: the channel ends when every maker has returned.
+    let (making, made) = channel::<()>();
     let sites = placement.data.iter().map(|device| {
-        let (site, device) = (Arc::clone(&site), device.clone());
-        let make: Make<S> = Box::new(move || site(&device));
+        let (site, device, making) = (Arc::clone(&site), device.clone(), making.clone());
+        let make: Make<S> = Box::new(move || {
+            let _making = making;
+            site(&device)
+        });
         make
     });
     let hops = placement.models.iter().filter(|_| placement.has_hop);
@@ -107,8 +113,11 @@ where
         make
     });
     let (pipeline, lanes) = Pipeline::start(&setup, host, sites.collect(), hops.collect(), ledger)?;
+    drop(making);
     let pipeline = Rc::new(pipeline);
     watch.pipeline(Rc::downgrade(&pipeline));
+    // Kernels may take minutes to compile; the start delay is for data.
+    let _ = made.recv();
     let result = replicas(first, lanes, placement, flow, recipe, &state, watch);
     let stop = pipeline.stop().clone();
     if result.is_err() {
