@@ -308,8 +308,9 @@ impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
             .sections
             .insert("early_stop".to_owned(), json!(self.early));
         snapshot.best = self.best.take();
+        self.desk.save(snapshot)?;
         self.saved = Some(self.position.done);
-        self.desk.save(snapshot)
+        Ok(())
     }
 
     /// The end of the stage: what has not been done for its last step.
