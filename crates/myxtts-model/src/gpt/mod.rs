@@ -251,12 +251,6 @@ impl Gpt {
         let codes = batch::code_sequence(batch, &self.config)?;
         let voice_bnd = self.condition(batch.conditioning_bcs.clone());
         let [_, latents, _] = voice_bnd.dims();
-        let [_, length] = codes.inputs_bt.dims();
-        let codes_bmd = self.mel_embedding.forward(codes.inputs_bt.clone());
-        let codes_bmd = match drop {
-            Some(drop) => drop.hide_codes(codes_bmd),
-            None => codes_bmd,
-        };
         let mask = AttentionMask {
             causal: true,
             keys_bk: Some(batch::keys(latents, &text, &codes)),
@@ -265,7 +259,7 @@ impl Gpt {
             vec![
                 voice_bnd.clone(),
                 self.embed_text(text.inputs_bt.clone()),
-                codes_bmd + self.mel_pos_embedding.at(0, length),
+                self.embed_codes(codes.inputs_bt.clone(), 0),
             ],
             1,
         );

@@ -74,7 +74,6 @@ impl Run<'_> {
         let learns = GptRecipe {
             label_smoothing: job.optimisation.label_smoothing,
             dropout: job.optimisation.dropout.unwrap_or(card.gpt.dropout),
-            code_dropout: job.optimisation.code_dropout,
             quirks: card.quirks,
             frozen: job.frozen.clone(),
             ..GptRecipe::default()

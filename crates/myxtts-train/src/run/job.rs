@@ -94,8 +94,6 @@ pub struct Optimisation {
     pub label_smoothing: f64,
     /// Share of activations dropped.
     pub dropout: Option<f64>,
-    /// Share of codes hidden from the GPT.
-    pub code_dropout: f64,
     /// Memory of the average of weights; 0 keeps none.
     pub ema_decay: f64,
     /// Moments and decay.

@@ -19,8 +19,6 @@ pub struct GptRecipe {
     pub label_smoothing: f64,
     /// Share of activations dropped.
     pub dropout: f64,
-    /// Share of codes hidden from the model.
-    pub code_dropout: f64,
     /// Whether the public implementation's accidents are repeated.
     pub quirks: Quirks,
     /// Parameters whose names begin so are left as they are.
@@ -35,7 +33,6 @@ impl Default for GptRecipe {
             mel_weight: 1.0,
             label_smoothing: 0.0,
             dropout: 0.0,
-            code_dropout: 0.0,
             quirks: Quirks::default(),
             frozen: vec![],
         }
@@ -78,12 +75,10 @@ impl Trainee for GptTrainee {
             mel_weight,
             label_smoothing,
             dropout,
-            code_dropout,
             quirks,
             ..
         } = self.recipe;
-        let drop = (dropout > 0.0 || code_dropout > 0.0)
-            .then(|| StepDropout::new(dropout, key).hiding_codes(code_dropout));
+        let drop = (dropout > 0.0).then(|| StepDropout::new(dropout, key));
         let output = self
             .gpt
             .forward(&batch.clone().autodiff(), quirks, drop.as_ref())

@@ -114,7 +114,6 @@ pub fn job(folder: &Path) -> Job {
             gradient_clip: 1.0,
             label_smoothing: 0.0,
             dropout: None,
-            code_dropout: 0.0,
             ema_decay: 0.0,
             adamw: AdamWConfig::default(),
             spikes: SpikeAction::Log,

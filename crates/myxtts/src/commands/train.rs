@@ -237,7 +237,6 @@ pub(super) fn job(
             gradient_clip: optimiser.gradient_clip,
             label_smoothing: optimiser.label_smoothing,
             dropout: optimiser.dropout,
-            code_dropout: optimiser.code_dropout,
             ema_decay: optimiser.ema_decay,
             adamw: AdamWConfig {
                 weight_decay: optimiser.weight_decay,

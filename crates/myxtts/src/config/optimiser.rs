@@ -33,10 +33,6 @@ pub(crate) struct OptimiserConfig {
     /// Share of the GPT's activations dropped in training.
     #[schemars(range(min = 0.0, max = 0.9), extend("x-unset" = "the model's"))]
     pub(crate) dropout: Option<f64>,
-    /// Share of the codes hidden from the GPT in training; with few clips it
-    /// learns them by heart and does not read the text.
-    #[schemars(range(min = 0.0, max = 0.9))]
-    pub(crate) code_dropout: f64,
     /// Share of a weight lost in a step, times the learning rate.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub(crate) weight_decay: f64,
@@ -64,7 +60,6 @@ impl Default for OptimiserConfig {
             gradient_clip: 1.0,
             label_smoothing: 0.0,
             dropout: None,
-            code_dropout: 0.0,
             weight_decay: 0.01,
             ema_decay: 0.0,
             skip_spikes: false,

@@ -239,18 +239,6 @@ fn another_seed_is_another_training() {
     assert_eq!(other.steps("gpt").len(), 0);
 }
 
-/// `training.code_dropout`, `--init`.
-#[test]
-fn hidden_codes_change_the_loss() {
-    let loss = |name: &str, share: &str| {
-        let flags = ["--init", WORLD.base(), "--stage", "gpt", "--max-steps", "1"];
-        let hidden = format!("training.code_dropout={share}");
-        let trained = train(name, &[&flags[..], &["--set", &hidden]].concat()).well();
-        trained.first("gpt", "loss_mel")
-    };
-    assert_ne!(loss("shown", "0"), loss("hidden", "0.9"));
-}
-
 /// Flags whose effects do not touch each other, in one training.
 #[test]
 fn flags_of_data_and_optimiser() {
