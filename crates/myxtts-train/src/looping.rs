@@ -172,8 +172,9 @@ pub(crate) fn rehearse<T: Trainee>(
     mut optimisers: Vec<AdamW>,
     batches: impl IntoIterator<Item = T::Batch>,
     recipe: &Recipe,
+    replicas: usize,
 ) -> Result<T, TrainError> {
-    let seat = Seat::alone();
+    let seat = Seat::rehearsing(replicas);
     // The third batch of a step is added as the second is.
     let accumulated = recipe.accumulation.clamp(1, 2);
     for batch in batches {

@@ -135,6 +135,23 @@ impl Table {
     }
 }
 
+/// A team of which only one is there: what is learnt in it is thrown away, but
+/// numbers go the way they will.
+#[derive(Debug)]
+struct Rehearsal(usize);
+
+impl Averaging for Rehearsal {
+    fn members(&self) -> usize {
+        self.0
+    }
+
+    fn mean(&self, _rank: usize, _values: &mut [f32]) -> Result<(), Abandoned> {
+        Ok(())
+    }
+
+    fn abandon(&self) {}
+}
+
 /// One replica's place in the team.
 #[derive(Clone, Debug)]
 pub struct Seat {
@@ -155,6 +172,14 @@ impl Seat {
         Self {
             rank: 0,
             team: std::sync::Arc::new(InProcess::new(1)),
+        }
+    }
+
+    /// For a rehearsal of what a team of `members` does.
+    pub(crate) fn rehearsing(members: usize) -> Self {
+        Self {
+            rank: 0,
+            team: std::sync::Arc::new(Rehearsal(members)),
         }
     }
 

@@ -90,7 +90,7 @@ impl Run<'_> {
             };
             let trainee = GptTrainee::new(gpt.with_compute(compute), learns.clone());
             let adamw = job.optimisation.adamw;
-            let trainee = warm_up::model(trainee, adamw, &recipe, &schedule, &card)?;
+            let trainee = warm_up::model(trainee, adamw, &recipe, &schedule, &card, placement)?;
             stage::state(job, adamw, trainee, resumed)
         };
         let conditioning = card.conditioning;

@@ -97,7 +97,7 @@ pub fn measure(job: &Job, placement: &Placement, steps: u64) -> Result<TrainFigu
         let gpt = Gpt::new(&Init::new(job.seed, &device.clone().autodiff()), &card.gpt);
         let trainee = GptTrainee::new(gpt, learns.clone());
         let adamw = job.optimisation.adamw;
-        let trainee = warm_up::model(trainee, adamw, &recipe, &schedule, &card)?;
+        let trainee = warm_up::model(trainee, adamw, &recipe, &schedule, &card, placement)?;
         stage::state(job, adamw, trainee, None)
     };
     let host = gpt_stage::host(

@@ -14,6 +14,7 @@ use crate::error::TrainError;
 use crate::feed::{DeviceFeed, ShapeWatch, Shapes};
 use crate::looping::{Recipe, rehearse};
 use crate::optim::{AdamW, AdamWConfig};
+use crate::placement::Placement;
 use crate::stage_run::MakeSite;
 use crate::trainee::{GptTrainee, Trainee};
 
@@ -57,6 +58,7 @@ pub(super) fn model(
     recipe: &Recipe,
     schedule: &Schedule,
     card: &ModelCard,
+    placement: &Placement,
 ) -> Result<GptTrainee, TrainError> {
     let device = trainee.device().inner();
     if device == Device::flex() {
@@ -64,7 +66,8 @@ pub(super) fn model(
     }
     let shapes = (0..PASSES).flat_map(|_| schedule.shapes());
     let batches = shapes.map(|(shape, rows)| batch(shape, rows as usize, card, &device));
-    rehearse(trainee, vec![AdamW::new(adamw)], batches, recipe)
+    let replicas = placement.replicas() as usize;
+    rehearse(trainee, vec![AdamW::new(adamw)], batches, recipe, replicas)
 }
 
 /// A full batch of no clips in particular.
