@@ -2,7 +2,7 @@
 
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use burn::tensor::Device;
@@ -96,10 +96,10 @@ where
         flow.bounds,
         flow.ring_bytes,
     );
-    // Nothing is sent: the channel ends when every maker has returned.
-    let (making, made) = channel::<()>();
+    let made = Made::new();
     let sites = placement.data.iter().map(|device| {
-        let (site, device, making) = (Arc::clone(&site), device.clone(), making.clone());
+        let (site, device) = (Arc::clone(&site), device.clone());
+        let making = made.making.clone();
         let make: Make<S> = Box::new(move || {
             let _making = making;
             site(&device)
@@ -113,12 +113,10 @@ where
         make
     });
     let (pipeline, lanes) = Pipeline::start(&setup, host, sites.collect(), hops.collect(), ledger)?;
-    drop(making);
     let pipeline = Rc::new(pipeline);
     watch.pipeline(Rc::downgrade(&pipeline));
-    // Kernels may take minutes to compile; the start delay is for data.
-    let _ = made.recv();
-    let result = replicas(first, lanes, placement, flow, recipe, &state, watch);
+    let supply = Supply { lanes, flow, made };
+    let result = replicas(first, supply, placement, recipe, &state, watch);
     let stop = pipeline.stop().clone();
     if result.is_err() {
         stop.fail(Failure::Requested);
@@ -137,12 +135,38 @@ where
     }
 }
 
+/// What replicas train on, and when they start.
+struct Supply<B> {
+    lanes: Vec<Lane<Fed<B>>>,
+    flow: Flow,
+    made: Made,
+}
+
+/// Whether every site and replica is made: a channel on which nothing is sent,
+/// and which ends when all that are still being made have let go of it.
+struct Made {
+    making: Sender<()>,
+    made: Receiver<()>,
+}
+
+impl Made {
+    fn new() -> Self {
+        let (making, made) = channel();
+        Self { making, made }
+    }
+
+    /// Kernels may take minutes to compile; the start delay is for data.
+    fn wait(self) {
+        drop(self.making);
+        let _ = self.made.recv();
+    }
+}
+
 /// The first replica on this thread, the others on threads of their own.
 fn replicas<T, M>(
     first: State<T>,
-    lanes: Vec<Lane<Fed<T::Batch>>>,
+    supply: Supply<T::Batch>,
     placement: &Placement,
-    flow: Flow,
     recipe: &Recipe,
     state: &M,
     watch: &mut dyn StageWatch<T>,
@@ -152,6 +176,7 @@ where
     T::Batch: Portable,
     M: Fn(&Device) -> Result<State<T>, TrainError> + Sync,
 {
+    let Supply { lanes, flow, made } = supply;
     let team: Arc<dyn Averaging> = Arc::new(InProcess::new(lanes.len()));
     let mut lanes = lanes.into_iter();
     let Some(mut lane) = lanes.next() else {
@@ -166,10 +191,12 @@ where
                     rank: index + 1,
                     team: Arc::clone(&team),
                 };
+                let making = made.making.clone();
                 scope.spawn(move || {
                     let _guard = LeavesOnPanic(Arc::clone(&seat.team));
-                    let trained =
-                        state(device).and_then(|own| train(own, lane, recipe, &seat, &mut Silent));
+                    let own = state(device);
+                    drop(making);
+                    let trained = own.and_then(|own| train(own, lane, recipe, &seat, &mut Silent));
                     if trained.is_err() {
                         seat.team.abandon();
                     }
@@ -182,6 +209,7 @@ where
             team: Arc::clone(&team),
         };
         let _guard = LeavesOnPanic(Arc::clone(&team));
+        made.wait();
         let started = lane.wait_for_start(flow.fill_target, flow.start_delay);
         let trained = started.map_err(TrainError::from).and_then(|start| {
             watch.started(&start);
