@@ -15,6 +15,7 @@ mod config;
 pub mod discover;
 mod found;
 mod kernels;
+mod memory_fault;
 mod open;
 mod peak;
 mod plan;
@@ -29,6 +30,7 @@ pub use config::{
 };
 pub use found::{Adapter, Backend, BackendReport, Gpu, GpuKind, Host, Machine};
 pub use kernels::KernelWatch;
+pub use memory_fault::{no_memory_fault, told_of_memory};
 pub use open::{OpenError, open};
 pub use peak::peak_flops;
 pub use plan::{Mode, Plan, PlanError, PlanRequest, PlannedDevice, plan};

@@ -46,6 +46,7 @@ pub fn open(planned: &PlannedDevice) -> Result<Device, OpenError> {
     if let Some((_, _, device)) = opened.iter().find(same) {
         return Ok(device.clone());
     }
+    crate::memory_fault::watch();
     // The engine's runtimes panic where a driver is missing; here that is an
     // error like any other.
     match catch_unwind(AssertUnwindSafe(|| engine_device(planned))) {

@@ -140,7 +140,7 @@ pub enum InferError {
     Generate(#[from] GenerateError),
     /// The device.
     #[error(
-        "the device failed while it made the mel: {0}\n  \
+        "the device failed while it made speech: {0}\n  \
          fix:   a device out of memory does this; use another device"
     )]
     Device(String),

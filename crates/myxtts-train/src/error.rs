@@ -1,5 +1,7 @@
 //! Why a training stopped.
 
+use myxtts_data::schedule::BucketShape;
+use myxtts_device::told_of_memory;
 use myxtts_pipeline::{Failure, SetupError};
 use myxtts_run::checkpoint::CheckpointError;
 use myxtts_run::guard::TooManyBadSteps;
@@ -34,13 +36,13 @@ pub enum TrainError {
     },
     /// A device had no memory left.
     #[error(
-        "step {step} ran out of device memory\n  found: {batches}; the device says: {why}\n  \
+        "{when} ran out of device memory\n  found: {batches}; the device says: {why}\n  \
          fix:   halve --batch-size, and double --grad-accum to keep the effective batch; with \
          --enable-memory-isolation the largest bucket is checked before the first step"
     )]
     OutOfMemory {
-        /// Which.
-        step: u64,
+        /// In which step, or before the first one.
+        when: String,
         /// Rows and shapes of its batches.
         batches: String,
         /// The engine's words, without its backtrace.
@@ -77,14 +79,6 @@ pub enum TrainError {
     Failed(String),
 }
 
-/// How the engine and drivers say it, in lower case.
-const OUT_OF_MEMORY: [&str; 4] = [
-    "out of memory",
-    "out of device memory",
-    "can't allocate",
-    "out_of_device_memory",
-];
-
 impl TrainError {
     /// A step's failure.
     pub(crate) fn step(step: u64, why: impl Into<String>) -> Self {
@@ -93,28 +87,36 @@ impl TrainError {
     }
 
     /// The same, in the words of memory where that is what failed. The engine
-    /// has no type for it that reaches us, only its sentence.
+    /// has no type for it that reaches us, only its sentence. Step 0 is the
+    /// warm-up.
     pub(crate) fn in_batch(self, step: u64, facts: &Facts) -> Self {
         let why = match &self {
             Self::Step { why, .. } | Self::Team(TeamError::Device(why)) => why,
             _ => return self,
         };
-        let tells = |line: &&str| {
-            let line = line.to_lowercase();
-            OUT_OF_MEMORY.iter().any(|words| line.contains(words))
+        let when = match step {
+            0 => "the warm-up".to_owned(),
+            step => format!("step {step}"),
         };
-        let Some(line) = why.lines().find(tells) else {
-            return self;
-        };
-        let batches = facts.shapes.iter().map(|(rows, shape)| {
+        Self::out_of_memory(when, why, &facts.shapes).unwrap_or(self)
+    }
+
+    /// If it was memory that `why` tells of.
+    pub(crate) fn out_of_memory(
+        when: String,
+        why: &str,
+        shapes: &[(usize, BucketShape)],
+    ) -> Option<Self> {
+        let line = told_of_memory(why)?;
+        let batches = shapes.iter().map(|(rows, shape)| {
             let (text, codes) = (shape.text.0, shape.audio.0);
             format!("a batch of {rows} rows of {text} text tokens and {codes} codes")
         });
-        Self::OutOfMemory {
-            step,
+        Some(Self::OutOfMemory {
+            when,
             batches: batches.collect::<Vec<_>>().join(", "),
-            why: line.trim().to_owned(),
-        }
+            why: line.to_owned(),
+        })
     }
 
     /// Anything with words.
@@ -131,7 +133,6 @@ impl From<Abandoned> for TrainError {
 
 #[cfg(test)]
 mod tests {
-    use myxtts_data::schedule::BucketShape;
     use myxtts_data::units::{Codes, Tokens};
 
     use super::*;
@@ -153,8 +154,9 @@ mod tests {
         let error = TrainError::step(7, why).in_batch(7, &facts());
         insta::assert_snapshot!(error);
         let device = TeamError::Device("can't allocate buffer of size: 12".to_owned());
-        let error = TrainError::Team(device).in_batch(8, &facts());
-        assert!(matches!(error, TrainError::OutOfMemory { step: 8, .. }));
+        let error = TrainError::Team(device).in_batch(0, &facts());
+        assert!(matches!(error, TrainError::OutOfMemory { .. }));
+        assert!(error.to_string().starts_with("the warm-up ran out"));
     }
 
     #[test]

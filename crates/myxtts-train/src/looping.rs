@@ -1,6 +1,7 @@
 //! The training loop, the same for every stage, mode and number of replicas.
 
 use burn::tensor::{Tensor, TensorData};
+use myxtts_device::no_memory_fault;
 use myxtts_model::init::mix;
 use myxtts_pipeline::{Delivered, Lane};
 use myxtts_run::guard::{NonFinite, NonFiniteVerdict, SpikeAction, SpikeDetector};
@@ -92,7 +93,8 @@ pub fn train<T: Trainee>(
     seat: &Seat,
     watch: &mut dyn Watch<T>,
 ) -> Result<State<T>, TrainError> {
-    while state.done < recipe.steps {
+    let (begun, mut is_enough) = (state.done, false);
+    while state.done < recipe.steps && !agreed(is_enough || watch.wants_to_stop(), seat)? {
         let gathered = gather(&mut lane, recipe.accumulation);
         let gathered = gathered.inspect_err(|error| watch.failed(error, &state))?;
         let Some(micro) = gathered else {
@@ -128,15 +130,25 @@ pub fn train<T: Trainee>(
             state.average();
         }
         drop((traces, micro));
+        // The step that asks for the moments' memory. Later ones get what the
+        // one before gave back: one that runs out has changed nothing yet.
+        if state.done == begun {
+            let settled = settled(&state.trainee, tally.done.step);
+            settled.map_err(|error| error.in_batch(tally.done.step, &tally.done.facts))?;
+        }
         state.done += 1;
         state.compare(recipe, seat)?;
         let noted = watch.after(&tally.done, &state);
-        let stop = noted.inspect_err(|error| watch.failed(error, &state))? || watch.wants_to_stop();
-        if agreed(stop, seat)? {
-            break;
-        }
+        is_enough = noted.inspect_err(|error| watch.failed(error, &state))?;
     }
     Ok(state)
+}
+
+/// Waits until everything is computed, and says if not.
+fn settled<T: Trainee>(trainee: &T, step: u64) -> Result<(), TrainError> {
+    let synced = trainee.device().inner().sync();
+    synced.map_err(|why| TrainError::step(step, why.to_string()))?;
+    no_memory_fault().map_err(|why| TrainError::step(step, why))
 }
 
 /// What a step's part gave, or its failure in full words, told to the books.
@@ -170,14 +182,15 @@ fn gather<B>(lane: &mut Lane<Fed<B>>, accumulation: usize) -> Result<Option<Micr
 pub(crate) fn rehearse<T: Trainee>(
     mut trainee: T,
     mut optimisers: Vec<AdamW>,
-    batches: impl IntoIterator<Item = T::Batch>,
+    batches: impl IntoIterator<Item = (Facts, T::Batch)>,
     recipe: &Recipe,
     replicas: usize,
 ) -> Result<T, TrainError> {
     let seat = Seat::rehearsing(replicas);
     // The third batch of a step is added as the second is.
     let accumulated = recipe.accumulation.clamp(1, 2);
-    for batch in batches {
+    for (facts, batch) in batches {
+        let told = |error: TrainError| error.in_batch(0, &facts);
         let mut tally = Tally::new::<T::Batch>(0, 0.0, &vec![]);
         let mut traces = vec![];
         for (phase, optimiser) in optimisers.iter_mut().enumerate() {
@@ -188,15 +201,14 @@ pub(crate) fn rehearse<T: Trainee>(
                 phase,
                 key: 0,
             };
-            let gradients = passes.gradients(&trainee, &seat, &mut tally, &mut traces)?;
-            let (gradients, norm) = gradients.clip(recipe.gradient_clip);
-            tally.read(norm)?;
+            let computed = passes.gradients(&trainee, &seat, &mut tally, &mut traces);
+            let (gradients, norm) = computed.map_err(told)?.clip(recipe.gradient_clip);
+            tally.read(norm).map_err(told)?;
             trainee = trainee.stepped(phase, optimiser, gradients, 0.0);
         }
+        // While the moments are there, and this batch is the one to name.
+        settled(&trainee, 0).map_err(told)?;
     }
-    // Before the moments go: what is left of the last step is computed with them.
-    let synced = trainee.device().inner().sync();
-    synced.map_err(|why| TrainError::failed(why.to_string()))?;
     Ok(trainee)
 }
 
@@ -321,7 +333,9 @@ impl Tally {
             return Ok(());
         }
         let values = Tensor::cat(values, 0).try_into_vec_as::<f32>();
-        let values = values.map_err(|why| TrainError::step(self.done.step, why.to_string()))?;
+        let step = self.done.step;
+        let values = values.map_err(|why| TrainError::step(step, why.to_string()))?;
+        no_memory_fault().map_err(|why| TrainError::step(step, why))?;
         self.done.norm = values.get(names.len()).copied().unwrap_or(0.0);
         for (name, value) in names.into_iter().zip(values) {
             let parts = &mut self.done.parts;

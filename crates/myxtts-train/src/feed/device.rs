@@ -5,9 +5,10 @@ use std::sync::Arc;
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use myxtts_audio::units::Samples;
 use myxtts_audio::{MelError, MelSpec};
-use myxtts_data::schedule::{ConditioningSpec, Schedule};
+use myxtts_data::schedule::{BucketShape, ConditioningSpec};
 use myxtts_data::stage::HostBatch;
 use myxtts_data::units::Codes;
+use myxtts_device::no_memory_fault;
 use myxtts_model::dvae::Dvae;
 use myxtts_model::gpt::{GptBatch, Quirks, RowLengths};
 use myxtts_model::mel::Mels;
@@ -17,6 +18,7 @@ use super::codes::CodesCache;
 use super::fed::{Facts, Fed};
 use super::host::Filled;
 use super::shapes::{ShapeWatch, Shapes};
+use crate::error::TrainError;
 
 /// The mels of a model.
 #[derive(Clone, Debug)]
@@ -112,22 +114,30 @@ impl DeviceFeed {
         self.conditioning_spec.frames(padded).0
     }
 
-    /// Meets every shape of a schedule before the first step does.
+    /// Meets shapes, with the rows of a batch of each, before a step does.
     pub fn warm_up(
         &mut self,
-        schedule: &Schedule,
+        shapes: impl Iterator<Item = (BucketShape, u32)>,
         conditioning: ConditioningSpec,
     ) -> Result<(), String> {
-        for (shape, rows) in schedule.shapes() {
+        for (shape, rows) in shapes {
             let empty = HostBatch::for_shape(shape, rows as usize, conditioning);
             self.batch(&Filled::new(empty))?;
         }
-        self.watch.end_warm_up();
         Ok(())
     }
 
     /// The batch, complete on the device.
     pub fn batch(&mut self, filled: &Filled) -> Result<GptBatch, String> {
+        let host = &filled.batch;
+        self.computed(filled).map_err(|why| {
+            let shapes = [(host.rows(), host.shape())];
+            let memory = TrainError::out_of_memory("the data stage".to_owned(), &why, &shapes);
+            memory.map_or(why, |error| error.to_string())
+        })
+    }
+
+    fn computed(&mut self, filled: &Filled) -> Result<GptBatch, String> {
         let host = &filled.batch;
         let (rows, columns) = (host.rows(), host.shape().audio.0 as usize);
         let lengths: Vec<i32> = host.wave_lengths().iter().map(|n| codes_of(*n)).collect();
@@ -180,6 +190,8 @@ impl DeviceFeed {
     fn finish(&self, filled: &Filled, batch: &GptBatch) -> Result<(), String> {
         if filled.codes_bm().is_none() {
             let codes_bm = batch.codes_bm.clone().try_into_data().map_err(words)?;
+            // Codes that are kept on disk must be those of the clip.
+            no_memory_fault()?;
             if let Some(cache) = &self.codes {
                 let codes_bm: Vec<i64> = codes_bm.iter::<i64>().collect();
                 cache.write(&filled.batch, &codes_bm).map_err(words)?;

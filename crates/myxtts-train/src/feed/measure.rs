@@ -289,8 +289,9 @@ fn warm(
     cache: Arc<CodesCache>,
     watch: Arc<ShapeWatch>,
 ) -> Result<DeviceFeed, String> {
-    let feed = DeviceFeed::new(device, dvae, &FrontEnd::XTTS, true, watch);
+    let feed = DeviceFeed::new(device, dvae, &FrontEnd::XTTS, true, Arc::clone(&watch));
     let mut feed = feed.map_err(|why| why.to_string())?.keeping(Some(cache));
-    feed.warm_up(schedule, CONDITIONING)?;
+    feed.warm_up(schedule.shapes(), CONDITIONING)?;
+    watch.end_warm_up();
     Ok(feed)
 }

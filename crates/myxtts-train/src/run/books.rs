@@ -3,6 +3,7 @@
 use std::io::Stderr;
 use std::marker::PhantomData;
 use std::rc::Weak;
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -33,7 +34,7 @@ pub(super) struct Desk {
     pub(super) folder: RunFolder,
     pub(super) metrics: MetricsWriter,
     pub(super) events: EventWriter,
-    pub(super) log: RunLog<Stderr>,
+    pub(super) log: Arc<RunLog<Stderr>>,
     pub(super) progress: Progress<Stderr>,
     pub(super) saver: AsyncSaver,
     pub(super) stop: StopRequest,
@@ -328,7 +329,10 @@ impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
         if is_over && !is_known && !self.due(self.desk.cadence.validate) {
             self.validate(state)?;
         }
-        self.save(state)?;
+        // Before a stage's first step there is nothing that is not kept.
+        if is_over || self.position.done > 0 {
+            self.save(state)?;
+        }
         self.keep_rendered()?;
         if is_over {
             let heard = self.evaluator.samples(state, true)?()?;

@@ -21,7 +21,8 @@ use super::flow::flow;
 use super::job::{CacheKind, Job, StageName};
 use super::material::Material;
 use super::origin::Origin;
-use super::{Run, encode, precision, stage, warm_up};
+use super::warm_up::{Listener, WarmUp};
+use super::{Run, encode, precision, stage};
 use crate::error::TrainError;
 use crate::feed::{CodesCache, CodesSource, DeviceFeed, HostFeed, Largest, ShapeWatch};
 use crate::stage_run::{MakeSite, StageRun};
@@ -78,6 +79,14 @@ impl Run<'_> {
             frozen: job.frozen.clone(),
             ..GptRecipe::default()
         };
+        let warm_up = WarmUp {
+            schedule: Arc::clone(&schedule),
+            placement: placement.clone(),
+            listener: Some(Listener {
+                log: Arc::clone(&self.desk.log),
+                stop: self.desk.stop.clone(),
+            }),
+        };
         let state = |device: &Device| {
             let autodiff = device.clone().autodiff();
             let gpt = match (&earlier, resumed) {
@@ -90,7 +99,7 @@ impl Run<'_> {
             };
             let trainee = GptTrainee::new(gpt.with_compute(compute), learns.clone());
             let adamw = job.optimisation.adamw;
-            let trainee = warm_up::model(trainee, adamw, &recipe, &schedule, &card, placement)?;
+            let trainee = warm_up.model(trainee, adamw, &recipe, &card)?;
             stage::state(job, adamw, trainee, resumed)
         };
         let conditioning = card.conditioning;
@@ -99,7 +108,7 @@ impl Run<'_> {
             flow: flow(job, placement),
             largest: Largest::of(&schedule, conditioning, &card.conditioning_mel),
             host: host(job, material, conditioning, Arc::clone(&schedule), codes)?,
-            site: warm_up::site(site, &schedule, conditioning, &watch),
+            site: warm_up.site(site, conditioning, &watch),
             state,
             recipe: &recipe,
             ledger: stage::ledger(&self.desk)?,

@@ -16,7 +16,8 @@ use serde::Serialize;
 use super::flow::flow;
 use super::job::Job;
 use super::material::Material;
-use super::{gpt_stage, stage, warm_up};
+use super::warm_up::WarmUp;
+use super::{gpt_stage, stage};
 use crate::bench::{forget_peak, peak_bytes};
 use crate::error::TrainError;
 use crate::feed::{CodesCache, CodesSource, Largest, ShapeWatch};
@@ -93,11 +94,16 @@ pub fn measure(job: &Job, placement: &Placement, steps: u64) -> Result<TrainFigu
         quirks: card.quirks,
         ..GptRecipe::default()
     };
+    let warm_up = WarmUp {
+        schedule: Arc::clone(&schedule),
+        placement: placement.clone(),
+        listener: None,
+    };
     let state = |device: &Device| {
         let gpt = Gpt::new(&Init::new(job.seed, &device.clone().autodiff()), &card.gpt);
         let trainee = GptTrainee::new(gpt, learns.clone());
         let adamw = job.optimisation.adamw;
-        let trainee = warm_up::model(trainee, adamw, &recipe, &schedule, &card, placement)?;
+        let trainee = warm_up.model(trainee, adamw, &recipe, &card)?;
         stage::state(job, adamw, trainee, None)
     };
     let host = gpt_stage::host(
@@ -112,7 +118,7 @@ pub fn measure(job: &Job, placement: &Placement, steps: u64) -> Result<TrainFigu
         flow: flow(job, placement),
         largest: Largest::of(&schedule, card.conditioning, &card.conditioning_mel),
         host,
-        site: warm_up::site(site, &schedule, card.conditioning, &watch),
+        site: warm_up.site(site, card.conditioning, &watch),
         state,
         recipe: &recipe,
         ledger: Ledger::in_memory(),

@@ -24,6 +24,7 @@ mod warm_up;
 use std::io::{self, IsTerminal, Stderr};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use myxtts_pipeline::Outcome;
 use myxtts_run::checkpoint::{AsyncSaver, Checkpoint, Retention, Store};
@@ -214,7 +215,7 @@ fn desk(
         cadence: job.cadence,
         late_kernels: 0,
         sections,
-        log,
+        log: Arc::new(log),
         folder,
     })
 }

@@ -16,22 +16,9 @@ use myxtts_train::placement::Placement;
 use myxtts_train::trainee::{DvaeRecipe, DvaeTrainee, Trainee};
 
 use crate::small_stage::{
-    CLIPS, Seen, clips, gpt, gpt_site, recipe, run, schedule, state, train_gpt,
+    CLIPS, Seen, clips, gpt, gpt_site, mirrored, one, recipe, run, schedule, state, train_gpt,
 };
 use crate::world::{CONDITIONING, SMALL, WORLD, stage};
-
-fn one() -> Placement {
-    Placement::on(&Device::flex())
-}
-
-fn mirrored() -> Placement {
-    Placement {
-        data: vec![Device::flex(); 2],
-        models: vec![Device::flex(); 2],
-        shared_site: false,
-        has_hop: false,
-    }
-}
 
 fn split() -> Placement {
     Placement {
@@ -115,7 +102,15 @@ fn replicas_that_differ_are_found_out() {
     let largest = Largest::of(&batches, CONDITIONING, &FrontEnd::XTTS.conditioning);
     let seed = AtomicU64::new(0);
     let new = |device: &Device| state(gpt(device, seed.fetch_add(1, Ordering::Relaxed), 0.0));
-    let (ended, _) = run(&mirrored(), host, largest, gpt_site(), new, &recipe(4, 1));
+    let (ended, _) = run(
+        &mirrored(),
+        host,
+        largest,
+        gpt_site(),
+        new,
+        &recipe(4, 1),
+        Seen::default(),
+    );
     let error = ended.unwrap_err();
     assert!(matches!(error, TrainError::Diverged { step: 1 }), "{error}");
 }
@@ -149,7 +144,15 @@ fn replicas_of_the_dvae_stay_equal() {
             let dvae = Dvae::new(&init, &SMALL).unwrap();
             state(DvaeTrainee::new(dvae, DvaeRecipe::default()))
         };
-        let (ended, seen) = run(&mirrored(), host, largest, site, new, &recipe(6, 1));
+        let (ended, seen) = run(
+            &mirrored(),
+            host,
+            largest,
+            site,
+            new,
+            &recipe(6, 1),
+            Seen::default(),
+        );
         let (trained, _) = ended.unwrap();
         (trained.trainee.state(), seen.losses())
     };

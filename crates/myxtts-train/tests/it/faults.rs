@@ -12,20 +12,16 @@ use myxtts_data::stage::{Clip, ClipSource, Spoken};
 use myxtts_model::gpt::GptBatch;
 use myxtts_pipeline::{SiteWork, Ticket};
 use myxtts_train::feed::{CodesCache, DeviceFeed, Fed, Filled, FrontEnd, HostFeed, Largest};
-use myxtts_train::placement::Placement;
 use myxtts_train::trainee::GptTrainee;
 
 use crate::small_stage::{
-    Ended, Seen, clips, gpt, gpt_site, recipe, run, schedule, state, train_gpt,
+    Ended, Seen, clips, gpt, gpt_site, mirrored, one, recipe, run, schedule, state, train_gpt,
+    train_gpt_until,
 };
 use crate::world::{CONDITIONING, WORLD, device, source, stage};
 
 /// Two epochs.
 const STEPS: u64 = 8;
-
-fn one() -> Placement {
-    Placement::on(&Device::flex())
-}
 
 /// The clips, each after `before`.
 struct Troubled<F> {
@@ -82,6 +78,7 @@ where
         Arc::new(site),
         new,
         &recipe(STEPS, 1),
+        Seen::default(),
     )
 }
 
@@ -187,15 +184,35 @@ fn a_replica_that_panics_ends_the_training() {
         );
         state(gpt(device, 3, 0.0))
     };
-    let two = Placement {
-        data: vec![Device::flex(); 2],
-        models: vec![Device::flex(); 2],
-        shared_site: false,
-        has_hop: false,
-    };
-    let (ended, _) = run(&two, host, largest, gpt_site(), new, &recipe(STEPS, 1));
+    let (ended, _) = run(
+        &mirrored(),
+        host,
+        largest,
+        gpt_site(),
+        new,
+        &recipe(STEPS, 1),
+        Seen::default(),
+    );
     insta::assert_snapshot!(
         ended.unwrap_err(),
         @"a replica panicked; this is a defect of the program"
     );
+}
+
+/// Whoever asks during the warm-up does not wait for a step, and all replicas
+/// leave after the same one.
+#[test]
+fn a_stop_is_heard_before_the_first_step_and_after_any_other() {
+    for (placement, batches) in [(one(), schedule(4, 1)), (mirrored(), schedule(4, 2))] {
+        for steps in [0, 3] {
+            let seen = Seen {
+                stop_after: Some(steps),
+                ..Seen::default()
+            };
+            let (ended, seen) = train_gpt_until(&placement, &batches, &recipe(STEPS, 1), 0.0, seen);
+            let (state, _) = ended.unwrap();
+            assert_eq!((seen.steps.len(), state.done), (steps, steps as u64));
+            assert_eq!(seen.rescued, None);
+        }
+    }
 }

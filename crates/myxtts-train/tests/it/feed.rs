@@ -59,8 +59,9 @@ fn pipeline(
     let setup = single_lane(&WORLD.schedule, CONDITIONING, &mel, steps, knobs);
     let host = host(codes.clone());
     let site: Make<DeviceFeed> = Box::new(move || {
-        let mut feed = device(codes, watch);
-        feed.warm_up(&WORLD.schedule, CONDITIONING)?;
+        let mut feed = device(codes, Arc::clone(&watch));
+        feed.warm_up(WORLD.schedule.shapes(), CONDITIONING)?;
+        watch.end_warm_up();
         Ok(feed)
     });
     let hops: Vec<Make<NoHop<Fed<GptBatch>>>> = vec![];

@@ -18,7 +18,7 @@ use myxtts_train::looping::{Guards, Recipe, State, StepDone, Watch, train};
 use myxtts_train::optim::{AdamW, AdamWConfig};
 use myxtts_train::scaler::LossScale;
 use myxtts_train::team::Seat;
-use myxtts_train::trainee::{GptRecipe, GptTrainee};
+use myxtts_train::trainee::{GptRecipe, GptTrainee, Trainee};
 
 const ROWS: usize = 3;
 const TEXT: usize = 10;
@@ -120,6 +120,19 @@ pub fn up_to(
     state: State<GptTrainee>,
     device: &Device,
 ) -> (State<GptTrainee>, Vec<StepDone>) {
+    let same = clips(device);
+    let mut steps = Steps(vec![]);
+    let state = train_on(move |_| same.clone(), step, state, &mut steps);
+    (state.unwrap(), steps.0)
+}
+
+/// Trains up to a step in the real loop, on the batch of each step.
+pub fn train_on<T: Trainee>(
+    batch: impl Fn(u64) -> Fed<T::Batch> + Send + 'static,
+    step: u64,
+    state: State<T>,
+    watch: &mut dyn Watch<T>,
+) -> Result<State<T>, TrainError> {
     let knobs = Knobs {
         workers: 1,
         read_ahead: 2,
@@ -146,9 +159,8 @@ pub fn up_to(
         device_ring: ring,
         model_ring: ring,
     };
-    let place = device.clone();
-    let site: Make<SameClips> = Box::new(move || Ok(SameClips(clips(&place))));
-    let hops: Vec<Make<NoHop<Fed<GptBatch>>>> = vec![];
+    let site: Make<Batches<T::Batch>> = Box::new(move || Ok(Batches(Box::new(batch))));
+    let hops: Vec<Make<NoHop<Fed<T::Batch>>>> = vec![];
     let (pipeline, mut lanes) =
         Pipeline::start(&setup, NoHost, vec![site], hops, Ledger::in_memory()).unwrap();
     let recipe = Recipe {
@@ -164,11 +176,10 @@ pub fn up_to(
         seed: 1,
         compare_every: 0,
     };
-    let mut steps = Steps(vec![]);
     let lane = lanes.pop().unwrap();
-    let state = train(state, lane, &recipe, &Seat::alone(), &mut steps).unwrap();
+    let state = train(state, lane, &recipe, &Seat::alone(), watch);
     pipeline.finish();
-    (state, steps.0)
+    state
 }
 
 struct Steps(Vec<StepDone>);
@@ -184,7 +195,7 @@ impl<T> Watch<T> for Steps {
     }
 }
 
-/// The clips are made on the device.
+/// Batches are made on the device.
 struct NoHost;
 
 impl HostWork for NoHost {
@@ -199,17 +210,17 @@ impl HostWork for NoHost {
     }
 }
 
-struct SameClips(Fed<GptBatch>);
+struct Batches<B>(Box<dyn Fn(u64) -> Fed<B> + Send>);
 
-impl SiteWork for SameClips {
+impl<B: Send + 'static> SiteWork for Batches<B> {
     type Buffer = ();
-    type Batch = Fed<GptBatch>;
+    type Batch = Fed<B>;
 
-    fn process(&mut self, _: Ticket, (): &()) -> Result<Fed<GptBatch>, String> {
-        Ok(self.0.clone())
+    fn process(&mut self, ticket: Ticket, (): &()) -> Result<Fed<B>, String> {
+        Ok((self.0)(ticket.step))
     }
 
-    fn bytes(&self, _: &Fed<GptBatch>) -> u64 {
+    fn bytes(&self, _: &Fed<B>) -> u64 {
         1
     }
 }

@@ -43,6 +43,19 @@ pub(crate) fn schedule(batch_size: u32, replicas: u32) -> Arc<Schedule> {
     Arc::new(schedule)
 }
 
+pub(crate) fn one() -> Placement {
+    Placement::on(&Device::flex())
+}
+
+pub(crate) fn mirrored() -> Placement {
+    Placement {
+        data: vec![Device::flex(); 2],
+        models: vec![Device::flex(); 2],
+        shared_site: false,
+        has_hop: false,
+    }
+}
+
 pub(crate) fn clips() -> Arc<[Clip]> {
     WORLD.clips[..CLIPS].into()
 }
@@ -147,6 +160,8 @@ pub(crate) struct Seen {
     pub(crate) steps: Vec<StepDone>,
     /// The step before a failure, as the loop tells it for a checkpoint.
     pub(crate) rescued: Option<u64>,
+    /// Steps after which somebody asks to stop.
+    pub(crate) stop_after: Option<usize>,
 }
 
 impl<T> Watch<T> for Seen {
@@ -156,7 +171,7 @@ impl<T> Watch<T> for Seen {
     }
 
     fn wants_to_stop(&self) -> bool {
-        false
+        self.stop_after == Some(self.steps.len())
     }
 
     fn failed(&mut self, _: &TrainError, state: &State<T>) {
@@ -196,6 +211,7 @@ pub(crate) fn run<T, S, C>(
     site: Site<S>,
     state: impl Fn(&Device) -> State<T> + Sync,
     recipe: &Recipe,
+    mut seen: Seen,
 ) -> (Ended<T>, Seen)
 where
     T: Trainee,
@@ -203,7 +219,6 @@ where
     S: SiteWork<Buffer = Filled, Batch = Fed<T::Batch>> + 'static,
     C: ClipSource + Send + Sync + 'static,
 {
-    let mut seen = Seen::default();
     let run = StageRun {
         placement,
         flow: flow(placement.models.len()),
@@ -222,6 +237,20 @@ pub(crate) fn gpt_site() -> Site<DeviceFeed> {
     Arc::new(|_: &Device| Ok(device(None, Arc::default())))
 }
 
+/// Trains the small GPT over a schedule, as long as it is let.
+pub(crate) fn train_gpt_until(
+    placement: &Placement,
+    schedule: &Arc<Schedule>,
+    recipe: &Recipe,
+    dropout: f64,
+    seen: Seen,
+) -> (Ended<GptTrainee>, Seen) {
+    let host = HostFeed::new(stage(clips(), CONDITIONING), schedule.clone(), None).unwrap();
+    let largest = Largest::of(schedule, CONDITIONING, &FrontEnd::XTTS.conditioning);
+    let new = |device: &Device| state(gpt(device, 3, dropout));
+    run(placement, host, largest, gpt_site(), new, recipe, seen)
+}
+
 /// Trains the small GPT over a schedule.
 pub(crate) fn train_gpt(
     placement: &Placement,
@@ -229,10 +258,7 @@ pub(crate) fn train_gpt(
     recipe: &Recipe,
     dropout: f64,
 ) -> (StateDict, Seen) {
-    let host = HostFeed::new(stage(clips(), CONDITIONING), schedule.clone(), None).unwrap();
-    let largest = Largest::of(schedule, CONDITIONING, &FrontEnd::XTTS.conditioning);
-    let new = |device: &Device| state(gpt(device, 3, dropout));
-    let (ended, seen) = run(placement, host, largest, gpt_site(), new, recipe);
+    let (ended, seen) = train_gpt_until(placement, schedule, recipe, dropout, Seen::default());
     let (state, outcome) = ended.unwrap();
     assert_eq!(outcome.failure, None);
     assert_eq!(seen.steps.len() as u64, recipe.steps);

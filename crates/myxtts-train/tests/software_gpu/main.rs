@@ -22,6 +22,7 @@ mod fixtures;
 #[path = "../../../myxtts-model/tests/it/gpt_fixture.rs"]
 mod gpt_fixture;
 mod gpu;
+mod memory;
 #[path = "../it/mini.rs"]
 mod mini;
 #[path = "../it/overfit.rs"]

@@ -21,6 +21,12 @@ fn losses(name: &str, placement: &Placement) -> Vec<f64> {
     assert_eq!(finished.kernels_after_warmup, 0, "{name}");
     let log = std::fs::read_to_string(job.run.join("train.log")).unwrap();
     assert!(log.contains("Model training starting now"), "{name}: {log}");
+    // One bucket, met once where batches are made and twice where steps are taken.
+    let met = match placement.has_gpu() {
+        true => placement.data.len() + 2 * placement.models.len(),
+        false => 0,
+    };
+    assert_eq!(log.matches("warm-up, ").count(), met, "{name}: {log}");
     assert_eq!(
         log.contains("Multi-GPU configuration completed successfully"),
         placement.has_hop,

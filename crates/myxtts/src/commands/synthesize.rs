@@ -7,7 +7,7 @@ use std::time::Instant;
 use clap::ArgMatches;
 use myxtts_audio::units::Seconds;
 use myxtts_audio::{Limits, Loader, Waveform, write_wav_pcm16};
-use myxtts_device::{open, plan};
+use myxtts_device::{no_memory_fault, open, plan};
 use myxtts_infer::{InferError, Pick, Speech, Synthesizer, newest_run, resolve, voices};
 use myxtts_model::generate::{Choice, SamplingConfig};
 use myxtts_text::{Coverage, Language, Vocabulary, clean};
@@ -68,6 +68,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         .speak(&text, &language, &voice, sampling)
         .map_err(failure)?;
     let took_s = started.elapsed().as_secs_f64();
+    no_memory_fault().map_err(|why| failure(InferError::Device(why)))?;
     if speech.waveform.is_empty() {
         return Err(Failure::Job(
             "the model ended before it made a sound\n  \

@@ -91,10 +91,12 @@ fn report(finished: &Finished, output: &Output) -> Result<(), Failure> {
         "stopped": finished.stopped.map(|signal| signal.exit_code()),
     });
     if let Some(signal) = finished.stopped {
-        let words = format!(
-            "stopped after step {} with a checkpoint; the same command goes on from there",
-            finished.steps
-        );
+        let words = match finished.steps {
+            0 => "stopped before the first step; the same command starts again".to_owned(),
+            steps => format!(
+                "stopped after step {steps} with a checkpoint; the same command goes on from there"
+            ),
+        };
         output.result(&document, "")?;
         let code = u8::try_from(signal.exit_code()).unwrap_or(1);
         return Err(Failure::Stopped(words, code));

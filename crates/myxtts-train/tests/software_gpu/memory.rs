@@ -1,0 +1,191 @@
+//! A device whose memory runs out in the middle of a training.
+//!
+//! The memory of a software GPU is the process's, which can be limited: in a process of its own,
+//! because the limit stays. The engine goes on as if nothing had happened.
+
+use std::process::Command;
+
+use burn::tensor::{Device, Gradients, Tensor};
+use myxtts_data::schedule::BucketShape;
+use myxtts_data::units::{Codes, Tokens};
+use myxtts_model::init::Init;
+use myxtts_model::layers::Linear;
+use myxtts_model::params::{StateDict, load, state_dict};
+use myxtts_run::guard::{SpikeAction, SpikeSettings};
+use myxtts_train::TrainError;
+use myxtts_train::feed::{Facts, Fed};
+use myxtts_train::looping::{Guards, State, StepDone, Watch};
+use myxtts_train::optim::{AdamW, AdamWConfig, NamedGradients};
+use myxtts_train::scaler::LossScale;
+use myxtts_train::trainee::{Loss, Trainee};
+
+use crate::fixtures::Part;
+use crate::overfit::train_on;
+use crate::{place, software};
+
+/// The step before the one that does not fit.
+const FITTING: u64 = 2;
+/// Rows that do not fit, and the numbers of one: 96 MB, which a buffer may have.
+const TOO_MANY: usize = 6;
+const ROW: usize = 24 << 20;
+/// Bytes there are still to get: less than those, more than the driver needs besides.
+const LEFT: u64 = 200 << 20;
+
+#[test]
+fn memory_that_runs_out_is_told_with_its_bucket_and_the_weights_are_kept() {
+    if software::planned().is_none() {
+        return;
+    }
+    let child = Command::new(std::env::current_exe().unwrap())
+        .args(["--ignored", "--exact", "--nocapture", "memory::child"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&child.stdout);
+    let errors = String::from_utf8_lossy(&child.stderr);
+    assert!(child.status.success(), "{said}\n{errors}");
+    assert!(said.contains("1 passed"), "{said}");
+}
+
+#[test]
+#[ignore = "run by the test above, in a process of its own"]
+fn child() {
+    let Some(gpu) = place::device(Part::Gpt) else {
+        return;
+    };
+    let shape = BucketShape {
+        text: Tokens(40),
+        audio: Codes(120),
+    };
+    let batch = move |step| Fed {
+        batch: match step < FITTING {
+            true => 1,
+            false => TOO_MANY,
+        },
+        facts: Facts {
+            targets: vec![1],
+            shapes: vec![(8, shape)],
+            ..Facts::default()
+        },
+    };
+    let mut limited = Limited::default();
+    let error = train_on(batch, FITTING + 1, start(&gpu), &mut limited).unwrap_err();
+    let words = error.to_string();
+    assert!(matches!(error, TrainError::OutOfMemory { .. }), "{words}");
+    assert!(
+        words.starts_with(
+            "step 3 ran out of device memory\n  found: a batch of 8 rows of 40 text tokens and \
+             120 codes; the device says: wgpu error: Out of Memory\n  fix:   halve --batch-size"
+        ),
+        "{words}"
+    );
+    // What an emergency checkpoint holds: the weights after the last good step.
+    let (before, rescued) = (limited.before.unwrap(), limited.rescued.unwrap());
+    assert_eq!(rescued.0, FITTING);
+    assert!(before == rescued.1);
+}
+
+/// The least that can be trained, on batches that are only large.
+#[derive(Debug)]
+struct Hungry(Linear);
+
+fn start(device: &Device) -> State<Hungry> {
+    let init = Init::new(1, &device.clone().autodiff());
+    let guards = Guards {
+        bad_steps: 0,
+        spikes: SpikeSettings {
+            window: 100,
+            threshold: 6.0,
+            action: SpikeAction::Log,
+        },
+        scale: LossScale::off(),
+    };
+    let optimisers = vec![AdamW::new(AdamWConfig::default())];
+    State::new(
+        Hungry(Linear::new(&init, 3, 2, true)),
+        optimisers,
+        None,
+        guards,
+    )
+}
+
+impl Trainee for Hungry {
+    type Batch = usize;
+    type Trace = ();
+
+    const WEIGHTS: &'static [(&'static str, &'static str)] = &[];
+
+    fn loss(&self, _: usize, rows: &usize, _: &[f64], _: u64) -> Result<Loss<()>, String> {
+        let device = self.device().inner();
+        let rows: Vec<Tensor<1>> = (0..*rows)
+            .map(|row| Tensor::full([ROW], row as f64, &device))
+            .collect();
+        // All rows are there when the first number of each is taken.
+        let firsts = rows.iter().map(|row_n| row_n.clone().narrow(0, 0, 1));
+        let input_1 = Tensor::cat(firsts.collect(), 0).mean().autodiff();
+        Ok(Loss {
+            total: self.0.weight.val().square().mean() + input_1,
+            parts: vec![],
+            trace: (),
+        })
+    }
+
+    fn gradients(&self, _: usize, gradients: Gradients) -> NamedGradients {
+        NamedGradients::collect(&self.0, gradients)
+    }
+
+    fn stepped(
+        self,
+        _: usize,
+        optimiser: &mut AdamW,
+        gradients: NamedGradients,
+        rate: f64,
+    ) -> Self {
+        Self(optimiser.step(self.0, gradients, rate))
+    }
+
+    fn device(&self) -> Device {
+        self.0.weight.val().device()
+    }
+
+    fn state(&self) -> StateDict {
+        state_dict(&self.0)
+    }
+
+    fn with_state(self, state: &StateDict) -> Result<Self, String> {
+        load(self.0, state, "")
+            .map(Self)
+            .map_err(|why| why.to_string())
+    }
+}
+
+/// Takes memory away after the last step that fits.
+#[derive(Default)]
+struct Limited {
+    before: Option<StateDict>,
+    rescued: Option<(u64, StateDict)>,
+}
+
+impl Watch<Hungry> for Limited {
+    fn after(&mut self, done: &StepDone, state: &State<Hungry>) -> Result<bool, TrainError> {
+        if done.step == FITTING {
+            self.before = Some(state.trainee.state());
+            let held = std::fs::read_to_string("/proc/self/statm").unwrap();
+            let pages: u64 = held.split_whitespace().next().unwrap().parse().unwrap();
+            let limited = Command::new("prlimit")
+                .arg(format!("--pid={}", std::process::id()))
+                .arg(format!("--as={}", pages * 4096 + LEFT))
+                .status()
+                .unwrap();
+            assert!(limited.success());
+        }
+        Ok(false)
+    }
+
+    fn wants_to_stop(&self) -> bool {
+        false
+    }
+
+    fn failed(&mut self, _: &TrainError, state: &State<Hungry>) {
+        self.rescued = Some((state.done, state.trainee.state()));
+    }
+}
