@@ -10,7 +10,6 @@ use crate::place;
 const STEPS: u64 = 4;
 
 #[test]
-#[ignore = "not yet seen to finish: compiling its kernels took more than two minutes"]
 fn f16_learns_as_f32_on_the_cpu_and_bf16_is_known_to_be_missing() {
     let Some(gpu) = place::device(Part::Gpt) else {
         return;
