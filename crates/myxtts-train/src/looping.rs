@@ -133,8 +133,7 @@ pub fn train<T: Trainee>(
         // The step that asks for the moments' memory. Later ones get what the
         // one before gave back: one that runs out has changed nothing yet.
         if state.done == begun {
-            let settled = settled(&state.trainee, tally.done.step);
-            settled.map_err(|error| error.in_batch(tally.done.step, &tally.done.facts))?;
+            settled(&state.trainee, tally.done.step, &tally.done.facts)?;
         }
         state.done += 1;
         state.compare(recipe, seat)?;
@@ -145,10 +144,11 @@ pub fn train<T: Trainee>(
 }
 
 /// Waits until everything is computed, and says if not.
-fn settled<T: Trainee>(trainee: &T, step: u64) -> Result<(), TrainError> {
+fn settled<T: Trainee>(trainee: &T, step: u64, facts: &Facts) -> Result<(), TrainError> {
     let synced = trainee.device().inner().sync();
-    synced.map_err(|why| TrainError::step(step, why.to_string()))?;
-    no_memory_fault().map_err(|why| TrainError::step(step, why))
+    let computed = synced.map_err(|why| why.to_string());
+    let computed = computed.and_then(|()| no_memory_fault());
+    computed.map_err(|why| TrainError::step(step, why).in_batch(step, facts))
 }
 
 /// What a step's part gave, or its failure in full words, told to the books.
@@ -207,7 +207,7 @@ pub(crate) fn rehearse<T: Trainee>(
             trainee = trainee.stepped(phase, optimiser, gradients, 0.0);
         }
         // While the moments are there, and this batch is the one to name.
-        settled(&trainee, 0).map_err(told)?;
+        settled(&trainee, 0, &facts)?;
     }
     Ok(trainee)
 }
