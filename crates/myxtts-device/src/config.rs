@@ -10,6 +10,9 @@ pub struct StrategyConfig {
     /// Mirrored data parallel over the visible GPUs. A permission: on one GPU
     /// or none the training runs there and says so.
     pub multi_gpu: bool,
+    /// Who averages the gradients of replicas; `auto` takes NCCL between CUDA
+    /// GPUs where its library is installed, and the host elsewhere.
+    pub collective: CollectiveChoice,
     /// The GPUs that may be used, by the ids `myxtts devices` lists, in order
     /// of preference.
     #[schemars(extend("x-unset" = "all"))]
@@ -37,6 +40,7 @@ impl Default for StrategyConfig {
     fn default() -> Self {
         Self {
             multi_gpu: false,
+            collective: CollectiveChoice::Auto,
             visible_gpus: None,
             backend: BackendChoice::Auto,
             gpu_profile: GpuProfile::Auto,
@@ -124,6 +128,15 @@ pub enum BackendChoice {
     Metal,
     Cuda,
     Rocm,
+}
+
+/// Who averages the gradients of replicas.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum CollectiveChoice {
+    Auto,
+    Host,
 }
 
 /// Named settings per card.

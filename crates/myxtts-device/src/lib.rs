@@ -16,6 +16,7 @@ pub mod discover;
 mod found;
 mod kernels;
 mod memory_fault;
+mod nccl;
 mod open;
 mod peak;
 mod plan;
@@ -26,11 +27,13 @@ mod strategy;
 pub mod telemetry;
 
 pub use config::{
-    BackendChoice, GpuProfile, PipelineConfig, Precision, PrecisionChoice, StrategyConfig,
+    BackendChoice, CollectiveChoice, GpuProfile, PipelineConfig, Precision, PrecisionChoice,
+    StrategyConfig,
 };
 pub use found::{Adapter, Backend, BackendReport, Gpu, GpuKind, Host, Machine};
 pub use kernels::KernelWatch;
 pub use memory_fault::{no_memory_fault, told_of_memory};
+pub use nccl::has_nccl;
 pub use open::{OpenError, open};
 pub use peak::peak_flops;
 pub use plan::{Mode, Plan, PlanError, PlanRequest, PlannedDevice, plan};

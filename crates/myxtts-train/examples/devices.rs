@@ -109,7 +109,7 @@ fn main() -> Result<(), Failed> {
                 data: vec![one.clone(), other.clone()],
                 models: vec![one.clone(), other],
                 shared_site: false,
-                has_hop: false,
+                ..Placement::on(&one)
             },
         ),
     ];

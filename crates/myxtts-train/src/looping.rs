@@ -189,6 +189,7 @@ pub(crate) fn rehearse<T: Trainee>(
     let seat = Seat::rehearsing(replicas);
     // The third batch of a step is added as the second is.
     let accumulated = recipe.accumulation.clamp(1, 2);
+    let mut last = Facts::default();
     for (facts, batch) in batches {
         let told = |error: TrainError| error.in_batch(0, &facts);
         let mut tally = Tally::new::<T::Batch>(0, 0.0, &vec![]);
@@ -206,9 +207,11 @@ pub(crate) fn rehearse<T: Trainee>(
             tally.read(norm).map_err(told)?;
             trainee = trainee.stepped(phase, optimiser, gradients, 0.0);
         }
-        // While the moments are there, and this batch is the one to name.
-        settled(&trainee, 0, &facts)?;
+        last = facts;
     }
+    // Before the moments go: what is left of the last step is computed with
+    // them. Not sooner, or no step would be fused with the one after it.
+    settled(&trainee, 0, &last)?;
     Ok(trainee)
 }
 

@@ -1,7 +1,10 @@
 //! Where the work of a training happens.
 
+use std::fmt;
+use std::sync::Arc;
+
 use burn::tensor::{Device, Tensor};
-use myxtts_device::{OpenError, Plan, Strategy, open};
+use myxtts_device::{Backend, CollectiveChoice, OpenError, Plan, Strategy, has_nccl, open};
 use myxtts_pipeline::{Hop, Wiring};
 
 use crate::feed::{DecoderBatch, Fed, SegmentBatch};
@@ -18,6 +21,37 @@ pub struct Placement {
     pub shared_site: bool,
     /// Whether batches go from one device to another.
     pub has_hop: bool,
+    /// Who averages the gradients of replicas.
+    pub averages: Averages,
+}
+
+/// Who averages the gradients of replicas.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Averages {
+    /// The host, which reads them and writes the mean back, for this reason.
+    Host(&'static str),
+    /// GPUs among themselves: what the engine does with NCCL.
+    Nccl,
+}
+
+impl Averages {
+    fn of(plan: &Plan) -> Self {
+        let mut devices = plan.model_devices.iter();
+        match devices.all(|device| device.backend == Backend::Cuda) {
+            true if has_nccl() => Self::Nccl,
+            true => Self::Host("libnccl is not installed"),
+            false => Self::Host("only CUDA has a collective"),
+        }
+    }
+}
+
+impl fmt::Display for Averages {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Host(why) => write!(f, "through the host: {why}"),
+            Self::Nccl => f.write_str("by NCCL, from GPU to GPU"),
+        }
+    }
 }
 
 impl Placement {
@@ -28,6 +62,7 @@ impl Placement {
             models: vec![device.clone()],
             shared_site: true,
             has_hop: false,
+            averages: Averages::Host("there is one replica"),
         }
     }
 
@@ -41,26 +76,46 @@ impl Placement {
     pub fn of(plan: &Plan) -> Result<Self, OpenError> {
         let models: Result<Vec<Device>, OpenError> = plan.model_devices.iter().map(open).collect();
         let models = models?;
+        let averages = Averages::of(plan);
         Ok(match plan.strategy {
             Strategy::Cpu | Strategy::OneDevice => Self {
                 data: models.clone(),
                 models,
                 shared_site: true,
                 has_hop: false,
+                averages,
             },
             Strategy::Mirrored => Self {
                 data: models.clone(),
                 models,
                 shared_site: false,
                 has_hop: false,
+                averages,
             },
             Strategy::Split | Strategy::SplitMirrored => Self {
                 data: vec![open(&plan.data_device)?],
                 models,
                 shared_site: true,
                 has_hop: true,
+                averages,
             },
         })
+    }
+
+    /// With gradients averaged as the user wants it.
+    #[must_use]
+    pub fn averaging(self, choice: CollectiveChoice) -> Self {
+        let averages = match choice {
+            CollectiveChoice::Auto => self.averages,
+            CollectiveChoice::Host => Averages::Host("training.collective says so"),
+        };
+        Self { averages, ..self }
+    }
+
+    /// The devices that average gradients among themselves, if they do.
+    pub fn collective(&self) -> Option<Arc<[Device]>> {
+        let is_theirs = self.averages == Averages::Nccl && self.models.len() > 1;
+        is_theirs.then(|| self.models.as_slice().into())
     }
 
     /// Copies of the model.
@@ -155,5 +210,28 @@ impl<B: Portable> Hop for Carry<B> {
             batch,
             facts: fed.facts,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_averages_is_told_and_can_be_chosen() {
+        let replicas = Placement {
+            models: vec![Device::flex(); 2],
+            averages: Averages::Nccl,
+            ..Placement::on(&Device::flex())
+        };
+        let auto = replicas.clone().averaging(CollectiveChoice::Auto);
+        assert_eq!(auto.averages.to_string(), "by NCCL, from GPU to GPU");
+        assert_eq!(auto.collective().map(|devices| devices.len()), Some(2));
+        let host = replicas.averaging(CollectiveChoice::Host);
+        assert_eq!(
+            host.averages.to_string(),
+            "through the host: training.collective says so"
+        );
+        assert_eq!(host.collective(), None);
     }
 }

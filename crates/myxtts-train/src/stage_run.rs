@@ -15,7 +15,7 @@ use crate::error::TrainError;
 use crate::feed::{Fed, Filled, HostFeed, Largest};
 use crate::looping::{Recipe, State, Watch, train};
 use crate::placement::{Carry, Placement, Portable};
-use crate::team::{Averaging, InProcess, Seat};
+use crate::team::{Averaging, InProcess, Seat, TeamError};
 use crate::trainee::Trainee;
 
 /// How batches flow.
@@ -190,13 +190,17 @@ where
                 let seat = Seat {
                     rank: index + 1,
                     team: Arc::clone(&team),
+                    collective: placement.collective(),
                 };
                 let making = made.making.clone();
                 scope.spawn(move || {
                     let _guard = LeavesOnPanic(Arc::clone(&seat.team));
                     let own = state(device);
                     drop(making);
-                    let trained = own.and_then(|own| train(own, lane, recipe, &seat, &mut Silent));
+                    let trained = own.and_then(|own| {
+                        seat.check_collective(device)?;
+                        train(own, lane, recipe, &seat, &mut Silent)
+                    });
                     if trained.is_err() {
                         seat.team.abandon();
                     }
@@ -207,11 +211,13 @@ where
         let seat = Seat {
             rank: 0,
             team: Arc::clone(&team),
+            collective: placement.collective(),
         };
         let _guard = LeavesOnPanic(Arc::clone(&team));
         made.wait();
-        let started = lane.wait_for_start(flow.fill_target, flow.start_delay);
-        let trained = started.map_err(TrainError::from).and_then(|start| {
+        let checked = seat.check_collective(&placement.models[0]);
+        let trained = checked.map_err(TrainError::from).and_then(|()| {
+            let start = lane.wait_for_start(flow.fill_target, flow.start_delay)?;
             watch.started(&start);
             let watch: &mut dyn Watch<T> = watch;
             train(first, lane, recipe, &seat, watch)
@@ -219,17 +225,20 @@ where
         if trained.is_err() {
             team.abandon();
         }
-        let mut failures = others.into_iter().map(|thread| match thread.join() {
+        let others = others.into_iter().map(|thread| match thread.join() {
             Ok(result) => result,
             Err(_) => Err(TrainError::failed(
                 "a replica panicked; this is a defect of the program",
             )),
         });
-        let other = failures.find_map(Result::err);
-        match (trained, other) {
-            // A replica that was left alone is not the one that failed.
-            (Err(TrainError::Team(_)) | Ok(_), Some(error)) => Err(error),
-            (trained, _) => trained,
+        // A replica that was left alone is not the one that failed.
+        let is_left_alone =
+            |error: &TrainError| matches!(error, TrainError::Team(TeamError::Abandoned(_)));
+        let failures: Vec<TrainError> = others.filter_map(Result::err).collect();
+        match (trained, failures.into_iter().min_by_key(is_left_alone)) {
+            (Err(own), _) if !is_left_alone(&own) => Err(own),
+            (_, Some(error)) => Err(error),
+            (trained, None) => trained,
         }
     })
 }

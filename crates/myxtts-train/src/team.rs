@@ -2,12 +2,15 @@
 //!
 //! The seam is [`Averaging`]: numbers in, their mean over all replicas out,
 //! the same bits for everybody. In one process that is a shared table; several
-//! machines need another implementation of it and nothing else.
+//! machines need another implementation of it and nothing else. GPUs that can
+//! average among themselves do so with gradients; everything else that is
+//! shared is a few numbers and takes the seam.
 
 use std::fmt;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use burn::tensor::{Tensor, TensorData};
+use burn::tensor::distributed::{ReduceOperation, all_reduce};
+use burn::tensor::{Device, Tensor, TensorData};
 
 use crate::optim::NamedGradients;
 
@@ -158,7 +161,9 @@ pub struct Seat {
     /// Which.
     pub rank: usize,
     /// The seam.
-    pub team: std::sync::Arc<dyn Averaging>,
+    pub team: Arc<dyn Averaging>,
+    /// The devices of all members, if they average gradients themselves.
+    pub collective: Option<Arc<[Device]>>,
 }
 
 /// Numbers that travel together; large enough that a round costs little
@@ -171,7 +176,8 @@ impl Seat {
     pub fn alone() -> Self {
         Self {
             rank: 0,
-            team: std::sync::Arc::new(InProcess::new(1)),
+            team: Arc::new(InProcess::new(1)),
+            collective: None,
         }
     }
 
@@ -179,7 +185,8 @@ impl Seat {
     pub(crate) fn rehearsing(members: usize) -> Self {
         Self {
             rank: 0,
-            team: std::sync::Arc::new(Rehearsal(members)),
+            team: Arc::new(Rehearsal(members)),
+            collective: None,
         }
     }
 
@@ -194,18 +201,73 @@ impl Seat {
         Ok(values)
     }
 
-    /// Means of gradients, in buckets from the last parameter to the first: a
-    /// backward pass finishes them in about that order, so a device is still
-    /// computing the next bucket while this one is read and averaged.
-    pub fn mean_gradients(
-        &self,
-        mut gradients: NamedGradients,
-    ) -> Result<NamedGradients, TeamError> {
+    /// Means of gradients, from the last parameter to the first: a backward
+    /// pass finishes them in about that order, so a device is still computing
+    /// the next ones while these are averaged.
+    pub fn mean_gradients(&self, gradients: NamedGradients) -> Result<NamedGradients, TeamError> {
         if self.members() == 1 {
             return Ok(gradients);
         }
         let mut names: Vec<String> = gradients.iter().map(|(name, _)| name.to_owned()).collect();
         names.sort_by(|a, b| order(b).cmp(&order(a)));
+        match &self.collective {
+            Some(devices) => self.mean_on_devices(gradients, names, devices),
+            None => self.mean_through_host(gradients, names),
+        }
+    }
+
+    /// All are queued before the first is waited for.
+    fn mean_on_devices(
+        &self,
+        mut gradients: NamedGradients,
+        names: Vec<String>,
+        devices: &[Device],
+    ) -> Result<NamedGradients, TeamError> {
+        self.all_are_here()?;
+        let queued = names.into_iter().filter_map(|name| {
+            let gradient_n = gradients.get(&name)?.clone();
+            let mean_n = all_reduce(gradient_n, ReduceOperation::Mean, devices.to_vec());
+            Some((name, mean_n))
+        });
+        for (name, mean_n) in queued.collect::<Vec<_>>() {
+            gradients.replace(&name, mean_n.resolve());
+        }
+        Ok(gradients)
+    }
+
+    /// A device that waits for another does so without end, so none begins
+    /// before all replicas are there to follow.
+    fn all_are_here(&self) -> Result<(), Abandoned> {
+        self.mean(vec![]).map(|_| ())
+    }
+
+    /// Averages a number whose mean is known: a link between GPUs that does not
+    /// work is found before anything is learnt over it.
+    pub fn check_collective(&self, device: &Device) -> Result<(), TeamError> {
+        let Some(devices) = &self.collective else {
+            return Ok(());
+        };
+        self.all_are_here()?;
+        let own_1 = Tensor::<1>::from_data([self.rank as f32 + 1.0], device);
+        let mean_1 = all_reduce(own_1, ReduceOperation::Mean, devices.to_vec()).resolve();
+        let mean = mean_1.try_into_vec_as::<f32>();
+        let mean = mean.map_err(|why| TeamError::Collective(why.to_string()))?;
+        let expected = (self.members() as f32 + 1.0) / 2.0;
+        match mean.first() {
+            Some(mean) if (mean - expected).abs() < 1e-3 => Ok(()),
+            found => Err(TeamError::Collective(format!(
+                "the mean of 1 to {} should be {expected} and is {found:?}",
+                self.members()
+            ))),
+        }
+    }
+
+    /// In buckets, each read, averaged and written back as one.
+    fn mean_through_host(
+        &self,
+        mut gradients: NamedGradients,
+        names: Vec<String>,
+    ) -> Result<NamedGradients, TeamError> {
         let mut bucket: Vec<String> = vec![];
         let mut held = 0;
         for name in names {
@@ -271,6 +333,12 @@ pub enum TeamError {
     /// They cannot be read.
     #[error("the gradients could not be read from the device: {0}")]
     Device(String),
+    /// GPUs cannot average among themselves.
+    #[error(
+        "NCCL does not average between these GPUs: {0}\n  fix:   --set training.collective=host \
+         averages through the host, which is slower"
+    )]
+    Collective(String),
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use myxtts_device::KernelWatch;
+use myxtts_device::{KernelWatch, no_memory_fault};
 use myxtts_pipeline::{Pipeline, Start};
 use myxtts_run::checkpoint::{AsyncSaver, Best, Checkpoint, Saved, Snapshot};
 use myxtts_run::guard::{EarlyStop, Patience};
@@ -442,6 +442,12 @@ impl<T: Trainee, E: Evaluator<T>> Watch<T> for Books<'_, T, E> {
         if self.due(cadence.samples) && !self.is_over() {
             self.sample(state)?;
         }
+        no_memory_fault().map_err(|why| {
+            TrainError::Failed(format!(
+                "validation or samples ran out of device memory\n  found: {why}\n  fix:   halve \
+                 --batch-size, and double --grad-accum to keep the effective batch"
+            ))
+        })?;
         // All lines of a step go before its checkpoint, or a resumed run would
         // repeat them; those of the last step are not complete yet.
         let is_due = self.best.is_some() || self.due(cadence.checkpoint);

@@ -77,6 +77,10 @@ const RULES: &[Rule<'static>] = &[
     ("training.gpu_profile", Policy::Free),
     ("training.visible_gpus", Policy::Free),
     (
+        "training.collective",
+        Policy::Notice("means are not rounded alike"),
+    ),
+    (
         "training.multi_gpu",
         Policy::Refuse(
             "the number of replicas decides the batches; put it back, or start a new run",

@@ -112,6 +112,13 @@ where
         position.stage.name(),
         position.steps
     ));
+    let replicas = run.placement.replicas();
+    if replicas > 1 {
+        desk.say(&format!(
+            "gradients of {replicas} replicas are averaged {}",
+            run.placement.averages
+        ));
+    }
     let accumulation = run.recipe.accumulation.max(1) as u64;
     let setting = Setting {
         steps_per_epoch: (steps_per_epoch / accumulation).max(1),

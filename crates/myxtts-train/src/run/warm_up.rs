@@ -89,7 +89,11 @@ impl WarmUp {
         let who = one_of("model", &device, &self.placement.models);
         let shapes = self.shapes(&who, PASSES);
         let batches = shapes.map(|(shape, rows)| batch(shape, rows as usize, card, &device));
-        let replicas = self.placement.replicas() as usize;
+        // GPUs that average among themselves need the others for it.
+        let replicas = match self.placement.collective() {
+            Some(_) => 1,
+            None => self.placement.replicas() as usize,
+        };
         rehearse(trainee, vec![AdamW::new(adamw)], batches, recipe, replicas)
     }
 

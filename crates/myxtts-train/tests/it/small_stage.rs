@@ -52,7 +52,7 @@ pub(crate) fn mirrored() -> Placement {
         data: vec![Device::flex(); 2],
         models: vec![Device::flex(); 2],
         shared_site: false,
-        has_hop: false,
+        ..one()
     }
 }
 

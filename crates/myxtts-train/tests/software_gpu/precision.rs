@@ -14,6 +14,7 @@ fn f16_learns_as_f32_on_the_cpu_and_bf16_is_known_to_be_missing() {
     let Some(gpu) = place::device(Part::Gpt) else {
         return;
     };
+    let _alone = place::COUNTED.lock();
     assert!(Compute::F16.runs_on(&gpu));
     assert!(!Compute::Bf16.runs_on(&gpu));
     let (_, half) = up_to(STEPS, start(Compute::F16, &gpu), &gpu);

@@ -7,7 +7,7 @@ use myxtts_run::signals::StopRequest;
 use myxtts_train::placement::Placement;
 use myxtts_train::run::{Job, run};
 
-use crate::{mini, software};
+use crate::{mini, place, software};
 
 fn losses(name: &str, placement: &Placement) -> Vec<f64> {
     let folder = tempfile::tempdir().unwrap();
@@ -53,6 +53,7 @@ fn compare((name, gpus, data_gpu, model_gpu, multi_gpu): Wanted) {
     if software::planned().is_none() {
         return;
     }
+    let _alone = place::COUNTED.lock();
     let mut request = PlanRequest::default();
     request.pipeline.data_gpu = data_gpu;
     request.pipeline.model_gpu = model_gpu;

@@ -67,6 +67,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     let stop = StopRequest::install()
         .map_err(|why| Failure::Job(format!("signals cannot be caught: {why}")))?;
     let placement = Placement::of(&plan).map_err(|why| Failure::Job(why.to_string()))?;
+    let placement = placement.averaging(settings.config.training.strategy.collective);
     let finished = train(&job, &placement, stop).map_err(train_failure)?;
     report(&finished, output)
 }
