@@ -35,8 +35,13 @@ pub enum Averages {
 }
 
 impl Averages {
+    const ALONE: Self = Self::Host("there is one replica");
+
     fn of(plan: &Plan) -> Self {
         let mut devices = plan.model_devices.iter();
+        if devices.len() == 1 {
+            return Self::ALONE;
+        }
         match devices.all(|device| device.backend == Backend::Cuda) {
             true if has_nccl() => Self::Nccl,
             true => Self::Host("libnccl is not installed"),
@@ -62,7 +67,7 @@ impl Placement {
             models: vec![device.clone()],
             shared_site: true,
             has_hop: false,
-            averages: Averages::Host("there is one replica"),
+            averages: Averages::ALONE,
         }
     }
 

@@ -248,6 +248,7 @@ impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
 
     fn validate(&mut self, state: &State<T>) -> Result<(), TrainError> {
         let numbers = self.evaluator.validate(state)?;
+        had_memory("the validation")?;
         let Some((name, value)) = numbers.first().copied() else {
             return Ok(());
         };
@@ -442,12 +443,6 @@ impl<T: Trainee, E: Evaluator<T>> Watch<T> for Books<'_, T, E> {
         if self.due(cadence.samples) && !self.is_over() {
             self.sample(state)?;
         }
-        no_memory_fault().map_err(|why| {
-            TrainError::Failed(format!(
-                "validation or samples ran out of device memory\n  found: {why}\n  fix:   halve \
-                 --batch-size, and double --grad-accum to keep the effective batch"
-            ))
-        })?;
         // All lines of a step go before its checkpoint, or a resumed run would
         // repeat them; those of the last step are not complete yet.
         let is_due = self.best.is_some() || self.due(cadence.checkpoint);
@@ -499,6 +494,16 @@ impl<T: Trainee, E: Evaluator<T>> StageWatch<T> for Books<'_, T, E> {
     fn pipeline(&mut self, pipeline: Weak<Pipeline>) {
         self.pipeline = pipeline;
     }
+}
+
+/// Numbers and sound that a device without memory made are not kept.
+pub(super) fn had_memory(what: &str) -> Result<(), TrainError> {
+    no_memory_fault().map_err(|why| {
+        TrainError::Failed(format!(
+            "{what} ran out of device memory\n  found: {why}\n  fix:   halve --batch-size, and \
+             double --grad-accum to keep the effective batch"
+        ))
+    })
 }
 
 /// Memory this process holds; Linux tells.

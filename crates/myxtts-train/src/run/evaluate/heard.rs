@@ -5,7 +5,7 @@ use myxtts_run::tensorboard::{Histogram, Wav, mel_image};
 use myxtts_run::units::Step;
 use serde::Serialize;
 
-use super::super::books::Desk;
+use super::super::books::{Desk, had_memory};
 use crate::error::TrainError;
 
 /// What was rendered of a step.
@@ -52,6 +52,7 @@ struct Listed<'a> {
 impl Desk {
     /// Keeps what was rendered, and says where.
     pub(in super::super) fn keep(&mut self, step: Step, heard: &Heard) -> Result<(), TrainError> {
+        had_memory("the rendering of samples")?;
         let folder = self.folder.samples(step).map_err(TrainError::failed)?;
         let mut listed = vec![];
         for clip in &heard.clips {
