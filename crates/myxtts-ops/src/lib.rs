@@ -8,6 +8,7 @@
 mod activation;
 mod attention;
 mod compute;
+mod cores;
 mod dropout;
 mod host;
 mod kernel;
@@ -20,6 +21,7 @@ pub mod plain;
 pub use activation::{gelu_erf, gelu_tanh};
 pub use attention::{AttentionMask, attention, self_attention};
 pub use compute::Compute;
+pub use cores::on_cores;
 pub use dropout::{Dropout, dropout, dropout_add};
 pub use linear::{linear, pointwise_conv, transposed_linear};
 pub use loss::{CrossEntropy, cross_entropy};

@@ -3,6 +3,7 @@
 use burn::tensor::{Tensor, TensorData};
 use myxtts_device::no_memory_fault;
 use myxtts_model::init::mix;
+use myxtts_ops::on_cores;
 use myxtts_pipeline::{Delivered, Lane};
 use myxtts_run::guard::{NonFinite, NonFiniteVerdict, SpikeAction, SpikeDetector};
 use myxtts_run::schedule::Schedule;
@@ -110,19 +111,21 @@ pub fn train<T: Trainee>(
                 batches: micro.iter().map(|micro| &micro.batch.batch).collect(),
                 shares: &shares,
                 scale: state.scale.factor(),
+                clip: recipe.gradient_clip,
                 phase,
                 key,
             };
             let computed = passes.gradients(&state.trainee, seat, &mut tally, &mut traces);
-            let (gradients, norm) =
-                told(computed, &tally, &state, watch)?.clip(recipe.gradient_clip);
+            let (gradients, norm) = told(computed, &tally, &state, watch)?;
             let is_last = phase + 1 == T::PHASES;
             let is_good = tally.is_good(norm, is_last, seat, &mut state);
             if !told(is_good, &tally, &state, watch)? {
                 break;
             }
             let optimiser = &mut state.optimisers[phase];
-            state.trainee = state.trainee.stepped(phase, optimiser, gradients, rate);
+            let device = state.trainee.device();
+            let step = || state.trainee.stepped(phase, optimiser, gradients, rate);
+            state.trainee = on_cores(&device, step);
         }
         if tally.done.skipped.is_none() {
             state.trainee = state.trainee.absorbed(&traces, key);
@@ -199,11 +202,12 @@ pub(crate) fn rehearse<T: Trainee>(
                 batches: vec![&batch; accumulated],
                 shares: &vec![vec![]; accumulated],
                 scale: LossScale::of(trainee.compute()).factor(),
+                clip: recipe.gradient_clip,
                 phase,
                 key: 0,
             };
             let computed = passes.gradients(&trainee, &seat, &mut tally, &mut traces);
-            let (gradients, norm) = computed.map_err(told)?.clip(recipe.gradient_clip);
+            let (gradients, norm) = computed.map_err(told)?;
             tally.read(norm).map_err(told)?;
             trainee = trainee.stepped(phase, optimiser, gradients, 0.0);
         }
@@ -221,13 +225,31 @@ struct Passes<'a, B> {
     shares: &'a [Vec<f64>],
     /// Of the loss, in half precision.
     scale: f64,
+    /// Largest norm of the gradient.
+    clip: f64,
     phase: usize,
     key: u64,
 }
 
-impl<B> Passes<'_, B> {
-    /// The mean gradient over all batches and replicas.
+impl<B: Sync> Passes<'_, B> {
+    /// The mean gradient over all batches and replicas, shortened, and its norm
+    /// from before.
     fn gradients<T: Trainee<Batch = B>>(
+        &self,
+        trainee: &T,
+        seat: &Seat,
+        tally: &mut Tally,
+        traces: &mut Vec<T::Trace>,
+    ) -> Result<(NamedGradients, Option<Tensor<1>>), TrainError> {
+        let device = trainee.device();
+        // Not while the replicas wait for each other: they may share the cores.
+        let own = on_cores(&device, || self.own_gradients(trainee, seat, tally, traces))?;
+        let mean = seat.mean_gradients(own)?;
+        Ok(on_cores(&device, || mean.clip(self.clip)))
+    }
+
+    /// The sum over this replica's batches.
+    fn own_gradients<T: Trainee<Batch = B>>(
         &self,
         trainee: &T,
         seat: &Seat,
@@ -244,11 +266,10 @@ impl<B> Passes<'_, B> {
             gradients.add(trainee.gradients(self.phase, total.backward()));
             traces.push(loss.trace);
         }
-        let gradients = match self.scale {
+        Ok(match self.scale {
             1.0 => gradients,
             scale => gradients.scale(1.0 / scale),
-        };
-        Ok(seat.mean_gradients(gradients)?)
+        })
     }
 }
 

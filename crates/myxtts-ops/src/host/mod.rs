@@ -11,7 +11,7 @@ mod tensor;
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Backend, DispatchDevice, Flex, backend_extension};
-use burn::tensor::{DType, Tensor};
+use burn::tensor::{DType, Device, Tensor};
 
 use crate::kernel::adamw::Step;
 use crate::kernel::attention::Rule;
@@ -25,13 +25,16 @@ use rules::{
 /// Whether the operations here take this tensor.
 pub(crate) fn takes<const D: usize>(x: &Tensor<D>) -> bool {
     // One look at the device suffices for all of a call's tensors: mixing devices fails anyway.
-    let device = x.device();
-    let host = match device.as_dispatch() {
+    is_host(&x.device()) && x.dtype() == DType::F32
+}
+
+/// Whether this is the CPU backend, with or without gradients.
+pub(crate) fn is_host(device: &Device) -> bool {
+    match device.as_dispatch() {
         DispatchDevice::Flex(_) => true,
         DispatchDevice::Autodiff(device) => matches!(**device, DispatchDevice::Flex(_)),
         _ => false,
-    };
-    host && x.dtype() == DType::F32
+    }
 }
 
 /// How a linear layer's weight lies.

@@ -11,7 +11,7 @@ use super::tensor::{
 use crate::kernel::adamw::{self, Step};
 use crate::kernel::attention::{self, Heads, Rule, Seen};
 use crate::kernel::dropout::Keep;
-use crate::kernel::gemm::Matrix;
+use crate::kernel::gemm::{self, Matrix};
 use crate::kernel::norm::{self, Groups, Moments, NormGradients};
 use crate::kernel::{elementwise, gelu, linear, loss};
 
@@ -166,15 +166,20 @@ pub(super) struct DropAdd {
 
 impl DropAdd {
     pub(super) fn forward(x: FlexTensor, residual: FlexTensor, keep: Keep) -> (Self, FlexTensor) {
-        let (x, mut sum) = (contiguous(x), contiguous(residual));
-        elementwise::drop_add(elements_mut(&mut sum), elements(&x), keep);
-        (Self { keep }, sum)
+        // The sum takes the place of `x`: others still read the residual.
+        let (mut x, residual) = (contiguous(x), contiguous(residual));
+        elementwise::drop_add(elements_mut(&mut x), elements(&residual), keep);
+        (Self { keep }, x)
     }
 }
 
 impl Kept<2> for DropAdd {
     fn backward(self, gradient: FlexTensor, wanted: [bool; 2]) -> [Option<FlexTensor>; 2] {
-        let through = wanted[0].then(|| Drop::forward(gradient.clone(), self.keep).1);
+        let gradient = contiguous(gradient);
+        let through = wanted[0].then(|| {
+            let left = elementwise::dropped(elements(&gradient), self.keep);
+            tensor(left, shape(&gradient))
+        });
         [through, wanted[1].then_some(gradient)]
     }
 }
@@ -224,13 +229,13 @@ impl Kept<3> for Linear {
         let outputs = width(&gradient);
         let g_no = Matrix::packed(elements(&gradient), outputs);
         let dx = wanted[0].then(|| {
-            let dx = linear::product(g_no, self.weight_io().transposed());
+            let dx = gemm::product(g_no, self.weight_io().transposed());
             tensor(dx, shape(&self.x))
         });
         let dw = wanted[1].then(|| {
             let dw = match self.layout {
-                WeightLayout::InOut => linear::product(self.rows().transposed(), g_no),
-                WeightLayout::OutIn => linear::product(g_no.transposed(), self.rows()),
+                WeightLayout::InOut => gemm::product(self.rows().transposed(), g_no),
+                WeightLayout::OutIn => gemm::product(g_no.transposed(), self.rows()),
             };
             tensor(dw, shape(&self.weight))
         });

@@ -8,6 +8,7 @@
 use rayon::prelude::*;
 
 use super::dropout::{self, Keep};
+use super::fresh::Fresh;
 use super::gemm::{Matrix, MatrixMut, Old, Threads, multiply};
 use super::math::{exp, max, sum2, vectorize};
 
@@ -129,13 +130,10 @@ pub(crate) fn forward(
         ..
     } = shape;
     let heads = shape.batch * shape.heads;
-    let mut out = vec![0.0; heads * queries * channels];
+    let mut out = Fresh::new(heads * queries * channels);
     let mut log_sums = vec![0.0; heads * queries];
-    if out.is_empty() {
-        return (out, log_sums);
-    }
-    out.par_chunks_mut(queries * channels)
-        .zip(log_sums.par_chunks_mut(queries))
+    out.pieces(queries * channels)
+        .zip(log_sums.par_chunks_mut(queries.max(1)))
         .with_max_len(1)
         .enumerate()
         .for_each(|(head, (out, log_sums))| {
@@ -144,7 +142,7 @@ pub(crate) fn forward(
             let v = v.head(shape, head, keys);
             forward_head(head, [q, k, v], rule, out, log_sums);
         });
-    (out, log_sums)
+    (out.finish(), log_sums)
 }
 
 fn forward_head(
@@ -257,15 +255,14 @@ pub(crate) fn backward(seen: Seen<'_>, gradient: Heads<'_>, rule: &Rule) -> [Vec
         ..
     } = shape;
     let heads = shape.batch * shape.heads;
-    let mut dq = vec![0.0; heads * queries * channels];
-    let mut dk = vec![0.0; heads * keys * channels];
-    let mut dv = vec![0.0; heads * keys * channels];
-    if dq.is_empty() || dk.is_empty() {
-        return [dq, dk, dv];
+    if heads * queries * channels == 0 || keys == 0 {
+        return [queries, keys, keys].map(|rows| vec![0.0; heads * rows * channels]);
     }
-    dq.par_chunks_mut(queries * channels)
-        .zip(dk.par_chunks_mut(keys * channels))
-        .zip(dv.par_chunks_mut(keys * channels))
+    let [mut dq, mut dk, mut dv] =
+        [queries, keys, keys].map(|rows| Fresh::new(heads * rows * channels));
+    dq.pieces(queries * channels)
+        .zip(dk.pieces(keys * channels))
+        .zip(dv.pieces(keys * channels))
         .zip(seen.log_sums.par_chunks(queries))
         .with_max_len(1)
         .enumerate()
@@ -281,7 +278,7 @@ pub(crate) fn backward(seen: Seen<'_>, gradient: Heads<'_>, rule: &Rule) -> [Vec
             };
             head.backward(rule, dq, dk, dv);
         });
-    [dq, dk, dv]
+    [dq, dk, dv].map(Fresh::finish)
 }
 
 struct Head<'a> {
@@ -414,13 +411,10 @@ pub(crate) fn merge(parts: &[&[f32]], shape: Shape) -> Vec<f32> {
         ..
     } = shape;
     let width = parts.len() * heads * channels;
-    let mut merged = vec![0.0; shape.batch * queries * width];
+    let mut merged = Fresh::new(shape.batch * queries * width);
     let rows = super::rows_per_piece(width);
-    if merged.is_empty() {
-        return merged;
-    }
     merged
-        .par_chunks_mut(rows * width)
+        .pieces(rows * width)
         .enumerate()
         .for_each(|(piece, chunk)| {
             for (row, out) in (piece * rows..).zip(chunk.chunks_exact_mut(width)) {
@@ -434,5 +428,5 @@ pub(crate) fn merge(parts: &[&[f32]], shape: Shape) -> Vec<f32> {
                 }
             }
         });
-    merged
+    merged.finish()
 }

@@ -93,19 +93,19 @@ impl Keep {
         }
     }
 
-    /// Adds elements `start..` of a tensor times their factors.
+    /// Multiplies elements `start..` of a tensor with their factors and adds another's.
     #[inline(always)]
-    pub(crate) fn multiply_add(self, mut start: u32, y: &mut [f32], x: &[f32]) {
-        let (y_blocks, y_rest) = y.as_chunks_mut::<LANES>();
-        let (x_blocks, x_rest) = x.as_chunks::<LANES>();
-        for (y, x) in y_blocks.iter_mut().zip(x_blocks) {
-            for ((y, x), factor) in y.iter_mut().zip(x).zip(self.factors(start)) {
-                *y += x * factor;
+    pub(crate) fn multiply_add(self, mut start: u32, x: &mut [f32], y: &[f32]) {
+        let (x_blocks, x_rest) = x.as_chunks_mut::<LANES>();
+        let (y_blocks, y_rest) = y.as_chunks::<LANES>();
+        for (x, y) in x_blocks.iter_mut().zip(y_blocks) {
+            for ((x, y), factor) in x.iter_mut().zip(y).zip(self.factors(start)) {
+                *x = *x * factor + y;
             }
             start = start.wrapping_add(NEXT);
         }
-        for ((y, x), factor) in y_rest.iter_mut().zip(x_rest).zip(self.factors(start)) {
-            *y += x * factor;
+        for ((x, y), factor) in x_rest.iter_mut().zip(y_rest).zip(self.factors(start)) {
+            *x = *x * factor + y;
         }
     }
 

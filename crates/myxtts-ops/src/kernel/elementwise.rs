@@ -4,24 +4,23 @@ use rayon::prelude::*;
 
 use super::PIECE;
 use super::dropout::{Keep, index};
+use super::fresh::Fresh;
 use super::math::vectorize;
 
 /// `f` of every element.
 pub(crate) fn map(x: &[f32], f: impl Fn(f32) -> f32 + Sync) -> Vec<f32> {
-    let mut y = vec![0.0; x.len()];
-    y.par_chunks_mut(PIECE)
-        .zip(x.par_chunks(PIECE))
-        .for_each(|(y, x)| {
-            vectorize(
-                #[inline(always)]
-                || {
-                    for (y, &x) in y.iter_mut().zip(x) {
-                        *y = f(x);
-                    }
-                },
-            );
-        });
-    y
+    let mut y = Fresh::new(x.len());
+    y.pieces(PIECE).zip(x.par_chunks(PIECE)).for_each(|(y, x)| {
+        vectorize(
+            #[inline(always)]
+            || {
+                for (y, &x) in y.iter_mut().zip(x) {
+                    *y = f(x);
+                }
+            },
+        );
+    });
+    y.finish()
 }
 
 /// `y = f(y, x)` for every element.
@@ -50,15 +49,31 @@ pub(crate) fn drop(x: &mut [f32], keep: Keep) {
     });
 }
 
-/// Adds to `y` what is left of `x`.
-pub(crate) fn drop_add(y: &mut [f32], x: &[f32], keep: Keep) {
-    y.par_chunks_mut(PIECE)
+/// What is left of `x`.
+pub(crate) fn dropped(x: &[f32], keep: Keep) -> Vec<f32> {
+    let mut y = Fresh::new(x.len());
+    y.pieces(PIECE)
         .zip(x.par_chunks(PIECE))
         .enumerate()
         .for_each(|(piece, (y, x))| {
+            y.copy_from_slice(x);
             vectorize(
                 #[inline(always)]
-                || keep.multiply_add(index(piece * PIECE), y, x),
+                || keep.multiply(index(piece * PIECE), y),
+            );
+        });
+    y.finish()
+}
+
+/// Drops elements of `x` and adds `y`.
+pub(crate) fn drop_add(x: &mut [f32], y: &[f32], keep: Keep) {
+    x.par_chunks_mut(PIECE)
+        .zip(y.par_chunks(PIECE))
+        .enumerate()
+        .for_each(|(piece, (x, y))| {
+            vectorize(
+                #[inline(always)]
+                || keep.multiply_add(index(piece * PIECE), x, y),
             );
         });
 }

@@ -6,6 +6,8 @@
               every element they name is inside their slice, and a `MatrixMut` never names one twice"
 )]
 
+use super::fresh::Fresh;
+
 /// A view of a matrix.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Matrix<'a> {
@@ -122,6 +124,15 @@ pub(crate) enum Old {
 /// Products smaller than this many multiplications stay on one thread.
 const SHARED: usize = 128 * 128 * 128;
 
+/// `a b`, on all cores.
+pub(crate) fn product(a: Matrix<'_>, b: Matrix<'_>) -> Vec<f32> {
+    let [m, n] = [a.rows, b.columns];
+    // SAFETY: a product that replaces writes every element of its `m x n` and reads none.
+    unsafe {
+        Fresh::new(m * n).written_by(|out| into(out, [m, n], Old::Replace, 1.0, a, b, Threads::All))
+    }
+}
+
 /// `out = scale a b`, or `out += scale a b`.
 pub(crate) fn multiply(
     out: MatrixMut<'_>,
@@ -131,7 +142,25 @@ pub(crate) fn multiply(
     b: Matrix<'_>,
     threads: Threads,
 ) {
-    let (m, n, k) = (out.rows, out.columns, a.columns);
+    let (shape, out) = ([out.rows, out.columns], out.data.as_mut_ptr());
+    // SAFETY: `out` is borrowed mutably and has these rows and columns.
+    unsafe { into(out, shape, old, scale, a, b, threads) }
+}
+
+/// # Safety
+///
+/// `out` must be `m x n` elements that nobody else reads or writes, and hold
+/// numbers unless they are replaced.
+unsafe fn into(
+    out: *mut f32,
+    [m, n]: [usize; 2],
+    old: Old,
+    scale: f32,
+    a: Matrix<'_>,
+    b: Matrix<'_>,
+    threads: Threads,
+) {
+    let k = a.columns;
     assert!(
         a.rows == m && b.columns == n && b.rows == k,
         "matrices of shapes {:?} and {:?} have no product of shape {:?}",
@@ -148,13 +177,13 @@ pub(crate) fn multiply(
     // A slice never has more elements than `isize::MAX` bytes, so its strides fit.
     let stride = |s: usize| isize::try_from(s).unwrap_or(isize::MAX);
     // SAFETY: the constructors checked that `(rows - 1, columns - 1)` and with it every smaller
-    // index lies inside the slices; `out` is borrowed mutably, so nothing else names it.
+    // index lies inside the slices of `a` and `b`; the caller answers for `out`.
     unsafe {
         gemm::gemm(
             m,
             n,
             k,
-            out.data.as_mut_ptr(),
+            out,
             1,
             stride(n),
             old == Old::Add,

@@ -2,41 +2,30 @@
 
 use rayon::prelude::*;
 
-use super::gemm::{Matrix, MatrixMut, Old, Threads, multiply};
+use super::fresh::Fresh;
+use super::gemm::{Matrix, MatrixMut, Old, Threads, multiply, product};
 use super::math::vectorize;
 use super::{add_rows, rows_per_piece};
 
 /// `x w`, plus `bias` unless it is empty.
 pub(crate) fn linear(x: Matrix<'_>, weight_io: Matrix<'_>, bias: &[f32]) -> Vec<f32> {
+    if bias.is_empty() {
+        return product(x, weight_io);
+    }
     let [rows, _] = x.shape();
-    let [_, outputs] = weight_io.shape();
-    let mut y = vec![0.0; rows * outputs];
-    let old = if bias.is_empty() {
-        Old::Replace
-    } else {
-        // The product is added to the bias as it leaves the registers.
-        y.par_chunks_mut(outputs * rows_per_piece(outputs))
-            .for_each(|rows| {
-                for row in rows.chunks_exact_mut(outputs) {
-                    row.copy_from_slice(bias);
-                }
-            });
-        Old::Add
-    };
-    multiply(
-        MatrixMut::packed(&mut y, outputs),
-        old,
-        1.0,
-        x,
-        weight_io,
-        Threads::All,
-    );
+    let outputs = bias.len();
+    let mut y = Fresh::new(rows * outputs);
+    // The product is added to the bias as it leaves the registers.
+    y.pieces(outputs * rows_per_piece(outputs))
+        .for_each(|rows| {
+            for row in rows.chunks_exact_mut(outputs) {
+                row.copy_from_slice(bias);
+            }
+        });
+    let mut y = y.finish();
+    let sum = MatrixMut::packed(&mut y, outputs);
+    multiply(sum, Old::Add, 1.0, x, weight_io, Threads::All);
     y
-}
-
-/// `a b`.
-pub(crate) fn product(a: Matrix<'_>, b: Matrix<'_>) -> Vec<f32> {
-    linear(a, b, &[])
 }
 
 /// Sums of columns.
@@ -61,6 +50,9 @@ pub(crate) fn column_sums(x: &[f32], width: usize) -> Vec<f32> {
     add_rows(partials, width)
 }
 
+/// Batches of fewer items leave the cores to each item's product in turn.
+const SHARED_BATCH: usize = 4;
+
 /// A convolution with one tap: `w x + b` for every `(inputs, time)` of the batch.
 pub(crate) fn pointwise(
     x_bit: &[f32],
@@ -69,31 +61,25 @@ pub(crate) fn pointwise(
     time: usize,
 ) -> Vec<f32> {
     let [outputs, inputs] = weight_oi.shape();
-    let batch = x_bit.len() / (inputs * time).max(1);
-    let mut y_bot = vec![0.0; batch * outputs * time];
-    for (y_ot, x_it) in y_bot
-        .chunks_exact_mut((outputs * time).max(1))
-        .zip(x_bit.chunks_exact((inputs * time).max(1)))
-    {
-        let old = if bias.is_empty() {
-            Old::Replace
-        } else {
-            for (row, &b) in y_ot.chunks_exact_mut(time).zip(bias) {
-                row.fill(b);
-            }
-            Old::Add
-        };
-        let y = MatrixMut::packed(y_ot, time);
-        multiply(
-            y,
-            old,
-            1.0,
-            weight_oi,
-            Matrix::packed(x_it, time),
-            Threads::All,
-        );
+    let [in_size, out_size] = [inputs, outputs].map(|channels| (channels * time).max(1));
+    let batch = x_bit.len() / in_size;
+    let convolve = |x_it: &[f32], y_ot: &mut [f32], threads: Threads| {
+        for (row, &b) in y_ot.chunks_exact_mut(time.max(1)).zip(bias) {
+            row.fill(b);
+        }
+        let (y, x) = (MatrixMut::packed(y_ot, time), Matrix::packed(x_it, time));
+        multiply(y, Old::Add, 1.0, weight_oi, x, threads);
+    };
+    let mut y_bot = Fresh::new(batch * outputs * time);
+    let items = y_bot.pieces(out_size).zip(x_bit.par_chunks_exact(in_size));
+    if batch < SHARED_BATCH {
+        items
+            .with_min_len(batch.max(1))
+            .for_each(|(y_ot, x_it)| convolve(x_it, y_ot, Threads::All));
+    } else {
+        items.for_each(|(y_ot, x_it)| convolve(x_it, y_ot, Threads::One));
     }
-    y_bot
+    y_bot.finish()
 }
 
 /// The gradient of a one-tap convolution's weight.
@@ -102,21 +88,29 @@ pub(crate) fn pointwise_weight_gradient(
     gradient_bot: &[f32],
     [outputs, inputs, time]: [usize; 3],
 ) -> Vec<f32> {
-    let mut dw_oi = vec![0.0; outputs * inputs];
-    let batches = gradient_bot
-        .chunks_exact((outputs * time).max(1))
-        .zip(x_bit.chunks_exact((inputs * time).max(1)));
-    for (g_ot, x_it) in batches {
-        multiply(
-            MatrixMut::packed(&mut dw_oi, inputs),
-            Old::Add,
-            1.0,
-            Matrix::packed(g_ot, time),
-            Matrix::packed(x_it, time).transposed(),
-            Threads::All,
-        );
-    }
-    dw_oi
+    let [in_size, out_size] = [inputs, outputs].map(|channels| (channels * time).max(1));
+    let threads = if x_bit.len() / in_size < SHARED_BATCH {
+        Threads::All
+    } else {
+        Threads::One
+    };
+    let partials = gradient_bot
+        .par_chunks(SHARED_BATCH * out_size)
+        .zip(x_bit.par_chunks(SHARED_BATCH * in_size))
+        .map(|(g_bot, x_bit)| {
+            let mut dw_oi = vec![0.0; outputs * inputs];
+            for (g_ot, x_it) in g_bot
+                .chunks_exact(out_size)
+                .zip(x_bit.chunks_exact(in_size))
+            {
+                let sum = MatrixMut::packed(&mut dw_oi, inputs);
+                let (g, x) = (Matrix::packed(g_ot, time), Matrix::packed(x_it, time));
+                multiply(sum, Old::Add, 1.0, g, x.transposed(), threads);
+            }
+            dw_oi
+        })
+        .collect();
+    add_rows(partials, outputs * inputs)
 }
 
 /// Sums over batch and time, per channel.

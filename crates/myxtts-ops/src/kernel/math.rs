@@ -6,7 +6,9 @@
 #[inline(always)]
 pub(crate) fn vectorize<R>(work: impl FnOnce() -> R) -> R {
     #[cfg(target_arch = "x86_64")]
-    if let Some(simd) = pulp::x86::V3::try_new() {
+    if let Some(simd) = pulp::x86::V4::try_new() {
+        return pulp::Simd::vectorize(simd, work);
+    } else if let Some(simd) = pulp::x86::V3::try_new() {
         return pulp::Simd::vectorize(simd, work);
     }
     work()

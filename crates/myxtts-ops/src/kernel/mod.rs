@@ -8,6 +8,7 @@ pub(crate) mod adamw;
 pub(crate) mod attention;
 pub(crate) mod dropout;
 pub(crate) mod elementwise;
+mod fresh;
 pub(crate) mod gelu;
 pub(crate) mod gemm;
 pub(crate) mod linear;

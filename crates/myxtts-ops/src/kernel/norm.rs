@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use super::fresh::Fresh;
 use super::math::{sum, sum2, vectorize};
 use super::{add_rows, rows_per_piece};
 
@@ -33,9 +34,9 @@ pub(crate) fn layer_norm(
 ) -> (Vec<f32>, Moments) {
     let width = weight.len();
     let rows = rows_per_piece(width);
-    let mut y = vec![0.0; x.len()];
+    let mut y = Fresh::new(x.len());
     let mut kept = vec![[0.0; 2]; x.len() / width];
-    y.par_chunks_mut(rows * width)
+    y.pieces(rows * width)
         .zip(x.par_chunks(rows * width))
         .zip(kept.par_chunks_mut(rows))
         .for_each(|((y, x), kept)| {
@@ -53,7 +54,7 @@ pub(crate) fn layer_norm(
                 },
             );
         });
-    (y, kept)
+    (y.finish(), kept)
 }
 
 /// The way back; `gradient` is that of the output.
@@ -65,9 +66,9 @@ pub(crate) fn layer_norm_backward(
 ) -> NormGradients {
     let width = weight.len();
     let rows = rows_per_piece(width);
-    let mut dx = vec![0.0; x.len()];
+    let mut dx = Fresh::new(x.len());
     let (dw, db): (Vec<_>, Vec<_>) = dx
-        .par_chunks_mut(rows * width)
+        .pieces(rows * width)
         .zip(x.par_chunks(rows * width))
         .zip(gradient.par_chunks(rows * width))
         .zip(kept.par_chunks(rows))
@@ -87,7 +88,7 @@ pub(crate) fn layer_norm_backward(
         })
         .unzip();
     NormGradients {
-        x: dx,
+        x: dx.finish(),
         weight: add_rows(dw, width),
         bias: add_rows(db, width),
     }
@@ -142,9 +143,9 @@ pub(crate) fn group_norm(
     epsilon: f32,
 ) -> (Vec<f32>, Moments) {
     let (per_group, time) = (shape.per_group(), shape.time);
-    let mut y = vec![0.0; x.len()];
+    let mut y = Fresh::new(x.len());
     let mut kept = vec![[0.0; 2]; x.len() / per_group];
-    y.par_chunks_mut(per_group)
+    y.pieces(per_group)
         .zip(x.par_chunks(per_group))
         .zip(&mut kept)
         .enumerate()
@@ -164,7 +165,7 @@ pub(crate) fn group_norm(
                 },
             );
         });
-    (y, kept)
+    (y.finish(), kept)
 }
 
 /// The way back; `gradient` is that of the output.
@@ -177,11 +178,11 @@ pub(crate) fn group_norm_backward(
 ) -> NormGradients {
     let (per_group, time) = (shape.per_group(), shape.time);
     let wide = shape.channels / shape.groups;
-    let mut dx = vec![0.0; x.len()];
+    let mut dx = Fresh::new(x.len());
     // Per batch and channel, the sums over time of the gradient times the normalised input, and of
     // the gradient: the parameters' gradients and the moments of the input's are made of them.
     let mut sums = vec![[0.0_f32; 2]; x.len() / time];
-    dx.par_chunks_mut(per_group)
+    dx.pieces(per_group)
         .zip(x.par_chunks(per_group))
         .zip(gradient.par_chunks(per_group))
         .zip(sums.par_chunks_mut(wide))
@@ -222,7 +223,7 @@ pub(crate) fn group_norm_backward(
         }
     }
     NormGradients {
-        x: dx,
+        x: dx.finish(),
         weight: dw,
         bias: db,
     }

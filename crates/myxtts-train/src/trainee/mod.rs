@@ -31,11 +31,11 @@ pub struct Loss<A> {
 }
 
 /// A model in training, on one device.
-pub trait Trainee: Sized + Send + 'static {
+pub trait Trainee: Sized + Send + Sync + 'static {
     /// What it learns from.
-    type Batch: Send + 'static;
+    type Batch: Send + Sync + 'static;
     /// What it keeps of a forward pass until the step.
-    type Trace;
+    type Trace: Send;
 
     /// Updates within a step, each with an optimiser of its own.
     const PHASES: usize = 1;
