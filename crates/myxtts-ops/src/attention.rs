@@ -86,11 +86,13 @@ fn rule(shape: Shape, mask: &AttentionMask, scale: f64, drop: Option<&Dropout>) 
         let some = counts.contains(&false);
         some.then(|| counts.into_iter().map(hidden).collect())
     });
+    // As a tensor of weights would be, if there were one.
+    let weights = [shape.batch, shape.heads, shape.queries, shape.keys];
     Rule {
         shape,
         causal: mask.causal,
         hidden_bk,
         scale: scale as f32,
-        keep: drop.and_then(Dropout::keep),
+        keep: drop.and_then(|drop| drop.keep(&weights)),
     }
 }

@@ -1,6 +1,7 @@
 //! Where a pass over the model runs.
 
 use burn::tensor::Device;
+use rayon::prelude::*;
 
 use crate::host;
 
@@ -12,10 +13,29 @@ use crate::host;
 /// begins at once and the others help. `work` must compute only: what it waits
 /// for may need the thread it has taken.
 pub fn on_cores<R: Send>(device: &Device, work: impl FnOnce() -> R + Send) -> R {
-    if host::is_host(device) {
+    if is_cpu(device) {
         rayon::scope(|_| work())
     } else {
         work()
+    }
+}
+
+/// Whether `device` is the CPU backend, whose operations share this process's cores.
+pub fn is_cpu(device: &Device) -> bool {
+    host::is_host(device)
+}
+
+/// What `work` makes of each item, in their order: all at once where `device`
+/// is the CPU backend, one after the other elsewhere.
+pub fn each_on_cores<T: Send, R: Send>(
+    device: &Device,
+    items: Vec<T>,
+    work: impl Fn(T) -> R + Send + Sync,
+) -> Vec<R> {
+    if is_cpu(device) {
+        items.into_par_iter().map(work).collect()
+    } else {
+        items.into_iter().map(work).collect()
     }
 }
 

@@ -17,18 +17,25 @@ pub struct Dropout {
     pub probability: f64,
     /// Names the draw: the same key drops the same elements.
     pub key: u64,
+    /// Rows that come before the tensor's first, where it is a piece of a
+    /// batch: a piece drops what the whole would.
+    pub first_row: usize,
 }
 
 impl Dropout {
-    /// The draw, if it drops anything.
-    pub(crate) fn keep(&self) -> Option<Keep> {
-        (self.probability > 0.0).then(|| Keep::new(self.probability, self.key))
+    /// The draw of a tensor with these sizes, if it drops anything.
+    pub(crate) fn keep(&self, sizes: &[usize]) -> Option<Keep> {
+        let row: usize = sizes.iter().skip(1).product();
+        let keep = || Keep::new(self.probability, self.key).after(self.first_row * row);
+        (self.probability > 0.0).then(keep)
     }
 }
 
 /// Drops elements.
 pub fn dropout<const D: usize>(x: Tensor<D>, drop: &Dropout) -> Tensor<D> {
-    let Some(keep) = drop.keep() else { return x };
+    let Some(keep) = drop.keep(&x.dims()) else {
+        return x;
+    };
     if !host::takes(&x) {
         return plain::dropout(x, drop);
     }
@@ -46,7 +53,7 @@ pub fn dropout_add<const D: usize>(
     }
     // Without a draw this is still the faster sum: on all cores, into the residual's own storage.
     let keep = drop
-        .and_then(Dropout::keep)
+        .and_then(|drop| drop.keep(&x.dims()))
         .unwrap_or_else(|| Keep::new(0.0, 0));
     Tensor::from_dispatch(Dispatch::host_dropout_add(
         x.into_dispatch(),

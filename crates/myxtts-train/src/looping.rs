@@ -15,7 +15,7 @@ use crate::feed::{Facts, Fed};
 use crate::optim::{AdamW, NamedGradients};
 use crate::scaler::LossScale;
 use crate::team::Seat;
-use crate::trainee::{Loss, Trainee};
+use crate::trainee::Trainee;
 
 /// What the loop is told.
 #[derive(Clone, Debug)]
@@ -259,12 +259,11 @@ impl<B: Sync> Passes<'_, B> {
         let mut gradients = NamedGradients::default();
         for (index, (batch, shares)) in self.batches.iter().zip(self.shares).enumerate() {
             let key = mix(self.key ^ mix((seat.rank + seat.members() * index) as u64));
-            let loss = trainee.loss(self.phase, batch, shares, key);
-            let loss = loss.map_err(|why| TrainError::step(tally.done.step, why))?;
-            tally.add(&loss);
-            let total = loss.total * self.scale;
-            gradients.add(trainee.gradients(self.phase, total.backward()));
-            traces.push(loss.trace);
+            let pass = trainee.pass(self.phase, batch, shares, key, self.scale);
+            let pass = pass.map_err(|why| TrainError::step(tally.done.step, why))?;
+            tally.add(pass.total, pass.parts);
+            gradients.add(pass.gradients);
+            traces.push(pass.trace);
         }
         Ok(match self.scale {
             1.0 => gradients,
@@ -341,12 +340,11 @@ impl Tally {
 
     /// Takes a batch's losses, unread: a read waits for the device, and there
     /// is one for all numbers of a phase, after its backward passes are queued.
-    fn add<A>(&mut self, loss: &Loss<A>) {
+    fn add(&mut self, total: Tensor<1>, parts: Vec<(&'static str, Tensor<1>)>) {
+        self.unread.push((None, total));
+        let parts = parts.into_iter();
         self.unread
-            .push((None, loss.total.clone().inner().detach()));
-        for (name, value) in &loss.parts {
-            self.unread.push((Some(name), value.clone()));
-        }
+            .extend(parts.map(|(name, value)| (Some(name), value)));
     }
 
     /// Reads what was added, and the gradient's norm.

@@ -5,9 +5,12 @@
 //!
 //! Suffixes: b batch, t text positions, m audio positions, p all positions.
 
+use std::ops::Range;
+
 use burn::tensor::{Bool, Device, Int, Tensor};
 
 use super::config::GptConfig;
+use super::quirks::RowLengths;
 
 /// STOP codes that follow the true codes in the targets, besides the last:
 /// the public model counts three codes more than the clip has.
@@ -49,6 +52,43 @@ impl GptBatch {
             conditioning_bcs: self.conditioning_bcs.to_device(device),
             prompts_b2: self.prompts_b2.map(|prompts| prompts.to_device(device)),
         }
+    }
+
+    /// Some of its rows.
+    #[must_use]
+    pub fn rows(&self, rows: Range<usize>) -> Self {
+        let (start, length) = (rows.start, rows.len());
+        let prompts_b2 = self.prompts_b2.clone();
+        Self {
+            text_bt: self.text_bt.clone().narrow(0, start, length),
+            text_lengths_b: self.text_lengths_b.clone().narrow(0, start, length),
+            codes_bm: self.codes_bm.clone().narrow(0, start, length),
+            code_lengths_b: self.code_lengths_b.clone().narrow(0, start, length),
+            conditioning_bcs: self.conditioning_bcs.clone().narrow(0, start, length),
+            prompts_b2: prompts_b2.map(|prompts| prompts.narrow(0, start, length)),
+        }
+    }
+
+    /// The lengths of its rows, read back.
+    pub fn row_lengths(&self) -> Vec<RowLengths> {
+        let read = |values_b: &Tensor<1, Int>| -> Vec<usize> {
+            let values = values_b.clone().into_data();
+            let length = |value: i64| usize::try_from(value).unwrap_or(0);
+            values.iter::<i64>().map(length).collect()
+        };
+        let (text, codes) = (read(&self.text_lengths_b), read(&self.code_lengths_b));
+        let prompts: Vec<usize> = match &self.prompts_b2 {
+            Some(prompts_b2) => read(&prompts_b2.clone().flatten(0, 1)),
+            None => vec![],
+        };
+        let prompts = prompts.as_chunks::<2>().0;
+        let rows = text.into_iter().zip(codes).enumerate();
+        rows.map(|(row, (text, codes))| RowLengths {
+            text,
+            codes,
+            prompt: prompts.get(row).copied(),
+        })
+        .collect()
     }
 
     /// The same as inputs of a model that is trained.

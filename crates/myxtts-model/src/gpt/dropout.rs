@@ -10,6 +10,7 @@ use crate::init::mix;
 pub struct StepDropout {
     probability: f64,
     key: u64,
+    first_row: usize,
 }
 
 /// A place in the model.
@@ -24,7 +25,17 @@ pub(crate) enum Site {
 impl StepDropout {
     /// For the step with this key.
     pub fn new(probability: f64, key: u64) -> Self {
-        Self { probability, key }
+        Self {
+            probability,
+            key,
+            first_row: 0,
+        }
+    }
+
+    /// For a piece of the batch, that begins with this row of it.
+    #[must_use]
+    pub fn from_row(self, first_row: usize) -> Self {
+        Self { first_row, ..self }
     }
 
     pub(crate) fn at(&self, site: Site) -> Dropout {
@@ -37,6 +48,7 @@ impl StepDropout {
         Dropout {
             probability: self.probability,
             key: mix(self.key ^ mix(place as u64)),
+            first_row: self.first_row,
         }
     }
 }

@@ -46,6 +46,13 @@ impl Keep {
         }
     }
 
+    /// The draw of what comes after so many elements.
+    pub(crate) fn after(mut self, elements: usize) -> Self {
+        let skipped = index(elements).wrapping_mul(STRIDE);
+        self.halves[0] = self.halves[0].wrapping_add(skipped);
+        self
+    }
+
     /// What element `index` is multiplied with.
     #[inline(always)]
     pub(crate) fn factor(self, index: u32) -> f32 {

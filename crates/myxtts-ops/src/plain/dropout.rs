@@ -7,7 +7,9 @@ use crate::kernel::dropout::{DRAW_BITS, FIRST, LAST, SECOND, STRIDE};
 
 /// See [`crate::dropout`].
 pub fn dropout<const D: usize>(x: Tensor<D>, drop: &Dropout) -> Tensor<D> {
-    let Some(keep) = drop.keep() else { return x };
+    let Some(keep) = drop.keep(&x.dims()) else {
+        return x;
+    };
     let shape = x.shape();
     let count = shape.num_elements() as i64;
     // Signed, which every device has; sums and products wrap to the same bits.

@@ -33,6 +33,7 @@ impl Case {
         self.drop.then_some(Dropout {
             probability: 0.3,
             key: 5,
+            first_row: 0,
         })
     }
 
@@ -186,4 +187,24 @@ fn large_scores_do_not_overflow() {
     let mask = AttentionMask::default();
     let out = attention(big(1), big(2), big(3), &mask, 1.0, None);
     assert!(values(&out).iter().all(|x| x.is_finite()));
+}
+
+#[test]
+fn a_piece_of_a_batch_drops_what_the_whole_would() {
+    let qkv = random([5, 9, 3 * 8], 1);
+    let mask = AttentionMask {
+        causal: true,
+        keys_bk: None,
+    };
+    let attend = |qkv: Tensor<3>, first_row: usize| {
+        let drop = Dropout {
+            probability: 0.4,
+            key: 9,
+            first_row,
+        };
+        self_attention(qkv, 2, &mask, 0.5, Some(&drop))
+    };
+    let whole = attend(qkv.clone(), 0).narrow(0, 3, 2);
+    let piece = attend(qkv.narrow(0, 3, 2), 3);
+    assert_eq!(values(&piece), values(&whole));
 }

@@ -13,6 +13,7 @@ fn everything(x: &[Flat]) -> Flat {
     let drop = Dropout {
         probability: 0.1,
         key: 3,
+        first_row: 0,
     };
     let mask = AttentionMask {
         causal: true,

@@ -1,11 +1,18 @@
 //! The GPT in training.
+//!
+//! On the CPU a batch is computed in pieces, each on its own part of the
+//! cores from its embeddings to its gradients: operations of a small model are
+//! too short to share one by one. Pieces are rows of the batch by a rule that
+//! knows only its shape, they drop what the whole would, and their sum is its
+//! mean, so neither the number of cores nor the division shows but in rounding.
 
+use burn::module::Module;
 use burn::tensor::{Device, Gradients};
 use myxtts_model::gpt::{Gpt, GptBatch, Quirks, StepDropout};
 use myxtts_model::params::{StateDict, load, state_dict};
-use myxtts_ops::Compute;
+use myxtts_ops::{Compute, each_on_cores, is_cpu};
 
-use super::{Loss, Trainee};
+use super::{Loss, Pass, Trainee};
 use crate::optim::{AdamW, NamedGradients};
 
 /// What the GPT's loss is made of.
@@ -55,17 +62,11 @@ impl GptTrainee {
     pub fn new(gpt: Gpt, recipe: GptRecipe) -> Self {
         Self { gpt, recipe }
     }
-}
 
-impl Trainee for GptTrainee {
-    type Batch = GptBatch;
-    type Trace = ();
-
-    const WEIGHTS: &'static [(&'static str, &'static str)] = &[("gpt.safetensors", "gpt.")];
-
-    fn loss(
+    /// The loss of a batch, or of the piece of one that begins with `first_row`.
+    fn loss_from(
         &self,
-        _phase: usize,
+        first_row: usize,
         batch: &GptBatch,
         shares: &[f64],
         key: u64,
@@ -78,7 +79,8 @@ impl Trainee for GptTrainee {
             quirks,
             ..
         } = self.recipe;
-        let drop = (dropout > 0.0).then(|| StepDropout::new(dropout, key));
+        let drop = || StepDropout::new(dropout, key).from_row(first_row);
+        let drop = (dropout > 0.0).then(drop);
         let output = self
             .gpt
             .forward(&batch.clone().autodiff(), quirks, drop.as_ref())
@@ -96,6 +98,112 @@ impl Trainee for GptTrainee {
             ],
             trace: (),
         })
+    }
+
+    /// The pieces of a batch; none if it is better left whole.
+    fn pieces(&self, batch: &GptBatch, shares: &[f64]) -> Vec<Piece> {
+        let quirks = self.recipe.quirks;
+        let [rows] = batch.code_lengths_b.dims();
+        // The public implementation's accidents are of a whole batch.
+        let divisible = is_cpu(&self.device()) && quirks == Quirks::Fixed;
+        if !divisible || rows < PIECES * LEAST_ROWS {
+            return vec![];
+        }
+        let lengths = batch.row_lengths();
+        let whole = quirks.target_counts(&lengths);
+        let piece = |index: usize| {
+            let piece = index * rows / PIECES..(index + 1) * rows / PIECES;
+            let counts = quirks.target_counts(&lengths[piece.clone()]);
+            let share = |part: usize| {
+                let of_batch = shares.get(part).copied().unwrap_or(1.0);
+                of_batch * counts[part] as f64 / whole[part].max(1) as f64
+            };
+            Piece {
+                first_row: piece.start,
+                batch: batch.rows(piece),
+                shares: [share(0), share(1)],
+            }
+        };
+        (0..PIECES).map(piece).collect()
+    }
+
+    /// The same weights at the roots of another graph: two passes at once
+    /// would wait for each other in one.
+    fn twin(&self) -> Self {
+        Self {
+            gpt: self.gpt.clone().fork(&self.device()),
+            recipe: self.recipe.clone(),
+        }
+    }
+}
+
+/// Parts of a batch that are computed at once. Two, whatever the cores: a
+/// third would cost as much again in gradients to add, and cores that are left
+/// over help inside of operations.
+const PIECES: usize = 2;
+
+/// Rows of a piece, at least.
+const LEAST_ROWS: usize = 4;
+
+/// Some rows of a batch.
+struct Piece {
+    first_row: usize,
+    batch: GptBatch,
+    shares: [f64; 2],
+}
+
+/// Two pieces of one batch.
+fn join(one: Pass<()>, other: Pass<()>) -> Pass<()> {
+    let mut gradients = one.gradients;
+    gradients.add(other.gradients);
+    let parts = one.parts.into_iter().zip(other.parts);
+    Pass {
+        total: one.total + other.total,
+        parts: parts
+            .map(|((name, one), (_, other))| (name, one + other))
+            .collect(),
+        gradients,
+        trace: (),
+    }
+}
+
+impl Trainee for GptTrainee {
+    type Batch = GptBatch;
+    type Trace = ();
+
+    const WEIGHTS: &'static [(&'static str, &'static str)] = &[("gpt.safetensors", "gpt.")];
+
+    fn loss(
+        &self,
+        _phase: usize,
+        batch: &GptBatch,
+        shares: &[f64],
+        key: u64,
+    ) -> Result<Loss<()>, String> {
+        self.loss_from(0, batch, shares, key)
+    }
+
+    fn pass(
+        &self,
+        phase: usize,
+        batch: &GptBatch,
+        shares: &[f64],
+        key: u64,
+        scale: f64,
+    ) -> Result<Pass<()>, String> {
+        let pieces = self.pieces(batch, shares);
+        if pieces.is_empty() {
+            let loss = self.loss(phase, batch, shares, key)?;
+            return Ok(Pass::back(self, phase, loss, scale));
+        }
+        let passes = each_on_cores(&self.device(), pieces, |piece| {
+            let twin = self.twin();
+            let loss = twin.loss_from(piece.first_row, &piece.batch, &piece.shares, key)?;
+            Ok(Pass::back(&twin, phase, loss, scale))
+        });
+        let passes: Result<Vec<_>, String> = passes.into_iter().collect();
+        let whole = passes?.into_iter().reduce(join);
+        whole.ok_or_else(|| "a batch without rows".to_owned())
     }
 
     fn gradients(&self, _phase: usize, gradients: Gradients) -> NamedGradients {

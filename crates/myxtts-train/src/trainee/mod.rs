@@ -30,6 +30,33 @@ pub struct Loss<A> {
     pub trace: A,
 }
 
+/// One batch, there and back.
+#[derive(Clone, Debug)]
+pub struct Pass<A> {
+    /// The whole loss.
+    pub total: Tensor<1>,
+    /// Its parts.
+    pub parts: Vec<(&'static str, Tensor<1>)>,
+    /// Of the loss times the scale asked for.
+    pub gradients: NamedGradients,
+    /// What else the step needs.
+    pub trace: A,
+}
+
+impl<A> Pass<A> {
+    /// Goes back from the loss of a forward pass.
+    fn back<T: Trainee<Trace = A>>(trainee: &T, phase: usize, loss: Loss<A>, scale: f64) -> Self {
+        let total = loss.total.clone().inner().detach();
+        let gradients = (loss.total * scale).backward();
+        Self {
+            total,
+            parts: loss.parts,
+            gradients: trainee.gradients(phase, gradients),
+            trace: loss.trace,
+        }
+    }
+}
+
 /// A model in training, on one device.
 pub trait Trainee: Sized + Send + Sync + 'static {
     /// What it learns from.
@@ -54,6 +81,19 @@ pub trait Trainee: Sized + Send + Sync + 'static {
         shares: &[f64],
         key: u64,
     ) -> Result<Loss<Self::Trace>, String>;
+
+    /// Losses and gradients of a batch, the gradients multiplied by `scale`.
+    fn pass(
+        &self,
+        phase: usize,
+        batch: &Self::Batch,
+        shares: &[f64],
+        key: u64,
+        scale: f64,
+    ) -> Result<Pass<Self::Trace>, String> {
+        let loss = self.loss(phase, batch, shares, key)?;
+        Ok(Pass::back(self, phase, loss, scale))
+    }
 
     /// Its gradients among those of a backward pass.
     fn gradients(&self, phase: usize, gradients: Gradients) -> NamedGradients;

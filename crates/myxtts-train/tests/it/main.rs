@@ -29,6 +29,7 @@ mod mini;
 mod optimiser;
 mod overfit;
 mod parity_adamw;
+mod pieces;
 mod precision;
 mod random_steps;
 mod samples;

@@ -13,6 +13,7 @@ fn dropped_elements() {
     let drop = myxtts_ops::Dropout {
         probability: 0.1,
         key: u64::MAX - 5,
+        first_row: 0,
     };
     let [gpu, cpu] = [gpu, Device::flex()].map(|device| {
         let ones = Tensor::<2>::ones([7, 1001], &device);

@@ -1,0 +1,100 @@
+//! A batch that the CPU computes in pieces is the batch.
+
+use burn::tensor::{Device, Int, Tensor, TensorData};
+use myxtts_model::gpt::{GptBatch, Quirks};
+use myxtts_train::optim::NamedGradients;
+use myxtts_train::trainee::{GptRecipe, GptTrainee, Trainee};
+
+use crate::small_stage::gpt;
+use crate::world::SMALL;
+
+const TEXT: usize = 12;
+const CODES: usize = 30;
+const FRAMES: usize = 20;
+
+/// Rows of all lengths, the last but one without a clip.
+fn batch(rows: usize, device: &Device) -> GptBatch {
+    let ids = |width: usize, most: usize| {
+        let ids = (0..rows * width).map(|i| (2 + i * 37 % most) as i64);
+        let data = TensorData::new(ids.collect::<Vec<i64>>(), [rows, width]);
+        Tensor::<2, Int>::from_data(data, device)
+    };
+    let per_row = |of: &dyn Fn(usize) -> usize| {
+        let values = (0..rows).map(|row| of(row) as i64);
+        let values = TensorData::new(values.collect::<Vec<i64>>(), [rows]);
+        Tensor::<1, Int>::from_data(values, device)
+    };
+    let is_clip = |row: usize| row + 2 != rows;
+    let codes = |row: usize| if is_clip(row) { CODES - 3 * row } else { 0 };
+    let mel = (0..rows * 80 * FRAMES).map(|i| (i as f32 * 0.7).sin());
+    let mel = TensorData::new(mel.collect::<Vec<f32>>(), [rows, 80, FRAMES]);
+    let starts_b1 = per_row(&|row| 1024 * row).reshape([rows, 1]);
+    let ends_b1 = per_row(&|row| 1024 * row + 5000).reshape([rows, 1]);
+    GptBatch {
+        text_bt: ids(TEXT, 20),
+        text_lengths_b: per_row(&|row| TEXT - row),
+        codes_bm: ids(CODES, SMALL.codes - 2),
+        code_lengths_b: per_row(&codes),
+        conditioning_bcs: Tensor::from_data(mel, device),
+        prompts_b2: Some(Tensor::cat(vec![starts_b1, ends_b1], 1)),
+    }
+}
+
+fn numbers(gradients: &NamedGradients) -> Vec<(String, Vec<f32>)> {
+    let read = |(name, gradient_n): (&str, &Tensor<1>)| {
+        let values = gradient_n.to_data();
+        (name.to_owned(), values.iter::<f32>().collect())
+    };
+    gradients.iter().map(read).collect()
+}
+
+/// The largest distance between what a pass gives and what the whole batch
+/// does, in parts of the larger.
+fn apart(trainee: &GptTrainee, rows: usize) -> f32 {
+    let batch = batch(rows, &Device::flex());
+    let (shares, key, scale) = ([0.7, 0.4], 11, 8.0);
+    let loss = trainee.loss(0, &batch, &shares, key).unwrap();
+    let wholes = loss.parts.iter().map(|(_, part)| part.clone());
+    let wholes: Vec<f32> = std::iter::once(loss.total.clone().inner())
+        .chain(wholes)
+        .map(|value| value.into_scalar())
+        .collect();
+    let whole = trainee.gradients(0, (loss.total * scale).backward());
+    let pass = trainee.pass(0, &batch, &shares, key, scale).unwrap();
+    let parts = pass.parts.into_iter().map(|(_, part)| part);
+    let found = std::iter::once(pass.total).chain(parts);
+    let found = found.map(|value| value.into_scalar::<f32>());
+    let of_losses = found
+        .zip(&wholes)
+        .map(|(found, whole)| (found - whole).abs() / whole.abs());
+    let gradients = numbers(&whole).into_iter().zip(numbers(&pass.gradients));
+    let of_gradients = gradients.map(|((name, whole), (other, found))| {
+        assert_eq!(name, other);
+        let norm =
+            |values: &mut dyn Iterator<Item = f32>| values.map(|x| x * x).sum::<f32>().sqrt();
+        let between = norm(&mut whole.iter().zip(&found).map(|(a, b)| a - b));
+        between / norm(&mut whole.iter().copied()).max(1e-6)
+    });
+    of_losses.chain(of_gradients).fold(0.0, f32::max)
+}
+
+#[test]
+fn pieces_add_up_to_the_batch_and_drop_what_it_would() {
+    let trainee = gpt(&Device::flex(), 3, 0.2);
+    for rows in [8, 9] {
+        let apart = apart(&trainee, rows);
+        assert!(apart < 1e-5, "{rows} rows: {apart:e}");
+    }
+}
+
+#[test]
+fn few_rows_and_the_public_implementations_accidents_are_left_whole() {
+    assert_eq!(apart(&gpt(&Device::flex(), 3, 0.2), 7), 0.0);
+    let recipe = GptRecipe {
+        dropout: 0.2,
+        quirks: Quirks::Compat,
+        ..GptRecipe::default()
+    };
+    let compat = GptTrainee::new(gpt(&Device::flex(), 3, 0.2).gpt, recipe);
+    assert_eq!(apart(&compat, 9), 0.0);
+}
