@@ -1,7 +1,10 @@
 //! Where a pass over the model runs.
 
+use std::sync::OnceLock;
+
 use burn::tensor::Device;
 use rayon::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::host;
 
@@ -17,6 +20,22 @@ pub fn on_cores<R: Send>(device: &Device, work: impl FnOnce() -> R + Send) -> R 
         rayon::scope(|_| work())
     } else {
         work()
+    }
+}
+
+/// Runs `work` on threads besides those that the CPU backend computes with, if
+/// that is where `device` is; elsewhere it simply runs.
+///
+/// A pass has those threads for a whole step, and what is asked of them from
+/// outside waits until it ends. What is made ahead of use must not: the
+/// operating system gives it its share of the cores.
+pub fn beside_cores<R: Send>(device: &Device, work: impl FnOnce() -> R + Send) -> R {
+    static BESIDE: OnceLock<Option<ThreadPool>> = OnceLock::new();
+    // A system without threads to spare computes the same, only later.
+    let pool = || ThreadPoolBuilder::new().build().ok();
+    match BESIDE.get_or_init(pool) {
+        Some(pool) if is_cpu(device) => pool.install(work),
+        _ => work(),
     }
 }
 
@@ -51,6 +70,11 @@ mod tests {
         let outer = on_cores(&device, || (here(), on_cores(&device, here)));
         assert!(outer.0.is_some());
         assert_eq!(outer.0, outer.1, "already there");
-        assert!(on_cores(&device.autodiff(), here).is_some());
+        assert!(on_cores(&device.clone().autodiff(), here).is_some());
+        let thread = || std::thread::current().id();
+        let within = on_cores(&device, || (thread(), beside_cores(&device, thread)));
+        assert_ne!(within.0, within.1, "beside them");
+        let cores = rayon::current_num_threads();
+        assert_eq!(beside_cores(&device, rayon::current_num_threads), cores);
     }
 }

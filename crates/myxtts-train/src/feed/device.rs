@@ -12,6 +12,7 @@ use myxtts_device::no_memory_fault;
 use myxtts_model::dvae::Dvae;
 use myxtts_model::gpt::{GptBatch, Quirks, RowLengths};
 use myxtts_model::mel::Mels;
+use myxtts_ops::beside_cores;
 use myxtts_pipeline::{SiteWork, Ticket};
 
 use super::codes::CodesCache;
@@ -218,8 +219,9 @@ impl SiteWork for DeviceFeed {
     type Batch = Fed<GptBatch>;
 
     fn process(&mut self, _ticket: Ticket, filled: &Filled) -> Result<Fed<GptBatch>, String> {
+        let device = self.device.clone();
         Ok(Fed {
-            batch: self.batch(filled)?,
+            batch: beside_cores(&device, || self.batch(filled))?,
             facts: self.facts(&filled.batch),
         })
     }
