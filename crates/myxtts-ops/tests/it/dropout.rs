@@ -74,10 +74,11 @@ fn a_piece_of_a_batch_drops_what_the_whole_would() {
         first_row,
     };
     let rows = |x: &Tensor<3>| x.clone().narrow(0, 2, 3);
-    let ways: [&dyn Fn(Tensor<3>, Tensor<3>, &Dropout) -> Tensor<3>; 3] = [
-        &|x, _, drop| dropout(x, drop),
-        &|x, _, drop| plain::dropout(x, drop),
-        &|x, residual, drop| dropout_add(x, residual, Some(drop)),
+    type Way = fn(Tensor<3>, Tensor<3>, &Dropout) -> Tensor<3>;
+    let ways: [Way; 3] = [
+        |x, _, drop| dropout(x, drop),
+        |x, _, drop| plain::dropout(x, drop),
+        |x, residual, drop| dropout_add(x, residual, Some(drop)),
     ];
     for way in ways {
         let whole = way(x.clone(), residual.clone(), &from(0));
