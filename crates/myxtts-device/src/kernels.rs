@@ -66,3 +66,29 @@ impl KernelWatch {
         [self.warm.len(), self.late.len()]
     }
 }
+
+/// Tells a warm-up when it is over: when it launches no kernel any more that it
+/// did not launch before.
+#[derive(Debug)]
+pub struct Settling {
+    known: HashSet<Kernel>,
+    launched: LaunchedKernels,
+}
+
+impl Settling {
+    /// From now on a kernel is known once it was launched.
+    pub fn watch() -> Self {
+        Self {
+            known: HashSet::new(),
+            launched: LaunchedKernels::new(),
+        }
+    }
+
+    /// Whether nothing new was launched since this was last asked.
+    pub fn is_settled(&mut self) -> bool {
+        let launched = std::mem::replace(&mut self.launched, LaunchedKernels::new());
+        let before = self.known.len();
+        self.known.extend(launched.finish());
+        self.known.len() == before
+    }
+}

@@ -31,7 +31,7 @@ pub use config::{
     StrategyConfig,
 };
 pub use found::{Adapter, Backend, BackendReport, Gpu, GpuKind, Host, Machine};
-pub use kernels::KernelWatch;
+pub use kernels::{KernelWatch, Settling};
 pub use memory_fault::{no_memory_fault, told_of_memory};
 pub use nccl::has_nccl;
 pub use open::{OpenError, open};

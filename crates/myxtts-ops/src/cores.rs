@@ -44,18 +44,13 @@ pub fn is_cpu(device: &Device) -> bool {
     host::is_host(device)
 }
 
-/// What `work` makes of each item, in their order: all at once where `device`
-/// is the CPU backend, one after the other elsewhere.
+/// What `work` makes of each item, in their order, all at once on the threads
+/// that the CPU backend computes with.
 pub fn each_on_cores<T: Send, R: Send>(
-    device: &Device,
     items: Vec<T>,
     work: impl Fn(T) -> R + Send + Sync,
 ) -> Vec<R> {
-    if is_cpu(device) {
-        items.into_par_iter().map(work).collect()
-    } else {
-        items.into_iter().map(work).collect()
-    }
+    items.into_par_iter().map(work).collect()
 }
 
 #[cfg(test)]

@@ -192,7 +192,7 @@ pub(crate) fn rehearse<T: Trainee>(
     let seat = Seat::rehearsing(replicas);
     // The third batch of a step is added as the second is.
     let accumulated = recipe.accumulation.clamp(1, 2);
-    let mut last = Facts::default();
+    let mut last = None;
     for (facts, batch) in batches {
         let told = |error: TrainError| error.in_batch(0, &facts);
         let mut tally = Tally::new::<T::Batch>(0, 0.0, &vec![]);
@@ -211,11 +211,16 @@ pub(crate) fn rehearse<T: Trainee>(
             tally.read(norm).map_err(told)?;
             trainee = trainee.stepped(phase, optimiser, gradients, 0.0);
         }
-        last = facts;
+        // As in a training: what the engine fuses depends on what it has
+        // waited for before.
+        if last.is_none() {
+            settled(&trainee, 0, &facts)?;
+        }
+        last = Some(facts);
     }
     // Before the moments go: what is left of the last step is computed with
-    // them. Not sooner, or no step would be fused with the one after it.
-    settled(&trainee, 0, &last)?;
+    // them. Not after each, or no step would be fused with the one after it.
+    settled(&trainee, 0, &last.unwrap_or_default())?;
     Ok(trainee)
 }
 

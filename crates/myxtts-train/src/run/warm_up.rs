@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use burn::tensor::{Device, Int, Tensor};
 use myxtts_data::schedule::{BucketShape, ConditioningSpec, Schedule};
+use myxtts_device::Settling;
 use myxtts_infer::ModelCard;
 use myxtts_model::gpt::GptBatch;
 use myxtts_run::run_folder::RunLog;
@@ -21,9 +22,16 @@ use crate::placement::Placement;
 use crate::stage_run::MakeSite;
 use crate::trainee::{GptTrainee, Trainee};
 
-/// Times every shape is met: the engine fuses operations once it has seen
-/// them, and what it launches then is another kernel.
+/// Times every shape is met in the first round: the engine fuses operations
+/// once it has seen them, and what it launches then is another kernel.
 const PASSES: usize = 2;
+
+/// Steps of a later round, at least: in the third after a wait the engine still
+/// cuts what it fuses elsewhere than in the second.
+const LEAST_STEPS: usize = 4;
+
+/// Rounds, at most. Two have been enough, and the third said so.
+const ROUNDS: usize = 5;
 
 /// The warm-up of the stage that trains the GPT.
 #[derive(Clone)]
@@ -64,7 +72,8 @@ impl WarmUp {
                 }
             } else {
                 let who = one_of("data stage", device, &warm_up.placement.data);
-                feed.warm_up(warm_up.shapes(&who, 1), conditioning)?;
+                let shapes = warm_up.schedule.shapes().count();
+                feed.warm_up(warm_up.shapes(&who, 1, shapes), conditioning)?;
             }
             if !warm_up.is_stopped() {
                 watch.end_warm_up();
@@ -73,11 +82,13 @@ impl WarmUp {
         })
     }
 
-    /// Whole steps in every shape. They come before the state has moments of
-    /// its own, so no more memory is held than by a step.
+    /// Whole steps in every shape, as a training begins, round after round
+    /// until one launches nothing new: what the engine fuses depends on all it
+    /// has fused before. They come before the state has moments of its own, so
+    /// no more memory is held than by a step.
     pub(super) fn model(
         &self,
-        trainee: GptTrainee,
+        mut trainee: GptTrainee,
         adamw: AdamWConfig,
         recipe: &Recipe,
         card: &ModelCard,
@@ -87,24 +98,40 @@ impl WarmUp {
             return Ok(trainee);
         }
         let who = one_of("model", &device, &self.placement.models);
-        let shapes = self.shapes(&who, PASSES);
-        let batches = shapes.map(|(shape, rows)| batch(shape, rows as usize, card, &device));
         // GPUs that average among themselves need the others for it.
         let replicas = match self.placement.collective() {
             Some(_) => 1,
             None => self.placement.replicas() as usize,
         };
-        rehearse(trainee, vec![AdamW::new(adamw)], batches, recipe, replicas)
+        let batch = |(shape, rows): (BucketShape, u32)| batch(shape, rows as usize, card, &device);
+        let shapes = self.schedule.shapes().count();
+        let mut settling = Settling::watch();
+        for round in 1..=ROUNDS {
+            let steps = match round {
+                1 => PASSES * shapes,
+                _ => shapes.max(LEAST_STEPS),
+            };
+            let batches = self.shapes(&who, round, steps).map(batch);
+            trainee = rehearse(trainee, vec![AdamW::new(adamw)], batches, recipe, replicas)?;
+            if settling.is_settled() {
+                break;
+            }
+        }
+        Ok(trainee)
     }
 
-    /// The shapes to meet, told one by one as they are asked for.
-    fn shapes(&self, who: &str, passes: usize) -> impl Iterator<Item = (BucketShape, u32)> {
-        let total = passes * self.schedule.shapes().count();
-        let shapes = (0..passes).flat_map(|_| self.schedule.shapes());
-        let shapes = shapes.zip(1..).take_while(|_| !self.is_stopped());
+    /// The shapes in turn for so many steps, told one by one as they are asked for.
+    fn shapes(
+        &self,
+        who: &str,
+        round: usize,
+        steps: usize,
+    ) -> impl Iterator<Item = (BucketShape, u32)> {
+        let shapes = (0..steps).flat_map(|_| self.schedule.shapes());
+        let shapes = shapes.zip(1..=steps).take_while(|_| !self.is_stopped());
         shapes.map(move |((shape, rows), number)| {
             if let Some(listener) = &self.listener {
-                let line = line(who, number, total, shape, rows);
+                let line = line(who, round, [number, steps], shape, rows);
                 // A terminal that is gone has nobody to tell.
                 let _ = listener.log.line(&line);
             }
@@ -126,27 +153,45 @@ fn one_of<D: PartialEq>(what: &str, device: &D, devices: &[D]) -> String {
     }
 }
 
-fn line(who: &str, number: usize, total: usize, shape: BucketShape, rows: u32) -> String {
+fn line(
+    who: &str,
+    round: usize,
+    [number, steps]: [usize; 2],
+    shape: BucketShape,
+    rows: u32,
+) -> String {
+    let round = match round {
+        1 => String::new(),
+        _ => format!("round {round}, "),
+    };
     format!(
-        "warm-up, {who}: {number} of {total}: {rows} rows of {} text tokens and {} codes",
+        "warm-up, {who}: {round}{number} of {steps}: {rows} rows of {} text tokens and {} codes",
         shape.text.0, shape.audio.0
     )
 }
 
-/// A full batch of no clips in particular.
+/// A full batch of no clips in particular, made on a thread of its own as the
+/// pipeline's are: what this one begins would be fused with the step.
 fn batch(shape: BucketShape, rows: usize, card: &ModelCard, device: &Device) -> (Facts, GptBatch) {
     let ids = |length: usize| Tensor::<2, Int>::ones([rows, length], device);
     let lengths = |length: usize| Tensor::<1, Int>::full([rows], length as i64, device);
     let (text, codes) = (shape.text.0 as usize, shape.audio.0 as usize);
     let frames = card.conditioning_mel.frames(card.conditioning.max).0;
-    let batch = GptBatch {
-        text_bt: ids(text),
-        text_lengths_b: lengths(text),
-        codes_bm: ids(codes),
-        code_lengths_b: lengths(codes),
-        conditioning_bcs: Tensor::ones([rows, card.gpt.mel_bands, frames], device),
-        prompts_b2: Some(Tensor::<2, Int>::zeros([rows, 2], device)),
+    let make = || {
+        let batch = GptBatch {
+            text_bt: ids(text),
+            text_lengths_b: lengths(text),
+            codes_bm: ids(codes),
+            code_lengths_b: lengths(codes),
+            conditioning_bcs: Tensor::ones([rows, card.gpt.mel_bands, frames], device),
+            prompts_b2: Some(Tensor::<2, Int>::zeros([rows, 2], device)),
+        };
+        // What fails here is told to the step that reads it.
+        let _ = device.sync();
+        batch
     };
+    let made = std::thread::scope(|scope| scope.spawn(make).join());
+    let batch = made.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     let facts = Facts {
         shapes: vec![(rows, shape)],
         ..Facts::default()
@@ -167,13 +212,17 @@ mod tests {
             text: Tokens(40),
             audio: Codes(120),
         };
-        let told = |who: &str| line(who, 3, 16, shape, 8);
+        let told = |who: &str, round| line(who, round, [3, 16], shape, 8);
         assert_eq!(
-            told(&one_of("model", &'a', &['a'])),
+            told(&one_of("model", &'a', &['a']), 1),
             "warm-up, model: 3 of 16: 8 rows of 40 text tokens and 120 codes"
         );
         assert_eq!(
-            told(&one_of("data stage", &'b', &['a', 'b'])),
+            told("model", 2),
+            "warm-up, model: round 2, 3 of 16: 8 rows of 40 text tokens and 120 codes"
+        );
+        assert_eq!(
+            told(&one_of("data stage", &'b', &['a', 'b']), 1),
             "warm-up, data stage 2 of 2: 3 of 16: 8 rows of 40 text tokens and 120 codes"
         );
     }

@@ -15,6 +15,14 @@ use myxtts_ops::{Compute, each_on_cores, is_cpu};
 use super::{Loss, Pass, Trainee};
 use crate::optim::{AdamW, NamedGradients};
 
+/// Parts of a batch that are computed at once. Two, whatever the cores: a
+/// third would cost as much again in gradients to add, and cores that are left
+/// over help inside of operations.
+const PIECES: usize = 2;
+
+/// Rows of a piece, at least.
+const LEAST_ROWS: usize = 4;
+
 /// What the GPT's loss is made of.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GptRecipe {
@@ -137,14 +145,6 @@ impl GptTrainee {
     }
 }
 
-/// Parts of a batch that are computed at once. Two, whatever the cores: a
-/// third would cost as much again in gradients to add, and cores that are left
-/// over help inside of operations.
-const PIECES: usize = 2;
-
-/// Rows of a piece, at least.
-const LEAST_ROWS: usize = 4;
-
 /// Some rows of a batch.
 struct Piece {
     first_row: usize,
@@ -196,7 +196,7 @@ impl Trainee for GptTrainee {
             let loss = self.loss(phase, batch, shares, key)?;
             return Ok(Pass::back(self, phase, loss, scale));
         }
-        let passes = each_on_cores(&self.device(), pieces, |piece| {
+        let passes = each_on_cores(pieces, |piece| {
             let twin = self.twin();
             let loss = twin.loss_from(piece.first_row, &piece.batch, &piece.shares, key)?;
             Ok(Pass::back(&twin, phase, loss, scale))

@@ -5,28 +5,42 @@ use myxtts_device::discover::{discover, probe};
 use myxtts_device::{PlanRequest, SoftwareGpus, plan};
 use myxtts_run::signals::StopRequest;
 use myxtts_train::placement::Placement;
-use myxtts_train::run::{Job, run};
+use myxtts_train::run::{Job, StageLength, StageName, run};
 
 use crate::{mini, place, software};
 
+/// Steps of the stage whose shapes are warmed up; what follows the first few
+/// is launched otherwise than they are.
+const GPT_STEPS: u64 = 8;
+const STEPS: u64 = 2 + GPT_STEPS;
+
 fn losses(name: &str, placement: &Placement) -> Vec<f64> {
     let folder = tempfile::tempdir().unwrap();
-    let job = Job {
+    let mut job = Job {
         run: folder.path().join(name),
         ..mini::job(folder.path())
     };
+    let length = StageLength {
+        epochs: 10,
+        max_steps: Some(GPT_STEPS),
+    };
+    job.lengths.insert(StageName::Gpt, length);
     let finished = run(&job, placement, StopRequest::install().unwrap()).unwrap();
-    assert_eq!(finished.steps, 4, "{name}");
+    assert_eq!(finished.steps, STEPS, "{name}");
     assert_eq!(finished.shapes_after_warmup, 0, "{name}");
     assert_eq!(finished.kernels_after_warmup, 0, "{name}");
     let log = std::fs::read_to_string(job.run.join("train.log")).unwrap();
     assert!(log.contains("Model training starting now"), "{name}: {log}");
-    // One bucket, met once where batches are made and twice where steps are taken.
-    let met = match placement.has_gpu() {
-        true => placement.data.len() + 2 * placement.models.len(),
-        false => 0,
+    // One bucket, met once where batches are made and twice where steps are taken;
+    // then in rounds, the last of which found nothing new.
+    let [data, models] = match placement.has_gpu() {
+        true => [placement.data.len(), placement.models.len()],
+        false => [0, 0],
     };
-    assert_eq!(log.matches("warm-up, ").count(), met, "{name}: {log}");
+    let later = log.matches("round 2, 4 of 4: ").count();
+    assert_eq!(later, models, "{name}: {log}");
+    let met = log.matches("warm-up, ").count() - log.matches(": round ").count();
+    assert_eq!(met, data + 2 * models, "{name}: {log}");
     assert_eq!(
         log.contains("Multi-GPU configuration completed successfully"),
         placement.has_hop,
@@ -62,7 +76,7 @@ fn compare((name, gpus, data_gpu, model_gpu, multi_gpu): Wanted) {
     let placement = Placement::of(&plan(&request, &machine).unwrap()).unwrap();
     let ours = losses(name, &placement);
     let theirs = losses(name, &on_the_cpu(&placement));
-    assert_eq!((ours.len(), theirs.len()), (4, 4));
+    assert_eq!([ours.len(), theirs.len()], [STEPS as usize; 2]);
     for (ours, theirs) in ours.iter().zip(&theirs) {
         let off = (ours - theirs).abs() / theirs.abs();
         assert!(off < 0.02, "{name}: {ours} on GPUs, {theirs} on the CPU");
