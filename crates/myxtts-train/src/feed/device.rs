@@ -122,8 +122,11 @@ impl DeviceFeed {
         conditioning: ConditioningSpec,
     ) -> Result<(), String> {
         for (shape, rows) in shapes {
-            let empty = HostBatch::for_shape(shape, rows as usize, conditioning);
-            self.batch(&Filled::new(empty))?;
+            let empty = || HostBatch::for_shape(shape, rows as usize, conditioning);
+            self.batch(&Filled::new(empty()))?;
+            // After the first epoch codes are not made but read.
+            let codes = vec![0; rows as usize * shape.audio.0 as usize];
+            self.batch(&Filled::with_codes(empty(), codes))?;
         }
         Ok(())
     }

@@ -29,6 +29,15 @@ impl Filled {
         }
     }
 
+    /// With the codes of every row, zeros behind its own.
+    pub(crate) fn with_codes(batch: HostBatch, codes_bm: Vec<i32>) -> Self {
+        Self {
+            batch,
+            codes_bm,
+            has_codes: true,
+        }
+    }
+
     /// The codes, zeros behind each row's own, if every clip has them.
     pub fn codes_bm(&self) -> Option<&[i32]> {
         self.has_codes.then_some(&self.codes_bm[..])
