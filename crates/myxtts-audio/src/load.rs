@@ -27,8 +27,13 @@ const MOST_RESAMPLERS: usize = 4;
 /// How recordings become waveforms.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AudioConfig {
-    /// Sample rate of the features, in Hz. The public XTTS models use 22050.
-    #[schemars(range(min = 8000, max = 48_000))]
+    /// Sample rate of the features, in Hz: that of the public XTTS models.
+    /// Recordings of any rate are resampled to it.
+    #[schemars(
+        range(min = 22_050, max = 22_050),
+        extend("x-only" = "the mel front ends and the vocoder are made for 22050 Hz, so that speech would \
+                           come out at the wrong speed; recordings of any rate are resampled to it")
+    )]
     pub sample_rate: SampleRate,
     /// Cut silence off both ends of each clip.
     pub trim_silence: bool,

@@ -40,7 +40,10 @@ pub(crate) fn check(key: &Key, node: &Node) -> Result<Value, Refusal> {
                 expected(key),
                 node.describe()
             ),
-            hint: Some(format!("the default is {}", key.show(&key.default))),
+            hint: Some(match &key.only {
+                Some(why) => format!("another value is not in this version: {why}"),
+                None => format!("the default is {}", key.show(&key.default)),
+            }),
         }),
     }
 }
@@ -166,6 +169,7 @@ impl Kind {
     pub fn describe(&self) -> String {
         match self {
             Self::Truth => "true or false".to_owned(),
+            Self::Whole { min, max } if min == max => format!("`{min}`"),
             Self::Whole { min, max } => {
                 bounds("a whole number", whole_bound(*min), whole_bound(*max))
             }

@@ -5,7 +5,7 @@ use crate::layer::Layer;
 use crate::origin::Origin;
 use crate::problem::{Place, Problem, Problems};
 use crate::settings::origin_place;
-use crate::suggest::nearest;
+use crate::suggest::either;
 
 const PREFIX: &str = "MYXTTS_";
 
@@ -40,8 +40,7 @@ impl Keys {
         for (name, value) in variables {
             let origin = Origin::Env(name.clone());
             let Some(at) = names.iter().position(|known| *known == name) else {
-                let hint = nearest_variable(&name, &names)
-                    .map(|near| format!("the nearest known variable is {near}"));
+                let hint = self.nearest_variables(&name);
                 problems.push(Problem {
                     what: format!("the environment variable {name} sets no known key"),
                     place: Place::Named(origin_place(&origin)),
@@ -59,23 +58,25 @@ impl Keys {
             false => Err(Problems(problems)),
         }
     }
-}
 
-/// The common prefix would make every variable look alike, and a forgotten
-/// section is the likeliest slip, so names are compared by their ends too.
-fn nearest_variable<'a>(name: &str, names: &'a [String]) -> Option<&'a str> {
-    let rest = |name: &str| name.trim_start_matches(PREFIX).to_lowercase();
-    let wanted = rest(name);
-    if let Some(known) = names
-        .iter()
-        .find(|known| rest(known).ends_with(&format!("_{wanted}")))
-    {
-        return Some(known);
+    /// A variable without its section is a likely slip, so the section is cut
+    /// off where there is one and the rest is compared.
+    fn nearest_variables(&self, variable: &str) -> Option<String> {
+        let rest = variable.trim_start_matches(PREFIX).to_lowercase();
+        let within = |section: &&str| {
+            let name = rest.strip_prefix(section)?.strip_prefix('_')?;
+            Some((section.to_string(), name.to_owned()))
+        };
+        let (section, name) = self
+            .sections()
+            .find_map(|section| within(&section))
+            .unwrap_or_else(|| (String::new(), rest.clone()));
+        let near = self.nearest(&section, &name);
+        let near: Vec<String> = near.iter().map(|near| Self::variable(near.path)).collect();
+        match near.as_slice() {
+            [] => None,
+            [one] => Some(format!("the nearest known variable is {one}")),
+            several => Some(format!("did you mean {}?", either(several))),
+        }
     }
-    let candidates: Vec<String> = names.iter().map(|known| rest(known)).collect();
-    let best = nearest(&wanted, candidates.iter().map(String::as_str))?;
-    names
-        .iter()
-        .find(|known| rest(known) == best)
-        .map(String::as_str)
 }

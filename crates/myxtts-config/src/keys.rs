@@ -53,6 +53,10 @@ pub struct Key {
     pub unset: Option<String>,
     /// The built-in value.
     pub default: Value,
+    /// Whether it names a file or a folder.
+    pub is_path: bool,
+    /// Why it takes one value alone, for keys that do.
+    pub only: Option<String>,
 }
 
 impl Key {
@@ -85,6 +89,8 @@ impl Key {
 pub struct Keys {
     keys: Vec<Key>,
     aliases: &'static [Alias],
+    /// Flags with their dashes, and the keys they set.
+    flags: Vec<(String, String)>,
     schema: Value,
 }
 
@@ -108,6 +114,8 @@ impl Keys {
                         word => word.to_owned(),
                     }),
                     default: defaults[section.as_str()][name.as_str()].clone(),
+                    is_path: spec.get("x-path") == Some(&Value::Bool(true)),
+                    only: Some(text(spec, "x-only").to_owned()).filter(|why| !why.is_empty()),
                 });
             }
         }
@@ -115,8 +123,21 @@ impl Keys {
         Self {
             keys,
             aliases,
+            flags: vec![],
             schema,
         }
+    }
+
+    /// The same keys, with the flags that set them: who knows a key by its flag
+    /// is told its name.
+    #[must_use]
+    pub fn with_flags(mut self, flags: impl IntoIterator<Item = (String, String)>) -> Self {
+        self.flags.extend(flags);
+        self
+    }
+
+    pub(crate) fn flags(&self) -> &[(String, String)] {
+        &self.flags
     }
 
     /// Every key, section by section.

@@ -20,6 +20,7 @@
 mod alias;
 mod check;
 mod environment;
+mod home;
 mod keys;
 mod layer;
 mod origin;
@@ -32,6 +33,7 @@ pub mod units;
 mod yaml;
 
 pub use alias::{Alias, Meaning};
+pub use home::expand_home;
 pub use keys::{Key, Keys, Kind};
 pub use layer::{Layer, Setting};
 pub use origin::Origin;

@@ -10,7 +10,7 @@ use crate::layer::{Layer, Setting};
 use crate::origin::Origin;
 use crate::problem::{Place, Problem, Problems};
 use crate::source::Source;
-use crate::suggest::nearest;
+use crate::suggest::{Candidate, either, nearest, suggestions};
 use crate::yaml::{self, Name, Node, Shape};
 
 /// The typed configuration and the layer it was made from.
@@ -50,6 +50,12 @@ impl<C: DeserializeOwned> Settings<C> {
 }
 
 impl<C> Settings<C> {
+    /// Where the value of `key` came from, for a problem with it.
+    pub fn place(&self, key: &str) -> Place {
+        let origin = self.layer.get(key).map(|setting| &setting.origin);
+        Place::Named(origin.map_or_else(|| "default".to_owned(), origin_place))
+    }
+
     /// Every value with its origin.
     pub fn layer(&self) -> &Layer {
         &self.layer
@@ -165,30 +171,44 @@ impl Keys {
         }
     }
 
-    /// The known key most like `path`.
+    /// The known keys most like `path`.
     ///
     /// Names are compared without their section, which would make everything
-    /// in it look alike. The same section comes first; a key in the wrong
-    /// section is the other common slip.
+    /// in it look alike; a key in the wrong section is a common slip, too.
     pub(crate) fn nearest_hint(&self, path: &str) -> Option<String> {
         let (section, name) = path.rsplit_once('.').unwrap_or(("", path));
-        let known = |within: Option<&str>| -> Vec<(&str, &str)> {
-            let keys = self.iter().map(|key| key.path.as_str());
-            keys.chain(self.aliases().iter().map(|alias| alias.name))
-                .filter_map(|path| path.rsplit_once('.'))
-                .filter(|(section, _)| within.is_none_or(|within| *section == within))
-                .collect()
-        };
-        let exact = || known(None).into_iter().find(|(_, known)| *known == name);
-        let similar = |within| {
-            let known = known(within);
-            let best = nearest(name, known.iter().map(|(_, name)| *name))?;
-            known.into_iter().find(|(_, name)| *name == best)
-        };
-        let (section, name) = exact()
-            .or_else(|| similar(Some(section)))
-            .or_else(|| similar(None))?;
-        Some(format!("the nearest known key is `{section}.{name}`"))
+        let offered: Vec<String> = self
+            .nearest(section, name)
+            .iter()
+            .map(|candidate| match candidate.flag {
+                Some(flag) => format!("`{}` (the flag {flag})", candidate.path),
+                None => format!("`{}`", candidate.path),
+            })
+            .collect();
+        match offered.as_slice() {
+            [] => None,
+            [one] => Some(format!("the nearest known key is {one}")),
+            several => Some(format!("did you mean {}?", either(several))),
+        }
+    }
+
+    /// Keys, older names and flags that `section.name` may stand for.
+    pub(crate) fn nearest(&self, section: &str, name: &str) -> Vec<Candidate<'_>> {
+        let own = self.iter().map(|key| key.path.as_str());
+        let named = own.chain(self.aliases().iter().map(|alias| alias.name));
+        let named = named.map(|path| Candidate {
+            name: path.rsplit('.').next().unwrap_or_default().to_owned(),
+            path,
+            flag: None,
+        });
+        let flags = self.flags().iter().map(|(flag, key)| Candidate {
+            name: flag.trim_start_matches('-').replace('-', "_"),
+            path: key,
+            flag: Some(flag),
+        });
+        // Of two names as near, the first is kept: a key whose flag has its name
+        // needs no flag to be found.
+        suggestions(section, name, named.chain(flags))
     }
 
     fn section_list(&self) -> String {

@@ -178,7 +178,7 @@ impl std::fmt::Display for Holder {
 pub enum RunFolderError {
     /// A process is training there.
     #[error(
-        "{} is in use by {holder}; wait for it, stop it, or choose another name with --set run.name=NAME",
+        "{} is in use by {holder}; wait for it, stop it, or choose another name with --set training.name=NAME",
         .path.display()
     )]
     Taken {

@@ -11,7 +11,7 @@ use myxtts_data::schedule::{ConditioningSpec, Schedule, choose_buckets};
 use myxtts_data::stage::{Clip, Segments};
 use myxtts_infer::ModelCard;
 use myxtts_model::dvae::Dvae;
-use myxtts_model::gpt::{Gpt, GptConfig, Quirks, Vocabulary};
+use myxtts_model::gpt::{Gpt, GptConfig, Quirks, Vocabulary, check_frozen};
 use myxtts_model::init::Init;
 use myxtts_model::params::load;
 use myxtts_run::checkpoint::Checkpoint;
@@ -47,6 +47,10 @@ impl Run<'_> {
         let compute = precision::on(job.precision, placement)?;
         let card = origin.card.take();
         let card = card.unwrap_or_else(|| card_of(job, material));
+        // A configuration is checked against the size it names; weights of
+        // `--init` may have another number of blocks.
+        check_frozen(&card.gpt, &job.frozen)
+            .map_err(|why| TrainError::Usage(format!("training.freeze: {why}")))?;
         let dvae = encode::frozen_dvae(&card, &dvae_weights)?;
         let schedule = schedule(job, material, placement.replicas(), job.batch_size)?;
         let schedule = Arc::new(schedule);

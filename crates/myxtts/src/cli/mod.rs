@@ -284,8 +284,13 @@ fn config() -> Command {
         )
         .subcommand(
             Command::new("validate")
-                .about("Check a configuration file")
-                .arg(file().required(true).help("The YAML file")),
+                .about("Check a configuration as `train` would, without data or devices")
+                .arg(
+                    file()
+                        .conflicts_with("config")
+                        .help("The YAML file; the same as --config"),
+                )
+                .args(flags::arguments()),
         )
         .subcommand(Command::new("schema").about("Print the JSON Schema of a configuration file"))
         .subcommand(

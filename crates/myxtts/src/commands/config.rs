@@ -1,16 +1,19 @@
 //! `myxtts config`
 
+use std::collections::BTreeSet;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 use clap::ArgMatches;
+use myxtts_config::units::Megabytes;
 use myxtts_config::{Keys, Layer, Setting, Settings};
-use myxtts_device::presets;
+use myxtts_device::discover::host;
+use myxtts_device::{Machine, PlanRequest, plan, presets};
 use serde_json::{Map, Value, json};
 
 use myxtts_model::ModelSize;
 
-use crate::config::{self, Config, Given, OptimizationLevel};
+use crate::config::{self, Config, OptimizationLevel};
 use crate::output::{Failure, Output};
 
 pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
@@ -107,19 +110,55 @@ fn in_declared_order<'a>(
         .filter_map(|path| Some((path, layer.get(path)?)))
 }
 
+/// What `train` would say of the configuration before it looks at data or
+/// devices. The plan is made for a machine that has every GPU the configuration
+/// names: whether this one does is a question for `plan`.
 fn validate(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
-    let file = matches.get_one::<String>("file").map_or("", String::as_str);
-    let given = Given {
-        file: Some(file.into()),
-        ..Given::default()
-    };
-    let layer = config::user_layer(&config::keys(), &given).map_err(Failure::usage)?;
+    let mut given = super::given(matches)?;
+    let named = matches.get_one::<String>("file").map(Into::into);
+    given.file = named.or(given.file);
+    let keys = config::keys();
+    let layer = config::user_layer(&keys, &given).map_err(Failure::usage)?;
+    let nothing = Machine::assume(host(), 0, Megabytes(0));
+    let settings = config::load(&keys, &given, || nothing).map_err(Failure::usage)?;
+    let request = config::plan_request(&settings);
+    plan(&request, &machine_with_all(&request)).map_err(|why| {
+        Failure::Usage(format!(
+            "{why}\n  note:  no device was asked: these are imaginary GPUs; `myxtts plan` looks at \
+             this machine"
+        ))
+    })?;
     let count = layer.iter().count();
     let noun = if count == 1 { "key" } else { "keys" };
+    let file = given.file.map(|file| file.display().to_string());
+    let name = file.as_deref().unwrap_or("flags and environment");
     output.result(
         &json!({ "file": file, "valid": true, "keys": count }),
-        format!("{file}: valid, {count} {noun} set"),
+        format!("{name}: valid, {count} {noun} set"),
     )
+}
+
+/// A machine with the GPUs that a configuration names, and some more.
+fn machine_with_all(request: &PlanRequest) -> Machine {
+    const SOME: u32 = 4;
+    const PLENTY: Megabytes = Megabytes(1 << 20);
+    let PlanRequest {
+        strategy, pipeline, ..
+    } = request;
+    let mut ids: BTreeSet<u32> = (0..SOME).collect();
+    ids.extend(strategy.visible_gpus.iter().flatten());
+    ids.extend(pipeline.data_gpu);
+    ids.extend(pipeline.model_gpu);
+    let count = u32::try_from(ids.len()).unwrap_or(u32::MAX);
+    let mut machine = Machine::assume(host(), count, PLENTY);
+    let gpus = machine
+        .backends
+        .iter_mut()
+        .flat_map(|report| &mut report.gpus);
+    for (gpu, id) in gpus.zip(ids) {
+        gpu.id = id;
+    }
+    machine
 }
 
 /// Named sets of values that one key chooses between.

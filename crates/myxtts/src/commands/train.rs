@@ -176,11 +176,6 @@ pub(super) fn job(
         data.shapes.conditioning_max.0,
     ]
     .map(samples);
-    if min > max {
-        return Err(Failure::Usage(
-            "data.conditioning_min is longer than data.conditioning_max".to_owned(),
-        ));
-    }
     Ok(Job {
         run: match &run.checkpoint_dir {
             Some(folder) => PathBuf::from(folder),

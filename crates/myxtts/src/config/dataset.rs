@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct DatasetConfig {
     /// Folder of the training recordings.
-    #[schemars(extend("x-unset" = "sample corpus"))]
+    #[schemars(extend("x-unset" = "sample corpus", "x-path" = true))]
     pub(crate) train_data: Option<String>,
     /// Folder of the validation recordings.
-    #[schemars(extend("x-unset" = "held-out split of train data"))]
+    #[schemars(extend("x-unset" = "held-out split of train data", "x-path" = true))]
     pub(crate) val_data: Option<String>,
     /// Language of the recordings, where a line of the metadata does not say.
     pub(crate) language: String,

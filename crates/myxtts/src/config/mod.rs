@@ -5,22 +5,25 @@
 //! yet live here until it does.
 
 mod aliases;
+mod check;
 mod dataset;
 mod model;
 mod optimiser;
 mod run;
 mod shapes;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use myxtts_audio::AudioConfig;
-use myxtts_config::{Keys, Layer, Origin, Problems, Settings, Source};
+use myxtts_config::{Keys, Layer, Origin, Place, Problem, Problems, Settings, Source, expand_home};
 use myxtts_device::{
     BackendChoice, Gpu, Machine, PipelineConfig, PlanRequest, Preset, SOFTWARE_GPUS_VARIABLE,
     StrategyConfig,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::cli::flags;
 
 pub(crate) use dataset::Cache;
 pub(crate) use model::Quirks;
@@ -75,6 +78,16 @@ pub(crate) struct Given {
     pub(crate) flags: Vec<GivenFlag>,
 }
 
+impl Given {
+    fn home(&self) -> Option<&str> {
+        let value = |wanted: &str| {
+            let found = self.environment.iter().find(|(name, _)| name == wanted);
+            found.map(|(_, value)| value.as_str())
+        };
+        value("HOME").or_else(|| value("USERPROFILE"))
+    }
+}
+
 /// A value on the command line.
 #[derive(Clone, Debug)]
 pub(crate) struct GivenFlag {
@@ -86,10 +99,12 @@ pub(crate) struct GivenFlag {
 }
 
 pub(crate) fn keys() -> Keys {
-    Keys::of::<Config>(aliases::ALIASES)
+    let flags = flags::all().map(|flag| (format!("--{}", flag.long), flag.key.to_owned()));
+    Keys::of::<Config>(aliases::ALIASES).with_flags(flags)
 }
 
-/// Merges defaults < presets < file < environment < flags.
+/// Merges defaults < presets < file < environment < flags, and refuses what
+/// no training can be made of.
 ///
 /// `machine` is asked only when the GPU profile is `auto`, and only for what
 /// it lists: the presets depend on the memory of the GPUs that may be used.
@@ -123,13 +138,16 @@ pub(crate) fn load(
     let presets = size_layer(model.size)
         .merge(training.optimiser.optimization_level.layer())
         .merge(preset.layer());
-    Settings::resolve(keys, defaults.merge(presets).merge(user))
+    let settings = Settings::resolve(keys, defaults.merge(presets).merge(user))?;
+    check::check(&settings)?;
+    Ok(settings)
 }
 
 /// Everything a person gave, as one layer.
 pub(crate) fn user_layer(keys: &Keys, given: &Given) -> Result<Layer, Problems> {
+    let home = given.home();
     let mut layer = match &given.file {
-        Some(path) => keys.file(&Source::read(path)?)?,
+        Some(path) => keys.file(&Source::read(&at_home(path, home)?)?)?,
         None => Layer::default(),
     };
     layer = layer.merge(keys.environment(given.environment.iter().cloned(), &RESERVED_VARIABLES)?);
@@ -141,9 +159,22 @@ pub(crate) fn user_layer(keys: &Keys, given: &Given) -> Result<Layer, Problems> 
         }
     }
     match problems.is_empty() {
-        true => Ok(layer),
+        true => keys.expand_paths(layer, home),
         false => Err(Problems(problems)),
     }
+}
+
+/// The path of `--config`; a shell leaves `--config=~/x.yaml` as it is.
+fn at_home(path: &Path, home: Option<&str>) -> Result<PathBuf, Problem> {
+    let Some(text) = path.to_str() else {
+        return Ok(path.to_owned());
+    };
+    let expanded = expand_home(text, home).map_err(|what| Problem {
+        what,
+        place: Place::Named("flag --config".to_owned()),
+        hint: Some("write the whole path".to_owned()),
+    })?;
+    Ok(PathBuf::from(expanded))
 }
 
 /// The GPUs whose memory decides the start values: the model's, as far as

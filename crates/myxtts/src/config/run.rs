@@ -5,17 +5,17 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct RunConfig {
-    /// Name of the run; its folder is `runs/NAME`.
+    /// Name of the run, one plain folder name; its folder is `runs/NAME`.
     pub(crate) name: String,
     /// Folder of the run, in place of `runs/NAME`.
-    #[schemars(extend("x-unset" = "runs/NAME"))]
+    #[schemars(extend("x-unset" = "runs/NAME", "x-path" = true))]
     pub(crate) checkpoint_dir: Option<String>,
     /// Parts of XTTS to train; `all` trains the DVAE, then the GPT, then the
     /// decoder. Where not given, the sample corpus leaves the decoder out, and
     /// `init` trains the GPT alone.
     pub(crate) stage: Stage,
     /// Folder of imported or earlier weights to start from.
-    #[schemars(extend("x-unset" = "none"))]
+    #[schemars(extend("x-unset" = "none", "x-path" = true))]
     pub(crate) init: Option<String>,
     /// Passes over the training data, in every stage; where not given, the
     /// model size decides.
@@ -69,7 +69,7 @@ pub(crate) struct RunConfig {
     #[schemars(extend("x-unset" = "none"))]
     pub(crate) freeze: Option<Vec<String>>,
     /// File of the vocabulary of a new model.
-    #[schemars(extend("x-unset" = "learned from the transcripts"))]
+    #[schemars(extend("x-unset" = "learned from the transcripts", "x-path" = true))]
     pub(crate) vocab: Option<String>,
 }
 

@@ -6,8 +6,11 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct ShapeConfig {
-    /// Mel bands. The public XTTS models use 80.
-    #[schemars(range(min = 20, max = 256))]
+    /// Mel bands: those of the public XTTS models.
+    #[schemars(
+        range(min = 80, max = 80),
+        extend("x-only" = "the DVAE and the conditioning encoder read 80 mel bands, as the public models do")
+    )]
     pub(crate) n_mels: u32,
     /// Longest text, in tokens; longer clips are left out and named.
     #[schemars(range(min = 8, max = 402))]

@@ -156,3 +156,114 @@ fn presets_are_listed() {
         "constant"
     );
 }
+
+/// Every way to say it: a file, a flag, the environment. `validate` says what
+/// `train` says, and neither begins to work.
+#[test]
+fn validate_refuses_what_train_refuses() {
+    for (name, yaml) in [
+        ("language", "data:\n  language: farsi\n"),
+        (
+            "conditioning",
+            "data:\n  conditioning_min: 4.0\n  conditioning_max: 2.0\n",
+        ),
+        ("rate", "data:\n  sample_rate: 16000\n"),
+        ("bands", "data:\n  n_mels: 100\n"),
+        ("name", "training:\n  name: ../../x\n"),
+        ("freeze_nothing", "training:\n  freeze: [text_embeding]\n"),
+        ("freeze_all", "training:\n  freeze: [\"\"]\n"),
+        ("same_gpu", "data:\n  data_gpu: 1\n  model_gpu: 1\n"),
+        ("one_gpu_alone", "data:\n  data_gpu: 1\n"),
+        (
+            "ring",
+            "data:\n  pipeline_buffer_size: 4\n  prefetch_buffer_size: 9\n",
+        ),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("train.yaml"), yaml).unwrap();
+        let run = |arguments: &[&str]| run_in(folder.path(), arguments, &[]);
+        let validated = run(&["config", "validate", "train.yaml"]);
+        assert_eq!(validated.code, Some(2), "{name}: {}", validated.stdout);
+        insta::assert_snapshot!(format!("refused_{name}"), validated.stderr);
+        let by_flag = run(&["config", "validate", "--config", "train.yaml"]);
+        assert_eq!(by_flag.stderr, validated.stderr, "{name}");
+        let trained = run(&["train", "--config", "train.yaml"]);
+        assert_eq!(trained.code, Some(2), "{name}");
+        // Which GPUs there are is `train`'s to know, and the plan is made for them.
+        let is_of_the_plan = validated.stderr.contains("imaginary GPUs");
+        if !is_of_the_plan {
+            assert_eq!(trained.stderr, validated.stderr, "{name}");
+        }
+        let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
+        assert_eq!(left.len(), 1, "{name}: nothing was begun");
+    }
+}
+
+#[test]
+fn validate_takes_flags_and_asks_no_device() {
+    let run = myxtts(&["config", "validate", "--data-gpu", "70", "--model-gpu", "9"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_eq!(run.stdout, "flags and environment: valid, 2 keys set\n");
+    let run = myxtts(&["config", "validate", "--set", "training.lr=1"]);
+    assert_eq!(run.code, Some(2));
+}
+
+/// What people type, and what they are told.
+#[test]
+fn a_name_that_is_not_known_is_answered_with_those_that_are() {
+    let mut told = String::new();
+    for key in [
+        "training.lr",
+        "data.bufer_size",
+        "training.learning_rat",
+        "training.grad_accum",
+        "data.lr",
+        "language",
+        "training.batch_size",
+        "training.save_every",
+        "data.workers",
+    ] {
+        let run = myxtts(&["plan", "--set", &format!("{key}=1")]);
+        assert_eq!(run.code, Some(2), "{key}");
+        told.push_str(&run.stderr);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for variable in ["MYXTTS_TRAINING_LR", "MYXTTS_LR", "MYXTTS_DATA_BUFER_SIZE"] {
+        let run = run_in(folder.path(), &["plan"], &[(variable, "1")]);
+        assert_eq!(run.code, Some(2), "{variable}");
+        told.push_str(&run.stderr);
+    }
+    insta::assert_snapshot!(told);
+}
+
+/// A shell does not expand `~` in a file, after `--set key=` or after `--flag=`.
+#[test]
+fn the_home_folder_is_expanded_in_paths() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = folder.path().to_str().unwrap();
+    let yaml = "data:\n  train_data: ~/clips\n  language: fa\ntraining:\n  init: \"~\"\n";
+    std::fs::write(folder.path().join("home.yaml"), yaml).unwrap();
+    let arguments = [
+        "config",
+        "show",
+        "--json",
+        "--config=~/home.yaml",
+        "--set",
+        "training.vocab=~/v.json",
+        "--checkpoint-dir=~/run",
+    ];
+    let run = run_in(folder.path(), &arguments, &[("HOME", home)]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let shown = run.json();
+    for (key, path) in [
+        ("data.train_data", "/clips"),
+        ("training.init", ""),
+        ("training.vocab", "/v.json"),
+        ("training.checkpoint_dir", "/run"),
+    ] {
+        assert_eq!(shown[key]["value"], format!("{home}{path}"), "{key}");
+    }
+    let run = myxtts(&["plan", "--train-data=~somebody/clips"]);
+    assert_eq!(run.code, Some(2));
+    insta::assert_snapshot!(run.stderr);
+}

@@ -1,0 +1,65 @@
+//! `~` in paths.
+//!
+//! A shell expands `~` where it stands alone in front of an argument, and not
+//! in a file, in `--set key=~/x` or in `--flag=~/x`. A path that begins with it
+//! was written by somebody who means their home.
+
+use crate::keys::Keys;
+use crate::layer::Layer;
+use crate::problem::{Place, Problem, Problems};
+use crate::settings::origin_place;
+use serde_json::Value;
+
+/// The path with `~` replaced by `home`, or why it cannot be.
+///
+/// # Errors
+/// When the home is not known, or is somebody else's.
+pub fn expand_home(path: &str, home: Option<&str>) -> Result<String, String> {
+    let Some(rest) = path.strip_prefix('~') else {
+        return Ok(path.to_owned());
+    };
+    let is_own = rest.is_empty() || rest.starts_with(['/', std::path::MAIN_SEPARATOR]);
+    match (is_own, home) {
+        (true, Some(home)) => Ok(format!("{home}{rest}")),
+        (true, None) => Err(format!(
+            "`{path}` begins with the home folder, and the variable HOME is not set"
+        )),
+        (false, _) => Err(format!(
+            "`{path}` begins with the home folder of another user, which only a shell can look up"
+        )),
+    }
+}
+
+impl Keys {
+    /// The layer with `~` expanded in every path.
+    ///
+    /// # Errors
+    /// Where that cannot be done.
+    pub fn expand_paths(&self, mut layer: Layer, home: Option<&str>) -> Result<Layer, Problems> {
+        let mut problems = Vec::new();
+        for key in self.iter().filter(|key| key.is_path) {
+            let Some(setting) = layer.get(&key.path) else {
+                continue;
+            };
+            let Value::String(path) = &setting.value else {
+                continue;
+            };
+            match expand_home(path, home) {
+                Ok(expanded) => {
+                    let mut setting = setting.clone();
+                    setting.value = Value::String(expanded);
+                    layer.set(&key.path, setting);
+                }
+                Err(what) => problems.push(Problem {
+                    what: format!("`{}`: {what}", key.path),
+                    place: Place::Named(origin_place(&setting.origin)),
+                    hint: Some("write the whole path; `./~` is a folder of that name".to_owned()),
+                }),
+            }
+        }
+        match problems.is_empty() {
+            true => Ok(layer),
+            false => Err(Problems(problems)),
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! What a configuration must not say although each value alone is fine.
+//!
+//! Part of loading, so that `train`, `plan`, `prepare`, `config show` and
+//! `config validate` refuse the same.
+
+use myxtts_config::{Problem, Problems, Settings};
+use myxtts_model::gpt::{Vocabulary, check_frozen};
+use myxtts_text::Language;
+
+use super::Config;
+
+/// File systems allow this many bytes in a name.
+const LONGEST_NAME: usize = 255;
+
+/// Everything that is wrong, each with the place it was written at.
+pub(super) fn check(settings: &Settings<Config>) -> Result<(), Problems> {
+    let Config {
+        data,
+        model,
+        training,
+    } = &settings.config;
+    let mut problems = Vec::new();
+    let mut refuse = |key: &str, what: String, hint: Option<String>| {
+        let place = settings.place(key);
+        problems.push(Problem { what, place, hint });
+    };
+    if let Err(why) = data.dataset.language.parse::<Language>() {
+        let (what, hint) = hinted(&why.to_string());
+        refuse("data.language", format!("`data.language`: {what}"), hint);
+    }
+    let (shortest, longest) = (data.shapes.conditioning_min, data.shapes.conditioning_max);
+    if shortest.0 > longest.0 {
+        let origin = |key: &str| {
+            let setting = settings.layer().get(key);
+            setting.map_or_else(String::new, |setting| format!(" ({})", setting.origin))
+        };
+        refuse(
+            "data.conditioning_min",
+            format!(
+                "`data.conditioning_min` is {shortest}{}, longer than `data.conditioning_max`, \
+                 {longest}{}",
+                origin("data.conditioning_min"),
+                origin("data.conditioning_max"),
+            ),
+            Some("set both, the shorter as the minimum".to_owned()),
+        );
+    }
+    if let Some(why) = not_a_folder_name(&training.run.name) {
+        refuse(
+            "training.name",
+            format!(
+                "`training.name` is one plain folder name below `runs`, and `{}` {why}",
+                training.run.name.escape_debug()
+            ),
+            Some("for a folder anywhere else: --checkpoint-dir DIR".to_owned()),
+        );
+    }
+    // Weights of `training.init` have their own number of blocks, which the run
+    // knows once it has read them.
+    let frozen = training.run.freeze.as_deref().unwrap_or_default();
+    if training.run.init.is_none()
+        && let Err(why) = check_frozen(&model.size.gpt(Vocabulary::XTTS_V2), frozen)
+    {
+        let (what, hint) = hinted(&why.to_string());
+        refuse(
+            "training.freeze",
+            format!("`training.freeze`: {what}"),
+            hint,
+        );
+    }
+    match problems.is_empty() {
+        true => Ok(()),
+        false => Err(Problems(problems)),
+    }
+}
+
+/// A message and the hint it ends with: the place stands between the two.
+fn hinted(message: &str) -> (String, Option<String>) {
+    match message.split_once("\n  hint: ") {
+        Some((what, hint)) => (what.to_owned(), Some(hint.to_owned())),
+        None => (message.to_owned(), None),
+    }
+}
+
+fn not_a_folder_name(name: &str) -> Option<&'static str> {
+    match name {
+        "" => Some("is empty"),
+        "." | ".." => Some("is a folder that is there already"),
+        name if name.contains(['/', '\\']) => Some("is a path"),
+        name if name.contains(char::is_control) => Some("has control characters"),
+        name if name.len() > LONGEST_NAME => Some("is longer than a file system allows"),
+        _ => None,
+    }
+}
