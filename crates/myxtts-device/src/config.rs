@@ -62,19 +62,21 @@ pub struct PipelineConfig {
     /// use beside the thread that launches kernels.
     #[schemars(range(min = 1, max = 1024))]
     pub num_workers: Option<u32>,
-    /// Bound on prepared batches in flight, all stages together.
+    /// Bound on prepared batches in flight, all stages together; also bounded
+    /// in bytes, by an eighth of the host's memory.
     #[schemars(range(min = 2, max = 100_000))]
     pub pipeline_buffer_size: u32,
-    /// Keep a ring of ready batches on the device.
+    /// Keep a ring of ready batches on the device; without it a batch is made
+    /// there when a step asks for it.
     pub prefetch_to_gpu: bool,
-    /// Batches in the device-side ring.
+    /// Most batches in the device-side ring.
     #[schemars(range(min = 1, max = 100_000))]
     pub prefetch_buffer_size: u32,
     /// Let workers, ring depth and read-ahead follow the measured waits,
     /// within the bounds of the plan.
     pub optimize_cpu_gpu_overlap: bool,
     /// Longest wait, in seconds, for the buffer to fill before the first step
-    /// in Multi-GPU Mode.
+    /// in Multi-GPU Mode, counted from when the devices are ready.
     #[schemars(range(min = 0.0, max = 3600.0))]
     pub model_start_delay: Seconds,
     /// The GPU that prepares data. With `model_gpu`: Multi-GPU Mode.

@@ -20,6 +20,15 @@ pub struct RingBounds {
     pub largest: u64,
 }
 
+impl RingBounds {
+    /// How many of the largest batches it holds at once.
+    pub fn holds(&self) -> usize {
+        let by_bytes = self.bytes.checked_div(self.largest);
+        let by_bytes = by_bytes.and_then(|batches| usize::try_from(batches).ok());
+        by_bytes.map_or(self.batches, |batches| batches.min(self.batches))
+    }
+}
+
 /// What a ring holds now and has held.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RingState {
@@ -57,6 +66,8 @@ struct Inner<T> {
     /// The sequence number after the last batch, once it is known.
     end: Option<u64>,
     closed: bool,
+    /// Whether somebody is in `pop`, waiting for the next batch.
+    wanted: bool,
     state: RingState,
     opened: Option<Instant>,
     ready_since: Option<Instant>,
@@ -71,6 +82,7 @@ impl<T> Ring<T> {
             next: first,
             end: None,
             closed: false,
+            wanted: false,
             state: RingState::default(),
             opened: None,
             ready_since: None,
@@ -105,18 +117,54 @@ impl<T> Ring<T> {
 
     /// Takes the next batch in sequence, waiting for it; `None` after the last.
     pub fn pop(&self) -> Result<Option<(u64, T)>, Closed> {
+        let popped = self.pop_timed()?;
+        Ok(popped.map(|(sequence, batch, _)| (sequence, batch)))
+    }
+
+    /// The same, with the time that the batch was not there. Taken before
+    /// others are woken up: whom the system lets run then, on a machine with few
+    /// cores, is not what was waited for.
+    pub fn pop_timed(&self) -> Result<Option<(u64, T, Duration)>, Closed> {
+        let mut begin = None;
         let mut inner = lock(&self.inner);
         loop {
             if inner.closed {
                 return Err(Closed);
             }
             if let Some(taken) = inner.take() {
+                inner.wanted = false;
+                let waited = begin.map_or(Duration::ZERO, |begin: Instant| begin.elapsed());
                 drop(inner);
                 self.changed.notify_all();
-                return Ok(Some(taken));
+                return Ok(Some((taken.0, taken.1, waited)));
             }
             if inner.end.is_some_and(|end| inner.next >= end) {
                 return Ok(None);
+            }
+            begin.get_or_insert_with(Instant::now);
+            if !std::mem::replace(&mut inner.wanted, true) {
+                self.changed.notify_all();
+            }
+            inner = wait(&self.changed, inner);
+        }
+    }
+
+    /// The batch that is taken next.
+    pub fn awaited(&self) -> u64 {
+        lock(&self.inner).next
+    }
+
+    /// Waits until somebody waits for batch `sequence`; for one that has been
+    /// taken, not at all.
+    pub fn wait_wanted(&self, sequence: u64) -> Result<(), Closed> {
+        let mut inner = lock(&self.inner);
+        loop {
+            if inner.closed {
+                return Err(Closed);
+            }
+            let is_past = inner.end.is_some_and(|end| sequence >= end);
+            if inner.next > sequence || is_past || (inner.next == sequence && inner.wanted) {
+                return Ok(());
             }
             inner = wait(&self.changed, inner);
         }
@@ -266,6 +314,61 @@ mod interleavings {
             }
             let state = ring.state();
             assert!(state.peak_batches <= 2 && state.peak_bytes <= 2);
+        });
+    }
+
+    /// Who makes a batch only when it is wanted, and who waits for it, find each
+    /// other, batch after batch, and nothing is made ahead.
+    #[test]
+    fn made_when_wanted() {
+        loom::model(|| {
+            let ring = Arc::new(Ring::new("test", BOUNDS, 0));
+            let producer = {
+                let ring = Arc::clone(&ring);
+                loom::thread::spawn(move || {
+                    for sequence in 0..2 {
+                        ring.wait_wanted(sequence).unwrap();
+                        assert_eq!(ring.awaited(), sequence);
+                        ring.push(sequence, sequence, 1).unwrap();
+                    }
+                })
+            };
+            ring.end(2);
+            let mut seen = vec![];
+            while let Some((sequence, _)) = ring.pop().unwrap() {
+                seen.push(sequence);
+            }
+            assert_eq!(seen, [0, 1]);
+            producer.join().unwrap();
+            assert_eq!(ring.state().peak_batches, 1);
+        });
+    }
+
+    /// A consumer that takes more batches for one step than there are permits,
+    /// giving each back as it goes, comes to the end of the step.
+    #[test]
+    fn a_step_of_more_batches_than_permits() {
+        use crate::dispenser::Dispenser;
+        loom::model(|| {
+            let ring = Arc::new(Ring::new("test", BOUNDS, 0));
+            let dispenser = Dispenser::new(0, 3, 1, 2, 1);
+            let worker = {
+                let (ring, dispenser) = (Arc::clone(&ring), Arc::clone(&dispenser));
+                loom::thread::spawn(move || {
+                    while let Some((ticket, permit)) = Dispenser::take(&dispenser, 0) {
+                        ring.push(ticket.step, permit, 1).unwrap();
+                    }
+                })
+            };
+            ring.end(3);
+            let mut taken = 0;
+            while let Some((_, permit)) = ring.pop().unwrap() {
+                drop(permit);
+                taken += 1;
+            }
+            assert_eq!(taken, 3);
+            worker.join().unwrap();
+            assert_eq!(dispenser.in_flight().0, 0);
         });
     }
 

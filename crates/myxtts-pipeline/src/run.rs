@@ -6,6 +6,7 @@ mod threads;
 
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 pub use lane::{Delivered, Lane};
 pub use setup::{Setup, SetupError, Wiring};
@@ -130,6 +131,7 @@ impl Pipeline {
             ledger: Arc::clone(&ledger),
             lanes: lanes as u64,
             shared_site: setup.wiring.shared_site,
+            on_demand: setup.is_on_demand(),
         };
         let host = Arc::new(host);
         let spares = Arc::new(Mutex::new(Vec::new()));
@@ -159,7 +161,8 @@ impl Pipeline {
 
         let (sender, changes) = channel();
         pipeline.changes = changes;
-        let deep = device_rings.clone();
+        // Where there is no hop the two are the same rings.
+        let deep: Vec<_> = device_rings.iter().chain(&model_rings).cloned().collect();
         let controller = Controller::new(setup, &dispenser, &ledger, sender, move |depth| {
             for ring in &deep {
                 ring.set_batches(depth);
@@ -208,6 +211,19 @@ impl Pipeline {
             ledger_lost: self.ledger.finish().err(),
             summary: self.summary(),
         }
+    }
+
+    /// Like [`finish`](Self::finish), but a thread that has not ended after
+    /// `patience` is left to itself: it may read from a disk that does not
+    /// answer. For a process that is about to end.
+    pub fn leave(mut self, patience: Duration) -> Outcome {
+        let begin = Instant::now();
+        self.stop.fail(Failure::Requested);
+        while begin.elapsed() < patience && self.threads.iter().any(|t| !t.is_finished()) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        self.threads.retain(JoinHandle::is_finished);
+        self.finish()
     }
 
     fn join(&mut self) {

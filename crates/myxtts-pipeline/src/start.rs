@@ -26,9 +26,12 @@ pub struct Start {
     pub held: usize,
     /// Batches that were hoped for.
     pub target: usize,
-    /// Time from the start of the data side.
+    /// Time waited, from when data could arrive.
     #[serde(rename = "waited_s", serialize_with = "seconds")]
     pub waited: Duration,
+    /// The longest wait that was allowed.
+    #[serde(rename = "longest_s", serialize_with = "seconds")]
+    pub longest: Duration,
 }
 
 fn seconds<S: serde::Serializer>(value: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
@@ -40,6 +43,9 @@ impl fmt::Display for Start {
         let Self { held, target, .. } = self;
         let waited = self.waited.as_secs_f64();
         match self.reason {
+            StartReason::Filled if *target == 0 => f.write_str(
+                "nothing is prefetched: a batch goes to the device when a step asks for it",
+            ),
             StartReason::Filled => write!(
                 f,
                 "the buffer reached its fill target after {waited:.2} s ({held} of {target} batches ready)"
@@ -50,7 +56,8 @@ impl fmt::Display for Start {
             ),
             StartReason::Delay => write!(
                 f,
-                "model_start_delay of {waited:.2} s passed with {held} of {target} batches ready"
+                "model_start_delay of {:.2} s passed with {held} of {target} batches ready",
+                self.longest.as_secs_f64()
             ),
         }
     }

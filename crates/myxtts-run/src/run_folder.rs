@@ -11,7 +11,7 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-pub use log::RunLog;
+pub use log::{Notes, RunLog};
 
 use crate::FileError;
 use crate::units::Step;

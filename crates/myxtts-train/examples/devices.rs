@@ -42,10 +42,12 @@ use myxtts_model::init::Init;
 use myxtts_pipeline::{Bounds, Knobs, Ledger, Pipeline, Stage, Start, Summary, Ticket};
 use myxtts_run::guard::{SpikeAction, SpikeSettings};
 use myxtts_run::schedule::{Parts, Schedule as Rates, Shape};
+use myxtts_run::signals::StopRequest;
 use myxtts_run::units::Step;
 use myxtts_train::TrainError;
 use myxtts_train::feed::{
-    Corpus, DeviceFeed, FrontEnd, HostFeed, Largest, ShapeWatch, train_vocabulary,
+    Corpus, DeviceFeed, FrontEnd, HostFeed, Largest, RingBytes, ShapeWatch, Targets,
+    train_vocabulary,
 };
 use myxtts_train::looping::{Guards, Recipe, State, StepDone, Watch};
 use myxtts_train::optim::{AdamW, AdamWConfig};
@@ -276,7 +278,7 @@ impl World {
                     least: KNOBS,
                     most: KNOBS,
                 },
-                ring_bytes: None,
+                ring_bytes: RingBytes::default(),
                 fill_target: 1,
                 start_delay: Duration::from_secs(600),
             },
@@ -290,7 +292,10 @@ impl World {
             }),
             state: |device: &Device| Ok(self.state(device)),
             recipe: &recipe,
+            // Asked for where a step has several batches.
+            targets: Targets::by(|_| vec![]),
             ledger: Ledger::in_memory(),
+            stop: StopRequest::new(),
         };
         let mut clock = Clock::of(steps);
         let (_, outcome) = run_stage(run, &mut clock)?;
@@ -437,14 +442,17 @@ impl Watch<GptTrainee> for Clock {
         }
         Ok(false)
     }
-
-    fn wants_to_stop(&self) -> bool {
-        false
-    }
 }
 
 impl StageWatch<GptTrainee> for Clock {
-    fn started(&mut self, _: &Start) {}
+    fn started(
+        &mut self,
+        _: Duration,
+        _: &Start,
+        _: &State<GptTrainee>,
+    ) -> Result<bool, TrainError> {
+        Ok(false)
+    }
 
     fn pipeline(&mut self, _: Weak<Pipeline>) {}
 }

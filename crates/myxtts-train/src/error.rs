@@ -6,6 +6,7 @@ use myxtts_pipeline::{Failure, SetupError};
 use myxtts_run::checkpoint::CheckpointError;
 use myxtts_run::guard::TooManyBadSteps;
 use myxtts_run::metrics::MetricsError;
+use myxtts_run::signals::StopRequest;
 
 use crate::feed::{CorpusError, EmptySchedule, Facts};
 use crate::team::{Abandoned, TeamError};
@@ -71,6 +72,10 @@ pub enum TrainError {
     /// `metrics.jsonl`.
     #[error(transparent)]
     Metrics(#[from] MetricsError),
+    /// Somebody asked for the end while something was under way that can be
+    /// done again later.
+    #[error("stopped on request")]
+    Stopped,
     /// A setting, or what it names.
     #[error("{0}")]
     Usage(String),
@@ -119,9 +124,29 @@ impl TrainError {
         })
     }
 
+    /// Whether it only says that a wait has ended because `stop` was asked:
+    /// whoever asks closes the pipeline, and replicas let each other go.
+    pub(crate) fn is_let_go(&self, stop: &StopRequest) -> bool {
+        let ends_a_wait = matches!(
+            self,
+            Self::Stopped
+                | Self::Pipeline(Failure::Requested)
+                | Self::Team(TeamError::Abandoned(_))
+        );
+        ends_a_wait && stop.is_asked()
+    }
+
     /// Anything with words.
     pub(crate) fn failed(why: impl std::fmt::Display) -> Self {
         Self::Failed(why.to_string())
+    }
+}
+
+/// `Ok` as long as nobody has asked for the end.
+pub(crate) fn unless_stopped(stop: &StopRequest) -> Result<(), TrainError> {
+    match stop.is_asked() {
+        true => Err(TrainError::Stopped),
+        false => Ok(()),
     }
 }
 

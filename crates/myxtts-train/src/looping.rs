@@ -1,17 +1,20 @@
 //! The training loop, the same for every stage, mode and number of replicas.
 
+use std::time::Duration;
+
 use burn::tensor::{Tensor, TensorData};
 use myxtts_device::no_memory_fault;
 use myxtts_model::init::mix;
 use myxtts_ops::on_cores;
-use myxtts_pipeline::{Delivered, Lane};
+use myxtts_pipeline::{Lane, Ticket};
 use myxtts_run::guard::{NonFinite, NonFiniteVerdict, SpikeAction, SpikeDetector};
 use myxtts_run::schedule::Schedule;
+use myxtts_run::signals::StopRequest;
 use myxtts_run::units::Step;
 
 use crate::ema::Ema;
-use crate::error::TrainError;
-use crate::feed::{Facts, Fed};
+use crate::error::{TrainError, unless_stopped};
+use crate::feed::{Facts, Fed, Targets};
 use crate::optim::{AdamW, NamedGradients};
 use crate::scaler::LossScale;
 use crate::team::Seat;
@@ -73,49 +76,66 @@ pub struct StepDone {
     /// What this replica's batches held.
     pub facts: Facts,
     /// Time this replica waited for them.
-    pub waited: std::time::Duration,
+    pub waited: Duration,
 }
 
 /// Told of every step; on one replica it keeps the run's books.
 pub trait Watch<T> {
     /// After a step. `true` asks all replicas to stop after it.
     fn after(&mut self, done: &StepDone, state: &State<T>) -> Result<bool, TrainError>;
-    /// Whether somebody outside has asked to stop.
-    fn wants_to_stop(&self) -> bool;
     /// A step failed, or what comes after one; the state is that of the last step done.
     fn failed(&mut self, _error: &TrainError, _state: &State<T>) {}
 }
 
-/// Trains until the recipe's last step, or until somebody asks to stop.
+/// Where a replica's batches come from, and until when.
+#[derive(Debug)]
+pub struct Intake<B> {
+    /// The batches.
+    pub lane: Lane<Fed<B>>,
+    /// Which of the model devices it is for.
+    pub rank: usize,
+    /// How many targets they have.
+    pub targets: Targets,
+    /// Whether somebody has asked for the end.
+    pub stop: StopRequest,
+}
+
+/// Trains until the recipe's last step, or until somebody asks to stop: then
+/// the step under way is finished if it has all its batches, and otherwise
+/// given up before anything of it is applied.
 pub fn train<T: Trainee>(
     mut state: State<T>,
-    mut lane: Lane<Fed<T::Batch>>,
+    mut intake: Intake<T::Batch>,
     recipe: &Recipe,
     seat: &Seat,
     watch: &mut dyn Watch<T>,
 ) -> Result<State<T>, TrainError> {
-    let (begun, mut is_enough) = (state.done, false);
-    while state.done < recipe.steps && !agreed(is_enough || watch.wants_to_stop(), seat)? {
-        let gathered = gather(&mut lane, recipe.accumulation);
-        let gathered = gathered.inspect_err(|error| watch.failed(error, &state))?;
-        let Some(micro) = gathered else {
-            break;
-        };
-        let shares = shares(&micro, seat)?;
+    let (begun, mut is_enough, stop) = (state.done, false, intake.stop.clone());
+    while state.done < recipe.steps {
+        match agreed(is_enough || stop.is_asked(), seat) {
+            Ok(false) => {}
+            Ok(true) => break,
+            Err(error) if error.is_let_go(&stop) => break,
+            Err(error) => return Err(error),
+        }
         let key = mix(recipe.seed ^ mix(state.done));
         let rate = recipe.schedule.lr(Step(state.done));
-        let mut tally = Tally::new(state.done + 1, rate, &micro);
+        let mut tally = Tally::new(state.done + 1, rate);
+        let mut batches = StepBatches::new(&mut intake, recipe.accumulation, state.done);
         let mut traces = vec![];
         for phase in 0..T::PHASES {
-            let passes = Passes {
-                batches: micro.iter().map(|micro| &micro.batch.batch).collect(),
-                shares: &shares,
+            let mut passes = Passes {
                 scale: state.scale.factor(),
-                clip: recipe.gradient_clip,
-                phase,
-                key,
+                ..Passes::new(&state.trainee, seat, phase, key)
             };
-            let computed = passes.gradients(&state.trainee, seat, &mut tally, &mut traces);
+            let computed = match batches.pass(&mut passes, &mut tally, &mut traces) {
+                Ok(true) => passes.finish(recipe.gradient_clip),
+                Ok(false) => return Ok(state),
+                Err(error) => Err(error),
+            };
+            if phase == 0 && computed.as_ref().is_err_and(|error| error.is_let_go(&stop)) {
+                return Ok(state);
+            }
             let (gradients, norm) = told(computed, &tally, &state, watch)?;
             let is_last = phase + 1 == T::PHASES;
             let is_good = tally.is_good(norm, is_last, seat, &mut state);
@@ -132,7 +152,7 @@ pub fn train<T: Trainee>(
             state = state.share_absorbed(seat)?;
             state.average();
         }
-        drop((traces, micro));
+        drop((traces, batches));
         // The step that asks for the moments' memory. Later ones get what the
         // one before gave back: one that runs out has changed nothing yet.
         if state.done == begun {
@@ -166,18 +186,108 @@ fn told<T, V>(
         .inspect_err(|error| watch.failed(error, state))
 }
 
-type Micro<B> = Vec<Delivered<Fed<B>>>;
+/// The batches of one step, taken one by one.
+///
+/// A batch is dropped after its pass, and its place in the pipeline goes to
+/// the next: a step may have more batches than fit into the pipeline. Only a
+/// trainee with a second phase needs them again, so its batches are kept,
+/// without their places, until the step is done.
+struct StepBatches<'a, B> {
+    intake: &'a mut Intake<B>,
+    accumulation: usize,
+    /// The first one's number, counted through the stage.
+    first: u64,
+    kept: Vec<Fed<B>>,
+    whole: Option<Whole>,
+}
 
-/// The batches of one step; `None` at the end of the data.
-fn gather<B>(lane: &mut Lane<Fed<B>>, accumulation: usize) -> Result<Option<Micro<B>>, TrainError> {
-    let mut micro = vec![];
-    while micro.len() < accumulation.max(1) {
-        match lane.next()? {
-            Some(delivered) => micro.push(delivered),
-            None => return Ok(None),
+impl<'a, B> StepBatches<'a, B> {
+    fn new(intake: &'a mut Intake<B>, accumulation: usize, done: u64) -> Self {
+        let accumulation = accumulation.max(1);
+        Self {
+            intake,
+            accumulation,
+            first: done * accumulation as u64,
+            kept: vec![],
+            whole: None,
         }
     }
-    Ok(Some(micro))
+
+    /// A phase's passes over all of them; `false` at the end of the data.
+    fn pass<T: Trainee<Batch = B>>(
+        &mut self,
+        passes: &mut Passes<'_, T>,
+        tally: &mut Tally,
+        traces: &mut Vec<T::Trace>,
+    ) -> Result<bool, TrainError> {
+        if passes.phase > 0 {
+            for fed in &self.kept {
+                let shares = self.whole.iter().flat_map(|whole| whole.shares(&fed.facts));
+                passes.pass(&fed.batch, &shares.collect::<Vec<_>>(), tally, traces)?;
+            }
+            return Ok(true);
+        }
+        for _ in 0..self.accumulation {
+            unless_stopped(&self.intake.stop)?;
+            let Some(delivered) = self.intake.lane.next()? else {
+                return Ok(false);
+            };
+            let facts = &delivered.batch.facts;
+            tally.meet(facts, delivered.waited);
+            let whole = match self.whole.take() {
+                Some(whole) => whole,
+                None => self.whole(facts, passes.seat)?,
+            };
+            let shares = whole.shares(facts);
+            self.whole = Some(whole);
+            passes.pass(&delivered.batch.batch, &shares, tally, traces)?;
+            if T::PHASES > 1 {
+                self.kept.push(delivered.into_batch());
+            }
+        }
+        Ok(true)
+    }
+
+    /// The targets of the whole step, `first` being its first batch. One that
+    /// is the only one is counted itself; for more the plan of the data says.
+    fn whole(&self, first: &Facts, seat: &Seat) -> Result<Whole, TrainError> {
+        let own = match self.accumulation {
+            1 => first.targets.clone(),
+            count => {
+                let ticket = Ticket {
+                    step: self.first,
+                    lane: self.intake.rank,
+                };
+                self.intake.targets.sum(ticket, count)
+            }
+        };
+        let own = own.into_iter().map(|targets| targets as f32);
+        Ok(Whole(seat.mean(own.collect())?))
+    }
+}
+
+/// Targets of a whole step, part by part: the mean over replicas of what each
+/// has in all its batches.
+///
+/// The gradients of replicas are averaged, and those of a replica's batches
+/// added: a batch with n of N targets in the whole step has the share
+/// n x replicas / N, and the sum is the gradient of one large batch.
+struct Whole(Vec<f32>);
+
+impl Whole {
+    /// How much of the step's mean a batch is.
+    fn shares(&self, facts: &Facts) -> Vec<f64> {
+        let of = |part: usize| facts.targets.get(part).copied().unwrap_or(0);
+        let shares = self
+            .0
+            .iter()
+            .enumerate()
+            .map(|(part, mean)| match of(part) {
+                0 => 0.0,
+                targets => targets as f64 / f64::from(*mean),
+            });
+        shares.collect()
+    }
 }
 
 /// A step on one batch after another at a rate of zero: everything a step
@@ -195,18 +305,18 @@ pub(crate) fn rehearse<T: Trainee>(
     let mut last = None;
     for (facts, batch) in batches {
         let told = |error: TrainError| error.in_batch(0, &facts);
-        let mut tally = Tally::new::<T::Batch>(0, 0.0, &vec![]);
+        let mut tally = Tally::new(0, 0.0);
         let mut traces = vec![];
         for (phase, optimiser) in optimisers.iter_mut().enumerate() {
-            let passes = Passes {
-                batches: vec![&batch; accumulated],
-                shares: &vec![vec![]; accumulated],
+            let mut passes = Passes {
                 scale: LossScale::of(trainee.compute()).factor(),
-                clip: recipe.gradient_clip,
-                phase,
-                key: 0,
+                ..Passes::new(&trainee, &seat, phase, 0)
             };
-            let computed = passes.gradients(&trainee, &seat, &mut tally, &mut traces);
+            for _ in 0..accumulated {
+                let pass = passes.pass(&batch, &[], &mut tally, &mut traces);
+                pass.map_err(told)?;
+            }
+            let computed = passes.finish(recipe.gradient_clip);
             let (gradients, norm) = computed.map_err(told)?;
             tally.read(norm).map_err(told)?;
             trainee = trainee.stepped(phase, optimiser, gradients, 0.0);
@@ -224,86 +334,69 @@ pub(crate) fn rehearse<T: Trainee>(
     Ok(trainee)
 }
 
-/// The forward and backward passes of one phase of a step.
-struct Passes<'a, B> {
-    batches: Vec<&'a B>,
-    shares: &'a [Vec<f64>],
+/// The forward and backward passes of one phase of a step, and the sum of
+/// their gradients.
+struct Passes<'a, T> {
+    trainee: &'a T,
+    seat: &'a Seat,
     /// Of the loss, in half precision.
     scale: f64,
-    /// Largest norm of the gradient.
-    clip: f64,
     phase: usize,
     key: u64,
+    gradients: NamedGradients,
+    /// Passes so far.
+    count: usize,
 }
 
-impl<B: Sync> Passes<'_, B> {
-    /// The mean gradient over all batches and replicas, shortened, and its norm
-    /// from before.
-    fn gradients<T: Trainee<Batch = B>>(
-        &self,
-        trainee: &T,
-        seat: &Seat,
-        tally: &mut Tally,
-        traces: &mut Vec<T::Trace>,
-    ) -> Result<(NamedGradients, Option<Tensor<1>>), TrainError> {
-        let device = trainee.device();
-        // Not while the replicas wait for each other: they may share the cores.
-        let own = on_cores(&device, || self.own_gradients(trainee, seat, tally, traces))?;
-        let mean = seat.mean_gradients(own)?;
-        Ok(on_cores(&device, || mean.clip(self.clip)))
+impl<'a, T: Trainee> Passes<'a, T> {
+    fn new(trainee: &'a T, seat: &'a Seat, phase: usize, key: u64) -> Self {
+        Self {
+            trainee,
+            seat,
+            scale: 1.0,
+            phase,
+            key,
+            gradients: NamedGradients::default(),
+            count: 0,
+        }
     }
 
-    /// The sum over this replica's batches.
-    fn own_gradients<T: Trainee<Batch = B>>(
-        &self,
-        trainee: &T,
-        seat: &Seat,
+    /// There and back over the next batch of this replica.
+    fn pass(
+        &mut self,
+        batch: &T::Batch,
+        shares: &[f64],
         tally: &mut Tally,
         traces: &mut Vec<T::Trace>,
-    ) -> Result<NamedGradients, TrainError> {
-        let mut gradients = NamedGradients::default();
-        for (index, (batch, shares)) in self.batches.iter().zip(self.shares).enumerate() {
-            let key = mix(self.key ^ mix((seat.rank + seat.members() * index) as u64));
-            let pass = trainee.pass(self.phase, batch, shares, key, self.scale);
+    ) -> Result<(), TrainError> {
+        let index = self.seat.rank + self.seat.members() * self.count;
+        let key = mix(self.key ^ mix(index as u64));
+        self.count += 1;
+        let (trainee, phase, scale) = (self.trainee, self.phase, self.scale);
+        let sum = &mut self.gradients;
+        // Not while it waits for a batch, or for other replicas: they may
+        // share the cores.
+        on_cores(&trainee.device(), || {
+            let pass = trainee.pass(phase, batch, shares, key, scale);
             let pass = pass.map_err(|why| TrainError::step(tally.done.step, why))?;
             tally.add(pass.total, pass.parts);
-            gradients.add(pass.gradients);
+            sum.add(pass.gradients);
             traces.push(pass.trace);
-        }
-        Ok(match self.scale {
-            1.0 => gradients,
-            scale => gradients.scale(1.0 / scale),
+            Ok(())
         })
     }
-}
 
-/// How much of the step's mean each batch is, part by part.
-///
-/// The gradients of replicas are averaged, and those of a replica's batches
-/// added: a batch with n of N targets in the whole step has the share
-/// n x replicas / N, and the sum is the gradient of one large batch.
-fn shares<B>(micro: &Micro<B>, seat: &Seat) -> Result<Vec<Vec<f64>>, TrainError> {
-    let parts = micro
-        .first()
-        .map_or(0, |first| first.batch.facts.targets.len());
-    let of = |fed: &Fed<B>, part: usize| fed.facts.targets.get(part).copied().unwrap_or(0);
-    let own = (0..parts).map(|part| {
-        let sum: usize = micro.iter().map(|d| of(&d.batch, part)).sum();
-        sum as f32
-    });
-    let mean = seat.mean(own.collect())?;
-    Ok(micro
-        .iter()
-        .map(|delivered| {
-            (0..parts)
-                .zip(&mean)
-                .map(|(part, mean)| match of(&delivered.batch, part) {
-                    0 => 0.0,
-                    targets => targets as f64 / f64::from(*mean),
-                })
-                .collect()
-        })
-        .collect())
+    /// The mean gradient over all batches and replicas, shortened to a norm of
+    /// `clip`, and its norm from before.
+    fn finish(self, clip: f64) -> Result<(NamedGradients, Option<Tensor<1>>), TrainError> {
+        let device = self.trainee.device();
+        let own = match self.scale {
+            1.0 => self.gradients,
+            scale => on_cores(&device, || self.gradients.scale(1.0 / scale)),
+        };
+        let mean = self.seat.mean_gradients(own)?;
+        Ok(on_cores(&device, || mean.clip(clip)))
+    }
 }
 
 /// Whether anybody asks to stop; all replicas do the same step last.
@@ -320,13 +413,7 @@ struct Tally {
 }
 
 impl Tally {
-    fn new<B>(step: u64, rate: f64, micro: &Micro<B>) -> Self {
-        let mut facts = Facts::default();
-        let mut waited = std::time::Duration::ZERO;
-        for delivered in micro {
-            facts.join(&delivered.batch.facts);
-            waited += delivered.waited;
-        }
+    fn new(step: u64, rate: f64) -> Self {
         Self {
             done: StepDone {
                 step,
@@ -336,11 +423,17 @@ impl Tally {
                 rate,
                 skipped: None,
                 spike: None,
-                facts,
-                waited,
+                facts: Facts::default(),
+                waited: Duration::ZERO,
             },
             unread: vec![],
         }
+    }
+
+    /// A batch is there.
+    fn meet(&mut self, facts: &Facts, waited: Duration) {
+        self.done.facts.join(facts);
+        self.done.waited += waited;
     }
 
     /// Takes a batch's losses, unread: a read waits for the device, and there

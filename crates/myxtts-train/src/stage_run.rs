@@ -2,18 +2,19 @@
 
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::Duration;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
 
 use burn::tensor::Device;
 use myxtts_data::stage::ClipSource;
 use myxtts_pipeline::{
-    Bounds, Failure, Knobs, Lane, Ledger, Make, Outcome, Pipeline, SiteWork, Start,
+    Bounds, Failure, Knobs, Lane, Ledger, Make, Outcome, Pipeline, SiteWork, Start, Stop,
 };
+use myxtts_run::signals::{LOOK_EVERY, StopRequest};
 
-use crate::error::TrainError;
-use crate::feed::{Fed, Filled, HostFeed, Largest};
-use crate::looping::{Recipe, State, Watch, train};
+use crate::error::{TrainError, unless_stopped};
+use crate::feed::{Fed, Filled, HostFeed, Largest, RingBytes, Targets};
+use crate::looping::{Intake, Recipe, State, Watch, train};
 use crate::placement::{Carry, Placement, Portable};
 use crate::team::{Averaging, InProcess, Seat, TeamError};
 use crate::trainee::Trainee;
@@ -25,9 +26,9 @@ pub struct Flow {
     pub knobs: Knobs,
     /// How far smart prefetch may go.
     pub bounds: Bounds,
-    /// Bytes each ring may hold, where there is a budget.
-    pub ring_bytes: Option<u64>,
-    /// Batches the start waits for.
+    /// Bytes the rings may hold.
+    pub ring_bytes: RingBytes,
+    /// Batches the start waits for; fewer where the ring holds fewer.
     pub fill_target: usize,
     /// At most so long.
     pub start_delay: Duration,
@@ -52,14 +53,24 @@ pub struct StageRun<'a, C, S, M> {
     pub state: M,
     /// What the loop is told.
     pub recipe: &'a Recipe,
+    /// How many targets each batch has.
+    pub targets: Targets,
     /// Where waits are noted.
     pub ledger: Ledger,
+    /// Whoever asks it to end is heard in every wait.
+    pub stop: StopRequest,
 }
 
 /// Told what happens around the loop.
 pub trait StageWatch<T>: Watch<T> {
-    /// The model starts.
-    fn started(&mut self, start: &Start);
+    /// The model starts, `made` after its devices began to be made ready, and
+    /// with this state. `true` asks it not to: the stage is over.
+    fn started(
+        &mut self,
+        made: Duration,
+        start: &Start,
+        state: &State<T>,
+    ) -> Result<bool, TrainError>;
     /// The running pipeline, between steps of the first replica.
     fn pipeline(&mut self, pipeline: Weak<Pipeline>);
 }
@@ -84,8 +95,11 @@ where
         site,
         state,
         recipe,
+        targets,
         ledger,
+        stop,
     } = run;
+    let begin = Instant::now();
     let first = state(&placement.models[0])?;
     let accumulation = recipe.accumulation.max(1) as u64;
     let steps = first.done * accumulation..recipe.steps * accumulation;
@@ -96,7 +110,8 @@ where
         flow.bounds,
         flow.ring_bytes,
     );
-    let made = Made::new();
+    let made = Made::new(begin);
+    let fill_target = flow.fill_target.min(setup.model_ring.holds());
     let sites = placement.data.iter().map(|device| {
         let (site, device) = (Arc::clone(&site), device.clone());
         let making = made.making.clone();
@@ -115,16 +130,27 @@ where
     let (pipeline, lanes) = Pipeline::start(&setup, host, sites.collect(), hops.collect(), ledger)?;
     let pipeline = Rc::new(pipeline);
     watch.pipeline(Rc::downgrade(&pipeline));
-    let supply = Supply { lanes, flow, made };
-    let result = replicas(first, supply, placement, recipe, &state, watch);
-    let stop = pipeline.stop().clone();
+    let supply = Supply {
+        lanes,
+        targets,
+        fill_target,
+        start_delay: flow.start_delay,
+        made,
+        stop: stop.clone(),
+    };
+    let result = until_asked(&stop, pipeline.stop(), || {
+        replicas(first, supply, placement, recipe, &state, watch)
+    });
     if result.is_err() {
-        stop.fail(Failure::Requested);
+        pipeline.stop().fail(Failure::Requested);
     }
     let Some(pipeline) = Rc::into_inner(pipeline) else {
         return Err(TrainError::failed("the pipeline is still in use"));
     };
-    let outcome = pipeline.finish();
+    let outcome = match stop.is_asked() {
+        true => pipeline.leave(PATIENCE),
+        false => pipeline.finish(),
+    };
     // What broke the data side is the reason; a lane only sees that it ended.
     match (result, &outcome.failure) {
         (Ok(state), None | Some(Failure::Requested)) => Ok((state, outcome)),
@@ -135,30 +161,63 @@ where
     }
 }
 
+/// How long a stop waits for the data side to end what it is at.
+const PATIENCE: Duration = Duration::from_millis(300);
+
+/// Does `work`; if somebody asks for the end meanwhile, the pipeline is closed,
+/// so that nobody waits for a batch any more.
+fn until_asked<R>(stop: &StopRequest, pipeline: &Stop, work: impl FnOnce() -> R) -> R {
+    // Nothing is sent: the end of the work ends the channel.
+    let (working, is_over) = channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            while is_over.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Timeout) {
+                if stop.is_asked() {
+                    return pipeline.fail(Failure::Requested);
+                }
+            }
+        });
+        let _working = working;
+        work()
+    })
+}
+
 /// What replicas train on, and when they start.
 struct Supply<B> {
     lanes: Vec<Lane<Fed<B>>>,
-    flow: Flow,
+    targets: Targets,
+    fill_target: usize,
+    start_delay: Duration,
     made: Made,
+    stop: StopRequest,
 }
 
 /// Whether every site and replica is made: a channel on which nothing is sent,
 /// and which ends when all that are still being made have let go of it.
 struct Made {
+    begin: Instant,
     making: Sender<()>,
     made: Receiver<()>,
 }
 
 impl Made {
-    fn new() -> Self {
+    fn new(begin: Instant) -> Self {
         let (making, made) = channel();
-        Self { making, made }
+        Self {
+            begin,
+            making,
+            made,
+        }
     }
 
-    /// Kernels may take minutes to compile; the start delay is for data.
-    fn wait(self) {
+    /// How long it took. Kernels may take minutes to compile; the start delay
+    /// is for data.
+    fn wait(self, stop: &StopRequest) -> Result<Duration, TrainError> {
         drop(self.making);
-        let _ = self.made.recv();
+        while self.made.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Timeout) {
+            unless_stopped(stop)?;
+        }
+        Ok(self.begin.elapsed())
     }
 }
 
@@ -176,7 +235,14 @@ where
     T::Batch: Portable,
     M: Fn(&Device) -> Result<State<T>, TrainError> + Sync,
 {
-    let Supply { lanes, flow, made } = supply;
+    let Supply {
+        lanes,
+        targets,
+        fill_target,
+        start_delay,
+        made,
+        stop,
+    } = supply;
     let team: Arc<dyn Averaging> = Arc::new(InProcess::new(lanes.len()));
     let mut lanes = lanes.into_iter();
     let Some(mut lane) = lanes.next() else {
@@ -193,13 +259,20 @@ where
                     collective: placement.collective(),
                 };
                 let making = made.making.clone();
+                let intake = Intake {
+                    lane,
+                    rank: seat.rank,
+                    targets: targets.clone(),
+                    // Only the first replica decides, and the others follow.
+                    stop: StopRequest::new(),
+                };
                 scope.spawn(move || {
                     let _guard = LeavesOnPanic(Arc::clone(&seat.team));
                     let own = state(device);
                     drop(making);
                     let trained = own.and_then(|own| {
                         seat.check_collective(device)?;
-                        train(own, lane, recipe, &seat, &mut Silent)
+                        train(own, intake, recipe, &seat, &mut Silent)
                     });
                     if trained.is_err() {
                         seat.team.abandon();
@@ -214,17 +287,26 @@ where
             collective: placement.collective(),
         };
         let _guard = LeavesOnPanic(Arc::clone(&team));
-        made.wait();
-        let checked = seat.check_collective(&placement.models[0]);
-        let trained = checked.map_err(TrainError::from).and_then(|()| {
-            let start = lane.wait_for_start(flow.fill_target, flow.start_delay)?;
-            watch.started(&start);
-            let watch: &mut dyn Watch<T> = watch;
-            train(first, lane, recipe, &seat, watch)
+        let started = made.wait(&stop).and_then(|made| {
+            seat.check_collective(&placement.models[0])?;
+            let start = lane.wait_for_start(fill_target, start_delay)?;
+            watch.started(made, &start, &first)
         });
-        if trained.is_err() {
-            team.abandon();
-        }
+        let intake = Intake {
+            lane,
+            rank: seat.rank,
+            targets,
+            stop: stop.clone(),
+        };
+        let trained = match started {
+            Ok(true) => Ok(first),
+            Ok(false) => train(first, intake, recipe, &seat, watch),
+            Err(error) if error.is_let_go(&stop) => Ok(first),
+            Err(error) => Err(error),
+        };
+        // Whoever still waits for this replica waits in vain: it has failed,
+        // was asked to stop, or all have taken their last step.
+        team.abandon();
         let others = others.into_iter().map(|thread| match thread.join() {
             Ok(result) => result,
             Err(_) => Err(TrainError::failed(
@@ -234,8 +316,12 @@ where
         // A replica that was left alone is not the one that failed.
         let is_left_alone =
             |error: &TrainError| matches!(error, TrainError::Team(TeamError::Abandoned(_)));
-        let failures: Vec<TrainError> = others.filter_map(Result::err).collect();
-        match (trained, failures.into_iter().min_by_key(is_left_alone)) {
+        let has_ended = trained.is_ok();
+        let is_follower =
+            |error: &TrainError| has_ended && (is_left_alone(error) || error.is_let_go(&stop));
+        let failures = others.filter_map(Result::err);
+        let failures = failures.filter(|error| !is_follower(error));
+        match (trained, failures.min_by_key(is_left_alone)) {
             (Err(own), _) if !is_left_alone(&own) => Err(own),
             (_, Some(error)) => Err(error),
             (trained, None) => trained,
@@ -260,9 +346,5 @@ struct Silent;
 impl<T> Watch<T> for Silent {
     fn after(&mut self, _: &crate::looping::StepDone, _: &State<T>) -> Result<bool, TrainError> {
         Ok(false)
-    }
-
-    fn wants_to_stop(&self) -> bool {
-        false
     }
 }

@@ -167,8 +167,7 @@ pub struct Seat {
 }
 
 /// Numbers that travel together; large enough that a round costs little
-/// beside its values, small enough that the device computes the next ones
-/// meanwhile.
+/// beside its values, small enough that a few copies of them are no burden.
 const BUCKET: usize = 1 << 20;
 
 impl Seat {
@@ -201,9 +200,9 @@ impl Seat {
         Ok(values)
     }
 
-    /// Means of gradients, from the last parameter to the first: a backward
-    /// pass finishes them in about that order, so a device is still computing
-    /// the next ones while these are averaged.
+    /// Means of gradients, after the backward pass: reading the first of them
+    /// waits for all that was queued before. From the last parameter to the
+    /// first, so that every replica has the same buckets.
     pub fn mean_gradients(&self, gradients: NamedGradients) -> Result<NamedGradients, TeamError> {
         if self.members() == 1 {
             return Ok(gradients);

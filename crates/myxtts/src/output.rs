@@ -89,7 +89,7 @@ impl Output {
             failure => self.log(format_args!("error: {}", failure.message())),
         }
         // A result that was printed is the one document there may be.
-        if self.json && !matches!(failure, Failure::Result(_)) {
+        if self.json && !matches!(failure, Failure::Result(_) | Failure::Stopped(..)) {
             // A broken stdout while reporting a failure: the exit code remains.
             let _ = self.document(&serde_json::json!({ "error": failure.message() }));
         }

@@ -1,4 +1,6 @@
-//! How many workers, and how deep the device ring.
+//! How many workers, how deep the rings, and how much may wait in them.
+
+use myxtts_config::units::Megabytes;
 
 use super::{PlanError, PlanRequest, Record};
 use crate::found::Host;
@@ -35,14 +37,17 @@ pub(super) fn device_prefetch(
 ) -> Result<u32, PlanError> {
     let pipeline = &request.pipeline;
     if !pipeline.prefetch_to_gpu {
-        record.because("prefetch_to_gpu is off: batches are uploaded when they are used");
+        record.because(
+            "prefetch_to_gpu is off: a batch is made on the device when a step asks for it, which \
+             waits meanwhile",
+        );
         return Ok(0);
     }
     let (ring, buffer) = (pipeline.prefetch_buffer_size, pipeline.pipeline_buffer_size);
     let most = buffer.saturating_sub(1).max(1);
     if ring <= most {
         record.because(format!(
-            "{ring} of the {buffer} batches in flight wait on the device"
+            "up to {ring} of the {buffer} batches in flight wait on the device"
         ));
         return Ok(ring);
     }
@@ -55,8 +60,93 @@ pub(super) fn device_prefetch(
         });
     }
     record.because(format!(
-        "{most} of the {buffer} batches in flight wait on the device: the start value {ring} would \
+        "up to {most} of the {buffer} batches in flight wait on the device: the start value {ring} would \
          leave the host none"
     ));
     Ok(most)
+}
+
+/// What smart prefetch begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Starts {
+    /// Batches in flight.
+    pub(super) in_flight: u32,
+    /// Batches on the device.
+    pub(super) prefetch: u32,
+}
+
+/// Enough for a start, and more where waits show that it helps. A number that
+/// a person chose is what there is from the first batch on.
+pub(super) fn starts(
+    request: &PlanRequest,
+    prefetch: u32,
+    lanes: u32,
+    record: &mut Record,
+) -> Starts {
+    let buffer = request.pipeline.pipeline_buffer_size;
+    let is_free = |key: &str| request.pipeline.optimize_cpu_gpu_overlap && !request.is_chosen(key);
+    let starts = Starts {
+        in_flight: match is_free("data.pipeline_buffer_size") {
+            true => buffer.min(lanes.saturating_mul(8).max(prefetch.min(16))),
+            false => buffer,
+        },
+        prefetch: match is_free("data.prefetch_buffer_size") {
+            true => prefetch.min(4),
+            false => prefetch,
+        },
+    };
+    if starts.in_flight < buffer || starts.prefetch < prefetch {
+        record.because(format!(
+            "smart prefetch begins with {} batches in flight, {} of them on the device, and adds \
+             more while the model waits for data",
+            starts.in_flight, starts.prefetch
+        ));
+    }
+    starts
+}
+
+/// What batches may take while they wait in host memory: an eighth of it, 4 GB
+/// at most. A bound in batches alone would be several gigabytes of long clips.
+pub(super) fn host_bytes(host: &Host) -> Megabytes {
+    Megabytes((host.memory.0 / 8).clamp(256, 4096))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bytes_of_the_buffer_follow_the_host() {
+        let of = |memory| {
+            let host = Host {
+                name: String::new(),
+                cores: 2,
+                memory: Megabytes(memory),
+            };
+            host_bytes(&host).0
+        };
+        assert_eq!(
+            [0, 1024, 8192, 24_000, 500_000].map(of),
+            [256, 256, 1024, 3000, 4096]
+        );
+    }
+
+    #[test]
+    fn what_a_person_chose_is_there_from_the_start() {
+        let begin = |chosen: &[&str], overlap: bool| {
+            let mut request = PlanRequest::default();
+            request.pipeline.optimize_cpu_gpu_overlap = overlap;
+            request.chosen = chosen.iter().map(|key| (*key).to_owned()).collect();
+            let mut record = Record::default();
+            let Starts {
+                in_flight,
+                prefetch,
+            } = starts(&request, 16, 1, &mut record);
+            (in_flight, prefetch, record.reasons.len())
+        };
+        assert_eq!(begin(&[], true), (16, 4, 1));
+        assert_eq!(begin(&["data.pipeline_buffer_size"], true), (50, 4, 1));
+        assert_eq!(begin(&["data.prefetch_buffer_size"], true), (16, 16, 1));
+        assert_eq!(begin(&[], false), (50, 16, 0));
+    }
 }

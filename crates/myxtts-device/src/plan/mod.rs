@@ -77,8 +77,14 @@ pub struct Plan {
     pub model_devices: Vec<PlannedDevice>,
     /// Bound on batches in flight, all stages together.
     pub buffer_size: u32,
-    /// Batches in the device-side ring; 0 without one.
+    /// Batches in flight to begin with.
+    pub buffer_start: u32,
+    /// Bound on what batches take while they wait in host memory.
+    pub buffer_mb: Megabytes,
+    /// Most batches in the device-side ring; 0 without one.
     pub device_prefetch: u32,
+    /// Batches in it to begin with.
+    pub prefetch_start: u32,
     /// Host threads that prepare batches.
     pub workers: u32,
     /// Clips per batch on each model device.
@@ -218,6 +224,8 @@ pub fn plan(request: &PlanRequest, machine: &Machine) -> Result<Plan, PlanError>
 
     let workers = buffers::workers(request, &machine.host, &mut record);
     let device_prefetch = buffers::device_prefetch(request, &mut record)?;
+    let lanes = u32::try_from(model_devices.len()).unwrap_or(u32::MAX);
+    let starts = buffers::starts(request, device_prefetch, lanes, &mut record);
     let precision = precision::choose(request, &model_gpus, &mut record)?;
     let replicas = model_devices.len() as u64;
     let StrategyConfig {
@@ -251,7 +259,10 @@ pub fn plan(request: &PlanRequest, machine: &Machine) -> Result<Plan, PlanError>
         data_device,
         model_devices,
         buffer_size: pipeline.pipeline_buffer_size,
+        buffer_start: starts.in_flight,
+        buffer_mb: buffers::host_bytes(&machine.host),
         device_prefetch,
+        prefetch_start: starts.prefetch,
         workers,
         batch_size: pipeline.batch_size,
         gradient_accumulation_steps,

@@ -124,12 +124,22 @@ impl fmt::Display for Plan {
         writeln!(f, "  Physical-to-logical map: {}", self.map())?;
         writeln!(
             f,
-            "  Buffer size: {} batches in flight, all stages together",
-            self.buffer_size
+            "  Buffer size: {} batches in flight, all stages together{}; at most {} in host memory",
+            self.buffer_size,
+            begun(self.buffer_start, self.buffer_size),
+            self.buffer_mb
         )?;
+        let whose = match self.devices().len() {
+            1 => "the device",
+            _ => "each GPU",
+        };
         match self.device_prefetch {
             0 => writeln!(f, "  Prefetch target: none on the device")?,
-            n => writeln!(f, "  Prefetch target: {n} batches on the device")?,
+            n => writeln!(
+                f,
+                "  Prefetch target: {n} batches on {whose}{}",
+                begun(self.prefetch_start, n)
+            )?,
         }
         writeln!(f, "  Memory budgets: {}", self.budgets())?;
         writeln!(
@@ -160,6 +170,14 @@ impl fmt::Display for Plan {
             writeln!(f, "  - {reason}")?;
         }
         Ok(())
+    }
+}
+
+/// What there is at first, where that is less.
+fn begun(start: u32, most: u32) -> String {
+    match start < most {
+        true => format!(" ({start} to begin with)"),
+        false => String::new(),
     }
 }
 

@@ -13,7 +13,8 @@ use crate::start::{Start, StartReason};
 use crate::sync::Arc;
 
 /// A batch for the model. Its place among those in flight is given back when
-/// it is dropped.
+/// it is dropped or used up: a step of many batches that kept them all would
+/// wait for one that has no place.
 #[derive(Debug)]
 pub struct Delivered<T> {
     /// The step it is for.
@@ -25,6 +26,13 @@ pub struct Delivered<T> {
     _permit: Permit,
 }
 
+impl<T> Delivered<T> {
+    /// The batch alone; its place goes to the next one.
+    pub fn into_batch(self) -> T {
+        self.batch
+    }
+}
+
 /// Where one model device gets its batches.
 #[derive(Debug)]
 pub struct Lane<T> {
@@ -33,7 +41,6 @@ pub struct Lane<T> {
     ledger: Arc<Ledger>,
     stop: Stop,
     controller: Option<Controller>,
-    begin: Instant,
     /// The entry of the step under way, and when its work began.
     open: Option<(Entry, Instant)>,
 }
@@ -52,20 +59,19 @@ impl<T> Lane<T> {
             ledger,
             stop,
             controller,
-            begin: Instant::now(),
             open: None,
         }
     }
 
-    /// Waits for the ring to hold `target` batches, at most until `longest`
-    /// after the data side started.
+    /// Waits for the ring to hold `target` batches, at most for `longest`. To be
+    /// called when data can arrive: before, the wait would be for something else.
     pub fn wait_for_start(&mut self, target: usize, longest: Duration) -> Result<Start, Failure> {
-        let left = longest.saturating_sub(self.begin.elapsed());
+        let begin = Instant::now();
         let held = self
             .ring
-            .wait_filled(target, left)
+            .wait_filled(target, longest)
             .map_err(|_| self.failure())?;
-        let waited = self.begin.elapsed();
+        let waited = begin.elapsed();
         let reason = if held >= target {
             StartReason::Filled
         } else if waited >= longest {
@@ -78,6 +84,7 @@ impl<T> Lane<T> {
             held,
             target,
             waited,
+            longest,
         })
     }
 
@@ -91,11 +98,10 @@ impl<T> Lane<T> {
         if let Some(controller) = &mut self.controller {
             controller.turn();
         }
-        let begin = Instant::now();
-        let Some((_, packed)) = self.ring.pop().map_err(|_| self.failure())? else {
+        let popped = self.ring.pop_timed().map_err(|_| self.failure())?;
+        let Some((_, packed, waited)) = popped else {
             return Ok(None);
         };
-        let waited = begin.elapsed();
         let Packed {
             ticket,
             batch,

@@ -22,7 +22,8 @@ pub struct Setup {
     pub first_step: u64,
     /// The step after the last.
     pub end_step: u64,
-    /// Where smart prefetch starts.
+    /// Where smart prefetch starts. A depth of 0 prefetches nothing: a batch is
+    /// made on the device when the model asks for it.
     pub knobs: Knobs,
     /// How far it may go; equal ends switch it off.
     pub bounds: Bounds,
@@ -89,6 +90,11 @@ pub enum SetupError {
 const PER_LANE: usize = 2;
 
 impl Setup {
+    /// Whether a device batch is made only when it is asked for.
+    pub(super) fn is_on_demand(&self) -> bool {
+        self.knobs.depth == 0
+    }
+
     pub(super) fn check(&self, sites: usize, hops: usize) -> Result<(), SetupError> {
         let Wiring { lanes, shared_site } = self.wiring;
         let wanted = if shared_site { 1 } else { lanes };

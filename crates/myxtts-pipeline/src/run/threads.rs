@@ -18,6 +18,8 @@ pub(super) struct Context {
     pub(super) ledger: Arc<Ledger>,
     pub(super) lanes: u64,
     pub(super) shared_site: bool,
+    /// Device batches are made when the model asks for them, and not ahead.
+    pub(super) on_demand: bool,
 }
 
 impl Context {
@@ -27,6 +29,15 @@ impl Context {
             (0, ticket.step * self.lanes + ticket.lane as u64)
         } else {
             (ticket.lane, ticket.step)
+        }
+    }
+
+    /// Waits until a batch may be made for `ring`: always, or only when the one
+    /// who takes from it has nothing else to do than wait for this batch.
+    fn may_make<T>(&self, ring: &Ring<Packed<T>>, sequence: u64) -> Result<(), Closed> {
+        match self.on_demand {
+            true => ring.wait_wanted(sequence),
+            false => Ok(()),
         }
     }
 
@@ -120,8 +131,12 @@ pub(super) fn site<S: SiteWork>(
     let mut work = made(Stage::Device, make)?;
     let mut clock = Clock::start(Stage::Device, number);
     while let Ok(Some((_, packed))) = input.pop() {
-        clock.begin_work();
         let ticket = packed.ticket;
+        let output = &outputs[ticket.lane];
+        if context.may_make(output, ticket.step) == Err(Closed) {
+            return Ok(());
+        }
+        clock.begin_work();
         let batch = work
             .process(ticket, &packed.batch)
             .map_err(|why| failed(Stage::Device, ticket, why))?;
@@ -132,7 +147,6 @@ pub(super) fn site<S: SiteWork>(
             batch,
             permit: packed.permit,
         };
-        let output = &outputs[ticket.lane];
         if context.pass_on(&mut clock, output, ticket.step, packed) == Err(Closed) {
             return Ok(());
         }
@@ -149,9 +163,14 @@ pub(super) fn hop<P: Hop>(
 ) -> Result<(), Failure> {
     let mut work = made(Stage::Hop, make)?;
     let mut clock = Clock::start(Stage::Hop, lane);
-    while let Ok(Some((_, packed))) = input.pop() {
+    let mut next = output.awaited();
+    // Asked before the batch is taken: taking it is what asks the data device.
+    while context.may_make(output, next).is_ok()
+        && let Ok(Some((_, packed))) = input.pop()
+    {
         clock.begin_work();
         let ticket = packed.ticket;
+        next = ticket.step + 1;
         let batch = work
             .hop(packed.batch)
             .map_err(|why| failed(Stage::Hop, ticket, why))?;

@@ -52,10 +52,16 @@ fn starts() {
         held,
         target: 8,
         waited: Duration::from_millis(420),
+        longest: Duration::from_millis(400),
     };
     insta::assert_snapshot!(start(StartReason::Filled, 8), @"the buffer reached its fill target after 0.42 s (8 of 8 batches ready)");
-    insta::assert_snapshot!(start(StartReason::Delay, 5), @"model_start_delay of 0.42 s passed with 5 of 8 batches ready");
+    insta::assert_snapshot!(start(StartReason::Delay, 5), @"model_start_delay of 0.40 s passed with 5 of 8 batches ready");
     insta::assert_snapshot!(start(StartReason::Complete, 3), @"all 3 batches of the run were ready after 0.42 s (fill target 8)");
+    let nothing = Start {
+        target: 0,
+        ..start(StartReason::Filled, 0)
+    };
+    insta::assert_snapshot!(nothing, @"nothing is prefetched: a batch goes to the device when a step asks for it");
 }
 
 /// The ledger has a line per batch and stage, and its sums are those of the summary.

@@ -11,6 +11,8 @@ pub struct Numbers {
     pub step: Step,
     /// Steps of the whole run.
     pub total: Option<Step>,
+    /// The stage, where the run has several.
+    pub stage: Option<StageNumbers>,
     /// The latest loss.
     pub loss: Option<f64>,
     /// Steps a second.
@@ -31,15 +33,32 @@ pub struct Numbers {
     pub memory_total: Option<Bytes>,
 }
 
+/// Where in a run of several stages it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StageNumbers {
+    /// The stage's name.
+    pub name: &'static str,
+    /// Its number, from 1.
+    pub number: usize,
+    /// How many stages there are.
+    pub of: usize,
+    /// Steps of it taken.
+    pub step: Step,
+    /// Its steps.
+    pub total: Step,
+}
+
 /// A name, and the number when there is one; the most important first.
 type Field = (&'static str, Option<String>);
 
-/// For a terminal of `columns`: only what was measured, and of that what fits.
+/// For a terminal of `columns`: of what was measured, what fits.
 pub fn terminal_line(numbers: &Numbers, columns: usize) -> String {
     let mut line = step(numbers);
-    for (name, value) in fields(numbers) {
-        let Some(value) = value else { continue };
-        let field = format!("  {name} {value}");
+    let measured = fields(numbers).into_iter().filter_map(|(name, value)| {
+        let value = value?;
+        Some(format!("  {name} {value}"))
+    });
+    for field in stage(numbers).into_iter().chain(measured) {
         // The last column stays free: a full line makes some terminals wrap.
         if line.chars().count() + field.chars().count() >= columns {
             break;
@@ -49,14 +68,9 @@ pub fn terminal_line(numbers: &Numbers, columns: usize) -> String {
     line
 }
 
-/// For a log: everything, and what was not measured says so.
+/// For a log: everything that was measured.
 pub fn quiet_line(numbers: &Numbers) -> String {
-    let mut line = step(numbers);
-    for (name, value) in fields(numbers) {
-        let value = value.as_deref().unwrap_or("unavailable");
-        line.push_str(&format!("  {name} {value}"));
-    }
-    line
+    terminal_line(numbers, usize::MAX)
 }
 
 fn step(numbers: &Numbers) -> String {
@@ -64,6 +78,17 @@ fn step(numbers: &Numbers) -> String {
         Some(total) => format!("step {}/{total}", numbers.step),
         None => format!("step {}", numbers.step),
     }
+}
+
+fn stage(numbers: &Numbers) -> Option<String> {
+    let StageNumbers {
+        name,
+        number,
+        of,
+        step,
+        total,
+    } = numbers.stage?;
+    Some(format!(" ({name} {step}/{total}, stage {number} of {of})"))
 }
 
 fn fields(numbers: &Numbers) -> [Field; 8] {
@@ -76,7 +101,7 @@ fn fields(numbers: &Numbers) -> [Field; 8] {
                 .steps_per_second
                 .map(|rate| format!("{rate:.2} it/s")),
         ),
-        ("ETA", eta(numbers)),
+        eta(numbers),
         (
             "audio",
             numbers
@@ -95,10 +120,21 @@ fn fields(numbers: &Numbers) -> [Field; 8] {
     ]
 }
 
-/// Time left at the present speed; unknown while it stands still.
-fn eta(numbers: &Numbers) -> Option<String> {
-    let left = numbers.total?.0.saturating_sub(numbers.step.0);
-    let seconds = left as f64 / numbers.steps_per_second?;
+/// Time left at the present speed; unknown while it stands still. Steps of a
+/// later stage take another time, so before the last one it is the stage's.
+fn eta(numbers: &Numbers) -> Field {
+    let stage = numbers.stage.filter(|stage| stage.number < stage.of);
+    let (name, step, total) = match stage {
+        Some(stage) => ("stage ETA", stage.step, Some(stage.total)),
+        None => ("ETA", numbers.step, numbers.total),
+    };
+    let left = total.map(|total| total.0.saturating_sub(step.0));
+    let words = left.and_then(|left| duration(left, numbers.steps_per_second?));
+    (name, words)
+}
+
+fn duration(steps: u64, per_second: f64) -> Option<String> {
+    let seconds = steps as f64 / per_second;
     let left = Duration::try_from_secs_f64(seconds).ok()?.as_secs();
     let (days, hours, minutes) = (left / 86_400, left / 3600 % 24, left / 60 % 60);
     Some(match (days, hours, minutes) {

@@ -1,8 +1,8 @@
 //! How the run is doing, in one line.
 //!
-//! On a terminal the line is drawn over itself a few times a second, and shows
-//! what was measured. Elsewhere it is a line now and then that is kept, and
-//! says `unavailable` where nothing was measured.
+//! On a terminal the line is drawn over itself a few times a second. Elsewhere
+//! it is a line now and then that is kept. Both show what was measured; why
+//! something is not is said once, by whoever does not measure it.
 
 mod format;
 #[cfg(test)]
@@ -11,7 +11,7 @@ mod tests;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
-pub use format::{Numbers, quiet_line, terminal_line};
+pub use format::{Numbers, StageNumbers, quiet_line, terminal_line};
 
 use crate::units::Step;
 
@@ -61,7 +61,8 @@ impl<W: Write> Progress<W> {
     /// # Errors
     /// When `out` cannot be written.
     pub fn update(&mut self, numbers: &Numbers, now: Instant) -> io::Result<()> {
-        let last = numbers.total == Some(numbers.step);
+        let ends_stage = numbers.stage.is_some_and(|stage| stage.step == stage.total);
+        let last = ends_stage || numbers.total == Some(numbers.step);
         if !last
             && self
                 .shown

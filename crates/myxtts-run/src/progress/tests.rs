@@ -2,13 +2,14 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 
-use super::{Numbers, Progress, Style, quiet_line, terminal_line};
+use super::{Numbers, Progress, StageNumbers, Style, quiet_line, terminal_line};
 use crate::units::{Bytes, Step};
 
 fn measured() -> Numbers {
     Numbers {
         step: Step(120),
         total: Some(Step(1000)),
+        stage: None,
         loss: Some(3.21449),
         steps_per_second: Some(2.314),
         audio_per_second: Some(41.25),
@@ -35,6 +36,22 @@ fn lines() {
         memory_total: None,
         ..all
     };
+    let stage = |number, step, total| StageNumbers {
+        name: "gpt",
+        number,
+        of: 2,
+        step: Step(step),
+        total: Step(total),
+    };
+    let first = Numbers {
+        stage: Some(stage(1, 120, 400)),
+        ..all
+    };
+    let second = Numbers {
+        step: Step(700),
+        stage: Some(stage(2, 300, 600)),
+        ..all
+    };
     let speeds = [90.0, 2.0, 0.1, 0.001];
     let mut said = vec![
         terminal_line(&all, 200),
@@ -43,6 +60,8 @@ fn lines() {
         terminal_line(&none, 80),
         terminal_line(&standing, 200),
         quiet_line(&all),
+        quiet_line(&first),
+        quiet_line(&second),
         quiet_line(&none),
         quiet_line(&Numbers {
             loss: Some(f64::NAN),

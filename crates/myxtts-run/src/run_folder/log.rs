@@ -3,7 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Writes each line to the log and to `W`, usually standard error.
@@ -51,12 +51,39 @@ impl<W: Write> RunLog<W> {
         self.sinks().0.write_all(stamped.as_bytes())
     }
 
+    /// Somewhere to write whole lines for the file alone.
+    pub fn notes(this: &Arc<Self>) -> Notes<W> {
+        Notes {
+            log: Arc::clone(this),
+            unwritten: vec![],
+        }
+    }
+
     /// A thread that panicked while it held the lock wrote a whole line or a
     /// part; neither is a reason to lose this one.
     fn sinks(&self) -> MutexGuard<'_, (File, W)> {
         self.sinks
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+/// Writes to a log's file what is complete when it is flushed.
+#[derive(Debug)]
+pub struct Notes<W> {
+    log: Arc<RunLog<W>>,
+    unwritten: Vec<u8>,
+}
+
+impl<W: Write> Write for Notes<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.unwritten.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let lines = std::mem::take(&mut self.unwritten);
+        self.log.note(&String::from_utf8_lossy(&lines))
     }
 }
 

@@ -8,7 +8,21 @@ const ROLE: &str = "MYXTTS_RUN_TEST_FOLDER";
 /// Runs the test `name` of this binary in a process of its own, which finds
 /// `folder` with [`folder`].
 pub fn start(name: &str, folder: &Path) -> Child {
-    Command::new(std::env::current_exe().unwrap())
+    start_by(Command::new(std::env::current_exe().unwrap()), name, folder)
+}
+
+/// The same as `nohup` starts a program.
+#[cfg(unix)]
+pub fn start_without_hangup(name: &str, folder: &Path) -> Child {
+    let mut shell = Command::new("sh");
+    shell
+        .args(["-c", "trap '' HUP; exec \"$0\" \"$@\""])
+        .arg(std::env::current_exe().unwrap());
+    start_by(shell, name, folder)
+}
+
+fn start_by(mut command: Command, name: &str, folder: &Path) -> Child {
+    command
         .args([name, "--exact", "--nocapture", "--test-threads=1"])
         .env(ROLE, folder)
         .stdout(Stdio::piped())

@@ -28,6 +28,8 @@ fn wait_to_be_asked() {
     }
 }
 
+const ROLE: &str = "signals::wait_to_be_asked";
+
 struct Asked {
     child: Child,
     lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
@@ -35,7 +37,10 @@ struct Asked {
 
 impl Asked {
     fn start(folder: &std::path::Path) -> Self {
-        let mut child = again::start("signals::wait_to_be_asked", folder);
+        Self::of(again::start(ROLE, folder))
+    }
+
+    fn of(mut child: Child) -> Self {
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut asked = Self { child, lines };
         asked.wait_for("ready");
@@ -71,6 +76,7 @@ fn the_first_asks_and_the_code_says_who() {
     for (name, signal) in [
         ("INT", StopSignal::Interrupt),
         ("TERM", StopSignal::Terminate),
+        ("HUP", StopSignal::Hangup),
     ] {
         let mut asked = Asked::start(folder.path());
         asked.send(name);
@@ -87,6 +93,7 @@ fn the_second_leaves_at_once() {
         ("INT", "INT", 130),
         ("TERM", "TERM", 143),
         ("TERM", "INT", 130),
+        ("HUP", "TERM", 143),
     ] {
         let mut asked = Asked::start(folder.path());
         asked.send(first);
@@ -96,4 +103,17 @@ fn the_second_leaves_at_once() {
         asked.lines.by_ref().for_each(drop);
         assert_eq!(asked.code(), Some(code));
     }
+}
+
+/// Whoever starts a training with `nohup` wants it to outlive the connection.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_hangup_that_is_to_be_ignored_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut asked = Asked::of(again::start_without_hangup(ROLE, folder.path()));
+    asked.send("HUP");
+    std::thread::sleep(Duration::from_millis(100));
+    asked.send("TERM");
+    asked.wait_for("saving Terminate");
+    assert_eq!(asked.code(), Some(143));
 }

@@ -20,6 +20,8 @@ pub struct Corpus {
     pub clips: Vec<Clip>,
     /// Their lengths, counted with the vocabulary in use.
     pub lengths: Vec<ClipLength>,
+    /// Their lengths in samples, as the loader gives them.
+    pub samples: Vec<Samples>,
     /// Hashes of the recordings; `None` where the manifest has none.
     pub contents: Vec<Option<[u8; 32]>>,
     /// Their names in the manifest.
@@ -65,6 +67,7 @@ impl Corpus {
         let mut corpus = Self {
             clips: vec![],
             lengths: vec![],
+            samples: vec![],
             contents: vec![],
             ids: vec![],
             speakers: vec![],
@@ -87,6 +90,7 @@ impl Corpus {
                 text: Tokens(u32::try_from(tokens.len()).unwrap_or(u32::MAX)),
                 audio: Codes::of(samples),
             });
+            corpus.samples.push(samples);
             corpus.contents.push(content);
             corpus.clips.push(clip);
             corpus.ids.push(id);
@@ -101,6 +105,7 @@ impl Corpus {
     pub fn join(&mut self, other: Self) {
         self.clips.extend(other.clips);
         self.lengths.extend(other.lengths);
+        self.samples.extend(other.samples);
         self.contents.extend(other.contents);
         self.ids.extend(other.ids);
         self.speakers.extend(other.speakers);
@@ -127,6 +132,7 @@ impl Corpus {
         let corpus = Self {
             clips: kept.iter().map(|i| self.clips[*i].clone()).collect(),
             lengths: kept.iter().map(|i| self.lengths[*i]).collect(),
+            samples: kept.iter().map(|i| self.samples[*i]).collect(),
             contents: kept.iter().map(|i| self.contents[*i]).collect(),
             ids: kept.iter().map(|i| self.ids[*i].clone()).collect(),
             speakers: kept.iter().map(|i| self.speakers[*i].clone()).collect(),

@@ -19,6 +19,7 @@ pub mod measure;
 mod segments;
 mod setup;
 mod shapes;
+mod targets;
 
 pub use codes::{CodesCache, CodesError, CodesSource};
 pub use corpus::{Corpus, CorpusError, train_texts, train_vocabulary};
@@ -27,5 +28,6 @@ pub use device::{DeviceFeed, FrontEnd, device_bytes};
 pub use fed::{Facts, Fed};
 pub use host::{Filled, HostFeed};
 pub use segments::{SegmentBatch, SegmentFeed, segment_schedule, segment_spec};
-pub use setup::{EmptySchedule, Largest, single_lane};
+pub use setup::{EmptySchedule, Largest, RingBytes, single_lane};
 pub use shapes::{ShapeWatch, Shapes};
+pub use targets::Targets;

@@ -18,6 +18,15 @@ use super::shapes::Shapes;
 )]
 pub struct EmptySchedule;
 
+/// Bytes that batches may take while they wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RingBytes {
+    /// In host memory, those that workers are filling not counted.
+    pub host: Option<u64>,
+    /// On each device.
+    pub device: Option<u64>,
+}
+
 /// Bytes of the largest batch a schedule can give.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Largest {
@@ -59,17 +68,17 @@ impl Largest {
         }
     }
 
-    /// A pipeline for batches of at most this size. The rings' bytes are
-    /// bounded by `most` as well, where a budget says so.
+    /// A pipeline for batches of at most this size, in rings of at most so
+    /// many bytes.
     pub fn setup(
         self,
         wiring: Wiring,
         steps: Range<u64>,
         knobs: Knobs,
         bounds: Bounds,
-        most: Option<u64>,
+        most: RingBytes,
     ) -> Setup {
-        let ring = |largest: u64, batches: usize| {
+        let ring = |largest: u64, batches: usize, most: Option<u64>| {
             let bytes = largest * batches.max(1) as u64;
             RingBounds {
                 batches,
@@ -78,18 +87,19 @@ impl Largest {
             }
         };
         let batches = |of: fn(&Knobs) -> usize| of(&bounds.most).max(of(&knobs));
+        let device_ring = RingBounds {
+            batches: knobs.depth,
+            ..ring(self.device, batches(|knobs| knobs.depth), most.device)
+        };
         Setup {
             wiring,
             first_step: steps.start,
             end_step: steps.end,
             knobs,
             bounds,
-            host_ring: ring(self.host, batches(|knobs| knobs.read_ahead)),
-            device_ring: RingBounds {
-                batches: knobs.depth,
-                ..ring(self.device, batches(|knobs| knobs.depth))
-            },
-            model_ring: ring(self.device, knobs.depth),
+            host_ring: ring(self.host, batches(|knobs| knobs.read_ahead), most.host),
+            device_ring,
+            model_ring: device_ring,
         }
     }
 }
@@ -110,5 +120,11 @@ pub fn single_lane(
         least: knobs,
         most: knobs,
     };
-    Largest::of(schedule, conditioning, mel).setup(wiring, steps, knobs, fixed, None)
+    Largest::of(schedule, conditioning, mel).setup(
+        wiring,
+        steps,
+        knobs,
+        fixed,
+        RingBytes::default(),
+    )
 }

@@ -4,27 +4,28 @@ use std::io::Stderr;
 use std::marker::PhantomData;
 use std::rc::Weak;
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use myxtts_device::{KernelWatch, no_memory_fault};
+use myxtts_ops::is_cpu;
 use myxtts_pipeline::{Pipeline, Start};
 use myxtts_run::checkpoint::{AsyncSaver, Best, Checkpoint, Saved, Snapshot};
 use myxtts_run::guard::{EarlyStop, Patience};
 use myxtts_run::metrics::{MetricsWriter, Record};
-use myxtts_run::progress::{Numbers, Progress};
-use myxtts_run::run_folder::{RunFolder, RunLog};
+use myxtts_run::progress::{Numbers, Progress, StageNumbers};
+use myxtts_run::run_folder::{Notes, RunFolder, RunLog};
 use myxtts_run::signals::StopRequest;
 use myxtts_run::tensorboard::EventWriter;
 use myxtts_run::units::{Bytes, Step};
 use serde_json::{Value, json};
 
-use super::evaluate::{Evaluator, Heard};
+use super::evaluate::Evaluator;
 use super::job::{Cadence, Job};
 use super::material::Material;
 use super::memory::PoolWatch;
-use super::saving::{self, Position, snapshot};
-use crate::error::TrainError;
+use super::rendering::InProgress;
+use super::saving::{self, OWED, Owed, Position, snapshot};
+use crate::error::{TrainError, unless_stopped};
 use crate::looping::{State, StepDone, Watch};
 use crate::stage_run::StageWatch;
 use crate::trainee::Trainee;
@@ -35,7 +36,12 @@ pub(super) struct Desk {
     pub(super) metrics: MetricsWriter,
     pub(super) events: EventWriter,
     pub(super) log: Arc<RunLog<Stderr>>,
+    /// On the terminal.
     pub(super) progress: Progress<Stderr>,
+    /// In the log.
+    pub(super) kept_progress: Progress<Notes<Stderr>>,
+    /// The stage that is being trained.
+    pub(super) place: StagePlace,
     pub(super) saver: AsyncSaver,
     pub(super) stop: StopRequest,
     pub(super) cadence: Cadence,
@@ -43,6 +49,17 @@ pub(super) struct Desk {
     pub(super) late_kernels: u64,
     /// What every checkpoint says of the run.
     pub(super) sections: Vec<(String, Value)>,
+}
+
+/// A stage's place in the run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct StagePlace {
+    /// From 1.
+    pub(super) number: usize,
+    /// How many there are.
+    pub(super) of: usize,
+    /// Steps of those after it.
+    pub(super) after: u64,
 }
 
 impl Desk {
@@ -87,8 +104,10 @@ pub(super) struct Books<'a, T, E> {
     saved: Option<u64>,
     /// The validation of this step was the best; its checkpoint will say so.
     best: Option<Best>,
-    /// Samples that are rendered while training goes on, and their step.
-    rendered: Option<(Step, JoinHandle<Result<Heard, TrainError>>)>,
+    /// Samples that are rendered while training continues, and their step.
+    rendered: Option<(Step, InProgress)>,
+    /// What a stop has left undone.
+    owed: Owed,
     /// Names of the clips that are trained on.
     clips: &'a [String],
     sample_rate: f64,
@@ -120,6 +139,9 @@ pub(super) struct Rate {
     padded: u64,
     last: Option<Numbers>,
 }
+
+/// A wait before the first step that a person wonders about.
+const WORTH_A_LINE: Duration = Duration::from_secs(1);
 
 /// Long enough to even out buckets.
 const WINDOW: Duration = Duration::from_secs(5);
@@ -187,9 +209,11 @@ impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
             Some(checkpoint) => saving::section::<EarlyStop>(checkpoint, "early_stop")?,
             None => EarlyStop::new(patience, 0.0),
         };
+        let owed = resumed.map(Owed::of).transpose()?.unwrap_or_default();
         Ok(Self {
             desk,
             evaluator,
+            owed,
             saved: resumed.is_some().then_some(position.done),
             position,
             early: early.with_patience(patience),
@@ -246,8 +270,16 @@ impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
         scalar("learning_rate", done.rate as f32)
     }
 
+    /// Validates. What a stop interrupts is owed, and not half done.
     fn validate(&mut self, state: &State<T>) -> Result<(), TrainError> {
-        let numbers = self.evaluator.validate(state)?;
+        let numbers = match self.evaluator.validate(state, &self.desk.stop) {
+            Err(TrainError::Stopped) => {
+                self.owed.validation = true;
+                return Ok(());
+            }
+            numbers => numbers?,
+        };
+        self.owed.validation = false;
         had_memory("the validation")?;
         let Some((name, value)) = numbers.first().copied() else {
             return Ok(());
@@ -309,6 +341,10 @@ impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
         snapshot
             .sections
             .insert("early_stop".to_owned(), json!(self.early));
+        if self.owed.is_any() {
+            let owed = json!(self.owed);
+            snapshot.sections.insert(OWED.to_owned(), owed);
+        }
         snapshot.best = self.best.take();
         self.desk.save(snapshot)?;
         self.saved = Some(self.position.done);
@@ -335,52 +371,114 @@ impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
             self.save(state)?;
         }
         self.keep_rendered()?;
-        if is_over {
-            let heard = self.evaluator.samples(state, true)?()?;
-            self.desk.keep(self.step(), &heard)?;
+        // A run that ended has its samples made when it is resumed.
+        if is_over && self.render(state, true)?.is_none() {
+            self.say_unheard(self.step());
         }
         Ok(())
     }
 
     /// Renders samples: beside the training where there is a device for it,
-    /// or else now.
+    /// or else now. What a stop interrupts is owed.
     fn sample(&mut self, state: &State<T>) -> Result<(), TrainError> {
         // Those of the last time, if they take longer than the steps between.
         self.keep_rendered()?;
-        let rendering = self.evaluator.samples(state, false)?;
-        if !self.setting.has_data_device {
-            return self.desk.keep(self.step(), &rendering()?);
+        if !self.setting.has_data_device || self.desk.stop.is_asked() {
+            self.owed.samples = self.render(state, false)?.is_none();
+            return Ok(());
         }
-        let thread = thread::Builder::new().name("samples".to_owned());
-        let thread = thread.spawn(rendering).map_err(TrainError::failed)?;
-        self.rendered = Some((self.step(), thread));
+        let stop = &self.desk.stop;
+        let rendering = self.evaluator.samples(state, false, stop);
+        match rendering.and_then(|rendering| InProgress::start(rendering, stop)) {
+            Err(TrainError::Stopped) => self.owed.samples = true,
+            rendering => {
+                self.rendered = Some((self.step(), rendering?));
+                self.owed.samples = false;
+            }
+        }
         Ok(())
     }
 
-    /// Waits for samples that are being rendered, and keeps them.
+    /// Renders and keeps samples now; `None` when a stop came first.
+    fn render(&mut self, state: &State<T>, all: bool) -> Result<Option<()>, TrainError> {
+        let stop = &self.desk.stop;
+        let rendering = unless_stopped(stop);
+        let rendering = rendering.and_then(|()| self.evaluator.samples(state, all, stop));
+        let heard = rendering.and_then(|rendering| match is_cpu(&state.trainee.device()) {
+            // A sentence takes long here, and nobody waits for it to end.
+            true => InProgress::start(rendering, stop)?.wait(stop),
+            false => rendering(stop),
+        });
+        match heard {
+            Err(TrainError::Stopped) => Ok(None),
+            heard => self.desk.keep(self.step(), &heard?).map(Some),
+        }
+    }
+
+    /// Waits for samples that are being rendered, and keeps them; a stop is
+    /// not kept waiting.
     fn keep_rendered(&mut self) -> Result<(), TrainError> {
-        let Some((step, thread)) = self.rendered.take() else {
+        let Some((step, rendering)) = self.rendered.take() else {
             return Ok(());
         };
-        let heard = thread.join().unwrap_or_else(|_| {
-            Err(TrainError::failed(
-                "the rendering of samples panicked; this is a defect of the program",
-            ))
-        });
-        self.desk.keep(step, &heard?)
+        match rendering.wait(&self.desk.stop) {
+            Err(TrainError::Stopped) => {
+                self.say_unheard(step);
+                Ok(())
+            }
+            heard => self.desk.keep(step, &heard?),
+        }
+    }
+
+    fn say_unheard(&mut self, step: Step) {
+        let line = format!("samples of step {step} were not finished when the stop came");
+        self.desk.say(&line);
+    }
+
+    /// Does what the checkpoint that was resumed from owes, and keeps that it
+    /// is done.
+    fn settle_debts(&mut self, state: &State<T>) -> Result<(), TrainError> {
+        let owed = self.owed;
+        if !owed.is_any() {
+            return Ok(());
+        }
+        self.desk.say(&format!(
+            "what the stop left undone at step {} is done first",
+            self.step()
+        ));
+        if owed.validation {
+            self.validate(state)?;
+        }
+        if owed.samples && !self.is_over() {
+            self.sample(state)?;
+        }
+        self.saved = None;
+        self.save(state)
     }
 
     fn show(&mut self, done: &StepDone) {
         let flops = self.evaluator.flops_per_position();
+        let place = self.desk.place;
         let numbers = Numbers {
             step: self.step(),
-            total: Some(Step(self.position.before + self.position.steps)),
+            total: Some(Step(
+                self.position.before + self.position.steps + place.after,
+            )),
+            stage: (place.of > 1).then_some(StageNumbers {
+                name: self.position.stage.name(),
+                number: place.number,
+                of: place.of,
+                step: Step(self.position.done),
+                total: Step(self.position.steps),
+            }),
             loss: Some(f64::from(done.loss)),
             peak_flops: self.peak_flops,
             memory_used: self.pool.held().or_else(resident).map(Bytes),
             ..self.rate.add(done, self.sample_rate, flops)
         };
-        let _ = self.desk.progress.update(&numbers, Instant::now());
+        let now = Instant::now();
+        let _ = self.desk.progress.update(&numbers, now);
+        let _ = self.desk.kept_progress.update(&numbers, now);
     }
 
     fn say_what_happened(&mut self, done: &StepDone) {
@@ -435,7 +533,7 @@ impl<T: Trainee, E: Evaluator<T>> Watch<T> for Books<'_, T, E> {
         if self
             .rendered
             .as_ref()
-            .is_some_and(|(_, thread)| thread.is_finished())
+            .is_some_and(|(_, rendering)| rendering.is_finished())
         {
             self.keep_rendered()?;
         }
@@ -456,10 +554,6 @@ impl<T: Trainee, E: Evaluator<T>> Watch<T> for Books<'_, T, E> {
         Ok(self.position.ended_early)
     }
 
-    fn wants_to_stop(&self) -> bool {
-        self.desk.stop.asked().is_some()
-    }
-
     fn failed(&mut self, error: &TrainError, state: &State<T>) {
         // Before a stage's first step there is nothing that is not kept.
         if self.position.done == 0 {
@@ -478,17 +572,35 @@ impl<T: Trainee, E: Evaluator<T>> Watch<T> for Books<'_, T, E> {
 }
 
 impl<T: Trainee, E: Evaluator<T>> StageWatch<T> for Books<'_, T, E> {
-    fn started(&mut self, start: &Start) {
+    fn started(
+        &mut self,
+        made: Duration,
+        start: &Start,
+        state: &State<T>,
+    ) -> Result<bool, TrainError> {
         if self.setting.has_data_device {
             self.desk
                 .say("Multi-GPU configuration completed successfully");
         }
+        // Where kernels are compiled this is what took so long.
+        if made >= WORTH_A_LINE {
+            let line = format!("devices were ready after {:.2} s", made.as_secs_f64());
+            self.desk.say(&line);
+        }
         self.desk.say(&start.to_string());
+        if self.evaluator.flops_per_position().is_none() {
+            let stage = self.position.stage.name();
+            self.desk.say(&format!(
+                "compute is not shown in the {stage} stage: its operations are not counted"
+            ));
+        }
+        self.settle_debts(state)?;
         self.desk.say("Model training starting now");
         if let Some(kernels) = &mut self.kernels {
             kernels.count();
         }
         self.rate = Rate::default();
+        Ok(self.position.ended_early)
     }
 
     fn pipeline(&mut self, pipeline: Weak<Pipeline>) {

@@ -23,7 +23,8 @@ use super::saving::without_prefix;
 use super::{Run, encode, gpt_stage, stage};
 use crate::error::TrainError;
 use crate::feed::{
-    CodesCache, Cutting, DecoderFeed, DeviceFeed, FrontEnd, Largest, ShapeWatch, largest_segments,
+    CodesCache, Cutting, DecoderFeed, DeviceFeed, FrontEnd, Largest, ShapeWatch, Targets,
+    largest_segments,
 };
 use crate::optim::AdamWConfig;
 use crate::stage_run::StageRun;
@@ -96,6 +97,7 @@ impl Run<'_> {
             move |device: &Device| frozen.feed(device, cutting, codes.clone())
         };
         let conditioning = card.conditioning;
+        let targets = Targets::of_rows(&schedule);
         let run = StageRun {
             placement,
             flow: flow(job, placement),
@@ -107,7 +109,9 @@ impl Run<'_> {
             site: Arc::new(site),
             state,
             recipe: &recipe,
+            targets,
             ledger: stage::ledger(&self.desk)?,
+            stop: self.desk.stop.clone(),
         };
         let evaluator = DecoderEvaluator::new(job, material, card, &frozen, &placement.data[0]);
         let desk = &mut self.desk;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use burn::tensor::{Device, Tensor, TensorData};
-use myxtts_data::schedule::{Batch, BucketShape, ClipIndex};
+use myxtts_data::schedule::{Batch, BucketShape, ClipIndex, Schedule};
 use myxtts_data::stage::{Clip, Segments};
 use myxtts_data::units::{Codes, Tokens};
 use myxtts_model::dvae::Dvae;
@@ -21,7 +21,7 @@ use super::origin::Origin;
 use super::stage;
 use crate::error::TrainError;
 use crate::feed::{
-    Corpus, HostFeed, Largest, SegmentBatch, SegmentFeed, segment_schedule, segment_spec,
+    Corpus, HostFeed, Largest, SegmentBatch, SegmentFeed, Targets, segment_schedule, segment_spec,
 };
 use crate::stage_run::StageRun;
 use crate::trainee::{DvaeRecipe, DvaeTrainee, Trainee};
@@ -34,10 +34,7 @@ impl Run<'_> {
         resumed: Option<&Checkpoint>,
     ) -> Result<u64, TrainError> {
         let (job, placement, material) = (self.job, self.placement, &self.material);
-        let lengths = &material.train.lengths;
-        let schedule = segment_schedule(lengths, job.segment_batch, placement.replicas(), job.seed)
-            .map_err(|clip| TrainError::Failed(format!("clip {} fits no batch", clip.0)))?;
-        let schedule = Arc::new(schedule);
+        let schedule = Arc::new(schedule(job, material, placement.replicas())?);
         let (recipe, position) =
             stage::begin(job, StageName::Dvae, &schedule, self.before, resumed)?;
         let front_end = material.front_end.clone();
@@ -58,6 +55,7 @@ impl Run<'_> {
             stage::state(job, job.optimisation.adamw, trainee, resumed)
         };
         let frames = job.segment_frames;
+        let targets = Targets::of_segments(&schedule);
         let run = StageRun {
             placement,
             flow: flow(job, placement),
@@ -68,7 +66,9 @@ impl Run<'_> {
             }),
             state,
             recipe: &recipe,
+            targets,
             ledger: stage::ledger(&self.desk)?,
+            stop: self.desk.stop.clone(),
         };
         let evaluator = DvaeEvaluator::new(job, material, &placement.data[0]);
         let desk = &mut self.desk;
@@ -82,6 +82,17 @@ impl Run<'_> {
         origin.hifigan = TensorMap::new();
         Ok(state.done)
     }
+}
+
+/// The batches of the stage.
+pub(super) fn schedule(
+    job: &Job,
+    material: &Material,
+    replicas: u32,
+) -> Result<Schedule, TrainError> {
+    let lengths = &material.train.lengths;
+    segment_schedule(lengths, job.segment_batch, replicas, job.seed)
+        .map_err(|clip| TrainError::Failed(format!("clip {} fits no batch", clip.0)))
 }
 
 /// Segments validated on, and segments a codebook is seeded from.

@@ -9,6 +9,7 @@ use myxtts_model::dvae::Dvae;
 use myxtts_model::init::Init;
 use myxtts_model::params::{StateDict, load};
 use myxtts_pipeline::Ticket;
+use myxtts_run::signals::StopRequest;
 
 use super::gpt_stage;
 use super::job::{CacheKind, Job};
@@ -62,7 +63,10 @@ pub fn encode(
             weights.display()
         )));
     };
-    let material = Material::read(job, origin.vocabulary.clone(), origin.stats.clone())?;
+    // Nothing catches signals here: one ends the process, and what is in the
+    // cache is whole.
+    let stop = StopRequest::new();
+    let material = Material::read(job, origin.vocabulary.clone(), origin.stats.clone(), &stop)?;
     let card = origin.card.clone();
     let card = card.unwrap_or_else(|| gpt_stage::card_of(job, &material));
     let dvae = frozen_dvae(&card, dvae)?;

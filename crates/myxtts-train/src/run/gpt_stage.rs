@@ -24,7 +24,7 @@ use super::origin::Origin;
 use super::warm_up::{Listener, WarmUp};
 use super::{Run, encode, precision, stage};
 use crate::error::TrainError;
-use crate::feed::{CodesCache, CodesSource, DeviceFeed, HostFeed, Largest, ShapeWatch};
+use crate::feed::{CodesCache, CodesSource, DeviceFeed, HostFeed, Largest, ShapeWatch, Targets};
 use crate::stage_run::{MakeSite, StageRun};
 use crate::trainee::{GptRecipe, GptTrainee, Trainee};
 
@@ -107,6 +107,13 @@ impl Run<'_> {
             stage::state(job, adamw, trainee, resumed)
         };
         let conditioning = card.conditioning;
+        let targets = Targets::of_gpt(
+            &schedule,
+            &material.train,
+            conditioning,
+            job.seed,
+            card.quirks,
+        );
         let run = StageRun {
             placement,
             flow: flow(job, placement),
@@ -115,7 +122,9 @@ impl Run<'_> {
             site: warm_up.site(site, conditioning, &watch),
             state,
             recipe: &recipe,
+            targets,
             ledger: stage::ledger(&self.desk)?,
+            stop: self.desk.stop.clone(),
         };
         let hifigan = origin.hifigan.clone();
         let evaluator = GptEvaluator::new(job, material, &card, &dvae, hifigan, &placement.data[0]);

@@ -15,6 +15,7 @@ use myxtts_run::guard::SpikeAction;
 use myxtts_text::Vocabulary;
 use serde::{Deserialize, Serialize};
 
+use crate::feed::RingBytes;
 use crate::optim::AdamWConfig;
 
 /// A part of XTTS that is trained.
@@ -88,6 +89,9 @@ pub struct Optimisation {
     pub schedule: ScheduleKind,
     /// Steps of the rise.
     pub warmup_steps: u64,
+    /// Whether a person chose them: other numbers are held to a tenth of a
+    /// stage.
+    pub warmup_chosen: bool,
     /// Largest norm of a gradient.
     pub gradient_clip: f64,
     /// Mass on wrong tokens.
@@ -148,22 +152,22 @@ pub struct Buffers {
     pub workers: usize,
     /// Whether a person chose the number.
     pub workers_chosen: bool,
-    /// Batches in flight.
+    /// Most batches in flight.
     pub in_flight: usize,
-    /// Whether a person chose it.
-    pub in_flight_chosen: bool,
-    /// Batches on the device.
+    /// Batches in flight to begin with.
+    pub in_flight_start: usize,
+    /// Most batches on the device; 0 prefetches nothing.
     pub depth: usize,
-    /// Whether a person chose it.
-    pub depth_chosen: bool,
+    /// Batches on the device to begin with.
+    pub depth_start: usize,
     /// Whether the knobs follow the waits.
     pub adaptive: bool,
     /// Longest wait before the first step.
     pub start_delay: Duration,
     /// Whether the start waits for the buffer.
     pub waits: bool,
-    /// Bytes each ring may hold.
-    pub ring_bytes: Option<u64>,
+    /// Bytes the rings may hold.
+    pub ring_bytes: RingBytes,
     /// Bytes the model may use of its device, under memory isolation.
     pub model_bytes: Option<u64>,
 }
@@ -245,4 +249,6 @@ pub struct Job {
     pub config_text: String,
     /// The plan.
     pub plan: serde_json::Value,
+    /// The same as people read it, for the log.
+    pub plan_text: String,
 }

@@ -8,10 +8,11 @@ use myxtts_data::layout::Split;
 use myxtts_data::prepare::Quarantined;
 use myxtts_data::schedule::ConditioningSpec;
 use myxtts_data::stage::{Clip, HostStage, Segments, StageConfig};
+use myxtts_run::signals::StopRequest;
 use myxtts_text::{CleanOptions, Vocabulary};
 
 use super::job::Job;
-use crate::error::TrainError;
+use crate::error::{TrainError, unless_stopped};
 use crate::feed::{Corpus, FrontEnd, train_vocabulary};
 
 /// Clips whose mels say how loud a band is.
@@ -55,12 +56,15 @@ impl Material {
         job: &Job,
         vocabulary: Option<Arc<Vocabulary>>,
         stats: Option<Vec<f32>>,
+        stop: &StopRequest,
     ) -> Result<Self, TrainError> {
         let vocabulary = match vocabulary.or_else(|| job.vocabulary.clone()) {
             Some(vocabulary) => vocabulary,
             None => Arc::new(train_vocabulary(&job.dataset)?),
         };
+        unless_stopped(stop)?;
         let train = Corpus::read(&job.dataset, Split::Train, &vocabulary)?;
+        unless_stopped(stop)?;
         let validation = match &job.validation {
             Some(folder) => {
                 // Whatever its own split says, all of it is for validation.
@@ -78,7 +82,7 @@ impl Material {
         }
         let stats = match stats {
             Some(stats) => stats,
-            None => band_statistics(&train.clips, &job.audio)?,
+            None => band_statistics(&train.clips, &job.audio, stop)?,
         };
         let voices = voices(&train, &job.audio)?;
         Ok(Self {
@@ -116,7 +120,11 @@ impl Material {
 
 /// Deviation of each band of the log mel: what bands are divided by, so that
 /// all weigh alike in the reconstruction.
-fn band_statistics(clips: &[Clip], audio: &AudioConfig) -> Result<Vec<f32>, TrainError> {
+fn band_statistics(
+    clips: &[Clip],
+    audio: &AudioConfig,
+    stop: &StopRequest,
+) -> Result<Vec<f32>, TrainError> {
     let mut front_end = MelFrontEnd::new(MelSpec::DVAE, None).map_err(TrainError::failed)?;
     let mut loader = Loader::new(audio.clone(), Limits::default());
     let bands = front_end.spec().bands;
@@ -125,6 +133,7 @@ fn band_statistics(clips: &[Clip], audio: &AudioConfig) -> Result<Vec<f32>, Trai
     // Evenly over the dataset: the first clips may all be of one speaker.
     let every = clips.len().div_ceil(CLIPS_OF_STATISTICS).max(1);
     for clip in clips.iter().step_by(every) {
+        unless_stopped(stop)?;
         let loaded = loader.load(&clip.audio).map_err(TrainError::failed)?;
         if Samples(loaded.waveform.samples.len()) < front_end.spec().shortest() {
             continue;

@@ -10,6 +10,7 @@ use myxtts_model::gpt::{Gpt, ParameterCount};
 use myxtts_model::init::Init;
 use myxtts_pipeline::{Ledger, Pipeline, Start, Summary};
 use myxtts_run::schedule::{Parts, Schedule, Shape};
+use myxtts_run::signals::StopRequest;
 use myxtts_run::units::Step;
 use serde::Serialize;
 
@@ -20,7 +21,7 @@ use super::warm_up::WarmUp;
 use super::{gpt_stage, stage};
 use crate::bench::{forget_peak, peak_bytes};
 use crate::error::TrainError;
-use crate::feed::{CodesCache, CodesSource, Largest, ShapeWatch};
+use crate::feed::{CodesCache, CodesSource, Largest, ShapeWatch, Targets};
 use crate::looping::{Recipe, State, StepDone, Watch};
 use crate::placement::Placement;
 use crate::stage_run::{StageRun, StageWatch, run_stage};
@@ -56,7 +57,7 @@ pub struct TrainFigures {
 /// Trains a new GPT on the codes of a new DVAE for an epoch and `steps` steps.
 pub fn measure(job: &Job, placement: &Placement, steps: u64) -> Result<TrainFigures, TrainError> {
     forget_peak();
-    let material = Material::read(job, None, None)?;
+    let material = Material::read(job, None, None, &StopRequest::new())?;
     let card = gpt_stage::card_of(job, &material);
     let home = Device::flex();
     let dvae = Dvae::new(&Init::new(job.seed, &home), &card.dvae).map_err(TrainError::failed)?;
@@ -121,7 +122,15 @@ pub fn measure(job: &Job, placement: &Placement, steps: u64) -> Result<TrainFigu
         site: warm_up.site(site, card.conditioning, &watch),
         state,
         recipe: &recipe,
+        targets: Targets::of_gpt(
+            &schedule,
+            &material.train,
+            card.conditioning,
+            job.seed,
+            card.quirks,
+        ),
         ledger: Ledger::in_memory(),
+        stop: StopRequest::new(),
     };
     let mut timed = Timed::new(first);
     let (_, outcome) = run_stage(run, &mut timed)?;
@@ -181,13 +190,12 @@ impl<T> Watch<T> for Timed {
         self.loss = done.loss;
         Ok(false)
     }
-
-    fn wants_to_stop(&self) -> bool {
-        false
-    }
 }
 
 impl<T> StageWatch<T> for Timed {
-    fn started(&mut self, _: &Start) {}
+    fn started(&mut self, _: Duration, _: &Start, _: &State<T>) -> Result<bool, TrainError> {
+        Ok(false)
+    }
+
     fn pipeline(&mut self, _: Weak<Pipeline>) {}
 }

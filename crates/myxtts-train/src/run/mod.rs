@@ -15,10 +15,12 @@ mod memory;
 mod origin;
 mod precision;
 mod recipe;
+mod rendering;
 mod resume;
 mod rules;
 mod saving;
 mod stage;
+mod stopping;
 mod warm_up;
 
 use std::io::{self, IsTerminal, Stderr};
@@ -45,10 +47,11 @@ pub use measure::{TrainFigures, measure};
 use crate::error::TrainError;
 use crate::feed::ShapeWatch;
 use crate::placement::Placement;
-use books::Desk;
+use books::{Desk, StagePlace};
 use material::Material;
 use origin::Origin;
 use saving::Position;
+use stopping::Answering;
 
 /// How a training ended.
 #[derive(Clone, Debug)]
@@ -69,10 +72,42 @@ pub struct Finished {
     pub kernels_after_warmup: u64,
 }
 
+impl Finished {
+    /// Before anything was done; stopped, if `stop` was asked.
+    fn stopped(job: &Job, stop: &StopRequest) -> Self {
+        Self {
+            run: job.run.clone(),
+            steps: 0,
+            samples: None,
+            stopped: stop.asked(),
+            data_wait_pct: vec![],
+            shapes_after_warmup: 0,
+            kernels_after_warmup: 0,
+        }
+    }
+
+    /// How it ended, in a line.
+    pub fn words(&self) -> String {
+        match (self.stopped, self.steps) {
+            (None, steps) => format!("done: {steps} steps, {}", self.run.display()),
+            (Some(_), 0) => {
+                "stopped before the first step; the same command starts again".to_owned()
+            }
+            (Some(_), steps) => format!(
+                "stopped after step {steps} with a checkpoint; the same command resumes there"
+            ),
+        }
+    }
+}
+
 /// Trains.
 pub fn run(job: &Job, placement: &Placement, stop: StopRequest) -> Result<Finished, TrainError> {
     let folder = RunFolder::take(&job.run).map_err(|why| TrainError::Usage(why.to_string()))?;
     let log = RunLog::open(&folder.log(), io::stderr()).map_err(TrainError::failed)?;
+    let log = Arc::new(log);
+    // The terminal has it already.
+    let _ = log.note(&job.plan_text);
+    let _answering = Answering::start(&stop, &log);
     let Standing {
         store,
         resumed,
@@ -82,25 +117,21 @@ pub fn run(job: &Job, placement: &Placement, stop: StopRequest) -> Result<Finish
     std::fs::write(folder.config(), &job.config_text).map_err(TrainError::failed)?;
     let plan = serde_json::to_vec_pretty(&job.plan).map_err(TrainError::failed)?;
     std::fs::write(folder.plan(), plan).map_err(TrainError::failed)?;
-    let material = Material::read(job, origin.vocabulary.take(), origin.stats.take())?;
+    let (vocabulary, stats) = (origin.vocabulary.take(), origin.stats.take());
+    let material = match Material::read(job, vocabulary, stats, &stop) {
+        Err(TrainError::Stopped) => return Ok(Finished::stopped(job, &stop)),
+        material => material?,
+    };
     keep_quarantine(job, &material, &folder)?;
     let mut run = Run {
-        desk: desk(job, folder, log, store, resumed.as_ref(), stop)?,
+        desk: desk(job, folder, log, store, resumed.as_ref(), stop.clone())?,
         job,
         placement,
         material,
         start,
         resumed,
         before: 0,
-        finished: Finished {
-            run: job.run.clone(),
-            steps: 0,
-            samples: None,
-            stopped: None,
-            data_wait_pct: vec![],
-            shapes_after_warmup: 0,
-            kernels_after_warmup: 0,
-        },
+        finished: Finished::stopped(job, &stop),
     };
     run.say_left_out();
     let trained = run.stages(origin);
@@ -113,6 +144,7 @@ pub fn run(job: &Job, placement: &Placement, stop: StopRequest) -> Result<Finish
     saved?;
     finished.stopped = desk.stop.asked();
     finished.kernels_after_warmup = desk.late_kernels;
+    let _ = desk.log.note(&finished.words());
     desk.folder.release().map_err(TrainError::failed)?;
     Ok(finished)
 }
@@ -185,7 +217,7 @@ impl Standing {
 fn desk(
     job: &Job,
     folder: RunFolder,
-    log: RunLog<Stderr>,
+    log: Arc<RunLog<Stderr>>,
     store: Store,
     resumed: Option<&Checkpoint>,
     stop: StopRequest,
@@ -210,12 +242,14 @@ fn desk(
         metrics,
         events: EventWriter::create(&folder.tensorboard(), step).map_err(TrainError::failed)?,
         progress: Progress::new(io::stderr(), style(job)),
+        kept_progress: Progress::new(RunLog::notes(&log), quiet(job)),
+        place: StagePlace::default(),
         saver: AsyncSaver::start(store)?,
         stop,
         cadence: job.cadence,
         late_kernels: 0,
         sections,
-        log: Arc::new(log),
+        log,
         folder,
     })
 }
@@ -264,7 +298,13 @@ impl Run<'_> {
         if stages.contains(&StageName::Gpt) {
             self.check_memory(&origin)?;
         }
-        for stage in stages {
+        let lengths = self.lengths()?;
+        for (index, stage) in stages.iter().copied().enumerate() {
+            self.desk.place = StagePlace {
+                number: index + 1,
+                of: stages.len(),
+                after: lengths.iter().skip(index + 1).sum(),
+            };
             let begun = self.start.take_if(|position| position.stage == stage);
             if self.start.is_some() {
                 // The run stood in a later stage.
@@ -286,6 +326,23 @@ impl Run<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Steps of each stage, were none to end early: what is shown of the whole
+    /// run must not change from stage to stage.
+    fn lengths(&self) -> Result<Vec<u64>, TrainError> {
+        let (job, replicas) = (self.job, self.placement.replicas());
+        let material = &self.material;
+        let steps = |stage: &StageName| {
+            let batches = match stage {
+                StageName::Dvae => dvae_stage::schedule(job, material, replicas)?,
+                StageName::Gpt | StageName::Decoder => {
+                    gpt_stage::schedule(job, material, replicas, job.batch_size)?
+                }
+            };
+            Ok(recipe::recipe(job, *stage, &batches)?.steps)
+        };
+        job.stages.iter().map(steps).collect()
     }
 
     fn note(&mut self, stage: StageName, outcome: &Outcome) {
@@ -326,9 +383,13 @@ impl Run<'_> {
 fn style(job: &Job) -> Style {
     match io::stderr().is_terminal() {
         true => Style::Terminal { columns: 120 },
-        false => Style::Quiet {
-            every: job.cadence.log.max(1),
-        },
+        false => quiet(job),
+    }
+}
+
+fn quiet(job: &Job) -> Style {
+    Style::Quiet {
+        every: job.cadence.log.max(1),
     }
 }
 

@@ -4,7 +4,7 @@ use myxtts_data::schedule::Schedule;
 use myxtts_run::schedule::{self, Parts, Shape};
 use myxtts_run::units::Step;
 
-use super::job::{Job, ScheduleKind, StageLength, StageName};
+use super::job::{Job, Optimisation, ScheduleKind, StageLength, StageName};
 use crate::error::TrainError;
 use crate::looping::Recipe;
 
@@ -34,11 +34,40 @@ pub(super) fn recipe(
     })
 }
 
+/// Steps in which the learning rate rises: as a person chose, or a tenth of a
+/// stage at most, since a longer rise would be most of a short one.
+pub(super) fn warm_up(optimisation: &Optimisation, steps: u64) -> u64 {
+    match optimisation.warmup_chosen {
+        true => optimisation.warmup_steps,
+        false => optimisation.warmup_steps.min(steps / 10),
+    }
+}
+
+/// The same in words, for the log.
+pub(super) fn warm_up_words(optimisation: &Optimisation, steps: u64) -> String {
+    let asked = optimisation.warmup_steps;
+    match warm_up(optimisation, steps) {
+        0 if asked == 0 => "the learning rate does not rise first".to_owned(),
+        0 => format!(
+            "the learning rate does not rise first: the stage is too short \
+             (training.warmup_steps is {asked} and was not chosen)"
+        ),
+        rise if rise < asked => format!(
+            "the learning rate rises over the first {rise}, a tenth of the stage \
+             (training.warmup_steps is {asked} and was not chosen)"
+        ),
+        rise if rise >= steps => format!(
+            "the learning rate rises over {rise} steps (training.warmup_steps) and does not \
+             reach its highest"
+        ),
+        rise => format!("the learning rate rises over the first {rise}"),
+    }
+}
+
 fn rates(job: &Job, stage: StageName, steps: u64) -> Result<schedule::Schedule, TrainError> {
     let optimisation = &job.optimisation;
     let base = optimisation.rate_of(stage);
-    // A rise of more than a tenth of a short stage would never end.
-    let warmup = Step(optimisation.warmup_steps.min(steps / 10));
+    let warmup = Step(warm_up(optimisation, steps));
     let shape = match optimisation.schedule {
         ScheduleKind::Constant => Shape::Constant,
         ScheduleKind::Cosine => Shape::Cosine {

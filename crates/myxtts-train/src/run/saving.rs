@@ -19,6 +19,9 @@ use crate::trainee::Trainee;
 
 const EMA: &str = "ema.safetensors";
 
+/// The section of [`Owed`].
+pub(super) const OWED: &str = "owed";
+
 /// Where a run stood: the section `stage` of a manifest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Position {
@@ -33,6 +36,32 @@ pub(super) struct Position {
     /// Whether it was over before its last step.
     #[serde(default)]
     pub(super) ended_early: bool,
+}
+
+/// What was due at a checkpoint's step and left when the run was asked to
+/// stop: the section `owed`, absent where nothing is. Whoever resumes does it
+/// first, so that a run that was stopped has what one that was not has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Owed {
+    /// A validation.
+    pub(super) validation: bool,
+    /// Samples.
+    pub(super) samples: bool,
+}
+
+impl Owed {
+    /// Whether anything is.
+    pub(super) fn is_any(self) -> bool {
+        self != Self::default()
+    }
+
+    /// What a checkpoint owes.
+    pub(super) fn of(checkpoint: &Checkpoint) -> Result<Self, TrainError> {
+        match checkpoint.manifest().sections.contains_key(OWED) {
+            true => section(checkpoint, OWED),
+            false => Ok(Self::default()),
+        }
+    }
 }
 
 /// What a stage's guards remember: the section `guards`.

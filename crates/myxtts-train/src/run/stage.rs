@@ -14,7 +14,7 @@ use super::books::{Books, Desk, Setting};
 use super::evaluate::Evaluator;
 use super::job::{Job, StageName};
 use super::material::Material;
-use super::recipe::recipe;
+use super::recipe::{recipe, warm_up_words};
 use super::saving::{self, Position};
 use crate::ema::Ema;
 use crate::error::TrainError;
@@ -108,9 +108,10 @@ where
 {
     let steps_per_epoch = run.host.steps_per_epoch();
     desk.say(&format!(
-        "stage {}: {} steps, {steps_per_epoch} batches an epoch",
+        "stage {}: {} steps, {steps_per_epoch} batches an epoch; {}",
         position.stage.name(),
-        position.steps
+        position.steps,
+        warm_up_words(&job.optimisation, position.steps)
     ));
     let replicas = run.placement.replicas();
     if replicas > 1 {

@@ -141,7 +141,7 @@ impl WarmUp {
 
     fn is_stopped(&self) -> bool {
         let stop = self.listener.as_ref().map(|listener| &listener.stop);
-        stop.is_some_and(|stop| stop.asked().is_some())
+        stop.is_some_and(StopRequest::is_asked)
     }
 }
 

@@ -5,8 +5,8 @@
 //! to win, and the codes it makes are the GPT's data, which must not depend on
 //! how a device rounds.
 
-use burn::tensor::{Device, Gradients, Tensor};
-use myxtts_model::dvae::{Dvae, DvaeStep, MovingAverage, Reconstruction};
+use burn::tensor::{Device, Gradients, Int, Tensor};
+use myxtts_model::dvae::{Dvae, MovingAverage, Reconstruction};
 use myxtts_model::params::{StateDict, load, state_dict};
 
 use super::{Loss, Trainee};
@@ -53,9 +53,17 @@ impl DvaeTrainee {
     }
 }
 
+/// What the codebook learns from a batch. The reconstruction is not kept: a
+/// step may have hundreds of batches.
+#[derive(Debug)]
+pub struct CodesChosen {
+    z_nc: Tensor<2>,
+    codes_n: Tensor<1, Int>,
+}
+
 impl Trainee for DvaeTrainee {
     type Batch = SegmentBatch;
-    type Trace = DvaeStep;
+    type Trace = CodesChosen;
 
     const WEIGHTS: &'static [(&'static str, &'static str)] = &[("dvae.safetensors", "")];
 
@@ -65,7 +73,7 @@ impl Trainee for DvaeTrainee {
         batch: &SegmentBatch,
         shares: &[f64],
         _key: u64,
-    ) -> Result<Loss<DvaeStep>, String> {
+    ) -> Result<Loss<CodesChosen>, String> {
         let mel_bct = Tensor::from_inner(batch.mel_bct.clone());
         let step = self.dvae.step(mel_bct, self.recipe.reconstruction);
         let step = step.map_err(|why| why.to_string())?;
@@ -85,7 +93,10 @@ impl Trainee for DvaeTrainee {
                 ("loss_mel", reconstruction.inner().detach()),
                 ("loss_commitment", commitment.inner().detach()),
             ],
-            trace: step,
+            trace: CodesChosen {
+                z_nc: step.z_nc,
+                codes_n: step.codes_n,
+            },
         })
     }
 
@@ -104,14 +115,16 @@ impl Trainee for DvaeTrainee {
         self
     }
 
-    fn absorbed(mut self, traces: &[DvaeStep], key: u64) -> Self {
-        for step in traces {
-            self.dvae = self.dvae.with_moved_codebook(step, self.recipe.average);
+    fn absorbed(mut self, traces: &[CodesChosen], key: u64) -> Self {
+        let average = self.recipe.average;
+        let mut codebook = self.dvae.codebook;
+        for CodesChosen { z_nc, codes_n } in traces {
+            codebook = codebook.moved(z_nc.clone(), codes_n.clone(), average);
         }
-        if let (Some(step), true) = (traces.last(), self.recipe.revive_below > 0.0) {
-            let below = self.recipe.revive_below;
-            self.dvae = self.dvae.with_revived_codes(step, below, key);
+        if let (Some(last), true) = (traces.last(), self.recipe.revive_below > 0.0) {
+            codebook = codebook.revived(last.z_nc.clone(), self.recipe.revive_below, key);
         }
+        self.dvae.codebook = codebook;
         self
     }
 

@@ -10,22 +10,16 @@ use myxtts_model::init::Init;
 use myxtts_model::params::StateDict;
 use myxtts_train::TrainError;
 use myxtts_train::feed::{
-    FrontEnd, HostFeed, Largest, SegmentFeed, segment_schedule, segment_spec,
+    FrontEnd, HostFeed, Largest, SegmentFeed, Targets, segment_schedule, segment_spec,
 };
 use myxtts_train::placement::Placement;
 use myxtts_train::trainee::{DvaeRecipe, DvaeTrainee, Trainee};
 
 use crate::small_stage::{
-    CLIPS, Seen, clips, gpt, gpt_site, mirrored, one, recipe, run, schedule, state, train_gpt,
+    CLIPS, Seen, clips, gpt, gpt_site, gpt_targets, mirrored, one, recipe, run, schedule, split,
+    state, train_gpt,
 };
 use crate::world::{CONDITIONING, SMALL, WORLD, stage};
-
-fn split() -> Placement {
-    Placement {
-        has_hop: true,
-        ..one()
-    }
-}
 
 fn flat(state: &StateDict) -> Vec<f64> {
     let values = state.values().flat_map(|data| data.iter::<f64>());
@@ -61,7 +55,8 @@ fn assert_close(a: &Seen, b: &Seen) {
 fn accumulated_batches_are_one_large_batch() {
     let start = gpt(&Device::flex(), 3, 0.0).state();
     let (whole, seen_whole) = train_gpt(&one(), &schedule(16, 1), &recipe(3, 1), 0.0);
-    for parts in [2, 4] {
+    // Sixteen are more than the pipeline has places for.
+    for parts in [2, 4, 16] {
         let accumulation = usize::try_from(parts).unwrap();
         let batches = schedule(16 / parts, 1);
         let (parted, seen) = train_gpt(&one(), &batches, &recipe(3, accumulation), 0.0);
@@ -109,6 +104,7 @@ fn replicas_that_differ_are_found_out() {
         gpt_site(),
         new,
         &recipe(4, 1),
+        gpt_targets(&batches),
         Seen::default(),
     );
     let error = ended.unwrap_err();
@@ -151,6 +147,7 @@ fn replicas_of_the_dvae_stay_equal() {
             site,
             new,
             &recipe(6, 1),
+            Targets::of_segments(&batches),
             Seen::default(),
         );
         let (trained, _) = ended.unwrap();

@@ -15,8 +15,8 @@ use myxtts_train::feed::{CodesCache, DeviceFeed, Fed, Filled, FrontEnd, HostFeed
 use myxtts_train::trainee::GptTrainee;
 
 use crate::small_stage::{
-    Ended, Seen, clips, gpt, gpt_site, mirrored, one, recipe, run, schedule, state, train_gpt,
-    train_gpt_until,
+    Ended, Seen, clips, gpt, gpt_site, gpt_targets, mirrored, one, recipe, run, schedule, state,
+    train_gpt, train_gpt_until,
 };
 use crate::world::{CONDITIONING, WORLD, device, source, stage};
 
@@ -78,6 +78,7 @@ where
         Arc::new(site),
         new,
         &recipe(STEPS, 1),
+        gpt_targets(&batches),
         Seen::default(),
     )
 }
@@ -191,6 +192,7 @@ fn a_replica_that_panics_ends_the_training() {
         gpt_site(),
         new,
         &recipe(STEPS, 1),
+        gpt_targets(&batches),
         Seen::default(),
     );
     insta::assert_snapshot!(

@@ -14,6 +14,7 @@
     reason = "test code"
 )]
 
+mod accumulation;
 #[path = "../../../myxtts-model/tests/it/cpu.rs"]
 mod cpu;
 mod decoder;
@@ -34,6 +35,7 @@ mod precision;
 mod random_steps;
 mod samples;
 mod small_stage;
+mod stops;
 mod world;
 
 use cpu as place;

@@ -12,6 +12,7 @@ use myxtts_model::conditioning::PerceiverConfig;
 use myxtts_model::dvae::DvaeConfig;
 use myxtts_model::gpt::{GptConfig, Quirks, Vocabulary};
 use myxtts_run::guard::SpikeAction;
+use myxtts_train::feed::RingBytes;
 use myxtts_train::optim::AdamWConfig;
 use myxtts_train::run::{
     Buffers, CacheKind, Cadence, Job, Optimisation, Resume, ScheduleKind, StageLength, StageName,
@@ -110,6 +111,7 @@ pub fn job(folder: &Path) -> Job {
             learning_rate: 1e-3,
             dvae_learning_rate: 1e-3,
             schedule: ScheduleKind::Constant,
+            warmup_chosen: false,
             warmup_steps: 0,
             gradient_clip: 1.0,
             label_smoothing: 0.0,
@@ -132,13 +134,13 @@ pub fn job(folder: &Path) -> Job {
             workers: 1,
             workers_chosen: true,
             in_flight: 4,
-            in_flight_chosen: true,
+            in_flight_start: 4,
             depth: 2,
-            depth_chosen: true,
+            depth_start: 2,
             adaptive: false,
             start_delay: Duration::from_secs(1),
             waits: true,
-            ring_bytes: None,
+            ring_bytes: RingBytes::default(),
             model_bytes: None,
         },
         quirks: Quirks::default(),
@@ -150,6 +152,7 @@ pub fn job(folder: &Path) -> Job {
         config: serde_json::Value::Null,
         config_text: String::new(),
         plan: serde_json::Value::Null,
+        plan_text: "the plan".to_owned(),
     }
 }
 

@@ -11,10 +11,11 @@ use myxtts_pipeline::{
 };
 use myxtts_run::guard::{SpikeAction, SpikeSettings};
 use myxtts_run::schedule::{Parts, Schedule, Shape};
+use myxtts_run::signals::StopRequest;
 use myxtts_run::units::Step;
 use myxtts_train::TrainError;
-use myxtts_train::feed::{Facts, Fed};
-use myxtts_train::looping::{Guards, Recipe, State, StepDone, Watch, train};
+use myxtts_train::feed::{Facts, Fed, Targets};
+use myxtts_train::looping::{Guards, Intake, Recipe, State, StepDone, Watch, train};
 use myxtts_train::optim::{AdamW, AdamWConfig};
 use myxtts_train::scaler::LossScale;
 use myxtts_train::team::Seat;
@@ -176,8 +177,13 @@ pub fn train_on<T: Trainee>(
         seed: 1,
         compare_every: 0,
     };
-    let lane = lanes.pop().unwrap();
-    let state = train(state, lane, &recipe, &Seat::alone(), watch);
+    let intake = Intake {
+        lane: lanes.pop().unwrap(),
+        rank: 0,
+        targets: Targets::by(|_| vec![]),
+        stop: StopRequest::new(),
+    };
+    let state = train(state, intake, &recipe, &Seat::alone(), watch);
     pipeline.finish();
     state
 }
@@ -188,10 +194,6 @@ impl<T> Watch<T> for Steps {
     fn after(&mut self, done: &StepDone, _: &State<T>) -> Result<bool, TrainError> {
         self.0.push(done.clone());
         Ok(false)
-    }
-
-    fn wants_to_stop(&self) -> bool {
-        false
     }
 }
 

@@ -8,7 +8,7 @@ use myxtts_data::schedule::Schedule;
 use myxtts_model::gpt::GptBatch;
 use myxtts_model::init::mix;
 use myxtts_pipeline::{Bounds, Ledger, Make, Pipeline, Ticket, Wiring};
-use myxtts_train::feed::{DeviceFeed, FrontEnd, HostFeed, Largest};
+use myxtts_train::feed::{DeviceFeed, FrontEnd, HostFeed, Largest, RingBytes};
 use myxtts_train::placement::Carry;
 
 use crate::feed::{Values, values};
@@ -54,7 +54,13 @@ fn resumed(
     };
     let largest = Largest::of(schedule, CONDITIONING, &FrontEnd::XTTS.conditioning);
     let wiring = Wiring { lanes, shared_site };
-    let setup = largest.setup(wiring, first..first + 2, knobs, bounds, None);
+    let setup = largest.setup(
+        wiring,
+        first..first + 2,
+        knobs,
+        bounds,
+        RingBytes::default(),
+    );
     let host = HostFeed::new(stage(clips(), CONDITIONING), schedule.clone(), None).unwrap();
     let site = |_| -> Make<DeviceFeed> { Box::new(|| Ok(device(None, Arc::default()))) };
     let sites = (0..if shared_site { 1 } else { lanes }).map(site).collect();

@@ -15,9 +15,12 @@ use myxtts_model::params::StateDict;
 use myxtts_pipeline::{Bounds, Knobs, Ledger, Outcome, Pipeline, SiteWork, Start};
 use myxtts_run::guard::{SpikeAction, SpikeSettings};
 use myxtts_run::schedule::{Parts, Schedule as Rates, Shape};
+use myxtts_run::signals::{StopRequest, StopSignal};
 use myxtts_run::units::Step;
 use myxtts_train::TrainError;
-use myxtts_train::feed::{DeviceFeed, Fed, Filled, FrontEnd, HostFeed, Largest};
+use myxtts_train::feed::{
+    DeviceFeed, Fed, Filled, FrontEnd, HostFeed, Largest, RingBytes, Targets,
+};
 use myxtts_train::looping::{Guards, Recipe, State, StepDone, Watch};
 use myxtts_train::optim::{AdamW, AdamWConfig};
 use myxtts_train::placement::{Placement, Portable};
@@ -45,6 +48,13 @@ pub(crate) fn schedule(batch_size: u32, replicas: u32) -> Arc<Schedule> {
 
 pub(crate) fn one() -> Placement {
     Placement::on(&Device::flex())
+}
+
+pub(crate) fn split() -> Placement {
+    Placement {
+        has_hop: true,
+        ..one()
+    }
 }
 
 pub(crate) fn mirrored() -> Placement {
@@ -76,7 +86,7 @@ pub(crate) fn flow(lanes: usize) -> Flow {
             least: knobs,
             most: knobs,
         },
-        ring_bytes: None,
+        ring_bytes: RingBytes::default(),
         fill_target: 1,
         start_delay: Duration::from_secs(10),
     }
@@ -162,16 +172,17 @@ pub(crate) struct Seen {
     pub(crate) rescued: Option<u64>,
     /// Steps after which somebody asks to stop.
     pub(crate) stop_after: Option<usize>,
+    /// Whom they ask.
+    pub(crate) stop: StopRequest,
 }
 
 impl<T> Watch<T> for Seen {
     fn after(&mut self, done: &StepDone, _: &State<T>) -> Result<bool, TrainError> {
         self.steps.push(done.clone());
+        if self.stop_after == Some(self.steps.len()) {
+            self.stop.ask(StopSignal::Interrupt);
+        }
         Ok(false)
-    }
-
-    fn wants_to_stop(&self) -> bool {
-        self.stop_after == Some(self.steps.len())
     }
 
     fn failed(&mut self, _: &TrainError, state: &State<T>) {
@@ -180,7 +191,10 @@ impl<T> Watch<T> for Seen {
 }
 
 impl<T> StageWatch<T> for Seen {
-    fn started(&mut self, _: &Start) {}
+    fn started(&mut self, _: Duration, _: &Start, _: &State<T>) -> Result<bool, TrainError> {
+        Ok(false)
+    }
+
     fn pipeline(&mut self, _: Weak<Pipeline>) {}
 }
 
@@ -204,6 +218,7 @@ type Site<S> = Arc<dyn Fn(&Device) -> Result<S, String> + Send + Sync>;
 pub(crate) type Ended<T> = Result<(State<T>, Outcome), TrainError>;
 
 /// Runs a stage of any kind.
+#[expect(clippy::too_many_arguments, reason = "a stage is all of these")]
 pub(crate) fn run<T, S, C>(
     placement: &Placement,
     host: HostFeed<C>,
@@ -211,6 +226,7 @@ pub(crate) fn run<T, S, C>(
     site: Site<S>,
     state: impl Fn(&Device) -> State<T> + Sync,
     recipe: &Recipe,
+    targets: Targets,
     mut seen: Seen,
 ) -> (Ended<T>, Seen)
 where
@@ -219,6 +235,9 @@ where
     S: SiteWork<Buffer = Filled, Batch = Fed<T::Batch>> + 'static,
     C: ClipSource + Send + Sync + 'static,
 {
+    if seen.stop_after == Some(0) {
+        seen.stop.ask(StopSignal::Interrupt);
+    }
     let run = StageRun {
         placement,
         flow: flow(placement.models.len()),
@@ -227,10 +246,16 @@ where
         site,
         state: |device: &Device| Ok(state(device)),
         recipe,
+        targets,
         ledger: Ledger::in_memory(),
+        stop: seen.stop.clone(),
     };
     let ended = run_stage(run, &mut seen);
     (ended, seen)
+}
+
+pub(crate) fn gpt_targets(schedule: &Arc<Schedule>) -> Targets {
+    Targets::of_gpt(schedule, &WORLD.corpus, CONDITIONING, 5, Quirks::Fixed)
 }
 
 pub(crate) fn gpt_site() -> Site<DeviceFeed> {
@@ -248,7 +273,16 @@ pub(crate) fn train_gpt_until(
     let host = HostFeed::new(stage(clips(), CONDITIONING), schedule.clone(), None).unwrap();
     let largest = Largest::of(schedule, CONDITIONING, &FrontEnd::XTTS.conditioning);
     let new = |device: &Device| state(gpt(device, 3, dropout));
-    run(placement, host, largest, gpt_site(), new, recipe, seen)
+    run(
+        placement,
+        host,
+        largest,
+        gpt_site(),
+        new,
+        recipe,
+        gpt_targets(schedule),
+        seen,
+    )
 }
 
 /// Trains the small GPT over a schedule.

@@ -37,6 +37,7 @@ pub(crate) struct World {
     pub(crate) contents: Vec<Option<[u8; 32]>>,
     pub(crate) vocabulary: Arc<Vocabulary>,
     pub(crate) schedule: Arc<Schedule>,
+    pub(crate) corpus: Corpus,
 }
 
 pub(crate) static WORLD: LazyLock<World> = LazyLock::new(|| {
@@ -57,9 +58,10 @@ pub(crate) static WORLD: LazyLock<World> = LazyLock::new(|| {
     let shapes = choose_buckets(&corpus.lengths, 3);
     World {
         schedule: Arc::new(Schedule::new(&corpus.lengths, &shapes, 8, 1, 5).unwrap()),
-        clips: corpus.clips.into(),
-        lengths: corpus.lengths,
-        contents: corpus.contents,
+        clips: corpus.clips.clone().into(),
+        lengths: corpus.lengths.clone(),
+        contents: corpus.contents.clone(),
+        corpus,
         vocabulary: Arc::new(vocabulary),
         _folder: folder,
     }

@@ -181,10 +181,6 @@ impl Watch<Hungry> for Limited {
         Ok(false)
     }
 
-    fn wants_to_stop(&self) -> bool {
-        false
-    }
-
     fn failed(&mut self, _: &TrainError, state: &State<Hungry>) {
         self.rescued = Some((state.done, state.trainee.state()));
     }

@@ -14,6 +14,7 @@ use myxtts_run::guard::SpikeAction;
 use myxtts_run::signals::StopRequest;
 use myxtts_text::Vocabulary;
 use myxtts_train::TrainError;
+use myxtts_train::feed::RingBytes;
 use myxtts_train::optim::AdamWConfig;
 use myxtts_train::placement::Placement;
 use myxtts_train::run::{
@@ -92,21 +93,12 @@ fn report(finished: &Finished, output: &Output) -> Result<(), Failure> {
         "stopped": finished.stopped.map(|signal| signal.exit_code()),
     });
     if let Some(signal) = finished.stopped {
-        let words = match finished.steps {
-            0 => "stopped before the first step; the same command starts again".to_owned(),
-            steps => format!(
-                "stopped after step {steps} with a checkpoint; the same command goes on from there"
-            ),
-        };
-        output.result(&document, "")?;
+        // Where the terminal is gone there is nobody to tell, and the code says it.
+        let _ = output.result(&document, "");
         let code = u8::try_from(signal.exit_code()).unwrap_or(1);
-        return Err(Failure::Stopped(words, code));
+        return Err(Failure::Stopped(finished.words(), code));
     }
-    let mut words = format!(
-        "done: {} steps, {}\n",
-        finished.steps,
-        finished.run.display()
-    );
+    let mut words = format!("{}\n", finished.words());
     if let Some(samples) = &finished.samples {
         words.push_str(&format!("samples:            {}\n", samples.display()));
     }
@@ -232,6 +224,7 @@ pub(super) fn job(
                 LearningRate::MultiStep => ScheduleKind::MultiStep,
             },
             warmup_steps: u64::from(optimiser.warmup_steps),
+            warmup_chosen: is_chosen("training.warmup_steps"),
             gradient_clip: optimiser.gradient_clip,
             label_smoothing: optimiser.label_smoothing,
             dropout: optimiser.dropout,
@@ -274,6 +267,7 @@ pub(super) fn job(
         config: json!(settings.config),
         config_text,
         plan: json!(plan),
+        plan_text: plan.to_string(),
     })
 }
 
@@ -285,18 +279,21 @@ fn buffers(settings: &Settings<Config>, plan: &Plan) -> Buffers {
         workers: plan.workers as usize,
         workers_chosen: chosen("data.num_workers"),
         in_flight: plan.buffer_size as usize,
-        in_flight_chosen: chosen("data.pipeline_buffer_size"),
+        in_flight_start: plan.buffer_start as usize,
         depth: plan.device_prefetch as usize,
-        depth_chosen: chosen("data.prefetch_buffer_size"),
+        depth_start: plan.prefetch_start as usize,
         adaptive: plan.adaptive_prefetch,
         start_delay: Duration::from_secs_f64(plan.model_start_delay.0),
         waits: plan.mode == Mode::MultiGpu,
-        ring_bytes: plan
-            .data_device
-            .memory_budget_mb
-            .filter(|_| isolated)
-            // Rings may have half of the data budget; the rest is the DVAE's.
-            .map(|budget| budget.0 * 1024 * 1024 / 2),
+        ring_bytes: RingBytes {
+            host: Some(plan.buffer_mb.0 * 1024 * 1024),
+            device: plan
+                .data_device
+                .memory_budget_mb
+                .filter(|_| isolated)
+                // Rings may have half of the data budget; the rest is the DVAE's.
+                .map(|budget| budget.0 * 1024 * 1024 / 2),
+        },
         model_bytes: plan
             .model_devices
             .iter()

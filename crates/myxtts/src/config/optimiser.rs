@@ -21,7 +21,8 @@ pub(crate) struct OptimiserConfig {
     pub(crate) optimization_level: OptimizationLevel,
     /// How the learning rate changes over the run.
     pub(crate) lr_schedule: Schedule,
-    /// Steps over which the learning rate rises from zero.
+    /// Steps over which the learning rate rises from zero; held to a tenth of a
+    /// stage unless you set it.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub(crate) warmup_steps: u32,
     /// Largest global norm of a gradient; larger ones are scaled down to it.

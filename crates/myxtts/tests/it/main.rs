@@ -20,6 +20,7 @@ mod decoder_stage;
 mod flags_page;
 mod full_disk;
 mod overfit;
+mod pipeline_flags;
 mod plan_command;
 mod prepare_command;
 mod support;

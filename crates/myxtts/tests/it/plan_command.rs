@@ -82,15 +82,19 @@ fn the_plan_as_a_person_reads_it() {
     ];
     let run = myxtts(&arguments);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    let without_cores: String = run
+    // What the host has is another on every machine.
+    let of_host = [" (the host has", "; at most "];
+    let without_host: String = run
         .stdout
         .lines()
-        .map(|line| match line.find(" (the host has") {
-            Some(at) => format!("{}\n", &line[..at]),
-            None => format!("{line}\n"),
-        })
+        .map(
+            |line| match of_host.iter().find_map(|words| line.find(words)) {
+                Some(at) => format!("{}\n", &line[..at]),
+                None => format!("{line}\n"),
+            },
+        )
         .collect();
-    insta::assert_snapshot!(without_cores);
+    insta::assert_snapshot!(without_host);
 }
 
 #[test]

@@ -319,7 +319,7 @@ fn killed_anywhere_a_training_goes_on_exactly() {
     ));
 }
 
-/// SIGINT or SIGTERM at random instants; every fifth training gets a second.
+/// SIGINT, SIGTERM or SIGHUP at random instants; every fifth training gets a second.
 #[test]
 fn asked_to_stop_anywhere_a_training_goes_on_exactly() {
     let benches = Bench::both();
@@ -329,9 +329,10 @@ fn asked_to_stop_anywhere_a_training_goes_on_exactly() {
     for run in 0..runs {
         let bench = &benches[usize::from(run % 10 == 3)];
         bench.forget_codes();
-        let (signal, number) = match run % 2 {
+        let (signal, number) = match run % 3 {
             0 => ("INT", 2),
-            _ => ("TERM", 15),
+            1 => ("TERM", 15),
+            _ => ("HUP", 1),
         };
         let mut child = bench.start("asked");
         let insists = run % 5 == 4;

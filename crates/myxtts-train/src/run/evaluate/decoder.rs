@@ -11,6 +11,7 @@ use myxtts_infer::{ModelCard, checkpoint_of};
 use myxtts_model::hifigan::{HifiganDecoder, MelLoss};
 use myxtts_model::params::{StateDict, state_dict};
 use myxtts_run::checkpoint::Content;
+use myxtts_run::signals::StopRequest;
 
 use super::super::decoder_stage::{Frozen, PREFIX};
 use super::super::job::Job;
@@ -19,7 +20,7 @@ use super::super::saving::{file, tensor_map};
 use super::{
     Evaluator, Heard, HeardClip, Rendering, averaged, filled, held_out, model_files, read,
 };
-use crate::error::TrainError;
+use crate::error::{TrainError, unless_stopped};
 use crate::feed::{Cutting, DecoderBatch, Filled};
 use crate::looping::State;
 use crate::trainee::{DecoderTrainee, JUDGES_FILE};
@@ -73,15 +74,15 @@ impl<'a> DecoderEvaluator<'a> {
         Ok(decoder.to_device(&self.device))
     }
 
-    fn prepared(&mut self) -> Result<&Prepared, TrainError> {
+    fn prepared(&mut self, stop: &StopRequest) -> Result<&Prepared, TrainError> {
         let prepared = match self.prepared.take() {
             Some(prepared) => prepared,
-            None => self.prepare()?,
+            None => self.prepare(stop)?,
         };
         Ok(self.prepared.insert(prepared))
     }
 
-    fn prepare(&self) -> Result<Prepared, TrainError> {
+    fn prepare(&self, stop: &StopRequest) -> Result<Prepared, TrainError> {
         let cutting = Cutting {
             frames: self.job.decoder_frames,
             seed: 0,
@@ -95,13 +96,21 @@ impl<'a> DecoderEvaluator<'a> {
             segments.push(feed.batch(&filled, 0).map_err(TrainError::Failed)?);
             Ok(())
         };
-        held_out(self.job, self.material, conditioning, MOST_VALIDATED, give)?;
+        held_out(
+            self.job,
+            self.material,
+            conditioning,
+            MOST_VALIDATED,
+            stop,
+            give,
+        )?;
         let heard = match segments.is_empty() {
             true => &self.material.train,
             false => &self.material.validation,
         };
         let mut clips = vec![];
         for (index, length) in heard.lengths.iter().enumerate().take(HEARD) {
+            unless_stopped(stop)?;
             let batch = Batch {
                 bucket: 0,
                 shape: BucketShape {
@@ -129,11 +138,13 @@ impl Evaluator<DecoderTrainee> for DecoderEvaluator<'_> {
     fn validate(
         &mut self,
         state: &State<DecoderTrainee>,
+        stop: &StopRequest,
     ) -> Result<Vec<(&'static str, f32)>, TrainError> {
         let decoder = self.model(state)?.waveform_decoder;
         let mel = MelLoss::new(&self.device).map_err(TrainError::failed)?;
         let (mut sum, mut rows) = (0.0, 0.0);
-        for batch in &self.prepared()?.segments {
+        for batch in &self.prepared(stop)?.segments {
+            unless_stopped(stop)?;
             let made_b1t = decoder.forward(batch.frames_bct.clone(), batch.voice_bc1.clone());
             let loss = mel.forward(batch.wave_b1t.clone(), made_b1t);
             let weight = batch.wave_b1t.dims()[0] as f64;
@@ -152,17 +163,19 @@ impl Evaluator<DecoderTrainee> for DecoderEvaluator<'_> {
         &mut self,
         state: &State<DecoderTrainee>,
         _all: bool,
+        stop: &StopRequest,
     ) -> Result<Rendering, TrainError> {
         let decoder = self.model(state)?.waveform_decoder;
         let rate = SampleRate::new(self.frozen.card.hifigan.output_rate);
         let rate = rate.unwrap_or(SampleRate::VOCODER);
-        let clips = self.prepared()?.clips.clone();
-        Ok(Box::new(move || {
+        let clips = self.prepared(stop)?.clips.clone();
+        Ok(Box::new(move |stop| {
             let mut heard = Heard {
                 title: "copies of recordings through the decoder",
                 ..Heard::default()
             };
             for (name, batch) in clips {
+                unless_stopped(stop)?;
                 let made_b1t = decoder.forward(batch.frames_bct, batch.voice_bc1);
                 let samples = made_b1t.try_into_vec_as::<f32>();
                 let samples = samples.map_err(TrainError::failed)?;

@@ -10,13 +10,14 @@ use myxtts_data::stage::Segments;
 use myxtts_model::dvae::{Dvae, Reconstruction};
 use myxtts_model::params::state_dict;
 use myxtts_run::checkpoint::Content;
+use myxtts_run::signals::StopRequest;
 
 use super::super::dvae_stage::fixed_segments;
 use super::super::job::Job;
 use super::super::material::{Material, Voice};
 use super::super::saving::file;
 use super::{Evaluator, Heard, HeardClip, Rendering, averaged, read, voice_files};
-use crate::error::TrainError;
+use crate::error::{TrainError, unless_stopped};
 use crate::feed::{FrontEnd, SegmentBatch};
 use crate::looping::State;
 use crate::trainee::DvaeTrainee;
@@ -53,6 +54,7 @@ impl Evaluator<DvaeTrainee> for DvaeEvaluator<'_> {
     fn validate(
         &mut self,
         state: &State<DvaeTrainee>,
+        stop: &StopRequest,
     ) -> Result<Vec<(&'static str, f32)>, TrainError> {
         if self.validation.is_none() {
             let (job, material) = (self.job, self.material);
@@ -63,6 +65,7 @@ impl Evaluator<DvaeTrainee> for DvaeEvaluator<'_> {
         let Some(Some(batch)) = &self.validation else {
             return Ok(vec![]);
         };
+        unless_stopped(stop)?;
         let step = self
             .model(state)?
             .step(batch.mel_bct.clone(), Reconstruction::Mse)
@@ -82,13 +85,18 @@ impl Evaluator<DvaeTrainee> for DvaeEvaluator<'_> {
     }
 
     /// Each voice's recording, through the codes and back.
-    fn samples(&mut self, state: &State<DvaeTrainee>, _all: bool) -> Result<Rendering, TrainError> {
+    fn samples(
+        &mut self,
+        state: &State<DvaeTrainee>,
+        _all: bool,
+        _stop: &StopRequest,
+    ) -> Result<Rendering, TrainError> {
         let dvae = self.model(state)?;
         let device = self.device.clone();
         let front_end = self.material.front_end.clone();
         let voices: Vec<Voice> = self.material.voices.iter().take(HEARD).cloned().collect();
-        Ok(Box::new(move || {
-            copies(&dvae, &front_end, &voices, &device)
+        Ok(Box::new(move |stop| {
+            copies(&dvae, &front_end, &voices, &device, stop)
         }))
     }
 
@@ -111,6 +119,7 @@ fn copies(
     front_end: &FrontEnd,
     voices: &[Voice],
     device: &Device,
+    stop: &StopRequest,
 ) -> Result<Heard, TrainError> {
     let stats = front_end.stats.clone();
     let mut mels = MelFrontEnd::new(front_end.codes, stats.clone()).map_err(TrainError::failed)?;
@@ -120,6 +129,7 @@ fn copies(
         ..Heard::default()
     };
     for voice in voices {
+        unless_stopped(stop)?;
         let mel = mels
             .mel(&voice.waveform.samples)
             .map_err(TrainError::failed)?;

@@ -11,6 +11,7 @@ use myxtts_model::gpt::{Gpt, GptBatch, ParameterCount, Quirks};
 use myxtts_model::params::{StateDict, state_dict};
 use myxtts_ops::Compute;
 use myxtts_run::checkpoint::Content;
+use myxtts_run::signals::StopRequest;
 use myxtts_run::tensorboard::Histogram;
 use myxtts_text::Language;
 use myxtts_weights::TensorMap;
@@ -19,7 +20,7 @@ use super::super::job::Job;
 use super::super::material::{Material, Voice};
 use super::heard::Spoken;
 use super::{Evaluator, Heard, HeardClip, Rendering, averaged, held_out, model_files, read};
-use crate::error::TrainError;
+use crate::error::{TrainError, unless_stopped};
 use crate::feed::{DeviceFeed, Fed};
 use crate::looping::State;
 use crate::trainee::GptTrainee;
@@ -74,14 +75,14 @@ impl<'a> GptEvaluator<'a> {
     }
 
     /// The validation clips, prepared once.
-    fn batches(&mut self) -> Result<&[Fed<GptBatch>], TrainError> {
+    fn batches(&mut self, stop: &StopRequest) -> Result<&[Fed<GptBatch>], TrainError> {
         if self.validation.is_none() {
-            self.validation = Some(self.prepare()?);
+            self.validation = Some(self.prepare(stop)?);
         }
         Ok(self.validation.as_deref().unwrap_or_default())
     }
 
-    fn prepare(&self) -> Result<Vec<Fed<GptBatch>>, TrainError> {
+    fn prepare(&self, stop: &StopRequest) -> Result<Vec<Fed<GptBatch>>, TrainError> {
         let front_end = &self.material.front_end;
         let dvae = self.dvae.clone();
         let feed = DeviceFeed::new(&self.device, dvae, front_end, false, Arc::default());
@@ -95,7 +96,14 @@ impl<'a> GptEvaluator<'a> {
             });
             Ok(())
         };
-        held_out(self.job, self.material, conditioning, MOST_VALIDATED, give)?;
+        held_out(
+            self.job,
+            self.material,
+            conditioning,
+            MOST_VALIDATED,
+            stop,
+            give,
+        )?;
         Ok(batches)
     }
 
@@ -142,11 +150,13 @@ impl Evaluator<GptTrainee> for GptEvaluator<'_> {
     fn validate(
         &mut self,
         state: &State<GptTrainee>,
+        stop: &StopRequest,
     ) -> Result<Vec<(&'static str, f32)>, TrainError> {
         let gpt = self.model(state)?;
-        let stop = i64::from(gpt.config().vocabulary.stop_audio());
+        let stop_code = i64::from(gpt.config().vocabulary.stop_audio());
         let mut sums = Sums::default();
-        for fed in self.batches()? {
+        for fed in self.batches(stop)? {
+            unless_stopped(stop)?;
             let output = gpt
                 .forward(&fed.batch, Quirks::Fixed, None)
                 .map_err(TrainError::failed)?;
@@ -156,7 +166,7 @@ impl Evaluator<GptTrainee> for GptEvaluator<'_> {
             let target_bm = output.mel_targets_bm;
             let right_bm = guess_bm.equal(target_bm.clone()).int();
             let is_code_bm = target_bm.clone().greater_equal_elem(0).int();
-            let is_stop_bm = target_bm.equal_elem(stop).int();
+            let is_stop_bm = target_bm.equal_elem(stop_code).int();
             let count = |value: Tensor<2, Int>| read(value.sum().float());
             sums.add(
                 [read(losses.text)?, read(losses.mel)?],
@@ -172,7 +182,12 @@ impl Evaluator<GptTrainee> for GptEvaluator<'_> {
         Ok(sums.numbers())
     }
 
-    fn samples(&mut self, state: &State<GptTrainee>, all: bool) -> Result<Rendering, TrainError> {
+    fn samples(
+        &mut self,
+        state: &State<GptTrainee>,
+        all: bool,
+        _stop: &StopRequest,
+    ) -> Result<Rendering, TrainError> {
         let gpt = self.model(state)?;
         let histograms = histograms(&gpt);
         let sentences = self.sentences(all);
@@ -185,13 +200,14 @@ impl Evaluator<GptTrainee> for GptEvaluator<'_> {
             &self.device,
         )
         .map_err(TrainError::failed)?;
-        Ok(Box::new(move || {
+        Ok(Box::new(move |stop| {
             let mut heard = Heard {
                 title: "samples",
                 histograms,
                 ..Heard::default()
             };
             for (index, (text, language, voice)) in sentences.into_iter().enumerate() {
+                unless_stopped(stop)?;
                 let latents = synthesizer.voice(std::slice::from_ref(&voice.waveform));
                 let latents = latents.map_err(TrainError::failed)?;
                 let sampling = SamplingConfig::greedy();

@@ -13,6 +13,7 @@ use myxtts_data::schedule::{Batch, ConditioningSpec, Schedule, choose_buckets};
 use myxtts_data::stage::{Clip, Segments};
 use myxtts_model::params::load;
 use myxtts_run::checkpoint::Content;
+use myxtts_run::signals::StopRequest;
 use myxtts_weights::{Checkpoint, ours_files};
 
 pub(super) use decoder::DecoderEvaluator;
@@ -23,7 +24,7 @@ pub(super) use heard::{Heard, HeardClip};
 use super::job::Job;
 use super::material::{Material, Voice};
 use crate::ema::Ema;
-use crate::error::TrainError;
+use crate::error::{TrainError, unless_stopped};
 use crate::feed::Filled;
 use crate::looping::State;
 
@@ -31,10 +32,20 @@ use crate::looping::State;
 pub(super) trait Evaluator<T> {
     /// Numbers on clips that are not trained on; the first is the one that is
     /// to fall. Empty where there are none.
-    fn validate(&mut self, state: &State<T>) -> Result<Vec<(&'static str, f32)>, TrainError>;
+    /// Gives up when `stop` is asked.
+    fn validate(
+        &mut self,
+        state: &State<T>,
+        stop: &StopRequest,
+    ) -> Result<Vec<(&'static str, f32)>, TrainError>;
 
     /// Something to hear; `all` at the end of the stage, less on the way.
-    fn samples(&mut self, state: &State<T>, all: bool) -> Result<Rendering, TrainError>;
+    fn samples(
+        &mut self,
+        state: &State<T>,
+        all: bool,
+        stop: &StopRequest,
+    ) -> Result<Rendering, TrainError>;
 
     /// The model's files for a checkpoint.
     fn contents(&self, state: &State<T>) -> Result<Vec<Content>, TrainError>;
@@ -47,7 +58,8 @@ pub(super) trait Evaluator<T> {
 
 /// Work that ends in something to hear. It owns all it needs, the weights of
 /// its step among it, so that another thread can do it while training goes on.
-pub(super) type Rendering = Box<dyn FnOnce() -> Result<Heard, TrainError> + Send>;
+/// Gives up between two clips when it is asked to.
+pub(super) type Rendering = Box<dyn FnOnce(&StopRequest) -> Result<Heard, TrainError> + Send>;
 
 /// The model with averaged weights, where an average is kept.
 fn averaged<M: Module>(model: M, ema: Option<&Ema>) -> Result<M, TrainError> {
@@ -64,6 +76,7 @@ fn held_out(
     material: &Material,
     conditioning: ConditioningSpec,
     most: usize,
+    stop: &StopRequest,
     mut give: impl FnMut(Filled) -> Result<(), TrainError>,
 ) -> Result<(), TrainError> {
     let corpus = &material.validation;
@@ -76,6 +89,7 @@ fn held_out(
     let schedule = Schedule::new(lengths, &shapes, job.batch_size, 1, 0)
         .map_err(|clip| TrainError::Failed(format!("clip {} fits no bucket", clip.0)))?;
     for step in 0..schedule.steps_per_epoch() {
+        unless_stopped(stop)?;
         if let Some(batch) = schedule.batch(0, step, 0) {
             give(filled(
                 material,
