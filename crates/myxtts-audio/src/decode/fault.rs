@@ -2,7 +2,7 @@
 //!
 //! A [`Fault`] is what is wrong with some bytes; a [`DecodeError`] adds whose
 //! bytes they were. The text of every variant is a reviewed snapshot
-//! (`tests/messages.rs`).
+//! (`tests/it/malformed.rs`).
 
 use std::io;
 use std::path::PathBuf;

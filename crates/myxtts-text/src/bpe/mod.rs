@@ -5,7 +5,7 @@
 //! because a vocabulary has to *grow*: a Persian voice adds `[fa]`, characters
 //! and merges to a published vocabulary while every old id keeps its embedding
 //! row. The Python package reads what is written here and gives the same ids
-//! (`tests/python_tokenizers.rs`).
+//! (`tests/it/python_tokenizers.rs`).
 //!
 //! Invariants, checked when a file is parsed:
 //! - ids and tokens are one to one, and small enough to be rows of a matrix;

@@ -1,7 +1,7 @@
 //! Numbers in words, one file per language.
 //!
 //! The measure is Python's `num2words` 0.5.14, which the reference uses, with
-//! its faults: `tests/number_words.rs` compares every language with a table
+//! its faults: the test below compares every language with a table
 //! made by it. A language says `None` where its rules have not been compared,
 //! and the caller reports that; nothing is guessed.
 
