@@ -28,10 +28,12 @@ mod tensor;
 pub mod torch;
 
 pub use checkpoint::{Checkpoint, Sizes};
-pub use config::{ModelArgs, XttsConfig};
+pub use config::{Misfit, ModelArgs, XttsConfig, misfit};
 pub use error::{Fault, WeightsError};
 pub use keys::Ignored;
-pub use layout::{ours_files, read_ours, read_public, write_ours, write_public};
+pub use layout::{
+    Described, describe_ours, ours_files, read_ours, read_public, write_ours, write_public,
+};
 pub use map::TensorMap;
 pub use safetensors::{read_safetensors, safetensors_bytes, write_safetensors};
 pub use tensor::{Dtype, Tensor};
