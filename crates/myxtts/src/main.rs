@@ -4,6 +4,8 @@ mod cli;
 mod commands;
 mod config;
 mod figures;
+mod new_file;
+mod outline;
 mod output;
 mod progress;
 #[cfg(test)]
