@@ -52,17 +52,9 @@ impl Layer {
 
     /// A named set of values.
     pub fn preset<'a>(name: &str, values: impl IntoIterator<Item = (&'a str, Value)>) -> Self {
-        Self::from_one(&Origin::Preset(name.to_owned()), values)
-    }
-
-    /// Values of one origin.
-    pub fn from_one<'a>(
-        origin: &Origin,
-        values: impl IntoIterator<Item = (&'a str, Value)>,
-    ) -> Self {
         let setting = |value| Setting {
             value,
-            origin: origin.clone(),
+            origin: Origin::Preset(name.to_owned()),
             alias: None,
         };
         Self(

@@ -26,7 +26,6 @@ mod layer;
 mod origin;
 mod problem;
 mod settings;
-pub mod shell;
 mod source;
 mod suggest;
 mod template;

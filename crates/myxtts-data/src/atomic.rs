@@ -6,19 +6,14 @@ use std::path::Path;
 
 use tempfile::NamedTempFile;
 
-/// A file in `folder` that has no name yet, readable like any other file of
-/// the user: the default of the crate is for secrets, and a manifest is none.
+/// A file in `folder` that has no name yet.
 pub(crate) fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".unfinished-");
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644));
-    builder.tempfile_in(folder)
+    myxtts_files::temporary(folder, ".unfinished-")
 }
 
 /// Writes a file, making its folder where there is none.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
+    let folder = myxtts_files::folder_of(path);
     fs::create_dir_all(folder)?;
     let file = temporary(folder)?;
     file.as_file().write_all(bytes)?;

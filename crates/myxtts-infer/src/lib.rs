@@ -8,31 +8,26 @@
 //!
 //! - [`ModelCard`] is everything about a model that its tensors do not say. It
 //!   is stored with the weights, or worked out for public XTTS-v2 files.
-//! - [`Modules`] and [`checkpoint_of`] are the two ways between weights and
-//!   modules; a training saves through the same functions that speaking loads by.
+//! - [`Modules`] and [`outgoing`] are the two ways between weights and modules; a
+//!   training streams its files through one, speaking loads them by the other.
+//!   [`checkpoint_of`] is the second way for weights that are in memory.
 //! - [`Synthesizer`] speaks.
 
 mod card;
-mod check;
 mod error;
 mod locate;
 mod modules;
 mod public;
-mod sampling;
 mod speech;
-mod summary;
 mod synthesizer;
 mod voice;
 mod voice_vector;
 
 pub use card::{DecoderCard, ModelCard, VoiceKind};
-pub use check::CardFault;
 pub use error::InferError;
 pub use locate::{Pick, newest_run, resolve, voices};
-pub use modules::{Modules, checkpoint_of, state_dict};
-pub use sampling::SamplingDefaults;
+pub use modules::{Modules, checkpoint_of, outgoing, state_dict};
 pub use speech::Speech;
-pub use summary::WeightsSummary;
 pub use synthesizer::Synthesizer;
 pub use voice::VoiceLatents;
 pub use voice_vector::VoiceVectors;

@@ -6,7 +6,9 @@ use myxtts_model::gpt::Gpt;
 use myxtts_model::init::Init;
 use myxtts_model::params::{self, StateDict};
 use myxtts_text::Vocabulary;
-use myxtts_weights::{Checkpoint, ModelArgs, Tensor, TensorMap, XttsConfig};
+use myxtts_weights::{
+    Checkpoint, ModelArgs, Outgoing, Tensor, TensorMap, TensorStream, XttsConfig,
+};
 
 use crate::card::ModelCard;
 use crate::error::InferError;
@@ -99,6 +101,32 @@ pub fn checkpoint_of(
     })
 }
 
+/// A model in training on its way to files: its tensors are read as they are
+/// written, under the names [`params::unread`] gives them.
+pub fn outgoing<'a>(
+    card: &ModelCard,
+    gpt: Vec<TensorStream<'a>>,
+    dvae: Vec<TensorStream<'a>>,
+    mel_stats: Option<&[f32]>,
+    vocabulary: &Vocabulary,
+) -> Result<Outgoing<'a>, InferError> {
+    let mel_stats = mel_stats.map(|stats| Tensor::from_f32(vec![stats.len()], stats));
+    let mel_stats = mel_stats.transpose().map_err(|fault| InferError::Tensor {
+        name: "mel_stats".to_owned(),
+        fault,
+    })?;
+    let gpt = gpt.into_iter().map(|tensor| tensor.below("gpt."));
+    Ok(Outgoing {
+        gpt: gpt.collect(),
+        dvae,
+        mel_stats,
+        vocabulary: Some(vocabulary.to_json().into_bytes()),
+        config: config_of(card),
+        model: Some(serde_json::to_value(card)?),
+        ..Outgoing::default()
+    })
+}
+
 /// The public configuration of a model.
 fn config_of(card: &ModelCard) -> XttsConfig {
     let vocabulary = &card.gpt.vocabulary;
@@ -127,13 +155,11 @@ fn config_of(card: &ModelCard) -> XttsConfig {
             .map_or(released.d_vector_dim, |decoder| decoder.hifigan.speaker_dim),
         ..released
     };
-    let mut config = XttsConfig {
+    XttsConfig {
         model_args,
         languages: card.languages.clone(),
         ..XttsConfig::default()
-    };
-    card.sampling().store(&mut config);
-    config
+    }
 }
 
 /// The vocabulary of a checkpoint, without which it cannot speak.

@@ -4,6 +4,7 @@
 //! that cannot name a field, three rules make one of it: `_3` reads `3`, a
 //! name that ends in `_` is left out, and so is the variant of an enum.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
@@ -18,16 +19,6 @@ pub enum LoadError {
     /// The module has a parameter the weights lack.
     #[error("the weights have no tensor `{0}`: the file is of another model or is incomplete")]
     Missing(String),
-    /// Same name, another number of dimensions.
-    #[error("tensor `{name}` has shape {found:?} in place of {needed} dimensions")]
-    Dimensions {
-        /// Of the tensor.
-        name: String,
-        /// In the weights.
-        found: Vec<usize>,
-        /// In the model.
-        needed: usize,
-    },
     /// Same name, another shape.
     #[error(
         "tensor `{name}` has shape {found:?}, the model needs {needed:?}: \
@@ -43,26 +34,140 @@ pub enum LoadError {
     },
 }
 
+/// A tensor that could not be read back from its device.
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+#[error("tensor `{name}` could not be read from its device: {why}")]
+pub struct ReadError {
+    /// The tensor.
+    pub name: String,
+    /// The engine's words.
+    pub why: String,
+}
+
+/// A tensor by name that stays on its device until it is read.
+///
+/// Whoever reads one after the other has one in memory at a time, and a device
+/// that was lost is an error of the tensor it was noticed at.
+pub struct Unread {
+    name: String,
+    shape: Vec<usize>,
+    read: Box<dyn Fn() -> Result<TensorData, String> + Send + Sync>,
+}
+
+impl Unread {
+    /// A tensor as it is now: steps that replace it do not change it here.
+    pub fn of<const D: usize>(name: impl Into<String>, tensor: Tensor<D>) -> Self {
+        let shape = tensor.shape().to_vec();
+        let read = move || tensor.try_to_data().map_err(|why| why.to_string());
+        Self::with(name, shape, read)
+    }
+
+    /// One that `read` reads.
+    pub fn with(
+        name: impl Into<String>,
+        shape: Vec<usize>,
+        read: impl Fn() -> Result<TensorData, String> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            shape,
+            read: Box::new(read),
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its sizes, slowest dimension first.
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// Its numbers.
+    ///
+    /// # Errors
+    /// When the device does not give them.
+    pub fn read(&self) -> Result<TensorData, ReadError> {
+        (self.read)().map_err(|why| ReadError {
+            name: self.name.clone(),
+            why,
+        })
+    }
+}
+
+impl std::fmt::Debug for Unread {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {:?}", self.name, self.shape)
+    }
+}
+
+/// Where weights are asked for by name.
+pub trait Weights {
+    /// The tensor under a name.
+    fn tensor(&self, name: &str) -> Option<TensorData>;
+}
+
+impl Weights for StateDict {
+    fn tensor(&self, name: &str) -> Option<TensorData> {
+        self.get(name).cloned()
+    }
+}
+
+/// Weights that are handed over: each tensor is given once, without a copy.
+#[derive(Debug)]
+pub struct HandedOver(RefCell<StateDict>);
+
+impl From<StateDict> for HandedOver {
+    fn from(weights: StateDict) -> Self {
+        Self(RefCell::new(weights))
+    }
+}
+
+impl Weights for HandedOver {
+    fn tensor(&self, name: &str) -> Option<TensorData> {
+        self.0.borrow_mut().remove(name)
+    }
+}
+
 /// Every float parameter's name, in declaration order.
 pub fn names<M: Module>(module: &M) -> Vec<String> {
-    let mut visitor = Named::new(|name: &str, _: &dyn Fn() -> TensorData| name.to_owned());
+    unread(module)
+        .into_iter()
+        .map(|tensor| tensor.name)
+        .collect()
+}
+
+/// Every float parameter with its name, in declaration order, on its device.
+pub fn unread<M: Module>(module: &M) -> Vec<Unread> {
+    let mut visitor = Named::default();
     module.visit(&mut visitor);
     visitor.found
 }
 
 /// Every float parameter with its name, read back to the host.
-pub fn state_dict<M: Module>(module: &M) -> StateDict {
-    let read = |name: &str, data: &dyn Fn() -> TensorData| (name.to_owned(), data());
-    let mut visitor = Named::new(read);
-    module.visit(&mut visitor);
-    visitor.found.into_iter().collect()
+///
+/// # Errors
+/// When the device does not give one.
+pub fn state_dict<M: Module>(module: &M) -> Result<StateDict, ReadError> {
+    read_all(unread(module))
+}
+
+/// Tensors read back to the host.
+///
+/// # Errors
+/// When a device does not give one.
+pub fn read_all(tensors: impl IntoIterator<Item = Unread>) -> Result<StateDict, ReadError> {
+    let read = |tensor: Unread| Ok((tensor.name.clone(), tensor.read()?));
+    tensors.into_iter().map(read).collect()
 }
 
 /// Loads every float parameter from `weights`, below `prefix`.
 ///
 /// Tensors the module does not have are left alone: whoever owns the file
 /// decides whether surplus is an error.
-pub fn load<M: Module>(module: M, weights: &StateDict, prefix: &str) -> Result<M, LoadError> {
+pub fn load<M: Module>(module: M, weights: &dyn Weights, prefix: &str) -> Result<M, LoadError> {
     let mut mapper = Loading {
         weights,
         path: Path::below(prefix),
@@ -112,23 +217,13 @@ impl Path {
     }
 }
 
-struct Named<T, F: FnMut(&str, &dyn Fn() -> TensorData) -> T> {
+#[derive(Default)]
+struct Named {
     path: Path,
-    read: F,
-    found: Vec<T>,
+    found: Vec<Unread>,
 }
 
-impl<T, F: FnMut(&str, &dyn Fn() -> TensorData) -> T> Named<T, F> {
-    fn new(read: F) -> Self {
-        Self {
-            path: Path::default(),
-            read,
-            found: vec![],
-        }
-    }
-}
-
-impl<T, F: FnMut(&str, &dyn Fn() -> TensorData) -> T> ModuleVisitor for Named<T, F> {
+impl ModuleVisitor for Named {
     fn enter_module(&mut self, name: &str, _: &str) {
         self.path.enter(name);
     }
@@ -138,13 +233,13 @@ impl<T, F: FnMut(&str, &dyn Fn() -> TensorData) -> T> ModuleVisitor for Named<T,
     }
 
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        let data = || param.val().into_data();
-        self.found.push((self.read)(&self.path.name(), &data));
+        let name = self.path.name();
+        self.found.push(Unread::of(name, param.val()));
     }
 }
 
 struct Loading<'a> {
-    weights: &'a StateDict,
+    weights: &'a dyn Weights,
     path: Path,
     problem: Option<LoadError>,
 }
@@ -160,7 +255,7 @@ impl ModuleMapper for Loading<'_> {
 
     fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
         let name = self.path.name();
-        let Some(data) = self.weights.get(&name) else {
+        let Some(data) = self.weights.tensor(&name) else {
             self.problem.get_or_insert(LoadError::Missing(name));
             return param;
         };
@@ -175,6 +270,6 @@ impl ModuleMapper for Loading<'_> {
         }
         let (id, device) = (param.id, param.lazy_device());
         // Keeps whether the parameter is trained, which a new tensor does not know.
-        param.transform_for_load(Tensor::from_data(data.clone(), &device), id)
+        param.transform_for_load(Tensor::from_data(data, &device), id)
     }
 }

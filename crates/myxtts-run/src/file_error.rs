@@ -17,10 +17,7 @@ pub struct FileError {
 
 impl FileError {
     /// For `map_err`.
-    pub(crate) fn when(
-        action: &'static str,
-        path: impl Into<PathBuf>,
-    ) -> impl FnOnce(io::Error) -> Self {
+    pub fn when(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self {
             action,

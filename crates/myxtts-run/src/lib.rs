@@ -6,7 +6,6 @@
 //! when to stop and [`compare`] whether a run may go on under a changed
 //! configuration. Nothing here touches a device.
 
-mod atomic;
 pub mod checkpoint;
 pub mod compare;
 pub mod exact;

@@ -63,7 +63,8 @@ impl RunFolder {
         }
         write_id(&mut file, &std::process::id().to_string()).map_err(io("write run.lock in"))?;
         for folder in ["checkpoints", "samples", "tensorboard"] {
-            fs::create_dir_all(path.join(folder)).map_err(io("make a folder in"))?;
+            let folder = path.join(folder);
+            fs::create_dir_all(&folder).map_err(FileError::when("make", &folder))?;
         }
         Ok(Self {
             path,
@@ -82,8 +83,8 @@ impl RunFolder {
     ///
     /// # Errors
     /// When the lock file cannot be written.
-    pub fn release(mut self) -> io::Result<()> {
-        write_id(&mut self.lock_file, "")
+    pub fn release(mut self) -> Result<(), FileError> {
+        write_id(&mut self.lock_file, "").map_err(FileError::when("write run.lock in", self.path))
     }
 
     /// The folder.
@@ -140,9 +141,9 @@ impl RunFolder {
     ///
     /// # Errors
     /// When it cannot be made.
-    pub fn samples(&self, step: Step) -> io::Result<PathBuf> {
+    pub fn samples(&self, step: Step) -> Result<PathBuf, FileError> {
         let folder = self.path.join("samples").join(format!("step_{step}"));
-        fs::create_dir_all(&folder)?;
+        fs::create_dir_all(&folder).map_err(FileError::when("make", &folder))?;
         Ok(folder)
     }
 }

@@ -1,12 +1,13 @@
 //! A moving average of the weights, on the host.
 //!
 //! It is wanted where the weights are used and not where they are trained:
-//! in validation, samples and exports. The host has the memory for it. Reading
+//! in validation, samples, synthesis and exports. A checkpoint's model is the
+//! average; the weights it is the average of lie beside it, for resuming. The host has the memory for it. Reading
 //! the weights of a large model back takes as long as a step, so that is done
 //! for every tenth, whose share is that of ten.
 
 use burn::tensor::TensorData;
-use myxtts_model::params::StateDict;
+use myxtts_model::params::{ReadError, StateDict, Unread};
 
 /// Steps from one look at the weights to the next.
 const EVERY: u64 = 10;
@@ -28,19 +29,28 @@ impl Ema {
         }
     }
 
-    /// After a step, with the weights to read if it is one that counts.
-    pub fn after(&mut self, step: u64, weights: impl FnOnce() -> StateDict) {
-        if step.is_multiple_of(EVERY) {
-            self.update(&weights());
+    /// After a step, with the weights to read if it is one that counts. They
+    /// are read one after the other.
+    ///
+    /// # Errors
+    /// When the device does not give one.
+    pub fn after(
+        &mut self,
+        step: u64,
+        weights: impl FnOnce() -> Vec<Unread>,
+    ) -> Result<(), ReadError> {
+        if !step.is_multiple_of(EVERY) {
+            return Ok(());
         }
+        for tensor in weights() {
+            self.update(tensor.name(), &tensor.read()?);
+        }
+        Ok(())
     }
 
-    fn update(&mut self, weights: &StateDict) {
+    fn update(&mut self, name: &str, new: &TensorData) {
         let keep = (0..EVERY).fold(1.0, |keep, _| keep * self.decay);
-        for (name, average) in &mut self.average {
-            let Some(new) = weights.get(name) else {
-                continue;
-            };
+        if let Some(average) = self.average.get_mut(name) {
             let moved: Vec<f32> = average
                 .iter::<f32>()
                 .zip(new.iter::<f32>())
@@ -55,6 +65,11 @@ impl Ema {
         f64::from(self.decay)
     }
 
+    /// The average, without a copy.
+    pub fn into_weights(self) -> StateDict {
+        self.average
+    }
+
     /// The average.
     pub fn weights(&self) -> &StateDict {
         &self.average
@@ -67,10 +82,11 @@ mod tests {
 
     #[test]
     fn moves_by_the_rest_of_ten_decays() {
-        let weights = |value: f32| StateDict::from([("w".to_owned(), TensorData::from([value]))]);
-        let mut ema = Ema::new(0.9, weights(0.0));
+        let data = |value: f32| TensorData::from([value]);
+        let weights = |value: f32| Unread::with("w", vec![1], move || Ok(data(value)));
+        let mut ema = Ema::new(0.9, StateDict::from([("w".to_owned(), data(0.0))]));
         for step in 1..=25 {
-            ema.after(step, || weights(8.0));
+            ema.after(step, || vec![weights(8.0)]).unwrap();
         }
         let average: Vec<f32> = ema.weights()["w"].iter().collect();
         let kept = 0.9_f32.powi(20);

@@ -3,6 +3,7 @@
 use myxtts_data::schedule::BucketShape;
 use myxtts_device::told_of_memory;
 use myxtts_pipeline::{Failure, SetupError};
+use myxtts_run::FileError;
 use myxtts_run::checkpoint::CheckpointError;
 use myxtts_run::guard::TooManyBadSteps;
 use myxtts_run::metrics::MetricsError;
@@ -69,6 +70,9 @@ pub enum TrainError {
     /// Checkpoints.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
+    /// A file of the run.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// `metrics.jsonl`.
     #[error(transparent)]
     Metrics(#[from] MetricsError),

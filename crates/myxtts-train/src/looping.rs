@@ -5,6 +5,7 @@ use std::time::Duration;
 use burn::tensor::{Tensor, TensorData};
 use myxtts_device::no_memory_fault;
 use myxtts_model::init::mix;
+use myxtts_model::params::ReadError;
 use myxtts_ops::on_cores;
 use myxtts_pipeline::{Lane, Ticket};
 use myxtts_run::guard::{NonFinite, NonFiniteVerdict, SpikeAction, SpikeDetector};
@@ -150,7 +151,7 @@ pub fn train<T: Trainee>(
         if tally.done.skipped.is_none() {
             state.trainee = state.trainee.absorbed(&traces, key);
             state = state.share_absorbed(seat)?;
-            state.average();
+            state.average()?;
         }
         drop((traces, batches));
         // The step that asks for the moments' memory. Later ones get what the
@@ -539,10 +540,13 @@ impl<T: Trainee> State<T> {
         }
     }
 
-    fn average(&mut self) {
-        if let Some(ema) = &mut self.ema {
-            ema.after(self.done + 1, || self.trainee.state());
-        }
+    fn average(&mut self) -> Result<(), TrainError> {
+        let Some(ema) = &mut self.ema else {
+            return Ok(());
+        };
+        let step = self.done + 1;
+        ema.after(step, || self.trainee.tensors())
+            .map_err(|why| TrainError::step(step, why.to_string()))
     }
 
     /// Averages what was learnt without gradients: each replica learnt it from
@@ -552,7 +556,8 @@ impl<T: Trainee> State<T> {
         if seat.members() == 1 || names.is_empty() {
             return Ok(self);
         }
-        let mut state = self.trainee.state();
+        let unread = |why: ReadError| TrainError::step(self.done + 1, why.to_string());
+        let mut state = self.trainee.state().map_err(unread)?;
         for name in names {
             let Some(data) = state.get_mut(*name) else {
                 continue;
@@ -572,7 +577,9 @@ impl<T: Trainee> State<T> {
             return Ok(());
         }
         let mut hasher = blake3::Hasher::new();
-        for data in self.trainee.state().values() {
+        for tensor in self.trainee.tensors() {
+            let data = tensor.read();
+            let data = data.map_err(|why| TrainError::step(self.done, why.to_string()))?;
             hasher.update(data.as_bytes());
         }
         let own: Vec<f32> = hasher.finalize().as_bytes().map(f32::from).to_vec();

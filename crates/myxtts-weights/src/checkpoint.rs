@@ -1,6 +1,6 @@
 //! A model: its parts, its vocabulary and its configuration, in agreement.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use myxtts_text::Vocabulary;
 use serde::{Deserialize, Serialize};
@@ -55,6 +55,9 @@ pub struct Sizes {
     pub audio_positions: usize,
 }
 
+/// Shapes by name.
+pub(crate) type Shapes<'a> = BTreeMap<&'a str, &'a [usize]>;
+
 /// A fault and the tensor it is about.
 type TensorFault = (Option<&'static str>, Fault);
 
@@ -72,6 +75,15 @@ const AUDIO_EXTRA: usize = 3;
 impl Sizes {
     /// Reads the sizes off the tensors of a GPT.
     pub fn of(gpt: &TensorMap) -> Result<Self, (Option<&'static str>, Fault)> {
+        Self::of_shapes(
+            &gpt.iter()
+                .map(|(name, tensor)| (name, tensor.shape()))
+                .collect(),
+        )
+    }
+
+    /// Reads the sizes off shapes by name.
+    pub(crate) fn of_shapes(gpt: &Shapes<'_>) -> Result<Self, (Option<&'static str>, Fault)> {
         let (text_tokens, channels) = matrix(gpt, TEXT_EMBEDDING)?;
         let rows = |name| match matrix(gpt, name)? {
             (rows, columns) if columns == channels => Ok(rows),
@@ -90,7 +102,7 @@ impl Sizes {
             return Err((Some(TEXT_HEAD), Fault::Shape { found, expected }));
         }
         let layers: BTreeSet<&str> = gpt
-            .names()
+            .keys()
             .filter_map(|name| name.strip_prefix("gpt.gpt.h.")?.split('.').next())
             .collect();
         Ok(Self {
@@ -104,13 +116,13 @@ impl Sizes {
     }
 }
 
-fn matrix(gpt: &TensorMap, name: &'static str) -> Result<(usize, usize), TensorFault> {
-    let Some(tensor) = gpt.get(name) else {
+fn matrix(gpt: &Shapes<'_>, name: &'static str) -> Result<(usize, usize), TensorFault> {
+    let Some(shape) = gpt.get(name) else {
         let missing = name.to_owned();
         let found = gpt.len();
         return Err((None, Fault::NotXtts { missing, found }));
     };
-    match tensor.shape() {
+    match *shape {
         [rows, columns] => Ok((*rows, *columns)),
         other => Err((
             Some(name),

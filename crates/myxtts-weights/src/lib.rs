@@ -24,17 +24,19 @@ mod layout;
 mod map;
 mod safetensors;
 mod source;
+mod stream;
 mod tensor;
 pub mod torch;
 
 pub use checkpoint::{Checkpoint, Sizes};
-pub use config::{Misfit, ModelArgs, XttsConfig, misfit};
+pub use config::{ModelArgs, XttsConfig};
 pub use error::{Fault, WeightsError};
 pub use keys::Ignored;
 pub use layout::{
-    Described, describe_ours, ours_files, read_ours, read_public, write_ours, write_public,
+    OursDescription, OursFiles, Outgoing, read_ours, read_public, write_ours, write_public,
 };
 pub use map::TensorMap;
-pub use safetensors::{read_safetensors, safetensors_bytes, write_safetensors};
+pub use safetensors::{read_safetensors, write_safetensors};
+pub use stream::{SafetensorsStream, TensorStream};
 pub use tensor::{Dtype, Tensor};
 pub use torch::{read_torch, write_torch};

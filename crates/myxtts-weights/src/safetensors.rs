@@ -1,16 +1,16 @@
 //! safetensors files.
 
-use std::borrow::Cow;
-use std::fs;
+use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use safetensors::tensor::{SafeTensors, View};
+use myxtts_files::{folder_of, temporary};
+use safetensors::tensor::SafeTensors;
 use safetensors::{Dtype as Theirs, SafeTensorError};
 
 use crate::error::{Fault, WeightsError};
-use crate::layout::temporary_file;
 use crate::map::TensorMap;
 use crate::source::Source;
+use crate::stream::{SafetensorsStream, TensorStream};
 use crate::tensor::{Dtype, Tensor};
 
 /// Bytes of the number that opens a file: the length of its header.
@@ -41,48 +41,32 @@ pub fn read_safetensors(path: &Path) -> Result<TensorMap, WeightsError> {
 
 /// Writes a safetensors file, whole or not at all.
 pub fn write_safetensors(path: &Path, map: &TensorMap) -> Result<(), WeightsError> {
-    // The crate writes beside `path` and renames, and leaves the file private
-    // to its owner; a fresh file knows what a new file's permissions are.
-    let write = || {
-        let usual = temporary_file(path)?.as_file().metadata()?.permissions();
-        safetensors::serialize_to_file(map.iter(), None, path).map_err(broken)?;
-        fs::set_permissions(path, usual)?;
-        Ok(())
-    };
-    write().map_err(|fault| WeightsError::write(path, fault))
+    let tensors = map
+        .iter()
+        .map(|(name, tensor)| TensorStream::of(name, tensor));
+    SafetensorsStream::new(tensors.collect())
+        .and_then(|stream| write_stream(path, stream))
+        .map_err(|fault| WeightsError::write(path, fault))
 }
 
-/// The bytes of a safetensors file.
-pub fn safetensors_bytes(map: &TensorMap) -> Result<Vec<u8>, Fault> {
-    safetensors::serialize(map.iter(), None).map_err(broken)
+pub(crate) fn write_stream(path: &Path, stream: SafetensorsStream<'_>) -> Result<(), Fault> {
+    let file = temporary(folder_of(path), ".tmp-")?;
+    let mut out = BufWriter::with_capacity(1 << 20, file.as_file());
+    stream.write(&mut out)?;
+    out.flush()?;
+    drop(out);
+    file.persist(path).map_err(|failed| failed.error)?;
+    Ok(())
 }
 
-fn broken(why: SafeTensorError) -> Fault {
+pub(crate) fn broken(why: SafeTensorError) -> Fault {
     match why {
         SafeTensorError::IoError(why) => Fault::Io(why),
         why => Fault::Safetensors(why),
     }
 }
 
-impl View for &Tensor {
-    fn dtype(&self) -> Theirs {
-        theirs(Tensor::dtype(self))
-    }
-
-    fn shape(&self) -> &[usize] {
-        Tensor::shape(self)
-    }
-
-    fn data(&self) -> Cow<'_, [u8]> {
-        Cow::Borrowed(self.bytes())
-    }
-
-    fn data_len(&self) -> usize {
-        self.bytes().len()
-    }
-}
-
-fn theirs(dtype: Dtype) -> Theirs {
+pub(crate) fn theirs(dtype: Dtype) -> Theirs {
     match dtype {
         Dtype::F64 => Theirs::F64,
         Dtype::F32 => Theirs::F32,

@@ -4,8 +4,6 @@ mod cli;
 mod commands;
 mod config;
 mod figures;
-mod new_file;
-mod outline;
 mod output;
 mod progress;
 #[cfg(test)]

@@ -160,7 +160,7 @@ impl FeatureCache {
             if let Some(folder) = path.parent() {
                 fs::create_dir_all(folder)?;
             }
-            let file = tempfile::NamedTempFile::new_in(self.temporary())?;
+            let file = crate::atomic::temporary(&self.temporary())?;
             // Past the wrapper, which would put a name that is gone by then
             // into every message.
             let mut bytes = file.as_file();

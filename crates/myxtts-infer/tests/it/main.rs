@@ -12,7 +12,6 @@
 )]
 
 mod folders;
-mod mutations;
 mod public;
 mod refusals;
 mod speaking;

@@ -56,6 +56,7 @@ fn counts_are_what_is_made() {
     let config = SpeakerConfig::TINY;
     let made = SpeakerEncoder::new(&init, &config).unwrap();
     let statistics: usize = params::state_dict(&made)
+        .unwrap()
         .iter()
         .filter(|(name, _)| name.contains("running_"))
         .map(|(_, data)| data.shape().num_elements())

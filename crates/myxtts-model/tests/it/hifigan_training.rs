@@ -40,7 +40,7 @@ fn folding_changes_nothing() {
 fn old_names_become_new_ones() {
     let device = Device::flex();
     let decoder = HifiganDecoder::new(&Init::new(5, &device), &HifiganConfig::tiny(16, 8)).unwrap();
-    let new = params::state_dict(&decoder);
+    let new = params::state_dict(&decoder).unwrap();
     let old = new.clone().into_iter().map(|(name, data)| {
         let name = name.replace("parametrizations.weight.original0", "weight_g");
         (

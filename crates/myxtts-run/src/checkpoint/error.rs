@@ -1,7 +1,8 @@
 //! What can go wrong with a checkpoint, and what to do.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use super::Checkpoint;
 use crate::FileError;
 use crate::units::{Bytes, Step};
 
@@ -34,14 +35,23 @@ pub enum CheckpointError {
         step: Step,
     },
     /// A JSON file that is not what it should be.
-    #[error("{} cannot be read: {reason}; {hint}", .path.display())]
+    #[error("{} cannot be read: {reason}", .path.display())]
     Malformed {
         /// The file.
         path: PathBuf,
         /// What the parser said.
         reason: String,
-        /// What to do.
-        hint: &'static str,
+    },
+    /// A pointer that is not what it should be.
+    #[error(
+        "{} cannot be read: {reason}; delete it, the checkpoints themselves are untouched",
+        .path.display()
+    )]
+    Pointer {
+        /// The file.
+        path: PathBuf,
+        /// What the parser said.
+        reason: String,
     },
     /// Written by a newer program.
     #[error(
@@ -57,13 +67,13 @@ pub enum CheckpointError {
         known: u32,
     },
     /// A file named by the manifest is not there.
-    #[error("{} is missing; {ANOTHER}", .path.display())]
+    #[error("{} is missing", .path.display())]
     Missing {
         /// The file.
         path: PathBuf,
     },
     /// A file is shorter or longer than the manifest says.
-    #[error("{} is {}: {found} in place of {expected}; {ANOTHER}",
+    #[error("{} is {}: {found} in place of {expected}",
         .path.display(), if .found < .expected { "truncated" } else { "too long" })]
     Size {
         /// The file.
@@ -74,7 +84,7 @@ pub enum CheckpointError {
         expected: Bytes,
     },
     /// A file has the right size and other bytes.
-    #[error("{} has changed since it was written: hash {found} in place of {expected}; {ANOTHER}",
+    #[error("{} has changed since it was written: hash {found} in place of {expected}",
         .path.display())]
     Changed {
         /// The file.
@@ -83,6 +93,16 @@ pub enum CheckpointError {
         found: String,
         /// Hash when written.
         expected: String,
+    },
+    /// A checkpoint is damaged; this says which others are not.
+    #[error("{what}\n  whole: {}\n  fix:   {}", listed(.whole), fix(.whole, .folder))]
+    Damaged {
+        /// What is wrong with it.
+        what: Box<CheckpointError>,
+        /// Where the checkpoints are.
+        folder: PathBuf,
+        /// Steps whose checkpoints have every file as it was written.
+        whole: Vec<Step>,
     },
     /// A file name that is not a plain relative one.
     #[error(
@@ -108,4 +128,55 @@ pub enum CheckpointError {
     WriterGone,
 }
 
-const ANOTHER: &str = "resume from another checkpoint with --resume STEP";
+fn listed(whole: &[Step]) -> String {
+    match whole {
+        [] => "no other checkpoint".to_owned(),
+        [step] => format!("the checkpoint of step {step}"),
+        steps => {
+            let steps: Vec<String> = steps.iter().map(Step::to_string).collect();
+            format!("the checkpoints of steps {}", steps.join(", "))
+        }
+    }
+}
+
+fn fix(whole: &[Step], folder: &Path) -> String {
+    match whole.last() {
+        None => "start a new run under another name with --set training.name=NAME".to_owned(),
+        Some(step) => format!(
+            "give `myxtts train` --resume {step} and the rest of its command line as it was; other \
+             commands take the folder {}",
+            super::store::folder_of(folder, *step).display()
+        ),
+    }
+}
+
+impl CheckpointError {
+    /// The same error; where it tells of a damaged checkpoint in the folder
+    /// `checkpoints`, with the steps there that are whole. Every file of theirs
+    /// is read for that.
+    #[must_use]
+    pub fn beside_whole(self, checkpoints: &Path) -> Self {
+        let is_damage = matches!(
+            self,
+            Self::Missing { .. }
+                | Self::Size { .. }
+                | Self::Changed { .. }
+                | Self::Malformed { .. }
+        );
+        let Ok(steps) = super::sweep::steps(checkpoints) else {
+            return self;
+        };
+        if !is_damage {
+            return self;
+        }
+        let is_whole = |step: &Step| {
+            let opened = Checkpoint::open(super::store::folder_of(checkpoints, *step));
+            opened.and_then(|checkpoint| checkpoint.verify()).is_ok()
+        };
+        Self::Damaged {
+            what: Box::new(self),
+            folder: checkpoints.to_owned(),
+            whole: steps.into_iter().filter(is_whole).collect(),
+        }
+    }
+}

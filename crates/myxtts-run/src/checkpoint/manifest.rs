@@ -11,9 +11,17 @@ use crate::FileError;
 use crate::units::{Bytes, Step};
 
 /// The schema this program writes; it reads this one and those before.
-pub const SCHEMA: u32 = 1;
+///
+/// 2: `manifest.b3` covers the manifest itself. 1 had no such file.
+pub const SCHEMA: u32 = 2;
+
+/// The first schema with a hash of the manifest.
+const HASHED: u64 = 2;
 
 pub(super) const MANIFEST: &str = "manifest.json";
+
+/// The BLAKE3 hash of `manifest.json`, in hexadecimal.
+pub(super) const MANIFEST_HASH: &str = "manifest.b3";
 
 /// What a checkpoint holds, and where the run stood.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -48,16 +56,25 @@ impl Manifest {
     /// Reads and checks `folder/manifest.json`.
     pub(super) fn read(folder: &Path) -> Result<Self, CheckpointError> {
         let path = folder.join(MANIFEST);
-        let text = match std::fs::read(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Err(CheckpointError::Missing { path });
+        let text =
+            read_file(&path)?.ok_or_else(|| CheckpointError::Missing { path: path.clone() })?;
+        let hash_file = folder.join(MANIFEST_HASH);
+        let hash = read_file(&hash_file)?;
+        if let Some(hash) = &hash {
+            // Before the text is parsed: what it says cannot be trusted either.
+            let expected = String::from_utf8_lossy(hash).trim().to_owned();
+            let found = blake3::hash(&text).to_hex().to_string();
+            if found != expected {
+                return Err(CheckpointError::Changed {
+                    path,
+                    found,
+                    expected,
+                });
             }
-            other => other.map_err(FileError::when("read", &path))?,
-        };
+        }
         let malformed = |reason: String| CheckpointError::Malformed {
             path: path.clone(),
             reason,
-            hint: "resume from another checkpoint with --resume STEP",
         };
         // The schema first: a newer one may have other fields.
         let value: Value =
@@ -71,6 +88,9 @@ impl Manifest {
                 known: SCHEMA,
             });
         }
+        if schema >= HASHED && hash.is_none() {
+            return Err(CheckpointError::Missing { path: hash_file });
+        }
         let manifest: Self =
             serde_json::from_value(value).map_err(|error| malformed(error.to_string()))?;
         // A name from a file is joined to a path below, so it is checked like
@@ -81,11 +101,19 @@ impl Manifest {
     }
 }
 
+/// The bytes of a file; `None` when there is none.
+fn read_file(path: &Path) -> Result<Option<Vec<u8>>, CheckpointError> {
+    match std::fs::read(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        other => Ok(Some(other.map_err(FileError::when("read", path))?)),
+    }
+}
+
 /// Refuses names that leave the checkpoint, mean different files on different
 /// systems, or are given twice.
 pub(super) fn check_names<'a>(names: impl Iterator<Item = &'a str>) -> Result<(), CheckpointError> {
     // Case folded: Windows and macOS would write both to one file.
-    let mut seen = BTreeSet::from([MANIFEST.to_string()]);
+    let mut seen = BTreeSet::from([MANIFEST, MANIFEST_HASH].map(str::to_owned));
     for name in names {
         let refuse = |reason| {
             Err(CheckpointError::Name {

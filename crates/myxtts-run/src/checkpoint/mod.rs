@@ -4,6 +4,7 @@
 //! checkpoints/
 //!   step_000001000/       a checkpoint: appears by one rename, never half
 //!     manifest.json       schema, step, and name, size and hash of every file
+//!     manifest.b3         hash of manifest.json, so that nothing is unchecked
 //!     model.safetensors   whatever the trainer handed over
 //!   last.json             {"step": 1000}, for people and tools
 //!   best.json             {"step": 1000, "metric": "val_loss", "value": "2.5"}

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use super::CheckpointError;
 use crate::FileError;
-use crate::atomic;
 use crate::units::Step;
 
 /// Why a checkpoint is the best one.
@@ -47,7 +46,7 @@ pub(super) fn write(path: &Path, pointer: &impl Serialize) -> Result<(), Checkpo
         .map_err(std::io::Error::from)
         .and_then(|mut text| {
             text.push(b'\n');
-            atomic::write(path, &text)
+            myxtts_files::replace(path, &text)
         })
         .map_err(FileError::when("write", path))?;
     Ok(())
@@ -60,9 +59,8 @@ pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Checkp
     };
     serde_json::from_slice(&text)
         .map(Some)
-        .map_err(|error| CheckpointError::Malformed {
+        .map_err(|error| CheckpointError::Pointer {
             path: path.into(),
             reason: error.to_string(),
-            hint: "delete it; the checkpoints themselves are untouched",
         })
 }

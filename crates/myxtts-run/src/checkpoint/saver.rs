@@ -1,22 +1,27 @@
-//! Saving while training goes on.
+//! Saving while training continues.
 
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::{CheckpointError, Saved, Snapshot, Store};
 use crate::FileError;
 
-type Job = Box<dyn FnOnce() -> Result<Snapshot, CheckpointError> + Send>;
+type Job = Box<dyn FnOnce() -> Result<Snapshot<'static>, CheckpointError> + Send>;
 type Outcome = Result<Saved, CheckpointError>;
 
 /// A thread that writes checkpoints. One is in flight at most: a second save
 /// waits for it, because two copies of the model in memory are enough.
+///
+/// [`AsyncSaver::save_now`] writes on the caller's thread what must not be
+/// copied at all.
 #[derive(Debug)]
 pub struct AsyncSaver {
     jobs: Option<Sender<Job>>,
     outcomes: Receiver<Outcome>,
-    thread: Option<JoinHandle<Store>>,
+    thread: Option<JoinHandle<()>>,
+    store: Arc<Mutex<Store>>,
     in_flight: bool,
     report: SaverReport,
 }
@@ -26,9 +31,9 @@ pub struct AsyncSaver {
 pub struct SaverReport {
     /// Checkpoints written.
     pub saves: u64,
-    /// Time the thread spent on them; training went on meanwhile.
+    /// Time spent on writing them.
     pub writing: Duration,
-    /// Time training waited for the thread.
+    /// Time training waited for that.
     pub waited: Duration,
 }
 
@@ -44,8 +49,6 @@ pub struct Submitted {
 /// All saves are done.
 #[derive(Debug)]
 pub struct Finished {
-    /// The store, back in the caller's hands.
-    pub store: Store,
     /// The last save, when it was not reported yet.
     pub last: Option<Saved>,
     /// What all of them cost.
@@ -53,30 +56,32 @@ pub struct Finished {
 }
 
 impl AsyncSaver {
-    /// Starts the thread; it owns `store` until [`AsyncSaver::finish`].
+    /// Starts the thread.
     ///
     /// # Errors
     /// When the system gives no thread.
-    pub fn start(mut store: Store) -> Result<Self, CheckpointError> {
+    pub fn start(store: Store) -> Result<Self, CheckpointError> {
         let (jobs, inbox) = channel::<Job>();
         let (outbox, outcomes) = channel();
         let folder = store.folder().to_path_buf();
+        let store = Arc::new(Mutex::new(store));
+        let shared = Arc::clone(&store);
         let thread = std::thread::Builder::new()
             .name("checkpoint".into())
             .spawn(move || {
                 for job in inbox {
-                    let outcome = job().and_then(|snapshot| store.save(snapshot));
+                    let outcome = job().and_then(|snapshot| write(&shared, snapshot));
                     if outbox.send(outcome).is_err() {
                         break;
                     }
                 }
-                store
             })
             .map_err(FileError::when("start a thread to write", folder))?;
         Ok(Self {
             jobs: Some(jobs),
             outcomes,
             thread: Some(thread),
+            store,
             in_flight: false,
             report: SaverReport::default(),
         })
@@ -85,19 +90,21 @@ impl AsyncSaver {
     /// Hands `snapshot` over, after the save before it is done.
     ///
     /// # Errors
-    /// What went wrong with the save *before*. This snapshot is written all the
-    /// same: the newest state is worth having most when saving goes badly.
-    pub fn save(&mut self, snapshot: Snapshot) -> Result<Submitted, CheckpointError> {
+    /// What went wrong with the save *before*, unless [`AsyncSaver::poll`] has
+    /// said so. This snapshot is written all the same: the newest state is
+    /// worth having most when saving goes badly.
+    pub fn save(&mut self, snapshot: Snapshot<'static>) -> Result<Submitted, CheckpointError> {
         self.save_with(move || Ok(snapshot))
     }
 
     /// Like [`AsyncSaver::save`]; `make` collects the snapshot on the thread.
     ///
     /// # Errors
-    /// As there. When `make` fails, the next call says so.
+    /// As there. When `make` fails, [`AsyncSaver::poll`] or the next call says
+    /// so.
     pub fn save_with(
         &mut self,
-        make: impl FnOnce() -> Result<Snapshot, CheckpointError> + Send + 'static,
+        make: impl FnOnce() -> Result<Snapshot<'static>, CheckpointError> + Send + 'static,
     ) -> Result<Submitted, CheckpointError> {
         let started = Instant::now();
         let previous = self.wait();
@@ -110,6 +117,33 @@ impl AsyncSaver {
             waited,
             previous: previous?,
         })
+    }
+
+    /// Writes `snapshot` here and now, after the save before it is done: its
+    /// files are made of what the caller holds, one piece at a time. Gives the
+    /// save before, when it was not reported yet, and this one.
+    ///
+    /// # Errors
+    /// What went wrong with this save, or else with the one before.
+    pub fn save_now(
+        &mut self,
+        snapshot: Snapshot<'_>,
+    ) -> Result<(Option<Saved>, Saved), CheckpointError> {
+        let previous = self.wait();
+        let saved = write(&self.store, snapshot)?;
+        self.report.waited += saved.took;
+        self.note(&saved);
+        Ok((previous?, saved))
+    }
+
+    /// The save in flight, if it has ended since the last call: training asks
+    /// after every step, so that a save that failed is known at once and not
+    /// at the next one.
+    ///
+    /// # Errors
+    /// What went wrong with it.
+    pub fn poll(&mut self) -> Result<Option<Saved>, CheckpointError> {
+        self.ended_within(Duration::ZERO)
     }
 
     /// What saving has cost so far.
@@ -125,9 +159,8 @@ impl AsyncSaver {
         let last = self.wait();
         self.jobs = None;
         let thread = self.thread.take().ok_or(CheckpointError::WriterGone)?;
-        let store = thread.join().map_err(|_| CheckpointError::WriterGone)?;
+        thread.join().map_err(|_| CheckpointError::WriterGone)?;
         Ok(Finished {
-            store,
             last: last?,
             report: self.report,
         })
@@ -135,17 +168,40 @@ impl AsyncSaver {
 
     /// The outcome of the save in flight, if there is one.
     fn wait(&mut self) -> Result<Option<Saved>, CheckpointError> {
-        if !std::mem::take(&mut self.in_flight) {
+        if !self.in_flight {
             return Ok(None);
         }
         let started = Instant::now();
-        let outcome = self.outcomes.recv();
+        let outcome = self.ended_within(Duration::MAX);
         self.report.waited += started.elapsed();
-        let saved = outcome.map_err(|_| CheckpointError::WriterGone)??;
-        self.report.saves += 1;
-        self.report.writing += saved.took;
+        outcome
+    }
+
+    fn ended_within(&mut self, patience: Duration) -> Result<Option<Saved>, CheckpointError> {
+        if !self.in_flight {
+            return Ok(None);
+        }
+        let outcome = match self.outcomes.recv_timeout(patience) {
+            Err(RecvTimeoutError::Timeout) => return Ok(None),
+            Err(RecvTimeoutError::Disconnected) => Err(CheckpointError::WriterGone),
+            Ok(outcome) => outcome,
+        };
+        self.in_flight = false;
+        let saved = outcome?;
+        self.note(&saved);
         Ok(Some(saved))
     }
+
+    fn note(&mut self, saved: &Saved) {
+        self.report.saves += 1;
+        self.report.writing += saved.took;
+    }
+}
+
+fn write(store: &Mutex<Store>, snapshot: Snapshot<'_>) -> Outcome {
+    // Poisoned: a save panicked, and the store may be between two states.
+    let mut store = store.lock().map_err(|_| CheckpointError::WriterGone)?;
+    store.save(snapshot)
 }
 
 impl Drop for AsyncSaver {
@@ -153,7 +209,7 @@ impl Drop for AsyncSaver {
     fn drop(&mut self) {
         self.jobs = None;
         if let Some(thread) = self.thread.take() {
-            let _store_or_panic = thread.join();
+            let _ended_or_panicked = thread.join();
         }
     }
 }

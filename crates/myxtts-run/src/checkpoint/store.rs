@@ -16,6 +16,9 @@ pub struct Store {
     folder: PathBuf,
     retention: Retention,
     resumed: Option<Step>,
+    /// Checkpoints after the one the run was resumed from, until one of its
+    /// own stands.
+    superseded: Vec<Step>,
 }
 
 /// What a save did.
@@ -31,6 +34,8 @@ pub struct Saved {
     pub took: Duration,
     /// What retention deleted.
     pub deleted: Vec<Step>,
+    /// What was deleted because the run was resumed from before it.
+    pub superseded: Vec<Step>,
 }
 
 impl Store {
@@ -50,6 +55,7 @@ impl Store {
             folder,
             retention,
             resumed: None,
+            superseded: vec![],
         };
         store.point_last()?;
         Ok((store, swept))
@@ -115,43 +121,33 @@ impl Store {
         })
     }
 
-    /// Says that the run goes on from `step`: that checkpoint is kept from now
-    /// on, and those after it, which this run is about to make again, go.
+    /// Says that the run continues from `step`: that checkpoint is kept from
+    /// now on, and those after it, which this run is about to make again, go
+    /// once its first new checkpoint stands. Until then nothing is deleted, so
+    /// that a mistyped step costs nothing. Gives those that will go.
     ///
     /// # Errors
-    /// When there is no such checkpoint, or a later one cannot be deleted.
+    /// When there is no such checkpoint, or the folder cannot be listed.
     pub fn resume_from(&mut self, step: Step) -> Result<Vec<Step>, CheckpointError> {
         self.at(step)?;
         self.resumed = Some(step);
-        let pointer = best_path(&self.folder);
-        let best: Option<BestPointer> = pointer::read(&pointer)?;
-        if best.is_some_and(|best| best.step > step) {
-            fs::remove_file(&pointer).map_err(FileError::when("remove", &pointer))?;
-        }
-        let later: Vec<_> = self
-            .steps()?
-            .into_iter()
-            .filter(|other| *other > step)
-            .collect();
-        // Newest first, so that a crash between leaves an unbroken past.
-        for later in later.iter().rev() {
-            write::delete(&self.folder, *later)?;
-        }
-        self.point_last()?;
-        Ok(later)
+        let steps = self.steps()?.into_iter();
+        self.superseded = steps.filter(|other| *other > step).collect();
+        Ok(self.superseded.clone())
     }
 
     /// Writes a checkpoint, moves the pointers, applies the retention.
     ///
     /// # Errors
     /// When anything could not be written; the checkpoints before are intact.
-    pub fn save(&mut self, snapshot: Snapshot) -> Result<Saved, CheckpointError> {
+    pub fn save(&mut self, snapshot: Snapshot<'_>) -> Result<Saved, CheckpointError> {
         let started = Instant::now();
         let step = snapshot.step;
         let (bytes, best) = write::write(&self.folder, snapshot)?;
         if let Some(best) = best {
             pointer::write(&best_path(&self.folder), &BestPointer { step, best })?;
         }
+        let superseded = self.drop_superseded(step)?;
         self.point_last()?;
         let deleted = self.retain(step)?;
         let folder = folder_of(&self.folder, step);
@@ -161,7 +157,29 @@ impl Store {
             bytes,
             took: started.elapsed(),
             deleted,
+            superseded,
         })
+    }
+
+    /// Deletes what `saved` has taken the place of.
+    fn drop_superseded(&mut self, saved: Step) -> Result<Vec<Step>, CheckpointError> {
+        let pointer = best_path(&self.folder);
+        let best: Option<BestPointer> = pointer::read(&pointer)?;
+        let is_old = |step: &Step| *step != saved && self.superseded.contains(step);
+        if best.is_some_and(|best| is_old(&best.step)) {
+            fs::remove_file(&pointer).map_err(FileError::when("remove", &pointer))?;
+        }
+        let mut deleted = vec![];
+        // Newest first, so that a crash between leaves an unbroken past.
+        while let Some(step) = self.superseded.last().copied() {
+            // Somebody may have deleted it by hand in the meantime.
+            if step != saved && folder_of(&self.folder, step).exists() {
+                write::delete(&self.folder, step)?;
+                deleted.insert(0, step);
+            }
+            self.superseded.pop();
+        }
+        Ok(deleted)
     }
 
     fn retain(&self, newest: Step) -> Result<Vec<Step>, CheckpointError> {

@@ -4,10 +4,11 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use myxtts_files::sync_folder;
+
 use super::CheckpointError;
 use super::store::{folder_of, step_of};
 use crate::FileError;
-use crate::atomic::sync_folder;
 use crate::units::Step;
 
 /// Prefix of what is being written or deleted.

@@ -22,7 +22,7 @@ fn open(folder: &Path) -> Store {
     Store::open(folder, keep(3, None)).unwrap().0
 }
 
-fn snapshot(step: u64) -> Snapshot {
+fn snapshot(step: u64) -> Snapshot<'static> {
     Snapshot {
         step: Step(step),
         epoch: 2,
@@ -30,7 +30,7 @@ fn snapshot(step: u64) -> Snapshot {
         sections: [("rng".to_string(), json!({"seed": 7}))].into(),
         contents: vec![
             Content::bytes("model.safetensors", format!("weights {step}")),
-            Content::writer("optimiser/moments.bin", move |out| {
+            Content::writer("optimiser/moments.bin", Bytes(8000), move |out| {
                 (0..1000).try_for_each(|n: u64| out.write_all(&(n * step).to_le_bytes()))
             }),
         ],
@@ -38,7 +38,7 @@ fn snapshot(step: u64) -> Snapshot {
     }
 }
 
-fn best(step: u64, value: f64) -> Snapshot {
+fn best(step: u64, value: f64) -> Snapshot<'static> {
     Snapshot {
         best: Some(Best {
             metric: "val_loss".into(),
@@ -111,21 +111,34 @@ fn damaged(damage: impl Fn(&Path)) -> String {
 fn damage_is_named() {
     let model = |folder: &Path| folder.join("model.safetensors");
     let manifest = |folder: &Path| folder.join("manifest.json");
-    let edit = |folder: &Path, from: &str, to: &str| {
+    let edited = |folder: &Path, from: &str, to: &str| {
         let text = fs::read_to_string(manifest(folder)).unwrap();
         assert!(text.contains(from), "{text}");
-        fs::write(manifest(folder), text.replace(from, to)).unwrap();
+        text.replace(from, to)
     };
+    let edit = |folder: &Path, from: &str, to: &str| {
+        fs::write(manifest(folder), edited(folder, from, to)).unwrap();
+    };
+    // With a hash that fits, as a program that is not ours might write it.
+    let write = |folder: &Path, text: &str| {
+        fs::write(manifest(folder), text).unwrap();
+        let hash = blake3::hash(text.as_bytes()).to_hex().to_string();
+        fs::write(folder.join("manifest.b3"), hash).unwrap();
+    };
+    let rewrite = |folder: &Path, from: &str, to: &str| write(folder, &edited(folder, from, to));
     let said = [
         damaged(|folder| fs::write(model(folder), "weigh").unwrap()),
         damaged(|folder| fs::write(model(folder), "weights 10 and more").unwrap()),
         damaged(|folder| fs::write(model(folder), "weightz 10").unwrap()),
         damaged(|folder| fs::remove_file(model(folder)).unwrap()),
         damaged(|folder| fs::remove_file(manifest(folder)).unwrap()),
-        damaged(|folder| fs::write(manifest(folder), "{\"schema\": 1, \"st").unwrap()),
-        damaged(|folder| edit(folder, "\"schema\": 1", "\"schema\": 9")),
-        damaged(|folder| edit(folder, "\"schema\": 1", "\"version\": 1")),
-        damaged(|folder| edit(folder, "model.safetensors", "../../../etc/passwd")),
+        damaged(|folder| fs::remove_file(folder.join("manifest.b3")).unwrap()),
+        // A step and a seed that nothing else would notice.
+        damaged(|folder| edit(folder, "\"seed\": 7", "\"seed\": 8")),
+        damaged(|folder| write(folder, "{\"schema\": 2, \"st")),
+        damaged(|folder| rewrite(folder, "\"schema\": 2", "\"schema\": 9")),
+        damaged(|folder| rewrite(folder, "\"schema\": 2", "\"version\": 2")),
+        damaged(|folder| rewrite(folder, "model.safetensors", "../../../etc/passwd")),
     ];
     insta::assert_snapshot!(said.join("\n"));
 }
@@ -252,7 +265,7 @@ fn retention_spares_best_resumed_and_newest() {
 }
 
 #[test]
-fn resuming_an_earlier_step_drops_the_later_ones() {
+fn resuming_an_earlier_step_drops_the_later_ones_with_the_first_new_one() {
     let folder = tempfile::tempdir().unwrap();
     let mut store = open(folder.path());
     store.save(snapshot(10)).unwrap();
@@ -260,12 +273,166 @@ fn resuming_an_earlier_step_drops_the_later_ones() {
     store.save(best(30, 1.0)).unwrap();
     assert!(store.resume_from(Step(15)).is_err());
     assert_eq!(store.resume_from(Step(10)).unwrap(), [Step(20), Step(30)]);
-    assert_eq!(steps(&store), [10]);
+    // Nothing is gone yet, and nothing goes with a save that fails.
+    assert_eq!(steps(&store), [10, 20, 30]);
+    let failing = Content::writer("a", Bytes(1), |_| Err(std::io::ErrorKind::Other.into()));
+    let failing = Snapshot {
+        contents: vec![failing],
+        ..snapshot(12)
+    };
+    assert!(store.save(failing).is_err());
+    assert_eq!(steps(&store), [10, 20, 30]);
+    assert_eq!(store.best().unwrap().unwrap().0.step(), Step(30));
+
+    let saved = store.save(snapshot(12)).unwrap();
+    assert_eq!(saved.superseded, [Step(20), Step(30)]);
+    assert_eq!(steps(&store), [10, 12]);
     assert!(store.best().unwrap().is_none());
     assert_eq!(
         fs::read_to_string(folder.path().join("last.json")).unwrap(),
-        "{\"step\":10}\n"
+        "{\"step\":12}\n"
     );
+    assert_eq!(store.save(snapshot(20)).unwrap().superseded, []);
+}
+
+#[test]
+fn a_step_made_again_takes_the_place_of_the_one_it_supersedes() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = open(folder.path());
+    for step in [10, 20, 30] {
+        store.save(best(step, 1.0)).unwrap();
+    }
+    store.resume_from(Step(10)).unwrap();
+    assert_eq!(store.save(best(20, 2.0)).unwrap().superseded, [Step(30)]);
+    assert_eq!(steps(&store), [10, 20]);
+    assert_eq!(store.best().unwrap().unwrap().0.step(), Step(20));
+}
+
+#[test]
+fn a_damaged_checkpoint_names_those_that_are_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = open(folder.path());
+    let said = |error: CheckpointError| {
+        let said = error.beside_whole(folder.path()).to_string();
+        said.replace(folder.path().to_str().unwrap(), "CHECKPOINTS")
+    };
+    let place = |step: u64, name: &str| folder.path().join(format!("step_{step:09}/{name}"));
+    for step in [10, 20, 30] {
+        store.save(snapshot(step)).unwrap();
+    }
+    fs::write(place(30, "model.safetensors"), "half").unwrap();
+    let damaged = || store.latest().unwrap().unwrap().verify().unwrap_err();
+    let mut messages = vec![said(damaged())];
+    fs::remove_file(place(20, "manifest.json")).unwrap();
+    messages.push(said(damaged()));
+    fs::write(place(10, "optimiser/moments.bin"), "half").unwrap();
+    messages.push(said(damaged()));
+    // What is not damage is left alone.
+    messages.push(said(store.at(Step(5)).unwrap_err()));
+    insta::assert_snapshot!(messages.join("\n\n"));
+}
+
+/// Without a hash of the manifest, as the program wrote them before.
+#[test]
+fn checkpoints_of_the_first_schema_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = open(folder.path());
+    let saved = store.save(snapshot(10)).unwrap();
+    let manifest = saved.folder.join("manifest.json");
+    let text = fs::read_to_string(&manifest).unwrap();
+    fs::write(&manifest, text.replace("\"schema\": 2", "\"schema\": 1")).unwrap();
+    fs::remove_file(saved.folder.join("manifest.b3")).unwrap();
+    let latest = store.latest().unwrap().unwrap();
+    latest.verify().unwrap();
+    assert_eq!(latest.manifest().schema, 1);
+}
+
+#[cfg(unix)]
+#[test]
+fn files_have_the_permissions_of_any_new_file() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let usual = folder.path().join("usual");
+    fs::write(&usual, "x").unwrap();
+    let checkpoints = folder.path().join("checkpoints");
+    let saved = open(&checkpoints).save(best(10, 1.0)).unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode();
+    for path in ["last.json", "best.json"].map(|name| checkpoints.join(name)) {
+        assert_eq!(mode(&path), mode(&usual), "{}", path.display());
+    }
+    assert_eq!(mode(&saved.folder.join("manifest.b3")), mode(&usual));
+}
+
+/// A file made of pieces that nobody else holds, and one that describes it.
+#[test]
+fn files_are_made_while_they_are_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let weights = vec![3_u8; 1000];
+    let make = || Snapshot {
+        contents: vec![
+            Content::writer("a.bin", Bytes(1000), |out| {
+                weights.chunks(7).try_for_each(|piece| out.write_all(piece))
+            }),
+            Content::description("b.json", |files| {
+                let [first] = files else {
+                    return Err(std::io::Error::other("one file comes before"));
+                };
+                Ok(format!("{} {}", first.name, first.blake3).into_bytes())
+            }),
+        ],
+        ..Snapshot::default()
+    };
+    let mut saver = AsyncSaver::start(open(folder.path())).unwrap();
+    let (_, saved) = saver
+        .save_now(Snapshot {
+            step: Step(10),
+            ..make()
+        })
+        .unwrap();
+    assert_eq!(saved.step, Step(10));
+    let described = format!("a.bin {}", blake3::hash(&weights).to_hex());
+    let collected = Snapshot {
+        step: Step(20),
+        ..make()
+    };
+    assert_eq!(collected.bytes(), Bytes(1000));
+    saver.save(collected.collected().unwrap()).unwrap();
+    assert_eq!(saver.finish().unwrap().report.saves, 2);
+    let store = open(folder.path());
+    for step in [10, 20] {
+        let checkpoint = store.at(Step(step)).unwrap();
+        checkpoint.verify().unwrap();
+        assert_eq!(checkpoint.load("a.bin").unwrap(), weights);
+        assert_eq!(checkpoint.load("b.json").unwrap(), described.as_bytes());
+    }
+}
+
+#[test]
+fn a_failed_save_is_told_before_the_next_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut saver = AsyncSaver::start(open(folder.path())).unwrap();
+    assert!(saver.poll().unwrap().is_none());
+    saver.save(snapshot(10)).unwrap();
+    let told = |saver: &mut AsyncSaver| {
+        (0..500).find_map(|_| {
+            std::thread::sleep(Duration::from_millis(10));
+            saver.poll().transpose()
+        })
+    };
+    assert_eq!(told(&mut saver).unwrap().unwrap().step, Step(10));
+    saver
+        .save_with(|| {
+            Err(CheckpointError::Snapshot {
+                reason: "the disk is full".into(),
+            })
+        })
+        .unwrap();
+    let error = told(&mut saver).unwrap().unwrap_err().to_string();
+    assert!(error.contains("the disk is full"), "{error}");
+    // Told once; the run may still try a last time, and that works.
+    assert!(saver.poll().unwrap().is_none());
+    saver.save_now(snapshot(30)).unwrap();
+    assert!(saver.finish().unwrap().last.is_none());
 }
 
 proptest! {
@@ -319,7 +486,7 @@ fn training_goes_on_while_a_checkpoint_is_written() {
     assert_eq!(finished.last.unwrap().step, Step(20));
     assert_eq!(finished.report.saves, 2);
     assert!(finished.report.waited >= second.waited && finished.report.writing > Duration::ZERO);
-    assert_eq!(steps(&finished.store), [10, 20]);
+    assert_eq!(steps(&open(folder.path())), [10, 20]);
 }
 
 #[test]
@@ -343,7 +510,11 @@ fn errors_of_a_save_come_with_the_next_call() {
     let gone = saver.finish().unwrap_err().to_string();
 
     let mut saver = AsyncSaver::start(open(folder.path())).unwrap();
-    let full = || Content::writer("a.bin", |_| Err(std::io::ErrorKind::StorageFull.into()));
+    let full = || {
+        Content::writer("a.bin", Bytes(1), |_| {
+            Err(std::io::ErrorKind::StorageFull.into())
+        })
+    };
     saver
         .save(Snapshot {
             contents: vec![full()],

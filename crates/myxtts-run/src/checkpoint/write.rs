@@ -5,13 +5,14 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
+use myxtts_files::sync_folder;
+
 use super::content::{Body, Content, Snapshot};
-use super::manifest::{FileEntry, MANIFEST, Manifest, SCHEMA, check_names};
+use super::manifest::{FileEntry, MANIFEST, MANIFEST_HASH, Manifest, SCHEMA, check_names};
 use super::store::folder_of;
 use super::sweep::{REPLACED, UNFINISHED};
 use super::{Best, CheckpointError};
 use crate::FileError;
-use crate::atomic::sync_folder;
 use crate::units::{Bytes, Step};
 
 /// A folder beside the checkpoints that no one takes for one.
@@ -29,7 +30,7 @@ pub(super) fn aside(
 /// Writes `snapshot` below `folder`, and hands back its size and its mark.
 pub(super) fn write(
     folder: &Path,
-    snapshot: Snapshot,
+    snapshot: Snapshot<'_>,
 ) -> Result<(Bytes, Option<Best>), CheckpointError> {
     let Snapshot {
         step,
@@ -53,7 +54,8 @@ pub(super) fn write(
                 .take_while(|path| *path != unfinished.path());
             folders.extend(inside.map(Path::to_path_buf));
         }
-        files.push(write_file(&path, content)?);
+        let entry = write_file(&path, content, &files)?;
+        files.push(entry);
     }
 
     let manifest = Manifest {
@@ -66,11 +68,13 @@ pub(super) fn write(
     };
     let text = serde_json::to_vec_pretty(&manifest)
         .map_err(io::Error::from)
-        .map_err(FileError::when("write", folder.join(MANIFEST)))?;
-    write_file(
-        &unfinished.path().join(MANIFEST),
-        Content::bytes(MANIFEST, text),
-    )?;
+        .map_err(FileError::when("write", unfinished.path().join(MANIFEST)))?;
+    let own = |name: &str, bytes: Vec<u8>| {
+        let path = unfinished.path().join(name);
+        write_file(&path, Content::bytes(name, bytes), &[])
+    };
+    let written = own(MANIFEST, text)?;
+    own(MANIFEST_HASH, format!("{}\n", written.blake3).into_bytes())?;
     for folder in &folders {
         sync_folder(folder).map_err(FileError::when("sync", folder))?;
     }
@@ -124,7 +128,11 @@ pub(super) fn delete(folder: &Path, step: Step) -> Result<(), FileError> {
     doomed.close().map_err(FileError::when("delete", &place))
 }
 
-fn write_file(path: &Path, content: Content) -> Result<FileEntry, CheckpointError> {
+fn write_file(
+    path: &Path,
+    content: Content<'_>,
+    before: &[FileEntry],
+) -> Result<FileEntry, CheckpointError> {
     let mut file = Hashing {
         inner: BufWriter::with_capacity(
             1 << 20,
@@ -134,7 +142,8 @@ fn write_file(path: &Path, content: Content) -> Result<FileEntry, CheckpointErro
     };
     match content.body {
         Body::Bytes(bytes) => file.write_all(&bytes),
-        Body::Writer(writer) => writer(&mut file),
+        Body::Writer(_, writer) => writer(&mut file),
+        Body::Description(describe) => describe(before).and_then(|bytes| file.write_all(&bytes)),
     }
     .and_then(|()| file.flush())
     .and_then(|()| file.inner.get_ref().sync_all())

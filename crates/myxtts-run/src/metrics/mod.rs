@@ -27,7 +27,6 @@ pub use read::{Line, read};
 pub use record::Record;
 
 use crate::FileError;
-use crate::atomic;
 use crate::units::Step;
 
 /// Appends records to `metrics.jsonl`.
@@ -135,7 +134,7 @@ fn repair(path: &Path, resumed: Option<Step>) -> Result<Repaired, MetricsError> 
         }
     }
     if repaired != Repaired::default() {
-        atomic::write(path, &kept).map_err(FileError::when("rewrite", path))?;
+        myxtts_files::replace(path, &kept).map_err(FileError::when("rewrite", path))?;
     }
     Ok(repaired)
 }

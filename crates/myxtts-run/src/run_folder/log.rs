@@ -6,6 +6,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use crate::FileError;
+
 /// Writes each line to the log and to `W`, usually standard error.
 #[derive(Debug)]
 pub struct RunLog<W> {
@@ -17,8 +19,9 @@ impl<W: Write> RunLog<W> {
     ///
     /// # Errors
     /// When the file cannot be opened.
-    pub fn open(path: &Path, also: W) -> io::Result<Self> {
-        let file = OpenOptions::new().create(true).append(true).open(path)?;
+    pub fn open(path: &Path, also: W) -> Result<Self, FileError> {
+        let file = OpenOptions::new().create(true).append(true).open(path);
+        let file = file.map_err(FileError::when("open", path))?;
         Ok(Self {
             sinks: Mutex::new((file, also)),
         })

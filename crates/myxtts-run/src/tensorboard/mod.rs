@@ -22,6 +22,7 @@ pub use histogram::Histogram;
 pub use mel::mel_image;
 pub use png::Image;
 
+use crate::FileError;
 use crate::units::Step;
 
 /// Mono or interleaved audio as the bytes of a WAV file.
@@ -54,8 +55,8 @@ impl EventWriter {
     ///
     /// # Errors
     /// When the file cannot be made.
-    pub fn create(folder: &Path, resumed: Option<Step>) -> io::Result<Self> {
-        std::fs::create_dir_all(folder)?;
+    pub fn create(folder: &Path, resumed: Option<Step>) -> Result<Self, FileError> {
+        std::fs::create_dir_all(folder).map_err(FileError::when("make", folder))?;
         let mut number = 0_u32;
         let (path, file) = loop {
             let name = format!(
@@ -66,7 +67,10 @@ impl EventWriter {
             let path = folder.join(name);
             match OpenOptions::new().write(true).create_new(true).open(&path) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
-                other => break (path, other?),
+                other => {
+                    let file = other.map_err(FileError::when("create", &path))?;
+                    break (path, file);
+                }
             }
         };
         let mut writer = Self {
@@ -89,7 +93,7 @@ impl EventWriter {
     ///
     /// # Errors
     /// When it cannot be written; likewise below.
-    pub fn scalar(&mut self, tag: &str, step: Step, value: f32) -> io::Result<()> {
+    pub fn scalar(&mut self, tag: &str, step: Step, value: f32) -> Result<(), FileError> {
         self.summary(step, &event::scalar(tag, value))
     }
 
@@ -97,7 +101,7 @@ impl EventWriter {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn text(&mut self, tag: &str, step: Step, markdown: &str) -> io::Result<()> {
+    pub fn text(&mut self, tag: &str, step: Step, markdown: &str) -> Result<(), FileError> {
         self.summary(step, &event::text(tag, markdown))
     }
 
@@ -105,7 +109,7 @@ impl EventWriter {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn audio(&mut self, tag: &str, step: Step, wav: Wav<'_>) -> io::Result<()> {
+    pub fn audio(&mut self, tag: &str, step: Step, wav: Wav<'_>) -> Result<(), FileError> {
         self.summary(step, &event::audio(tag, wav))
     }
 
@@ -113,7 +117,7 @@ impl EventWriter {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn image(&mut self, tag: &str, step: Step, image: &Image) -> io::Result<()> {
+    pub fn image(&mut self, tag: &str, step: Step, image: &Image) -> Result<(), FileError> {
         self.summary(step, &event::image(tag, image))
     }
 
@@ -121,7 +125,12 @@ impl EventWriter {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn histogram(&mut self, tag: &str, step: Step, histogram: &Histogram) -> io::Result<()> {
+    pub fn histogram(
+        &mut self,
+        tag: &str,
+        step: Step,
+        histogram: &Histogram,
+    ) -> Result<(), FileError> {
         self.summary(step, &event::histogram(tag, histogram))
     }
 
@@ -129,16 +138,18 @@ impl EventWriter {
     ///
     /// # Errors
     /// When the system refuses.
-    pub fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
+    pub fn flush(&mut self) -> Result<(), FileError> {
+        self.file
+            .flush()
+            .map_err(FileError::when("write", &self.path))
     }
 
-    fn summary(&mut self, step: Step, value: &proto::Message) -> io::Result<()> {
+    fn summary(&mut self, step: Step, value: &proto::Message) -> Result<(), FileError> {
         self.write(&event::summary(seconds(), step, value))
     }
 
-    fn write(&mut self, event: &proto::Message) -> io::Result<()> {
-        record::write(&mut self.file, event.bytes())
+    fn write(&mut self, event: &proto::Message) -> Result<(), FileError> {
+        record::write(&mut self.file, event.bytes()).map_err(FileError::when("write", &self.path))
     }
 }
 

@@ -18,7 +18,7 @@ use myxtts_data::cache::{
 use myxtts_data::schedule::{BucketShape, ClipIndex, Schedule};
 use myxtts_data::stage::HostBatch;
 use myxtts_data::units::Codes;
-use myxtts_model::params::state_dict;
+use myxtts_model::params::{ReadError, state_dict};
 
 use super::device::FrontEnd;
 
@@ -31,17 +31,24 @@ impl CodesSource {
     ///
     /// The `Debug` text of the settings names every field, so a field added
     /// later changes the hash without anybody remembering to.
-    pub fn of(dvae: &impl Module, front_end: &FrontEnd, audio: &AudioConfig) -> Self {
+    ///
+    /// # Errors
+    /// When the DVAE cannot be read from its device.
+    pub fn of(
+        dvae: &impl Module,
+        front_end: &FrontEnd,
+        audio: &AudioConfig,
+    ) -> Result<Self, ReadError> {
         let mut hasher = blake3::Hasher::new();
         hasher.update(format!("{audio:?} {:?}\n", front_end.codes).as_bytes());
         for value in front_end.stats.iter().flatten() {
             hasher.update(&value.to_le_bytes());
         }
-        for (name, data) in state_dict(dvae) {
+        for (name, data) in state_dict(dvae)? {
             hasher.update(format!("{name} {:?} {:?}\n", data.shape(), data.dtype()).as_bytes());
             hasher.update(data.as_bytes());
         }
-        Self(*hasher.finalize().as_bytes())
+        Ok(Self(*hasher.finalize().as_bytes()))
     }
 
     /// Writes down in a cache's folder that its newest codes are of this

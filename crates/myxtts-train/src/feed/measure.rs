@@ -149,7 +149,7 @@ impl<'a> Bench<'a> {
             vocabulary: Arc::new(vocabulary),
             shapes,
             schedule: Arc::new(schedule),
-            source: CodesSource::of(&dvae, &FrontEnd::XTTS, &AudioConfig::default()),
+            source: CodesSource::of(&dvae, &FrontEnd::XTTS, &AudioConfig::default())?,
             device,
             dvae,
         })

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use burn::module::{Module, ModuleMapper, Param};
 use burn::tensor::{Device, GradientCheckpointingStrategy, Tensor, TensorData};
-use myxtts_model::params::StateDict;
+use myxtts_model::params::{ReadError, StateDict, Unread, Weights, read_all};
 use myxtts_ops::adamw_step;
 use serde::{Deserialize, Serialize};
 
@@ -102,34 +102,50 @@ impl AdamW {
         })
     }
 
-    /// The state by name, on the host: `step.`, `exp_avg.` and `exp_avg_sq.`
+    /// The moments by name, on their device: `exp_avg.` and `exp_avg_sq.`
     /// before a parameter's name.
-    pub fn state_dict(&self) -> StateDict {
-        let mut state = StateDict::new();
-        for (name, moments) in &self.moments {
-            let steps = TensorData::new(vec![i64::from(moments.steps)], [1]);
-            state.insert(format!("{STEP}{name}"), steps);
-            let first = moments.first_n.to_data();
-            state.insert(format!("{FIRST}{name}"), first);
-            let second = moments.second_n.to_data();
-            state.insert(format!("{SECOND}{name}"), second);
-        }
-        state
+    pub fn moments(&self) -> Vec<Unread> {
+        let parts = self.moments.iter().flat_map(|(name, moments)| {
+            [
+                Unread::of(format!("{FIRST}{name}"), moments.first_n.clone()),
+                Unread::of(format!("{SECOND}{name}"), moments.second_n.clone()),
+            ]
+        });
+        parts.collect()
     }
 
-    /// Goes on from a state, on `device`.
-    pub fn from_state(
+    /// The steps that parameters have made, `step.` before their names.
+    pub fn steps(&self) -> impl Iterator<Item = (String, i64)> {
+        let steps = self.moments.iter();
+        steps.map(|(name, moments)| (format!("{STEP}{name}"), i64::from(moments.steps)))
+    }
+
+    /// The state by name, on the host: moments and steps.
+    ///
+    /// # Errors
+    /// When the device does not give a tensor.
+    pub fn state_dict(&self) -> Result<StateDict, ReadError> {
+        let mut state = read_all(self.moments())?;
+        let steps = self.steps();
+        state.extend(steps.map(|(name, steps)| (name, TensorData::new(vec![steps], [1]))));
+        Ok(state)
+    }
+
+    /// Continues from a state of these names, on `device`. Each tensor is asked
+    /// for once.
+    pub fn from_state<'a>(
         config: AdamWConfig,
-        state: &StateDict,
+        names: impl IntoIterator<Item = &'a str>,
+        state: &dyn Weights,
         device: &Device,
     ) -> Result<Self, StateError> {
         let device = device.clone().inner();
         let mut moments = BTreeMap::new();
-        for key in state.keys() {
+        for key in names {
             let name = [STEP, FIRST, SECOND]
                 .iter()
                 .find_map(|part| key.strip_prefix(part))
-                .ok_or_else(|| StateError::Unknown(key.clone()))?;
+                .ok_or_else(|| StateError::Unknown(key.to_owned()))?;
             if !moments.contains_key(name) {
                 moments.insert(name.to_owned(), Moments::read(state, name, &device)?);
             }
@@ -147,16 +163,15 @@ impl Moments {
         }
     }
 
-    fn read(state: &StateDict, name: &str, device: &Device) -> Result<Self, StateError> {
+    fn read(state: &dyn Weights, name: &str, device: &Device) -> Result<Self, StateError> {
         let part = |part: &'static str| {
-            state
-                .get(&format!("{part}{name}"))
-                .ok_or_else(|| StateError::Missing {
-                    name: name.to_owned(),
-                    part,
-                })
+            let found = state.tensor(&format!("{part}{name}"));
+            found.ok_or_else(|| StateError::Missing {
+                name: name.to_owned(),
+                part,
+            })
         };
-        let tensor = |data: &TensorData| Tensor::<1>::from_data(data.clone(), device);
+        let tensor = |data: TensorData| Tensor::<1>::from_data(data, device);
         let steps = part(STEP)?.iter::<i64>().next();
         let steps = steps.and_then(|steps| u32::try_from(steps).ok());
         Ok(Self {

@@ -1,6 +1,5 @@
 //! The books of a run: metrics, event files, progress, checkpoints.
 
-use std::collections::BTreeMap;
 use std::io::Stderr;
 use std::marker::PhantomData;
 use std::rc::Weak;
@@ -10,7 +9,7 @@ use std::time::{Duration, Instant};
 use myxtts_device::{KernelWatch, no_memory_fault};
 use myxtts_ops::is_cpu;
 use myxtts_pipeline::{Pipeline, Start};
-use myxtts_run::checkpoint::{AsyncSaver, Best, Checkpoint, Saved, Snapshot};
+use myxtts_run::checkpoint::{AsyncSaver, Best, Checkpoint, CheckpointError, Saved, Snapshot};
 use myxtts_run::guard::{EarlyStop, Patience};
 use myxtts_run::metrics::{MetricsWriter, Record};
 use myxtts_run::progress::{Numbers, Progress, StageNumbers};
@@ -48,8 +47,6 @@ pub(super) struct Desk {
     pub(super) cadence: Cadence,
     /// Kernels that were compiled after a warm-up.
     pub(super) late_kernels: u64,
-    /// Levels of what was rendered last, by what it is.
-    pub(super) levels: BTreeMap<&'static str, Vec<f32>>,
     /// What every checkpoint says of the run.
     pub(super) sections: Vec<(String, Value)>,
 }
@@ -73,26 +70,63 @@ impl Desk {
         let _ = self.log.line(line);
     }
 
-    fn said_saved(&mut self, saved: Option<Saved>) {
-        if let Some(saved) = saved {
-            let megabytes = saved.bytes.0 as f64 / 1e6;
-            let line = format!(
-                "checkpoint of step {} written: {megabytes:.1} MB in {:.2} s",
-                saved.step,
-                saved.took.as_secs_f64()
-            );
-            self.say(&line);
+    pub(super) fn said_saved(&mut self, saved: Option<Saved>) {
+        let Some(saved) = saved else {
+            return;
+        };
+        let megabytes = saved.bytes.0 as f64 / 1e6;
+        self.say(&format!(
+            "checkpoint of step {} written: {megabytes:.1} MB in {:.2} s",
+            saved.step,
+            saved.took.as_secs_f64()
+        ));
+        if !saved.superseded.is_empty() {
+            let steps: Vec<String> = saved.superseded.iter().map(Step::to_string).collect();
+            self.say(&format!(
+                "deleted the later checkpoints of before it was resumed: {}",
+                steps.join(", ")
+            ));
         }
     }
 
-    fn save(&mut self, mut snapshot: Snapshot) -> Result<(), TrainError> {
+    /// Writes a checkpoint: beside the training where a copy of it is small
+    /// against what the process has held already, or else here and now, tensor
+    /// by tensor, while the training waits.
+    fn save(&mut self, mut snapshot: Snapshot<'_>) -> Result<(), TrainError> {
         snapshot.sections.extend(self.sections.iter().cloned());
         self.metrics.sync()?;
-        let submitted = self.saver.save(snapshot)?;
-        self.said_saved(submitted.previous);
+        if snapshot.bytes().0 <= memory_peak().map_or(SMALL_COPY, |peak| peak / COPY_SHARE) {
+            let snapshot = snapshot.collected().map_err(|why| {
+                let reason = why.to_string();
+                CheckpointError::Snapshot { reason }
+            })?;
+            let submitted = self.saver.save(snapshot)?;
+            self.said_saved(submitted.previous);
+        } else {
+            let (previous, saved) = self.saver.save_now(snapshot)?;
+            self.said_saved(previous);
+            self.said_saved(Some(saved));
+        }
+        Ok(())
+    }
+
+    /// Tells of the save that was written beside the training, once it has
+    /// ended. A run that cannot keep what it learns stops: its next checkpoint
+    /// would fail too, an emergency checkpoint is tried first, and hours of
+    /// steps that nothing will be left of are not taken.
+    fn told_of_save(&mut self) -> Result<(), TrainError> {
+        let saved = self.saver.poll()?;
+        self.said_saved(saved);
         Ok(())
     }
 }
+
+/// A checkpoint may be copied where that takes at most this part of the most
+/// memory the process has held: its steps' own peak.
+const COPY_SHARE: u64 = 10;
+
+/// The same where the system does not tell.
+const SMALL_COPY: u64 = 32 << 20;
 
 /// Keeps the books of one stage.
 pub(super) struct Books<'a, T, E> {
@@ -262,7 +296,7 @@ impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
         let mut scalar = |name: &str, value: f32| {
             let tag = format!("{stage}/{name}");
             let written = self.desk.events.scalar(&tag, step, value);
-            written.map_err(TrainError::failed)
+            written.map_err(TrainError::from)
         };
         scalar("loss", done.loss)?;
         for (name, value) in &done.parts {
@@ -295,7 +329,7 @@ impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
             let tag = format!("{}/{name}", self.position.stage.name());
             let step = self.step();
             let written = self.desk.events.scalar(&tag, step, *value);
-            written.map_err(TrainError::failed)?;
+            written?;
         }
         self.desk.metrics.append(&record)?;
         let line = format!("step {}: {}", self.step(), words.join(", "));
@@ -525,6 +559,7 @@ impl<T: Trainee, E: Evaluator<T>> Watch<T> for Books<'_, T, E> {
         }
         self.position.done = done.step;
         self.record(done)?;
+        self.desk.told_of_save()?;
         self.say_what_happened(done);
         if let Some(line) = self.pool.after(&state.trainee.device()) {
             self.desk.say(&line);
@@ -619,6 +654,16 @@ pub(super) fn had_memory(what: &str) -> Result<(), TrainError> {
              double --grad-accum to keep the effective batch"
         ))
     })
+}
+
+/// The most memory this process has held; Linux tells.
+fn memory_peak() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kibibytes: u64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(kibibytes * 1024)
 }
 
 /// Memory this process holds; Linux tells.

@@ -11,7 +11,7 @@ use myxtts_model::dvae::Dvae;
 use myxtts_model::gpt::Gpt;
 use myxtts_model::hifigan::{Discriminator, HifiganDecoder};
 use myxtts_model::init::Init;
-use myxtts_model::params::load;
+use myxtts_model::params::{HandedOver, load};
 use myxtts_run::checkpoint::Checkpoint;
 use myxtts_weights::TensorMap;
 
@@ -41,8 +41,8 @@ impl Run<'_> {
         resumed: Option<&Checkpoint>,
     ) -> Result<u64, TrainError> {
         let (job, placement, material) = (self.job, self.placement, &self.material);
-        let (Some(dvae), Some(gpt), Some(card)) = (&origin.dvae, &origin.gpt, &mut origin.card)
-        else {
+        let gpt = origin.gpt.take();
+        let (Some(dvae), Some(gpt), Some(card)) = (&origin.dvae, gpt, &mut origin.card) else {
             return Err(TrainError::Usage(
                 "the decoder needs a trained GPT and its DVAE, and there is none\n  why:   the \
                  decoder learns to make sound of the GPT's latents of recordings\n  fix:   --stage \
@@ -57,7 +57,7 @@ impl Run<'_> {
         let frozen = Frozen {
             front_end: material.front_end.clone(),
             dvae: encode::frozen_dvae(card, dvae)?,
-            gpt: load(blank, gpt, "").map_err(TrainError::failed)?,
+            gpt: load(blank, &HandedOver::from(gpt), "").map_err(TrainError::failed)?,
             hifigan: origin.hifigan.clone(),
             card: decoder.clone(),
             rate: card.audio.sample_rate,

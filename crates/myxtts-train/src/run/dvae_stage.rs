@@ -24,7 +24,7 @@ use crate::feed::{
     Corpus, HostFeed, Largest, SegmentBatch, SegmentFeed, Targets, segment_schedule, segment_spec,
 };
 use crate::stage_run::StageRun;
-use crate::trainee::{DvaeRecipe, DvaeTrainee, Trainee};
+use crate::trainee::{DvaeRecipe, DvaeTrainee};
 
 impl Run<'_> {
     /// Trains the DVAE, and gives its steps.
@@ -75,12 +75,13 @@ impl Run<'_> {
         let (state, outcome) =
             stage::train(run, desk, evaluator, position, job, material, resumed)?;
         self.note(StageName::Dvae, &outcome);
-        origin.dvae = Some(state.trainee.state());
+        let done = state.done;
+        origin.dvae = Some(stage::handed_on(state)?);
         // The GPT of an earlier DVAE speaks other codes, and its decoder hears
         // that GPT.
         origin.gpt = None;
         origin.hifigan = TensorMap::new();
-        Ok(state.done)
+        Ok(done)
     }
 }
 
@@ -155,7 +156,8 @@ fn started(
     let mean_c = mean_c
         .try_into_vec_as::<f32>()
         .map_err(TrainError::failed)?;
-    let weights = centred(state_dict(&dvae), &mean_c);
+    let weights = state_dict(&dvae).map_err(TrainError::failed)?;
+    let weights = centred(weights, &mean_c);
     let dvae = load(dvae, &weights, "").map_err(TrainError::failed)?;
     Ok(dvae.with_seeded_codebook(Tensor::from_inner(mel_bct), job.seed))
 }

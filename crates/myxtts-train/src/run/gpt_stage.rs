@@ -1,6 +1,6 @@
 //! The stage that trains the GPT.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use burn::module::Module;
 use burn::tensor::Device;
@@ -9,11 +9,12 @@ use myxtts_data::cache::FeatureCache;
 use myxtts_data::prepare::CACHE;
 use myxtts_data::schedule::{ConditioningSpec, Schedule, choose_buckets};
 use myxtts_data::stage::{Clip, Segments};
-use myxtts_infer::{ModelCard, SamplingDefaults};
+use myxtts_infer::ModelCard;
 use myxtts_model::dvae::Dvae;
 use myxtts_model::gpt::{Gpt, GptConfig, Quirks, Vocabulary, check_frozen};
 use myxtts_model::init::Init;
-use myxtts_model::params::load;
+use myxtts_model::params::{HandedOver, StateDict, load};
+use myxtts_run::FileError;
 use myxtts_run::checkpoint::Checkpoint;
 
 use super::evaluate::GptEvaluator;
@@ -26,7 +27,7 @@ use super::{Run, encode, precision, stage};
 use crate::error::TrainError;
 use crate::feed::{CodesCache, CodesSource, DeviceFeed, HostFeed, Largest, ShapeWatch, Targets};
 use crate::stage_run::{MakeSite, StageRun};
-use crate::trainee::{GptRecipe, GptTrainee, Trainee};
+use crate::trainee::{GptRecipe, GptTrainee};
 
 impl Run<'_> {
     /// Trains the GPT, and gives its steps.
@@ -75,7 +76,10 @@ impl Run<'_> {
             codes.clone(),
             Arc::clone(&watch),
         );
-        let earlier = origin.gpt.take();
+        // One copy for each replica, and none left over: a checkpoint of the
+        // stage has weights of its own.
+        let earlier = origin.gpt.take().filter(|_| resumed.is_none());
+        let earlier = Earlier::new(earlier, placement.replicas() as usize);
         let learns = GptRecipe {
             label_smoothing: job.optimisation.label_smoothing,
             dropout: job.optimisation.dropout.unwrap_or(card.gpt.dropout),
@@ -93,10 +97,10 @@ impl Run<'_> {
         };
         let state = |device: &Device| {
             let autodiff = device.clone().autodiff();
-            let gpt = match (&earlier, resumed) {
+            let gpt = match (earlier.take(), resumed) {
                 (Some(weights), None) => {
                     let gpt = Gpt::new(&Init::blank(&autodiff), &card.gpt);
-                    load(gpt, weights, "").map_err(TrainError::failed)?
+                    load(gpt, &HandedOver::from(weights), "").map_err(TrainError::failed)?
                 }
                 (_, Some(_)) => Gpt::new(&Init::blank(&autodiff), &card.gpt),
                 (None, None) => Gpt::new(&Init::new(job.seed, &autodiff), &card.gpt),
@@ -135,9 +139,36 @@ impl Run<'_> {
         self.note_shapes(&watch);
         self.finished.samples = self.samples_of(state.done);
         origin.dvae = Some(dvae_weights);
-        origin.gpt = Some(state.trainee.state());
         origin.card = Some(card);
-        Ok(state.done)
+        let done = state.done;
+        // Only the decoder's stage wants the weights on the host.
+        if job.stages.last() != Some(&StageName::Gpt) {
+            origin.gpt = Some(stage::handed_on(state)?);
+        }
+        Ok(done)
+    }
+}
+
+/// Earlier weights, for so many replicas: each takes a copy but the last, which
+/// takes the weights themselves. A large model's are gigabytes that no step
+/// needs.
+struct Earlier(Mutex<(usize, Option<StateDict>)>);
+
+impl Earlier {
+    fn new(weights: Option<StateDict>, replicas: usize) -> Self {
+        Self(Mutex::new((replicas, weights)))
+    }
+
+    fn take(&self) -> Option<StateDict> {
+        // Poisoned by a replica that panicked while it copied: what it copied
+        // from is as it was.
+        let mut shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (left, weights) = &mut *shared;
+        *left = left.saturating_sub(1);
+        match *left {
+            0 => weights.take(),
+            _ => weights.clone(),
+        }
     }
 }
 
@@ -167,7 +198,6 @@ pub(super) fn card_of(job: &Job, material: &Material) -> ModelCard {
         conditioning: ConditioningSpec { min, max },
         languages: text.languages().into_iter().map(str::to_owned).collect(),
         decoder: None,
-        sampling: Some(SamplingDefaults::TRAINED_HERE),
     }
 }
 
@@ -198,6 +228,7 @@ pub(super) fn codes_cache(
     schedule: &Schedule,
 ) -> Result<(Option<Arc<CodesCache>>, Option<String>), TrainError> {
     let source = CodesSource::of(dvae, &material.front_end, &job.audio);
+    let source = source.map_err(TrainError::failed)?;
     let contents = material.train.contents.clone();
     Ok(match job.cache {
         CacheKind::None => (None, None),
@@ -209,7 +240,8 @@ pub(super) fn codes_cache(
             let path = job.dataset.join(CACHE);
             let folder = FeatureCache::open(&path).map_err(TrainError::failed)?;
             let cache = CodesCache::on_disk(contents, source, folder);
-            let again = match source.replaces(&path).map_err(TrainError::failed)? {
+            let replaces = source.replaces(&path);
+            let again = match replaces.map_err(FileError::when("mark the codes in", &path))? {
                 true => cache.missing(schedule).map_err(TrainError::failed)?,
                 false => 0,
             };

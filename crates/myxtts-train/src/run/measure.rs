@@ -65,6 +65,7 @@ pub fn measure(job: &Job, placement: &Placement, steps: u64) -> Result<TrainFigu
     let schedule = gpt_stage::schedule(job, &material, replicas, job.batch_size)?;
     let schedule = Arc::new(schedule);
     let source = CodesSource::of(&dvae, &material.front_end, &job.audio);
+    let source = source.map_err(TrainError::failed)?;
     let contents = material.train.contents.clone();
     let codes = Some(Arc::new(CodesCache::in_memory(contents, source)));
     let watch = Arc::new(ShapeWatch::default());

@@ -21,24 +21,23 @@ mod rules;
 mod saving;
 mod stage;
 mod stopping;
-mod verdict;
+mod trained_clips;
 mod warm_up;
 
-use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Stderr};
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use myxtts_pipeline::Outcome;
-use myxtts_run::checkpoint::{AsyncSaver, Best, Checkpoint, Retention, Store};
-use myxtts_run::metrics::{self, MetricsWriter};
+use myxtts_run::FileError;
+use myxtts_run::checkpoint::{AsyncSaver, Checkpoint, Retention, Store};
+use myxtts_run::metrics::MetricsWriter;
 use myxtts_run::progress::{Progress, Style};
 use myxtts_run::run_folder::{RunFolder, RunLog};
 use myxtts_run::signals::{StopRequest, StopSignal};
 use myxtts_run::tensorboard::EventWriter;
 use myxtts_run::units::Step;
-use myxtts_text::{CleanOptions, Language, clean_with};
 use serde_json::json;
 
 pub use encode::{Encoded, encode};
@@ -46,17 +45,16 @@ pub use job::{
     Buffers, CacheKind, Cadence, Job, Optimisation, Resume, ScheduleKind, StageLength, StageName,
 };
 pub use measure::{TrainFigures, measure};
-pub use verdict::Finding;
 
 use crate::error::TrainError;
 use crate::feed::ShapeWatch;
 use crate::placement::Placement;
 use books::{Desk, StagePlace};
-use evaluate::{CODES_MADE, CODES_USED, VALIDATED};
 use material::Material;
 use origin::Origin;
 use saving::Position;
 use stopping::Answering;
+use trained_clips::TrainedClips;
 
 /// How a training ended.
 #[derive(Clone, Debug)]
@@ -75,14 +73,6 @@ pub struct Finished {
     pub shapes_after_warmup: u64,
     /// Kernels that were compiled after it.
     pub kernels_after_warmup: u64,
-    /// Whether it can speak: it has a GPT.
-    pub speaks: bool,
-    /// The language of most of its recordings.
-    pub language: Option<Language>,
-    /// A sentence in it that the model has the letters for.
-    pub sentence: Option<String>,
-    /// What is to be said of it; nothing of one that was stopped.
-    pub verdict: Vec<Finding>,
 }
 
 impl Finished {
@@ -96,10 +86,6 @@ impl Finished {
             data_wait_pct: vec![],
             shapes_after_warmup: 0,
             kernels_after_warmup: 0,
-            speaks: false,
-            language: None,
-            sentence: None,
-            verdict: vec![],
         }
     }
 
@@ -120,7 +106,7 @@ impl Finished {
 /// Trains.
 pub fn run(job: &Job, placement: &Placement, stop: StopRequest) -> Result<Finished, TrainError> {
     let folder = RunFolder::take(&job.run).map_err(|why| TrainError::Usage(why.to_string()))?;
-    let log = RunLog::open(&folder.log(), io::stderr()).map_err(TrainError::failed)?;
+    let log = RunLog::open(&folder.log(), io::stderr())?;
     let log = Arc::new(log);
     // The terminal has it already.
     let _ = log.note(&job.plan_text);
@@ -131,17 +117,31 @@ pub fn run(job: &Job, placement: &Placement, stop: StopRequest) -> Result<Finish
         start,
         mut origin,
     } = Standing::find(job, &folder, &log)?;
-    std::fs::write(folder.config(), &job.config_text).map_err(TrainError::failed)?;
+    write_file(&folder.config(), job.config_text.as_bytes())?;
     let plan = serde_json::to_vec_pretty(&job.plan).map_err(TrainError::failed)?;
-    std::fs::write(folder.plan(), plan).map_err(TrainError::failed)?;
+    write_file(&folder.plan(), &plan)?;
     let (vocabulary, stats) = (origin.vocabulary.take(), origin.stats.take());
     let material = match Material::read(job, vocabulary, stats, &stop) {
         Err(TrainError::Stopped) => return Ok(Finished::stopped(job, &stop)),
         material => material?,
     };
+    let clips = TrainedClips::of(&material);
+    if let Some(checkpoint) = &resumed
+        && let Some(notice) = clips.compare(checkpoint)?
+    {
+        let _ = log.line(&notice);
+    }
     keep_quarantine(job, &material, &folder)?;
     let mut run = Run {
-        desk: desk(job, folder, log, store, resumed.as_ref(), stop.clone())?,
+        desk: desk(
+            job,
+            folder,
+            log,
+            store,
+            resumed.as_ref(),
+            stop.clone(),
+            &clips,
+        )?,
         job,
         placement,
         material,
@@ -151,7 +151,6 @@ pub fn run(job: &Job, placement: &Placement, stop: StopRequest) -> Result<Finish
         finished: Finished::stopped(job, &stop),
     };
     run.say_left_out();
-    run.note_language();
     let trained = run.stages(origin);
     let Run {
         desk, mut finished, ..
@@ -159,68 +158,12 @@ pub fn run(job: &Job, placement: &Placement, stop: StopRequest) -> Result<Finish
     // A checkpoint in flight is written whatever happened.
     let saved = desk.saver.finish();
     trained?;
-    let saved = saved?;
+    saved?;
     finished.stopped = desk.stop.asked();
     finished.kernels_after_warmup = desk.late_kernels;
-    if finished.stopped.is_none() {
-        desk.metrics.sync()?;
-        let lines = metrics::read(&desk.folder.metrics())?;
-        // A pointer that leads nowhere is no reason to fail a run that is done.
-        let best = saved.store.best().ok().flatten();
-        finished.verdict = judged(job, &lines, &desk.levels, best, finished.steps);
-        for finding in &finished.verdict {
-            let _ = desk.log.note(&finding.to_string());
-        }
-    }
     let _ = desk.log.note(&finished.words());
-    desk.folder.release().map_err(TrainError::failed)?;
+    desk.folder.release()?;
     Ok(finished)
-}
-
-/// What is to be said of a run, from what it wrote down.
-fn judged(
-    job: &Job,
-    lines: &[metrics::Line],
-    levels: &BTreeMap<&'static str, Vec<f32>>,
-    best: Option<(Checkpoint, Best)>,
-    steps: u64,
-) -> Vec<Finding> {
-    let mut verdict = vec![];
-    let counted = lines.iter().rev().find_map(|line| {
-        let [used, made] = [CODES_USED, CODES_MADE].map(|name| line.f64(name));
-        Some([used?, made?])
-    });
-    if let Some(counted) = counted {
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "counts of codes"
-        )]
-        let [used, made] = counted.map(|count| count as u64);
-        verdict.push(verdict::codes_in_use(used, made, job.dvae.codes as u64));
-    }
-    for stage in [StageName::Dvae, StageName::Gpt, StageName::Decoder] {
-        let of_stage = lines
-            .iter()
-            .filter(|line| line.text("stage").as_deref() == Some(stage.name()));
-        let values: Vec<(u64, f64)> = of_stage
-            .filter_map(|line| Some((line.step().0, line.f64(VALIDATED)?)))
-            .collect();
-        verdict.extend(verdict::validation(stage, &values));
-    }
-    for (title, levels) in levels {
-        verdict.extend(verdict::near_silence(title, levels));
-    }
-    if let Some((checkpoint, best)) = best {
-        let step = checkpoint.step().0;
-        verdict.push(verdict::best_checkpoint(
-            step,
-            &best.metric,
-            best.value,
-            steps,
-        ));
-    }
-    verdict
 }
 
 /// Where a run stands before its first step of this time.
@@ -251,14 +194,16 @@ impl Standing {
         }
         let resumed = match job.reset_training {
             true => None,
-            false => resume::find(&store, job)?,
+            false => resume::find(&store, job)
+                .map_err(|error| resume::beside_whole(error, store.folder()))?,
         };
         let mut origin = match (&resumed, begun_again, &job.init) {
             (Some(checkpoint), ..) => {
                 for notice in rules::check(checkpoint, job)? {
                     say(&notice);
                 }
-                Origin::checkpoint(checkpoint)?
+                Origin::checkpoint(checkpoint)
+                    .map_err(|error| resume::beside_whole(error, store.folder()))?
             }
             (None, Some(weights), _) => weights,
             (None, None, Some(folder)) => Origin::init(folder, job)?,
@@ -269,7 +214,7 @@ impl Standing {
         }
         let start = resumed.as_ref().map(saving::position).transpose()?;
         if let (Some(checkpoint), Some(position)) = (&resumed, &start) {
-            store.resume_from(checkpoint.step())?;
+            let superseded = store.resume_from(checkpoint.step())?;
             say(&format!(
                 "resuming from step {} ({}, {} of {} steps of this stage)",
                 checkpoint.step(),
@@ -277,6 +222,14 @@ impl Standing {
                 position.done,
                 position.steps
             ));
+            if !superseded.is_empty() {
+                let steps: Vec<String> = superseded.iter().map(Step::to_string).collect();
+                say(&format!(
+                    "later checkpoints are deleted once the first new one is written: {}; stop \
+                     before that to keep them",
+                    steps.join(", ")
+                ));
+            }
         }
         Ok(Self {
             store,
@@ -295,6 +248,7 @@ fn desk(
     store: Store,
     resumed: Option<&Checkpoint>,
     stop: StopRequest,
+    clips: &TrainedClips,
 ) -> Result<Desk, TrainError> {
     let step = resumed.map(Checkpoint::step);
     let (metrics, repaired) = MetricsWriter::open(folder.metrics(), step)?;
@@ -307,6 +261,7 @@ fn desk(
     let sections = vec![
         ("config".to_owned(), job.config.clone()),
         ("plan".to_owned(), job.plan.clone()),
+        (trained_clips::SECTION.to_owned(), json!(clips)),
         (
             "random".to_owned(),
             json!({ "seed": job.seed, "note": "every draw is a function of seed and step" }),
@@ -314,7 +269,7 @@ fn desk(
     ];
     Ok(Desk {
         metrics,
-        events: EventWriter::create(&folder.tensorboard(), step).map_err(TrainError::failed)?,
+        events: EventWriter::create(&folder.tensorboard(), step)?,
         progress: Progress::new(io::stderr(), style(job)),
         kept_progress: Progress::new(RunLog::notes(&log), quiet(job)),
         place: StagePlace::default(),
@@ -322,7 +277,6 @@ fn desk(
         stop,
         cadence: job.cadence,
         late_kernels: 0,
-        levels: BTreeMap::new(),
         sections,
         log,
         folder,
@@ -355,34 +309,6 @@ impl Run<'_> {
             );
             self.desk.say(&line);
         }
-    }
-
-    /// The language of most recordings, and something to say in it.
-    fn note_language(&mut self) {
-        let clips = &self.material.train.clips;
-        let mut counts: BTreeMap<&Language, usize> = BTreeMap::new();
-        for clip in clips {
-            *counts.entry(&clip.language).or_default() += 1;
-        }
-        let Some((language, _)) = counts.into_iter().max_by_key(|(_, count)| *count) else {
-            return;
-        };
-        let vocabulary = &self.material.vocabulary;
-        let is_known = |text: &&str| {
-            let text = clean_with(text, language, &CleanOptions::default()).text;
-            text.chars().all(|c| vocabulary.covers(c))
-        };
-        let own = clips
-            .iter()
-            .filter(|clip| clip.language == *language)
-            .map(|clip| clip.text.as_str());
-        // A model of few letters says one of its own sentences, a short one.
-        let sentence = language
-            .sentence()
-            .filter(is_known)
-            .or_else(|| own.min_by_key(|text| text.len()));
-        self.finished.sentence = sentence.map(str::to_owned);
-        self.finished.language = Some(language.clone());
     }
 
     fn stages(&mut self, mut origin: Origin) -> Result<(), TrainError> {
@@ -428,15 +354,7 @@ impl Run<'_> {
                 break;
             }
         }
-        self.finished.speaks = origin.gpt.is_some();
-        match &self.start {
-            None => Ok(()),
-            Some(position) => Err(TrainError::Usage(format!(
-                "the run stands in its stage {}, which this command does not train\n  fix:   name \
-                 it with --stage, as the command did that began the run",
-                position.stage.name()
-            ))),
-        }
+        Ok(())
     }
 
     /// Steps of each stage, were none to end early: what is shown of the whole
@@ -508,12 +426,16 @@ fn quiet(job: &Job) -> Style {
 fn keep_quarantine(job: &Job, material: &Material, folder: &RunFolder) -> Result<(), TrainError> {
     let prepared = job.dataset.join(myxtts_data::prepare::QUARANTINE);
     let mut lines = match prepared.exists() {
-        true => std::fs::read(prepared).map_err(TrainError::failed)?,
+        true => std::fs::read(&prepared).map_err(FileError::when("read", &prepared))?,
         false => vec![],
     };
     for clip in &material.left_out {
         serde_json::to_writer(&mut lines, clip).map_err(TrainError::failed)?;
         lines.push(b'\n');
     }
-    std::fs::write(folder.quarantine(), lines).map_err(TrainError::failed)
+    write_file(&folder.quarantine(), &lines)
+}
+
+fn write_file(path: &Path, bytes: &[u8]) -> Result<(), TrainError> {
+    Ok(std::fs::write(path, bytes).map_err(FileError::when("write", path))?)
 }

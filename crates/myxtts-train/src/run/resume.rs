@@ -4,6 +4,7 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
+use myxtts_run::FileError;
 use myxtts_run::checkpoint::{Checkpoint, Retention, Store};
 use myxtts_run::run_folder::RunFolder;
 use myxtts_run::units::Step;
@@ -12,7 +13,15 @@ use super::job::{Job, Resume};
 use super::origin::Origin;
 use crate::error::TrainError;
 
-/// The checkpoint to go on from.
+/// A damaged checkpoint, with those that are whole; any other error as it is.
+pub(super) fn beside_whole(error: TrainError, checkpoints: &Path) -> TrainError {
+    match error {
+        TrainError::Checkpoint(error) => error.beside_whole(checkpoints).into(),
+        other => other,
+    }
+}
+
+/// The checkpoint to resume from.
 pub(super) fn find(store: &Store, job: &Job) -> Result<Option<Checkpoint>, TrainError> {
     match job.resume {
         Resume::Auto => Ok(store.latest()?),
@@ -36,11 +45,13 @@ pub(super) fn find(store: &Store, job: &Job) -> Result<Option<Checkpoint>, Train
 pub(super) fn begin_again(folder: &RunFolder, job: &Job) -> Result<Option<Origin>, TrainError> {
     let current = folder.checkpoints();
     let sets = || (1..).map(|number| aside(folder, number));
-    if let Some(checkpoint) = chosen(&current, job.resume)? {
+    let chosen_one = chosen(&current, job.resume).map_err(|error| beside_whole(error, &current))?;
+    if let Some(checkpoint) = chosen_one {
         // Read before it is moved: what cannot be read stays where it is.
-        let origin = Origin::checkpoint(&checkpoint)?;
+        let origin = Origin::checkpoint(&checkpoint);
+        let origin = origin.map_err(|error| beside_whole(error, &current))?;
         if let Some(free) = sets().find(|set| !set.exists()) {
-            std::fs::rename(current, free).map_err(TrainError::failed)?;
+            std::fs::rename(&current, free).map_err(FileError::when("set aside", &current))?;
         }
         return Ok(Some(origin));
     }

@@ -1,11 +1,13 @@
 //! What a checkpoint keeps of a stage, and a stage from a checkpoint.
 
+use std::io::{self, Write};
+
 use burn::tensor::TensorData;
-use myxtts_model::params::StateDict;
+use myxtts_model::params::{StateDict, Unread, Weights};
 use myxtts_run::checkpoint::{Checkpoint, Content, Snapshot};
 use myxtts_run::guard::{NonFinite, SpikeDetector};
-use myxtts_run::units::Step;
-use myxtts_weights::{Dtype, Tensor, TensorMap, read_safetensors, safetensors_bytes};
+use myxtts_run::units::{Bytes, Step};
+use myxtts_weights::{Dtype, SafetensorsStream, Tensor, TensorMap, TensorStream, read_safetensors};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -17,6 +19,12 @@ use crate::optim::{AdamW, AdamWConfig};
 use crate::scaler::LossScale;
 use crate::trainee::Trainee;
 
+/// The weights as the optimiser left them, where the model's files hold their
+/// average: what a resumed run continues with.
+const RAW: &str = "raw.safetensors";
+
+/// The average, in checkpoints of schema 1; their model's files hold the raw
+/// weights.
 const EMA: &str = "ema.safetensors";
 
 /// The section of [`Owed`].
@@ -73,18 +81,23 @@ struct GuardState {
 }
 
 /// A snapshot of a stage; `contents` are the model's own files, its weights
-/// among them.
-pub(super) fn snapshot<T: Trainee>(
-    state: &State<T>,
+/// among them. Nothing is read yet: each tensor is as its file is written.
+pub(super) fn snapshot<'a, T: Trainee>(
+    state: &'a State<T>,
     position: &Position,
     steps_per_epoch: u64,
-    mut contents: Vec<Content>,
-) -> Result<Snapshot, TrainError> {
+    mut contents: Vec<Content<'a>>,
+) -> Result<Snapshot<'a>, TrainError> {
     for (phase, optimiser) in state.optimisers.iter().enumerate() {
-        contents.push(file(&optimiser_file(phase), &optimiser.state_dict())?);
+        let mut tensors = streams(optimiser.moments());
+        tensors.extend(optimiser.steps().map(|(name, steps)| {
+            let write = move |out: &mut dyn Write| out.write_all(&steps.to_le_bytes());
+            TensorStream::new(name, Dtype::I64, vec![1], write)
+        }));
+        contents.push(file(&optimiser_file(phase), tensors)?);
     }
-    if let Some(ema) = &state.ema {
-        contents.push(file(EMA, ema.weights())?);
+    if state.ema.is_some() {
+        contents.push(file(RAW, streams(state.trainee.tensors()))?);
     }
     let guards = GuardState {
         non_finite: state.non_finite.clone(),
@@ -111,28 +124,42 @@ pub(super) fn position(checkpoint: &Checkpoint) -> Result<Position, TrainError> 
     section(checkpoint, "stage")
 }
 
-/// A stage's state from its checkpoint, in place of a new one.
+/// A stage's state from its checkpoint, in place of a new one. Tensors are read
+/// from the mapped files one after the other.
 pub(super) fn restore<T: Trainee>(
     mut state: State<T>,
     checkpoint: &Checkpoint,
     adamw: AdamWConfig,
 ) -> Result<State<T>, TrainError> {
-    let mut stored = StateDict::new();
-    for (name, prefix) in T::WEIGHTS {
-        stored.extend(without_prefix(weights(checkpoint, name)?, prefix));
-    }
-    let trainee = state.trainee.with_state(&stored);
+    let model = Stored::open(checkpoint, T::WEIGHTS)?;
+    let has = |name: &str| {
+        let files = &checkpoint.manifest().files;
+        files.iter().any(|file| file.name == name)
+    };
+    // Beside an average lie the weights that it is the average of.
+    let raw = has(RAW).then(|| Stored::open(checkpoint, &[(RAW, "")]));
+    let raw = raw.transpose()?;
+    let trainee = state.trainee.with_state(raw.as_ref().unwrap_or(&model));
     state.trainee = trainee.map_err(TrainError::Failed)?;
     let device = state.trainee.device();
     for (phase, optimiser) in state.optimisers.iter_mut().enumerate() {
-        let stored = weights(checkpoint, &optimiser_file(phase))?;
-        *optimiser = AdamW::from_state(adamw, &stored, &device).map_err(TrainError::failed)?;
+        let name = optimiser_file(phase);
+        let stored = Stored::open(checkpoint, &[(name.as_str(), "")])?;
+        let read = AdamW::from_state(adamw, stored.names(), &stored, &device);
+        *optimiser = read.map_err(|why| unusable(checkpoint, &name, why))?;
     }
     if let Some(ema) = &mut state.ema {
-        let files = &checkpoint.manifest().files;
-        if files.iter().any(|file| file.name == EMA) {
-            *ema = Ema::new(ema.decay(), weights(checkpoint, EMA)?);
-        }
+        // Until schema 2 the average lay beside the weights.
+        let average = match has(EMA) {
+            true => Stored::open(checkpoint, &[(EMA, "")])?,
+            false => model,
+        };
+        let tensors = state.trainee.tensors().into_iter();
+        let average = tensors.filter_map(|tensor| {
+            let data = average.tensor(tensor.name())?;
+            Some((tensor.name().to_owned(), data))
+        });
+        *ema = Ema::new(ema.decay(), average.collect());
     }
     let guards: GuardState = section(checkpoint, "guards")?;
     // What they have seen is the run's; how strict they are is the job's.
@@ -141,6 +168,42 @@ pub(super) fn restore<T: Trainee>(
     state.scale = state.scale.resumed(guards.scale);
     state.done = position(checkpoint)?.done;
     Ok(state)
+}
+
+/// Tensors of files of a checkpoint, read when they are asked for. Their hashes
+/// were checked by whoever opened it.
+struct Stored<'a>(Vec<(TensorMap, &'a str)>);
+
+impl<'a> Stored<'a> {
+    /// Of files, with what stands before the names in each.
+    fn open(checkpoint: &Checkpoint, files: &[(&str, &'a str)]) -> Result<Self, TrainError> {
+        let read = |(name, prefix): &(&str, &'a str)| {
+            let map = read_safetensors(&checkpoint.folder().join(name));
+            Ok((map.map_err(TrainError::failed)?, *prefix))
+        };
+        let maps: Result<_, TrainError> = files.iter().map(read).collect();
+        Ok(Self(maps?))
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().flat_map(|(map, _)| map.names())
+    }
+}
+
+impl Weights for Stored<'_> {
+    fn tensor(&self, name: &str) -> Option<TensorData> {
+        self.0.iter().find_map(|(map, prefix)| {
+            let tensor = map
+                .get(&format!("{prefix}{name}"))
+                .or_else(|| map.get(name));
+            tensor.map(data)
+        })
+    }
+}
+
+fn unusable(checkpoint: &Checkpoint, name: &str, why: impl std::fmt::Display) -> TrainError {
+    let path = checkpoint.folder().join(name);
+    TrainError::Failed(format!("{} cannot be used: {why}", path.display()))
 }
 
 /// A section of a manifest.
@@ -176,44 +239,143 @@ fn optimiser_file(phase: usize) -> String {
 }
 
 /// Tensors as a file of a checkpoint.
-pub(super) fn file(name: &str, state: &StateDict) -> Result<Content, TrainError> {
-    let bytes = safetensors_bytes(&tensor_map(state)?).map_err(TrainError::failed)?;
-    Ok(Content::bytes(name, bytes))
+pub(super) fn file<'a>(
+    name: &str,
+    tensors: Vec<TensorStream<'a>>,
+) -> Result<Content<'a>, TrainError> {
+    let stream = SafetensorsStream::new(tensors)
+        .map_err(|fault| TrainError::Failed(format!("{name} cannot be written: {fault}")))?;
+    Ok(streamed(name, stream))
+}
+
+/// A file of tensors that are read as it is written.
+pub(super) fn streamed<'a>(name: &str, stream: SafetensorsStream<'a>) -> Content<'a> {
+    let bytes = Bytes(stream.bytes());
+    Content::writer(name, bytes, move |out| stream.write(out))
+}
+
+/// Tensors of a device on their way to a file.
+pub(super) fn streams(tensors: Vec<Unread>) -> Vec<TensorStream<'static>> {
+    let stream = |tensor: Unread| {
+        let (name, shape) = (tensor.name().to_owned(), tensor.shape().to_vec());
+        TensorStream::new(name, Dtype::F32, shape, move |out| {
+            let data = tensor.read().map_err(|error| {
+                io::Error::other(format!(
+                    "it could not be read from its device: {}",
+                    error.why
+                ))
+            })?;
+            write_f32(&data, out)
+        })
+    };
+    tensors.into_iter().map(stream).collect()
+}
+
+/// The same; where an average is kept, of those of its names that it has.
+pub(super) fn averaged_streams<'a>(
+    tensors: Vec<Unread>,
+    ema: Option<&'a Ema>,
+) -> Vec<TensorStream<'a>> {
+    let Some(average) = ema.map(Ema::weights) else {
+        return streams(tensors);
+    };
+    let (averaged, rest): (Vec<_>, Vec<_>) = tensors
+        .into_iter()
+        .partition(|tensor| average.contains_key(tensor.name()));
+    let averaged = averaged.into_iter().filter_map(|tensor| {
+        let data = average.get(tensor.name())?;
+        let shape = data.shape().to_vec();
+        let write = move |out: &mut dyn Write| write_f32(data, out);
+        Some(TensorStream::new(tensor.name(), Dtype::F32, shape, write))
+    });
+    averaged.chain(streams(rest)).collect()
+}
+
+/// Numbers a block of a file is made of at a time.
+const BLOCK: usize = 1 << 14;
+
+fn write_f32(data: &TensorData, out: &mut dyn Write) -> io::Result<()> {
+    let mut bytes = Vec::with_capacity(BLOCK * size_of::<f32>());
+    let mut write = |block: &[f32]| {
+        bytes.clear();
+        bytes.extend(block.iter().flat_map(|value| value.to_le_bytes()));
+        out.write_all(&bytes)
+    };
+    match data.as_slice::<f32>() {
+        Ok(values) => values.chunks(BLOCK).try_for_each(write),
+        // Of another type: parameters are f32, but a backend may say otherwise.
+        Err(_) => write(&data.iter::<f32>().collect::<Vec<_>>()),
+    }
 }
 
 /// Tensors of a file of a checkpoint; its hash was checked by whoever opened it.
 pub(super) fn weights(checkpoint: &Checkpoint, name: &str) -> Result<StateDict, TrainError> {
     let map = read_safetensors(&checkpoint.folder().join(name)).map_err(TrainError::failed)?;
-    let data = |tensor: &Tensor| {
-        let shape = tensor.shape().to_vec();
-        match tensor.dtype() {
-            Dtype::I64 => {
-                let (chunks, _) = tensor.bytes().as_chunks::<8>();
-                let values: Vec<i64> = chunks.iter().map(|c| i64::from_le_bytes(*c)).collect();
-                TensorData::new(values, shape)
-            }
-            _ => TensorData::new(tensor.to_f32(), shape),
-        }
-    };
-    Ok(map
-        .iter()
+    let tensors = map.iter();
+    Ok(tensors
         .map(|(name, tensor)| (name.to_owned(), data(tensor)))
         .collect())
 }
 
-/// Tensors in the words of the weights' crate; integers stay integers.
-pub(super) fn tensor_map(state: &StateDict) -> Result<TensorMap, TrainError> {
-    let mut map = TensorMap::new();
-    for (name, data) in state {
-        let shape = data.shape().to_vec();
-        let tensor = match data.as_slice::<i64>() {
-            Ok(values) => {
-                let bytes = values.iter().flat_map(|value| value.to_le_bytes());
-                Tensor::new(Dtype::I64, shape, bytes.collect())
-            }
-            Err(_) => Tensor::from_f32(shape, &data.iter::<f32>().collect::<Vec<_>>()),
-        };
-        map.insert(name.clone(), tensor.map_err(TrainError::failed)?);
+/// A tensor in the engine's words; integers stay integers.
+fn data(tensor: &Tensor) -> TensorData {
+    let shape = tensor.shape().to_vec();
+    match tensor.dtype() {
+        Dtype::I64 => {
+            let (chunks, _) = tensor.bytes().as_chunks::<8>();
+            let values: Vec<i64> = chunks.iter().map(|c| i64::from_le_bytes(*c)).collect();
+            TensorData::new(values, shape)
+        }
+        _ => TensorData::new(tensor.to_f32(), shape),
     }
-    Ok(map)
+}
+
+#[cfg(test)]
+mod tests {
+    use myxtts_run::checkpoint::{AsyncSaver, Retention, Store};
+
+    use super::*;
+
+    /// As a device that was lost answers every read.
+    fn lost() -> Unread {
+        let why = || Err("the device was lost".to_owned());
+        Unread::with("gpt.h.0.attn.c_attn.weight", vec![64, 192], why)
+    }
+
+    fn of(step: u64, tensor: Unread) -> Snapshot<'static> {
+        let weights = file("gpt.safetensors", streams(vec![tensor]));
+        Snapshot {
+            step: Step(step),
+            contents: vec![weights.unwrap()],
+            ..Snapshot::default()
+        }
+    }
+
+    #[test]
+    fn a_device_that_was_lost_is_an_error_with_file_and_tensor() {
+        let folder = tempfile::tempdir().unwrap();
+        let retention = Retention {
+            keep_last: std::num::NonZeroUsize::MIN,
+            keep_every: None,
+        };
+        let (store, _) = Store::open(folder.path(), retention).unwrap();
+        let mut saver = AsyncSaver::start(store).unwrap();
+        let good = || {
+            let data = TensorData::new(vec![0.5_f32; 4], [4]);
+            Unread::with("gpt.norm.weight", vec![4], move || Ok(data.clone()))
+        };
+        saver.save_now(of(1, good())).unwrap();
+        let here = saver.save_now(of(2, lost())).unwrap_err().to_string();
+        let (before, after) = here.split_once(".tmp-").unwrap();
+        let (_, after) = after.split_once('/').unwrap();
+        let beside = of(2, lost()).collected().unwrap_err().to_string();
+        let here = format!("{before}(temporary)/{after}");
+        let here = here.replace(folder.path().to_str().unwrap(), "CHECKPOINTS");
+        insta::assert_snapshot!(format!("{here}\n{beside}"));
+        // The checkpoint before is whole, and the saver works again.
+        saver.save_now(of(3, good())).unwrap();
+        let newest = Checkpoint::newest(folder.path()).unwrap().unwrap();
+        assert_eq!(newest.step(), Step(3));
+        newest.verify().unwrap();
+    }
 }

@@ -6,7 +6,9 @@ use std::io::BufWriter;
 use burn::tensor::Device;
 use myxtts_data::schedule::Schedule;
 use myxtts_data::stage::ClipSource;
+use myxtts_model::params::StateDict;
 use myxtts_pipeline::{Ledger, Outcome, SiteWork};
+use myxtts_run::FileError;
 use myxtts_run::checkpoint::Checkpoint;
 use myxtts_run::guard::SpikeSettings;
 
@@ -69,8 +71,16 @@ pub(super) fn state<T: Trainee>(
     resumed: Option<&Checkpoint>,
 ) -> Result<State<T>, TrainError> {
     let optimisation = &job.optimisation;
-    let ema =
-        (optimisation.ema_decay > 0.0).then(|| Ema::new(optimisation.ema_decay, trainee.state()));
+    let decay = optimisation.ema_decay;
+    let ema = match decay > 0.0 {
+        // A checkpoint has its own.
+        true if resumed.is_some() => Some(Ema::new(decay, StateDict::new())),
+        true => Some(Ema::new(
+            decay,
+            trainee.state().map_err(TrainError::failed)?,
+        )),
+        false => None,
+    };
     let guards = Guards {
         bad_steps: optimisation.bad_steps,
         spikes: SpikeSettings {
@@ -85,6 +95,15 @@ pub(super) fn state<T: Trainee>(
     match resumed {
         Some(checkpoint) => saving::restore(state, checkpoint, adamw),
         None => Ok(state),
+    }
+}
+
+/// What a stage hands on to the next: the weights that its model is used with,
+/// averaged where an average is kept.
+pub(super) fn handed_on<T: Trainee>(state: State<T>) -> Result<StateDict, TrainError> {
+    match state.ema {
+        Some(ema) => Ok(ema.into_weights()),
+        None => state.trainee.state().map_err(TrainError::failed),
     }
 }
 
@@ -138,6 +157,6 @@ pub(super) fn ledger(desk: &Desk) -> Result<Ledger, TrainError> {
         .create(true)
         .append(true)
         .open(desk.folder.ledger())
-        .map_err(TrainError::failed)?;
+        .map_err(FileError::when("open", desk.folder.ledger()))?;
     Ok(Ledger::written(BufWriter::new(file)))
 }

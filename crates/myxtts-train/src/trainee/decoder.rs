@@ -7,7 +7,7 @@ use myxtts_model::hifigan::{
     Discriminator, HifiganDecoder, Judgement, MelLoss, discriminator_loss, feature_matching_loss,
     generator_adversarial_loss,
 };
-use myxtts_model::params::{StateDict, load, state_dict};
+use myxtts_model::params::{Unread, Weights, load, unread};
 
 use super::{Loss, Trainee};
 use crate::feed::DecoderBatch;
@@ -144,13 +144,13 @@ impl Trainee for DecoderTrainee {
     }
 
     /// `waveform_decoder.*`, and `mpd.*` and `msd.*` of the judges.
-    fn state(&self) -> StateDict {
-        let mut state = state_dict(&self.decoder);
-        state.extend(state_dict(&self.judges));
-        state
+    fn tensors(&self) -> Vec<Unread> {
+        let mut tensors = unread(&self.decoder);
+        tensors.extend(unread(&self.judges));
+        tensors
     }
 
-    fn with_state(mut self, state: &StateDict) -> Result<Self, String> {
+    fn with_state(mut self, state: &dyn Weights) -> Result<Self, String> {
         self.decoder = load(self.decoder, state, "").map_err(|why| why.to_string())?;
         self.judges = load(self.judges, state, "").map_err(|why| why.to_string())?;
         Ok(self)

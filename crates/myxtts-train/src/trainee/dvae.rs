@@ -7,7 +7,7 @@
 
 use burn::tensor::{Device, Gradients, Int, Tensor};
 use myxtts_model::dvae::{Dvae, MovingAverage, Reconstruction};
-use myxtts_model::params::{StateDict, load, state_dict};
+use myxtts_model::params::{Unread, Weights, load, unread};
 
 use super::{Loss, Trainee};
 use crate::feed::SegmentBatch;
@@ -140,11 +140,11 @@ impl Trainee for DvaeTrainee {
         self.dvae.codebook.embed.val().device()
     }
 
-    fn state(&self) -> StateDict {
-        state_dict(&self.dvae)
+    fn tensors(&self) -> Vec<Unread> {
+        unread(&self.dvae)
     }
 
-    fn with_state(mut self, state: &StateDict) -> Result<Self, String> {
+    fn with_state(mut self, state: &dyn Weights) -> Result<Self, String> {
         self.dvae = load(self.dvae, state, "").map_err(|why| why.to_string())?;
         Ok(self)
     }

@@ -9,7 +9,7 @@
 use burn::module::Module;
 use burn::tensor::{Device, Gradients};
 use myxtts_model::gpt::{Gpt, GptBatch, Quirks, StepDropout};
-use myxtts_model::params::{StateDict, load, state_dict};
+use myxtts_model::params::{Unread, Weights, load, unread};
 use myxtts_ops::{Compute, each_on_cores, is_cpu};
 
 use super::{Loss, Pass, Trainee};
@@ -229,11 +229,11 @@ impl Trainee for GptTrainee {
         self.gpt.final_norm.weight.val().device()
     }
 
-    fn state(&self) -> StateDict {
-        state_dict(&self.gpt)
+    fn tensors(&self) -> Vec<Unread> {
+        unread(&self.gpt)
     }
 
-    fn with_state(mut self, state: &StateDict) -> Result<Self, String> {
+    fn with_state(mut self, state: &dyn Weights) -> Result<Self, String> {
         self.gpt = load(self.gpt, state, "").map_err(|why| why.to_string())?;
         Ok(self)
     }

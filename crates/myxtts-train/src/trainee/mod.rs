@@ -9,7 +9,7 @@ mod dvae;
 mod gpt;
 
 use burn::tensor::{Device, Gradients, Tensor};
-use myxtts_model::params::StateDict;
+use myxtts_model::params::{ReadError, StateDict, Unread, Weights, read_all};
 use myxtts_ops::Compute;
 
 pub use decoder::DecoderTrainee;
@@ -127,9 +127,17 @@ pub trait Trainee: Sized + Send + Sync + 'static {
     /// Where it is.
     fn device(&self) -> Device;
 
-    /// Everything a checkpoint keeps of it, read back to the host.
-    fn state(&self) -> StateDict;
+    /// Everything a checkpoint keeps of it, on its device.
+    fn tensors(&self) -> Vec<Unread>;
+
+    /// The same, read back to the host.
+    ///
+    /// # Errors
+    /// When the device does not give a tensor.
+    fn state(&self) -> Result<StateDict, ReadError> {
+        read_all(self.tensors())
+    }
 
     /// It with a state in place of its own.
-    fn with_state(self, state: &StateDict) -> Result<Self, String>;
+    fn with_state(self, state: &dyn Weights) -> Result<Self, String>;
 }

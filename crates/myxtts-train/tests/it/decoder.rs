@@ -126,7 +126,7 @@ fn segments_are_drawn_by_seed_epoch_and_clip() {
 fn each_phase_moves_its_own_part_only() {
     let batch = fed(&mut feed(1), 0).batch;
     let parts = |trainee: &DecoderTrainee| -> (StateDict, StateDict) {
-        let state = trainee.state().into_iter();
+        let state = trainee.state().unwrap().into_iter();
         state.partition(|(name, _)| name.starts_with("waveform_decoder."))
     };
     let mut optimiser = AdamW::new(AdamWConfig::default());

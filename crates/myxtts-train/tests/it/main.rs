@@ -15,6 +15,7 @@
 )]
 
 mod accumulation;
+mod checkpoints;
 #[path = "../../../myxtts-model/tests/it/cpu.rs"]
 mod cpu;
 mod decoder;

@@ -43,10 +43,24 @@ pub fn job(folder: &Path) -> Job {
         metadata.push_str(&format!("clip{clip}|Seven {word}.|Seven {word}.\n"));
     }
     std::fs::write(dataset.join("metadata.csv"), metadata).unwrap();
-    let prepared = folder.join("prepared");
+    let kept = prepare_from(folder, &dataset);
+    assert_eq!(kept, CLIPS as u64);
+    job_of(folder)
+}
+
+/// Prepares the dataset again, with other rows.
+#[allow(dead_code, reason = "not used on software GPUs")]
+pub fn prepare_rows(folder: &Path, rows: &str) {
+    let dataset = folder.join("dataset");
+    std::fs::write(dataset.join("metadata.csv"), rows).unwrap();
+    prepare_from(folder, &dataset);
+}
+
+/// Prepares a dataset for the jobs of `folder`, and gives the clips kept.
+pub fn prepare_from(folder: &Path, dataset: &Path) -> u64 {
     let request = Request {
-        dataset,
-        out: prepared.clone(),
+        dataset: dataset.to_owned(),
+        out: folder.join("prepared"),
         vocabulary: None,
         workers: NonZeroUsize::MIN,
         cache: false,
@@ -55,8 +69,11 @@ pub fn job(folder: &Path) -> Job {
             ..Settings::default()
         },
     };
-    let report = prepare(&request, &mut |_| {}).unwrap();
-    assert_eq!(report.kept, CLIPS as u64, "{report}");
+    prepare(&request, &mut |_| {}).unwrap().kept
+}
+
+fn job_of(folder: &Path) -> Job {
+    let prepared = folder.join("prepared");
     let length = StageLength {
         epochs: 10,
         max_steps: Some(2),
@@ -158,9 +175,15 @@ pub fn job(folder: &Path) -> Job {
 
 /// The losses a run has written down.
 pub fn losses(run: &Path) -> Vec<f64> {
-    let text = std::fs::read_to_string(run.join("metrics.jsonl")).unwrap();
+    assert!(run.join("metrics.jsonl").exists());
+    losses_so_far(run)
+}
+
+/// Those of a run that may be writing a line, or not have begun.
+pub fn losses_so_far(run: &Path) -> Vec<f64> {
+    let text = std::fs::read_to_string(run.join("metrics.jsonl")).unwrap_or_default();
     let line = |line: &str| -> Option<f64> {
-        let record: serde_json::Value = serde_json::from_str(line).unwrap();
+        let record: serde_json::Value = serde_json::from_str(line).ok()?;
         record.get("loss")?.as_f64()
     };
     text.lines().filter_map(line).collect()

@@ -46,10 +46,16 @@ fn three_steps() {
             let gradients = NamedGradients::collect(&gpt, loss.backward());
             gpt = optimiser.step(gpt, gradients, rate);
             // Through the host and back, as a checkpoint does.
-            let state = optimiser.state_dict();
-            optimiser = AdamW::from_state(config, &state, &device.clone().autodiff()).unwrap();
+            let state = optimiser.state_dict().unwrap();
+            optimiser = AdamW::from_state(
+                config,
+                state.keys().map(String::as_str),
+                &state,
+                &device.clone().autodiff(),
+            )
+            .unwrap();
         }
-        let after = params::state_dict(&gpt);
+        let after = params::state_dict(&gpt).unwrap();
         let host = |name: &str| after[name].clone().try_into_vec::<f32>().unwrap();
         for (name, reference) in expected["param_norms_after"].as_object().unwrap() {
             set.scalar(

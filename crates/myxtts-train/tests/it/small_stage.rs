@@ -296,5 +296,5 @@ pub(crate) fn train_gpt(
     let (state, outcome) = ended.unwrap();
     assert_eq!(outcome.failure, None);
     assert_eq!(seen.steps.len() as u64, recipe.steps);
-    (state.trainee.state(), seen)
+    (state.trainee.state().unwrap(), seen)
 }

@@ -72,7 +72,7 @@ pub(crate) fn dvae(seed: u64) -> Dvae {
 }
 
 pub(crate) fn source(seed: u64) -> CodesSource {
-    CodesSource::of(&dvae(seed), &FrontEnd::XTTS, &AudioConfig::default())
+    CodesSource::of(&dvae(seed), &FrontEnd::XTTS, &AudioConfig::default()).unwrap()
 }
 
 pub(crate) fn in_memory() -> Arc<CodesCache> {

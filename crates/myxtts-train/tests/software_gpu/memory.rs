@@ -10,7 +10,7 @@ use myxtts_data::schedule::BucketShape;
 use myxtts_data::units::{Codes, Tokens};
 use myxtts_model::init::Init;
 use myxtts_model::layers::Linear;
-use myxtts_model::params::{StateDict, load, state_dict};
+use myxtts_model::params::{StateDict, Unread, Weights, load, unread};
 use myxtts_run::guard::{SpikeAction, SpikeSettings};
 use myxtts_train::TrainError;
 use myxtts_train::feed::{Facts, Fed};
@@ -147,11 +147,11 @@ impl Trainee for Hungry {
         self.0.weight.val().device()
     }
 
-    fn state(&self) -> StateDict {
-        state_dict(&self.0)
+    fn tensors(&self) -> Vec<Unread> {
+        unread(&self.0)
     }
 
-    fn with_state(self, state: &StateDict) -> Result<Self, String> {
+    fn with_state(self, state: &dyn Weights) -> Result<Self, String> {
         load(self.0, state, "")
             .map(Self)
             .map_err(|why| why.to_string())
@@ -168,7 +168,7 @@ struct Limited {
 impl Watch<Hungry> for Limited {
     fn after(&mut self, done: &StepDone, state: &State<Hungry>) -> Result<bool, TrainError> {
         if done.step == FITTING {
-            self.before = Some(state.trainee.state());
+            self.before = Some(state.trainee.state().unwrap());
             let held = std::fs::read_to_string("/proc/self/statm").unwrap();
             let pages: u64 = held.split_whitespace().next().unwrap().parse().unwrap();
             let limited = Command::new("prlimit")
@@ -182,6 +182,6 @@ impl Watch<Hungry> for Limited {
     }
 
     fn failed(&mut self, _: &TrainError, state: &State<Hungry>) {
-        self.rescued = Some((state.done, state.trainee.state()));
+        self.rescued = Some((state.done, state.trainee.state().unwrap()));
     }
 }

@@ -4,30 +4,14 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use tempfile::NamedTempFile;
+use myxtts_files::{folder_of, temporary};
 
 use crate::error::{Fault, WeightsError};
-
-/// A temporary file beside `path`, with the permissions of any new file: the
-/// private ones of a temporary file would stay with it after the rename.
-pub(crate) fn temporary_file(path: &Path) -> io::Result<NamedTempFile> {
-    let folder = match path.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
-    };
-    let mut builder = tempfile::Builder::new();
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        builder.permissions(fs::Permissions::from_mode(0o666));
-    }
-    builder.tempfile_in(folder)
-}
 
 /// Writes bytes to a file.
 pub(super) fn write_file(path: &Path, bytes: &[u8]) -> Result<(), WeightsError> {
     let write = || -> io::Result<()> {
-        let mut file = temporary_file(path)?;
+        let mut file = temporary(folder_of(path), ".tmp-")?;
         file.write_all(bytes)?;
         file.persist(path)?;
         Ok(())

@@ -4,8 +4,7 @@ mod folder;
 mod ours;
 mod public;
 
-pub(crate) use folder::temporary_file;
-pub use ours::{Described, describe_ours, ours_files, read_ours, write_ours};
+pub use ours::{OursDescription, OursFiles, Outgoing, read_ours, write_ours};
 pub use public::{read_public, write_public};
 
 const VOCABULARY: &str = "vocab.json";

@@ -13,7 +13,6 @@
 //! Parts a model does not have have no file. A file that is not listed in
 //! `config.json`, or is not what is listed, is not read.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -23,11 +22,13 @@ use serde::{Deserialize, Serialize};
 use super::folder::{write_file, write_folder};
 use super::{CONFIG, MEL_STATS, VOCABULARY};
 use crate::checkpoint::{Checkpoint, Sizes};
-use crate::config::{ModelArgs, XttsConfig, misfit};
+use crate::config::XttsConfig;
 use crate::error::{Fault, WeightsError};
 use crate::map::TensorMap;
-use crate::safetensors::{read_safetensors, safetensors_bytes, write_safetensors};
+use crate::safetensors::{read_safetensors, write_stream};
 use crate::source::Source;
+use crate::stream::{SafetensorsStream, TensorStream};
+use crate::tensor::Tensor;
 
 const FORMAT: &str = "myxtts-weights";
 const VERSION: u64 = 1;
@@ -38,6 +39,16 @@ const DVAE: &str = "dvae.safetensors";
 const MEL_STATS_FILE: &str = "mel_stats.safetensors";
 const SPEAKERS: &str = "speakers.safetensors";
 const MODEL_MEL_STATS: &str = "model.mel_stats";
+
+/// What `config.json` lists.
+const FILES: [&str; 6] = [
+    GPT,
+    HIFIGAN_DECODER,
+    DVAE,
+    MEL_STATS_FILE,
+    SPEAKERS,
+    VOCABULARY,
+];
 
 /// `config.json`.
 #[derive(Debug, Serialize, Deserialize)]
@@ -52,134 +63,165 @@ struct Description {
     model: Option<serde_json::Value>,
 }
 
-impl Description {
-    /// One that can be read, for finding out why another cannot.
-    fn released() -> Self {
-        let args = ModelArgs::default();
-        Self {
+/// A model on its way to a folder of ours, its tensors still where they are.
+#[derive(Debug, Default)]
+pub struct Outgoing<'a> {
+    /// `gpt.*`.
+    pub gpt: Vec<TensorStream<'a>>,
+    /// `hifigan_decoder.*`.
+    pub hifigan_decoder: Vec<TensorStream<'a>>,
+    /// The DVAE.
+    pub dvae: Vec<TensorStream<'a>>,
+    /// Latents of named voices.
+    pub speakers: Vec<TensorStream<'a>>,
+    /// Mean of each mel band.
+    pub mel_stats: Option<Tensor>,
+    /// The copy of them inside a public model file.
+    pub model_mel_stats: Option<Tensor>,
+    /// The bytes of `vocab.json`.
+    pub vocabulary: Option<Vec<u8>>,
+    /// The configuration.
+    pub config: XttsConfig,
+    /// What only this program knows of the model.
+    pub model: Option<serde_json::Value>,
+}
+
+/// The files of our folder, to be written in this order: somebody who puts
+/// them beside files of another kind writes them, and `config.json` says what
+/// was written.
+#[derive(Debug)]
+pub struct OursFiles<'a> {
+    /// Files of tensors, by name.
+    pub tensors: Vec<(&'static str, SafetensorsStream<'a>)>,
+    /// The vocabulary, under its name.
+    pub vocabulary: Option<(&'static str, Vec<u8>)>,
+    /// `config.json`, once the hashes of the others are known.
+    pub description: OursDescription,
+}
+
+/// `config.json` without the hashes.
+#[derive(Debug)]
+pub struct OursDescription {
+    sizes: Sizes,
+    config: XttsConfig,
+    model: Option<serde_json::Value>,
+}
+
+impl OursDescription {
+    /// The file's name.
+    pub const NAME: &'static str = CONFIG;
+
+    /// The file beside those of these BLAKE3 hashes, by name. Names of files
+    /// that our layout does not have are left out.
+    ///
+    /// # Errors
+    /// When the model's own part cannot be written as JSON.
+    pub fn text(self, hashes: BTreeMap<String, String>) -> Result<Vec<u8>, WeightsError> {
+        let description = Description {
             format: FORMAT.to_owned(),
             version: VERSION,
-            sizes: Sizes {
-                layers: args.gpt_layers,
-                channels: args.gpt_n_model_channels,
-                text_tokens: args.gpt_number_text_tokens.unwrap_or_default(),
-                audio_tokens: args.gpt_num_audio_tokens,
-                text_positions: args.gpt_max_text_tokens,
-                audio_positions: args.gpt_max_audio_tokens,
-            },
-            files: BTreeMap::new(),
-            xtts: XttsConfig::default(),
-            model: None,
+            sizes: self.sizes,
+            files: hashes
+                .into_iter()
+                .filter(|(name, _)| FILES.contains(&name.as_str()))
+                .collect(),
+            xtts: self.config,
+            model: self.model,
+        };
+        serde_json::to_vec_pretty(&description)
+            .map_err(|why| WeightsError::write(Path::new(CONFIG), Fault::Json(why)))
+    }
+}
+
+impl<'a> From<&'a Checkpoint> for Outgoing<'a> {
+    fn from(checkpoint: &'a Checkpoint) -> Self {
+        let streams = |map: &'a TensorMap| {
+            let streams = map
+                .iter()
+                .map(|(name, tensor)| TensorStream::of(name, tensor));
+            streams.collect::<Vec<_>>()
+        };
+        Self {
+            gpt: streams(&checkpoint.gpt),
+            hifigan_decoder: streams(&checkpoint.hifigan_decoder),
+            dvae: checkpoint.dvae.as_ref().map(streams).unwrap_or_default(),
+            speakers: checkpoint
+                .speakers
+                .as_ref()
+                .map(streams)
+                .unwrap_or_default(),
+            mel_stats: checkpoint.mel_stats.clone(),
+            model_mel_stats: checkpoint.model_mel_stats.clone(),
+            vocabulary: checkpoint.vocabulary.clone(),
+            config: checkpoint.config.clone(),
+            model: checkpoint.model.clone(),
         }
+    }
+}
+
+impl<'a> Outgoing<'a> {
+    /// The files; parts the model does not have are left out.
+    ///
+    /// # Errors
+    /// When the tensors are not those of an XTTS model.
+    pub fn files(self) -> Result<OursFiles<'a>, WeightsError> {
+        let shapes = self
+            .gpt
+            .iter()
+            .map(|tensor| (tensor.name(), tensor.shape()));
+        let sizes = Sizes::of_shapes(&shapes.collect())
+            .map_err(|(tensor, fault)| WeightsError::write(Path::new(GPT), fault).about(tensor))?;
+        let mel_stats = [
+            (MEL_STATS, self.mel_stats),
+            (MODEL_MEL_STATS, self.model_mel_stats),
+        ];
+        let mel_stats = mel_stats
+            .into_iter()
+            .filter_map(|(name, stats)| Some(TensorStream::of(name, &stats?)));
+        let parts = [
+            (GPT, self.gpt),
+            (HIFIGAN_DECODER, self.hifigan_decoder),
+            (DVAE, self.dvae),
+            (SPEAKERS, self.speakers),
+            (MEL_STATS_FILE, mel_stats.collect()),
+        ];
+        let tensors = parts
+            .into_iter()
+            .filter(|(_, tensors)| !tensors.is_empty())
+            .map(|(name, tensors)| match SafetensorsStream::new(tensors) {
+                Ok(stream) => Ok((name, stream)),
+                Err(fault) => Err(WeightsError::write(Path::new(name), fault)),
+            });
+        Ok(OursFiles {
+            tensors: tensors.collect::<Result<_, _>>()?,
+            vocabulary: self.vocabulary.map(|bytes| (VOCABULARY, bytes)),
+            description: OursDescription {
+                sizes,
+                config: self.config,
+                model: self.model,
+            },
+        })
     }
 }
 
 /// Writes a model into a new folder of ours.
 pub fn write_ours(folder: &Path, checkpoint: &Checkpoint) -> Result<(), WeightsError> {
-    let sizes = sizes(folder, checkpoint)?;
+    let files = Outgoing::from(checkpoint).files();
+    let files = files.map_err(|error| error.below(folder))?;
     write_folder(folder, |folder| {
-        let mut files = BTreeMap::new();
-        for (name, map) in parts(checkpoint) {
+        let mut hashes = BTreeMap::new();
+        for (name, stream) in files.tensors {
             let path = folder.join(name);
-            write_safetensors(&path, &map)?;
-            files.insert(name.to_owned(), hash(&path)?);
+            write_stream(&path, stream).map_err(|fault| WeightsError::write(&path, fault))?;
+            hashes.insert(name.to_owned(), hash(&path)?);
         }
-        if let Some(vocabulary) = &checkpoint.vocabulary {
-            let path = folder.join(VOCABULARY);
-            write_file(&path, vocabulary)?;
-            files.insert(VOCABULARY.to_owned(), hash(&path)?);
+        if let Some((name, bytes)) = &files.vocabulary {
+            let path = folder.join(name);
+            write_file(&path, bytes)?;
+            hashes.insert((*name).to_owned(), hash(&path)?);
         }
-        let path = folder.join(CONFIG);
-        write_file(&path, &description(&path, checkpoint, sizes, files)?)
-    })
-}
-
-/// Every file of our folder, by name and in memory: for a folder that holds
-/// other files besides, and is written by somebody else.
-pub fn ours_files(checkpoint: &Checkpoint) -> Result<Vec<(String, Vec<u8>)>, WeightsError> {
-    let path = Path::new(CONFIG);
-    let sizes = sizes(path, checkpoint)?;
-    let mut files: Vec<(String, Vec<u8>)> = Vec::new();
-    for (name, map) in parts(checkpoint) {
-        let bytes = safetensors_bytes(&map);
-        let bytes = bytes.map_err(|fault| WeightsError::write(Path::new(name), fault))?;
-        files.push((name.to_owned(), bytes));
-    }
-    if let Some(vocabulary) = &checkpoint.vocabulary {
-        files.push((VOCABULARY.to_owned(), vocabulary.clone()));
-    }
-    let hashes = files
-        .iter()
-        .map(|(name, bytes)| (name.clone(), hash_of(bytes)))
-        .collect();
-    let config = description(path, checkpoint, sizes, hashes)?;
-    files.push((CONFIG.to_owned(), config));
-    Ok(files)
-}
-
-fn sizes(path: &Path, checkpoint: &Checkpoint) -> Result<Sizes, WeightsError> {
-    Sizes::of(&checkpoint.gpt).map_err(|(_, fault)| WeightsError::write(path, fault))
-}
-
-/// The files of tensors; parts the model does not have are left out.
-fn parts(checkpoint: &Checkpoint) -> Vec<(&'static str, Cow<'_, TensorMap>)> {
-    let mel_stats: TensorMap = [
-        (MEL_STATS, &checkpoint.mel_stats),
-        (MODEL_MEL_STATS, &checkpoint.model_mel_stats),
-    ]
-    .into_iter()
-    .filter_map(|(name, stats)| Some((name, stats.clone()?)))
-    .collect();
-    let parts = [
-        (GPT, Some(&checkpoint.gpt)),
-        (HIFIGAN_DECODER, Some(&checkpoint.hifigan_decoder)),
-        (DVAE, checkpoint.dvae.as_ref()),
-        (SPEAKERS, checkpoint.speakers.as_ref()),
-    ];
-    parts
-        .into_iter()
-        .filter_map(|(name, map)| Some((name, Cow::Borrowed(map?))))
-        .chain([(MEL_STATS_FILE, Cow::Owned(mel_stats))])
-        .filter(|(_, map)| !map.is_empty())
-        .collect()
-}
-
-/// The text of `config.json`, beside files of these hashes.
-fn description(
-    path: &Path,
-    checkpoint: &Checkpoint,
-    sizes: Sizes,
-    files: BTreeMap<String, String>,
-) -> Result<Vec<u8>, WeightsError> {
-    let description = Description {
-        format: FORMAT.to_owned(),
-        version: VERSION,
-        sizes,
-        files,
-        xtts: checkpoint.config.clone(),
-        model: checkpoint.model.clone(),
-    };
-    serde_json::to_vec_pretty(&description)
-        .map_err(|why| WeightsError::write(path, Fault::Json(why)))
-}
-
-/// What the description of a folder says of its weights, which are not read.
-#[derive(Clone, Debug)]
-pub struct Described {
-    /// The public configuration.
-    pub config: XttsConfig,
-    /// What only this program knows of the model; imported files have none.
-    pub model: Option<serde_json::Value>,
-}
-
-/// Reads the description alone: for what must be known before gigabytes are
-/// read and hashed.
-pub fn describe_ours(folder: &Path) -> Result<Described, WeightsError> {
-    let path = folder.join(CONFIG);
-    let description = describe(&path).map_err(|fault| WeightsError::read(&path, fault))?;
-    Ok(Described {
-        config: description.xtts,
-        model: description.model,
+        let description = files.description.text(hashes)?;
+        write_file(&folder.join(CONFIG), &description)
     })
 }
 
@@ -221,39 +263,8 @@ pub fn read_ours(folder: &Path) -> Result<Checkpoint, WeightsError> {
         notices: Vec::new(),
     };
     let checked = checkpoint.check();
-    let found =
-        checked.map_err(|(tensor, fault)| WeightsError::read(folder, fault).about(tensor))?;
-    agree(description.sizes, found).map_err(|fault| WeightsError::read(&path, fault))?;
+    checked.map_err(|(tensor, fault)| WeightsError::read(folder, fault).about(tensor))?;
     Ok(checkpoint)
-}
-
-/// The sizes a description tells must be those of the weights.
-fn agree(told: Sizes, found: Sizes) -> Result<(), Fault> {
-    let pairs = [
-        ("sizes.layers", told.layers, found.layers),
-        ("sizes.channels", told.channels, found.channels),
-        ("sizes.text_tokens", told.text_tokens, found.text_tokens),
-        ("sizes.audio_tokens", told.audio_tokens, found.audio_tokens),
-        (
-            "sizes.text_positions",
-            told.text_positions,
-            found.text_positions,
-        ),
-        (
-            "sizes.audio_positions",
-            told.audio_positions,
-            found.audio_positions,
-        ),
-    ];
-    match pairs.into_iter().find(|(_, told, found)| told != found) {
-        None => Ok(()),
-        Some((what, configured, found)) => Err(Fault::Disagree {
-            what,
-            by: CONFIG,
-            configured,
-            found,
-        }),
-    }
 }
 
 fn describe(path: &Path) -> Result<Description, Fault> {
@@ -271,37 +282,11 @@ fn describe(path: &Path) -> Result<Description, Fault> {
     if kind.version != VERSION {
         return Err(Fault::Version(kind.version));
     }
-    let description: Description = serde_json::from_str(&text).map_err(|why| {
-        let value: Option<serde_json::Value> = serde_json::from_str(&text).ok();
-        match value.and_then(|value| misfit(&value, &Description::released())) {
-            Some(misfit) => Fault::Field(misfit.field, misfit.why),
-            None => not_ours(why),
-        }
-    })?;
-    description.xtts.check().map_err(|fault| match fault {
-        Fault::ConfigKey {
-            key,
-            expected,
-            found,
-        } => Fault::ConfigKey {
-            key: format!("xtts.{key}"),
-            expected,
-            found,
-        },
-        other => other,
-    })?;
-    let known = [
-        GPT,
-        HIFIGAN_DECODER,
-        DVAE,
-        MEL_STATS_FILE,
-        SPEAKERS,
-        VOCABULARY,
-    ];
+    let description: Description = serde_json::from_str(&text).map_err(not_ours)?;
     match description
         .files
         .keys()
-        .find(|name| !known.contains(&name.as_str()))
+        .find(|name| !FILES.contains(&name.as_str()))
     {
         Some(name) => Err(Fault::NotOurs(format!("it lists the file `{name}`"))),
         None => Ok(description),
@@ -310,9 +295,5 @@ fn describe(path: &Path) -> Result<Description, Fault> {
 
 fn hash(path: &Path) -> Result<String, WeightsError> {
     let source = Source::open(path).map_err(|fault| WeightsError::read(path, fault))?;
-    Ok(hash_of(source.bytes()))
-}
-
-fn hash_of(bytes: &[u8]) -> String {
-    blake3::hash(bytes).to_hex().to_string()
+    Ok(blake3::hash(source.bytes()).to_hex().to_string())
 }

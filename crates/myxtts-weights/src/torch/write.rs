@@ -3,11 +3,12 @@
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
+use myxtts_files::{folder_of, temporary};
+
 use super::flatten::Scalar;
 use super::pickle::PickleWriter;
 use super::zip::ArchiveWriter;
 use crate::error::{Fault, WeightsError};
-use crate::layout::temporary_file;
 use crate::map::TensorMap;
 use crate::tensor::Tensor;
 
@@ -41,7 +42,7 @@ fn write(path: &Path, item: &Item<'_>) -> io::Result<()> {
     // Torch names the folder inside after the file.
     let root = path.file_stem().map(|stem| stem.to_string_lossy());
     let root = root.as_deref().unwrap_or("archive");
-    let mut file = temporary_file(path)?;
+    let mut file = temporary(folder_of(path), ".tmp-")?;
     let mut archive = ArchiveWriter::new(BufWriter::new(file.as_file_mut()));
     archive.entry(&format!("{root}/data.pkl"), &pickle.finish())?;
     archive.entry(&format!("{root}/byteorder"), b"little")?;

@@ -1,13 +1,14 @@
 //! Public files to ours and back.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
 use myxtts_text::{Training, Vocabulary};
 use myxtts_weights::torch::{Item, Scalar};
 use myxtts_weights::{
-    Checkpoint, ModelArgs, Sizes, Tensor, TensorMap, XttsConfig, ours_files, read_ours,
-    read_public, read_torch, write_ours, write_public, write_safetensors, write_torch,
+    Checkpoint, ModelArgs, Outgoing, Sizes, Tensor, TensorMap, XttsConfig, read_ours, read_public,
+    read_torch, write_ours, write_public, write_safetensors, write_torch,
 };
 
 use crate::support::weights;
@@ -300,8 +301,29 @@ fn tensors_of_the_wrong_shape_and_other_models_are_refused() {
     insta::assert_snapshot!(messages.join("\n\n"));
 }
 
+/// Our files as whoever puts them beside others writes them.
+fn streamed(checkpoint: &Checkpoint) -> Vec<(&'static str, Vec<u8>)> {
+    let ours = Outgoing::from(checkpoint).files().unwrap();
+    let mut files = vec![];
+    for (name, stream) in ours.tensors {
+        let mut bytes = vec![];
+        stream.write(&mut bytes).unwrap();
+        files.push((name, bytes));
+    }
+    files.extend(ours.vocabulary);
+    let hash = |bytes: &[u8]| blake3::hash(bytes).to_hex().to_string();
+    let mut hashes: BTreeMap<String, String> = files
+        .iter()
+        .map(|(name, bytes)| ((*name).to_owned(), hash(bytes)))
+        .collect();
+    // Of no concern to the description.
+    hashes.insert("voices/anna.wav".to_owned(), hash(b"x"));
+    files.push(("config.json", ours.description.text(hashes).unwrap()));
+    files
+}
+
 #[test]
-fn files_in_memory_are_our_folder_beside_whatever_else() {
+fn streamed_files_are_our_folder_beside_whatever_else() {
     let public = published("model.pth");
     let mut checkpoint = read_public(public.path()).unwrap();
     assert_eq!(checkpoint.model, None);
@@ -318,7 +340,7 @@ fn files_in_memory_are_our_folder_beside_whatever_else() {
     fs::create_dir(&folder).unwrap();
     fs::write(folder.join("manifest.json"), "somebody else's").unwrap();
     fs::write(folder.join("speakers.safetensors"), "not listed").unwrap();
-    let files = ours_files(&checkpoint).unwrap();
+    let files = streamed(&checkpoint);
     for (name, bytes) in &files {
         fs::write(folder.join(name), bytes).unwrap();
     }
@@ -330,7 +352,7 @@ fn files_in_memory_are_our_folder_beside_whatever_else() {
     write_ours(&again, &checkpoint).unwrap();
     assert_eq!(fs::read_dir(&again).unwrap().count(), files.len());
     for (name, bytes) in files {
-        assert_eq!(fs::read(again.join(&name)).unwrap(), bytes, "{name}");
+        assert_eq!(fs::read(again.join(name)).unwrap(), bytes, "{name}");
     }
 }
 

@@ -137,7 +137,7 @@ pub(crate) const FLAGS: &[(&str, &[Flag])] = &[
                 "dvae|gpt|decoder|all",
                 "training.stage",
                 "all",
-                "the parts of XTTS to train; a list (dvae,gpt) leaves one out",
+                "the parts of XTTS to train",
             ),
             value(
                 "init",

@@ -257,7 +257,7 @@ fn export() -> Command {
                 .value_name("DIR")
                 .required(true)
                 .value_parser(value_parser!(PathBuf))
-                .help("A run (its newest checkpoint), one of its checkpoints, or imported weights"),
+                .help("Folder that `import` or a training wrote"),
         )
         .arg(out())
 }

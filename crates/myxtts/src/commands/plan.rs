@@ -8,7 +8,6 @@ use serde::Serialize;
 
 use crate::config;
 use crate::figures::ModelFigures;
-use crate::outline::Outline;
 use crate::output::{Failure, Output};
 
 const ASSUMED_MEMORY: Megabytes = Megabytes(24_576);
@@ -29,14 +28,8 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         .map_err(Failure::usage)?;
     let plan = plan(&config::plan_request(&settings), &machine).map_err(Failure::usage)?;
     let model = ModelFigures::of(&settings.config);
-    let outline = Outline::of(&settings)?;
-    let words = format!("{plan}\n{outline}\n{model}");
-    let document = Document {
-        plan,
-        training: outline,
-        model,
-    };
-    output.result(&document, &words)
+    let words = format!("{plan}\n{model}");
+    output.result(&Document { plan, model }, &words)
 }
 
 /// The plan and what it is for.
@@ -44,6 +37,5 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
 struct Document {
     #[serde(flatten)]
     plan: Plan,
-    training: Outline,
     model: ModelFigures,
 }

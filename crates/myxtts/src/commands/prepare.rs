@@ -18,7 +18,7 @@ use myxtts_train::run::{Encoded, encode};
 use serde_json::json;
 
 use crate::cli::flags::DATASET;
-use crate::config::{self, Cache, Config, GivenFlag};
+use crate::config::{self, Cache, Config};
 use crate::output::{Failure, Output};
 use crate::progress::ProgressBar;
 
@@ -31,16 +31,8 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         false => Machine::assume(host(), 0, Megabytes(0)),
     };
     let keys = config::keys();
-    let mut asked = super::given(matches)?;
-    if let Some(weights) = matches.get_one::<String>("checkpoint") {
-        // As a training from these weights hears, so that it finds its codes.
-        asked.flags.push(GivenFlag {
-            flag: "--checkpoint".to_owned(),
-            key: "training.init".to_owned(),
-            value: weights.clone(),
-        });
-    }
-    let settings = config::load(&keys, &asked, || machine.clone()).map_err(Failure::usage)?;
+    let settings =
+        config::load(&keys, &super::given(matches)?, || machine.clone()).map_err(Failure::usage)?;
     let given = |name| matches.get_one::<String>(name).map(PathBuf::from);
     let vocabulary = match given("vocab") {
         Some(path) => Some(Vocabulary::read(&path).map_err(Failure::usage)?),

@@ -1,13 +1,12 @@
 //! `myxtts train`
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::ArgMatches;
-use myxtts_config::{Settings, shell};
+use myxtts_config::Settings;
 use myxtts_data::prepare;
 use myxtts_data::units::Tokens;
 use myxtts_device::{Backend, Mode, Plan, peak_flops, plan};
@@ -25,8 +24,7 @@ use myxtts_train::run::{
 use serde_json::json;
 
 use super::prepare::{dataset, default_output, failure, prepared, request};
-use crate::config::{self, Cache, Config, GivenFlag, LearningRate, Part, Quirks, Resumed};
-use crate::outline::Outline;
+use crate::config::{self, Cache, Config, GivenFlag, LearningRate, Quirks, Resumed, Stage};
 use crate::output::{Failure, Output};
 
 /// Frames of a segment the DVAE learns from, and segments of a batch.
@@ -60,7 +58,6 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     let settings = config::load(&keys, &given, || machine.clone()).map_err(Failure::usage)?;
     let plan = plan(&config::plan_request(&settings), &machine).map_err(Failure::usage)?;
     output.log(&plan);
-    output.log(Outline::of(&settings)?);
     let job = job(
         &settings,
         &plan,
@@ -84,7 +81,6 @@ pub(super) fn train_failure(error: TrainError) -> Failure {
 }
 
 fn report(finished: &Finished, output: &Output) -> Result<(), Failure> {
-    let next = finished.speaks.then(|| speaking(finished));
     let document = json!({
         "run": finished.run,
         "steps": finished.steps,
@@ -95,8 +91,6 @@ fn report(finished: &Finished, output: &Output) -> Result<(), Failure> {
         "shapes_after_warmup": finished.shapes_after_warmup,
         "kernels_after_warmup": finished.kernels_after_warmup,
         "stopped": finished.stopped.map(|signal| signal.exit_code()),
-        "verdict": finished.verdict,
-        "next": next,
     });
     if let Some(signal) = finished.stopped {
         // Where the terminal is gone there is nobody to tell, and the code says it.
@@ -108,26 +102,12 @@ fn report(finished: &Finished, output: &Output) -> Result<(), Failure> {
     if let Some(samples) = &finished.samples {
         words.push_str(&format!("samples:            {}\n", samples.display()));
     }
-    for finding in &finished.verdict {
-        words.push_str(&format!("{finding}\n"));
-    }
-    if let Some(command) = &next {
-        words.push_str(&format!("your own sentence:  {command}\n"));
-    }
+    words.push_str(&format!(
+        "your own sentence:  myxtts synthesize --checkpoint {} --text \"The baker carries seven \
+         apples.\" --out hello.wav\n",
+        finished.run.display()
+    ));
     output.result(&document, words)
-}
-
-/// The command that speaks with what was trained, in its language.
-fn speaking(finished: &Finished) -> String {
-    let language = finished.language.as_ref().map(ToString::to_string);
-    let text = finished.sentence.as_deref().unwrap_or("Hello.");
-    let mut words: Vec<&OsStr> = ["synthesize", "--checkpoint"].map(OsStr::new).to_vec();
-    words.push(finished.run.as_os_str());
-    if let Some(language) = &language {
-        words.extend(["--language", language].map(OsStr::new));
-    }
-    words.extend(["--text", text, "--out", "hello.wav"].map(OsStr::new));
-    shell::command(words)
 }
 
 /// What a configuration asks of a training. `prepared_at` is the prepared
@@ -189,16 +169,19 @@ pub(super) fn job(
     ]
     .map(samples);
     Ok(Job {
-        run: run.folder(),
-        stages: Outline::of(settings)?
-            .stages
-            .into_iter()
-            .map(|part| match part {
-                Part::Dvae => StageName::Dvae,
-                Part::Gpt => StageName::Gpt,
-                Part::Decoder => StageName::Decoder,
-            })
-            .collect(),
+        run: match &run.checkpoint_dir {
+            Some(folder) => PathBuf::from(folder),
+            None => PathBuf::from("runs").join(&run.name),
+        },
+        stages: {
+            let chosen = is_chosen("training.stage");
+            let is_sample = data.dataset.train_data.is_none();
+            let stages = stages(run.stage, chosen, run.init.is_some(), is_sample);
+            if run.stage == Stage::All && !stages.contains(&StageName::Decoder) {
+                output.log(format_args!("{}", without_decoder(run.init.is_some())));
+            }
+            stages
+        },
         dataset: dataset_folder,
         validation,
         gpt: model.size.gpt(myxtts_model::gpt::Vocabulary::XTTS_V2),
@@ -318,6 +301,29 @@ fn buffers(settings: &Settings<Config>, plan: &Plan) -> Buffers {
             .min()
             .filter(|_| plan.memory_isolation)
             .map(|budget| budget.0 * 1024 * 1024),
+    }
+}
+
+/// What is trained. Where nobody chose: fine-tuning keeps the DVAE whose codes
+/// the GPT knows, and the sample corpus is for a first try, in minutes.
+fn stages(stage: Stage, is_chosen: bool, has_init: bool, is_sample: bool) -> Vec<StageName> {
+    match stage {
+        Stage::Dvae => vec![StageName::Dvae],
+        Stage::Gpt => vec![StageName::Gpt],
+        Stage::Decoder => vec![StageName::Decoder],
+        Stage::All if has_init && !is_chosen => vec![StageName::Gpt],
+        Stage::All if is_sample && !is_chosen => vec![StageName::Dvae, StageName::Gpt],
+        Stage::All => vec![StageName::Dvae, StageName::Gpt, StageName::Decoder],
+    }
+}
+
+fn without_decoder(has_init: bool) -> &'static str {
+    match has_init {
+        true => "stages: the GPT of --init alone; --stage all or --stage decoder trains more",
+        false => {
+            "stages: DVAE, then GPT; the decoder is left out for the sample corpus, and --stage \
+             all trains it too"
+        }
     }
 }
 

@@ -38,7 +38,7 @@ pub(crate) struct OptimiserConfig {
     #[schemars(range(min = 0.0, max = 1.0))]
     pub(crate) weight_decay: f64,
     /// Memory of a moving average of the weights, which then validates, speaks
-    /// and is kept beside them; 0 keeps none.
+    /// and is exported; resuming uses the weights themselves. 0 keeps none.
     #[schemars(range(min = 0.0, max = 0.99999))]
     pub(crate) ema_decay: f64,
     /// Leave out steps whose loss jumps.

@@ -5,6 +5,7 @@ use myxtts_data::cache::CacheError;
 use myxtts_data::prepare::PrepareError;
 use myxtts_data::schedule::ClipIndex;
 use myxtts_model::dvae::DvaeConfigError;
+use myxtts_model::params::ReadError;
 use myxtts_pipeline::{Failure, SetupError};
 
 use crate::feed::{CorpusError, EmptySchedule};
@@ -34,6 +35,9 @@ pub enum PipelineBenchError {
     /// The DVAE.
     #[error(transparent)]
     Dvae(#[from] DvaeConfigError),
+    /// Its weights could not be read back.
+    #[error(transparent)]
+    Read(#[from] ReadError),
     /// The cache of codes.
     #[error(transparent)]
     Cache(#[from] CacheError),

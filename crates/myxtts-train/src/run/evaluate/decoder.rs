@@ -1,5 +1,7 @@
 //! Validation, samples and files of the waveform decoder.
 
+use std::collections::BTreeSet;
+
 use burn::module::Module;
 use burn::tensor::Device;
 use myxtts_audio::Waveform;
@@ -7,19 +9,19 @@ use myxtts_audio::units::SampleRate;
 use myxtts_data::schedule::{Batch, BucketShape, ClipIndex};
 use myxtts_data::stage::Segments;
 use myxtts_data::units::{Codes, Tokens};
-use myxtts_infer::{ModelCard, checkpoint_of};
+use myxtts_infer::{ModelCard, outgoing};
 use myxtts_model::hifigan::{HifiganDecoder, MelLoss};
-use myxtts_model::params::{StateDict, state_dict};
+use myxtts_model::params::unread;
 use myxtts_run::checkpoint::Content;
 use myxtts_run::signals::StopRequest;
+use myxtts_weights::{Outgoing, TensorStream};
 
 use super::super::decoder_stage::{Frozen, PREFIX};
 use super::super::job::Job;
 use super::super::material::Material;
-use super::super::saving::{file, tensor_map};
+use super::super::saving::{averaged_streams, file, streams};
 use super::{
-    Evaluator, Heard, HeardClip, Rendering, VALIDATED, averaged, filled, held_out, model_files,
-    read,
+    Evaluator, Heard, HeardClip, Rendering, averaged, filled, held_out, model_files, read,
 };
 use crate::error::{TrainError, unless_stopped};
 use crate::feed::{Cutting, DecoderBatch, Filled};
@@ -39,9 +41,6 @@ pub(in super::super) struct DecoderEvaluator<'a> {
     device: Device,
     /// Segments validated on, and whole clips heard; made once.
     prepared: Option<Prepared>,
-    /// What a checkpoint has besides.
-    gpt: StateDict,
-    dvae: StateDict,
 }
 
 struct Prepared {
@@ -64,8 +63,6 @@ impl<'a> DecoderEvaluator<'a> {
             card,
             device: device.clone(),
             prepared: None,
-            gpt: state_dict(&frozen.gpt),
-            dvae: state_dict(&frozen.dvae),
             frozen,
         }
     }
@@ -154,7 +151,7 @@ impl Evaluator<DecoderTrainee> for DecoderEvaluator<'_> {
         }
         #[expect(clippy::cast_possible_truncation, reason = "a figure for people")]
         Ok(match rows > 0.0 {
-            true => vec![(VALIDATED, (sum / rows) as f32)],
+            true => vec![("val_loss_mel", (sum / rows) as f32)],
             false => vec![],
         })
     }
@@ -191,23 +188,32 @@ impl Evaluator<DecoderTrainee> for DecoderEvaluator<'_> {
         }))
     }
 
-    fn contents(&self, state: &State<DecoderTrainee>) -> Result<Vec<Content>, TrainError> {
-        let mut checkpoint = checkpoint_of(
-            self.card,
-            &self.gpt,
-            &self.dvae,
-            self.material.front_end.stats.as_deref(),
-            &self.material.vocabulary,
-        )
-        .map_err(TrainError::failed)?;
-        checkpoint.hifigan_decoder = self.frozen.hifigan.clone();
-        let trained = state_dict(&state.trainee.decoder).into_iter();
-        let trained = trained.map(|(name, data)| (format!("{PREFIX}{name}"), data));
-        for (name, tensor) in tensor_map(&trained.collect())? {
-            checkpoint.hifigan_decoder.insert(name, tensor);
-        }
-        let mut contents = model_files(&checkpoint, &self.material.voices)?;
-        contents.push(file(JUDGES_FILE, &state_dict(&state.trainee.judges))?);
+    fn contents<'s>(
+        &'s self,
+        state: &'s State<DecoderTrainee>,
+    ) -> Result<Vec<Content<'s>>, TrainError> {
+        let ema = state.ema.as_ref();
+        let trained = averaged_streams(unread(&state.trainee.decoder), ema).into_iter();
+        let mut decoder: Vec<TensorStream<'s>> =
+            trained.map(|tensor| tensor.below(PREFIX)).collect();
+        let names: BTreeSet<String> = decoder.iter().map(|t| t.name().to_owned()).collect();
+        let found = self.frozen.hifigan.iter();
+        let kept = found.filter(|(name, _)| !names.contains(*name));
+        decoder.extend(kept.map(|(name, tensor)| TensorStream::of(name, tensor)));
+        let model = Outgoing {
+            hifigan_decoder: decoder,
+            ..outgoing(
+                self.card,
+                streams(unread(&self.frozen.gpt)),
+                streams(unread(&self.frozen.dvae)),
+                self.material.front_end.stats.as_deref(),
+                &self.material.vocabulary,
+            )
+            .map_err(TrainError::failed)?
+        };
+        let mut contents = model_files(model, &self.material.voices)?;
+        let judges = averaged_streams(unread(&state.trainee.judges), ema);
+        contents.push(file(JUDGES_FILE, judges)?);
         Ok(contents)
     }
 }

@@ -8,23 +8,20 @@ use myxtts_audio::units::Frames;
 use myxtts_audio::{GriffinLim, Mel, MelFrontEnd};
 use myxtts_data::stage::Segments;
 use myxtts_model::dvae::{Dvae, Reconstruction};
-use myxtts_model::params::state_dict;
+use myxtts_model::params::unread;
 use myxtts_run::checkpoint::Content;
 use myxtts_run::signals::StopRequest;
+use myxtts_weights::{Tensor as StoredTensor, TensorStream};
 
 use super::super::dvae_stage::fixed_segments;
 use super::super::job::Job;
 use super::super::material::{Material, Voice};
-use super::super::saving::file;
-use super::{Evaluator, Heard, HeardClip, Rendering, VALIDATED, averaged, read, voice_files};
+use super::super::saving::{averaged_streams, file};
+use super::{Evaluator, Heard, HeardClip, Rendering, averaged, read, voice_files};
 use crate::error::{TrainError, unless_stopped};
 use crate::feed::{FrontEnd, SegmentBatch};
 use crate::looping::State;
 use crate::trainee::DvaeTrainee;
-
-/// Different codes that the validation segments have, and codes in all.
-pub(in super::super) const CODES_USED: &str = "val_codes_used";
-pub(in super::super) const CODES_MADE: &str = "val_codes_made";
 
 /// Voices heard.
 const HEARD: usize = 2;
@@ -75,18 +72,15 @@ impl Evaluator<DvaeTrainee> for DvaeEvaluator<'_> {
             .step(batch.mel_bct.clone(), Reconstruction::Mse)
             .map_err(TrainError::failed)?;
         let codes = step.codes_n.try_into_vec_as::<i64>();
-        let codes = codes.map_err(TrainError::failed)?;
-        let made = codes.len();
-        let used: BTreeSet<i64> = codes.into_iter().collect();
+        let used: BTreeSet<i64> = codes.map_err(TrainError::failed)?.into_iter().collect();
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_precision_loss,
             reason = "figures for people"
         )]
         let numbers = vec![
-            (VALIDATED, read(step.reconstruction_bct.mean())? as f32),
-            (CODES_USED, used.len() as f32),
-            (CODES_MADE, made as f32),
+            ("val_loss_mel", read(step.reconstruction_bct.mean())? as f32),
+            ("val_codes_used", used.len() as f32),
         ];
         Ok(numbers)
     }
@@ -107,12 +101,17 @@ impl Evaluator<DvaeTrainee> for DvaeEvaluator<'_> {
         }))
     }
 
-    fn contents(&self, state: &State<DvaeTrainee>) -> Result<Vec<Content>, TrainError> {
-        let mut contents = vec![file("dvae.safetensors", &state_dict(&state.trainee.dvae))?];
+    fn contents<'s>(
+        &'s self,
+        state: &'s State<DvaeTrainee>,
+    ) -> Result<Vec<Content<'s>>, TrainError> {
+        let dvae = averaged_streams(unread(&state.trainee.dvae), state.ema.as_ref());
+        let mut contents = vec![file("dvae.safetensors", dvae)?];
         if let Some(stats) = &self.material.front_end.stats {
-            let data = TensorData::new(stats.clone(), [stats.len()]);
-            let stats = [("mel_stats".to_owned(), data)].into();
-            contents.push(file("mel_stats.safetensors", &stats)?);
+            let stats = StoredTensor::from_f32(vec![stats.len()], stats);
+            let stats = stats.map_err(TrainError::failed)?;
+            let stats = vec![TensorStream::of("mel_stats", &stats)];
+            contents.push(file("mel_stats.safetensors", stats)?);
         }
         let vocabulary = self.material.vocabulary.to_json();
         contents.push(Content::bytes("vocab.json", vocabulary.into_bytes()));

@@ -4,24 +4,23 @@ use std::sync::Arc;
 
 use burn::module::Module;
 use burn::tensor::{Device, Int, Tensor};
-use myxtts_infer::{ModelCard, Synthesizer, checkpoint_of};
+use myxtts_infer::{ModelCard, Synthesizer, outgoing};
 use myxtts_model::dvae::Dvae;
 use myxtts_model::generate::SamplingConfig;
 use myxtts_model::gpt::{Gpt, GptBatch, ParameterCount, Quirks};
-use myxtts_model::params::{StateDict, state_dict};
+use myxtts_model::params::{ReadError, Unread, unread};
 use myxtts_ops::Compute;
 use myxtts_run::checkpoint::Content;
 use myxtts_run::signals::StopRequest;
 use myxtts_run::tensorboard::Histogram;
 use myxtts_text::Language;
-use myxtts_weights::TensorMap;
+use myxtts_weights::{Outgoing, TensorMap, TensorStream};
 
 use super::super::job::Job;
 use super::super::material::{Material, Voice};
+use super::super::saving::{averaged_streams, streams};
 use super::heard::Spoken;
-use super::{
-    Evaluator, Heard, HeardClip, Rendering, VALIDATED, averaged, held_out, model_files, read,
-};
+use super::{Evaluator, Heard, HeardClip, Rendering, averaged, held_out, model_files, read};
 use crate::error::{TrainError, unless_stopped};
 use crate::feed::{DeviceFeed, Fed};
 use crate::looping::State;
@@ -38,7 +37,8 @@ pub(in super::super) struct GptEvaluator<'a> {
     material: &'a Material,
     card: &'a ModelCard,
     dvae: Dvae,
-    dvae_state: StateDict,
+    /// The same on the host, for checkpoints.
+    frozen: Dvae,
     /// The decoder of earlier weights, which goes with the GPT.
     hifigan: TensorMap,
     device: Device,
@@ -59,7 +59,7 @@ impl<'a> GptEvaluator<'a> {
             job,
             material,
             card,
-            dvae_state: state_dict(dvae),
+            frozen: dvae.clone(),
             hifigan,
             dvae: dvae.clone().to_device(device),
             device: device.clone(),
@@ -191,7 +191,7 @@ impl Evaluator<GptTrainee> for GptEvaluator<'_> {
         _stop: &StopRequest,
     ) -> Result<Rendering, TrainError> {
         let gpt = self.model(state)?;
-        let histograms = histograms(&gpt);
+        let histograms = histograms(&gpt).map_err(TrainError::failed)?;
         let sentences = self.sentences(all);
         let mut synthesizer = Synthesizer::new(
             self.card.clone(),
@@ -210,11 +210,10 @@ impl Evaluator<GptTrainee> for GptEvaluator<'_> {
             };
             for (index, (text, language, voice)) in sentences.into_iter().enumerate() {
                 unless_stopped(stop)?;
-                let sampling = SamplingConfig::greedy();
                 let latents = synthesizer.voice(std::slice::from_ref(&voice.waveform));
-                let speech = latents
-                    .and_then(|latents| synthesizer.speak(&text, &language, &latents, sampling));
-                match speech {
+                let latents = latents.map_err(TrainError::failed)?;
+                let sampling = SamplingConfig::greedy();
+                match synthesizer.speak(&text, &language, &latents, sampling) {
                     Ok(speech) => heard.clips.push(HeardClip {
                         name: format!("{index:02}_{}.wav", voice.name),
                         waveform: speech.waveform,
@@ -226,7 +225,7 @@ impl Evaluator<GptTrainee> for GptEvaluator<'_> {
                             stopped: speech.stopped,
                         }),
                     }),
-                    // An untrained model may have nothing to say, a recording no voice.
+                    // An untrained model may have nothing to say.
                     Err(why) => heard.missing.push(format!("sample {index}: {why}")),
                 }
             }
@@ -234,17 +233,26 @@ impl Evaluator<GptTrainee> for GptEvaluator<'_> {
         }))
     }
 
-    fn contents(&self, state: &State<GptTrainee>) -> Result<Vec<Content>, TrainError> {
-        let mut checkpoint = checkpoint_of(
-            self.card,
-            &state_dict(&state.trainee.gpt),
-            &self.dvae_state,
-            self.material.front_end.stats.as_deref(),
-            &self.material.vocabulary,
-        )
-        .map_err(TrainError::failed)?;
-        checkpoint.hifigan_decoder = self.hifigan.clone();
-        model_files(&checkpoint, &self.material.voices)
+    fn contents<'s>(
+        &'s self,
+        state: &'s State<GptTrainee>,
+    ) -> Result<Vec<Content<'s>>, TrainError> {
+        let gpt = averaged_streams(unread(&state.trainee.gpt), state.ema.as_ref());
+        let hifigan = self.hifigan.iter();
+        let model = Outgoing {
+            hifigan_decoder: hifigan
+                .map(|(name, tensor)| TensorStream::of(name, tensor))
+                .collect(),
+            ..outgoing(
+                self.card,
+                gpt,
+                streams(unread(&self.frozen)),
+                self.material.front_end.stats.as_deref(),
+                &self.material.vocabulary,
+            )
+            .map_err(TrainError::failed)?
+        };
+        model_files(model, &self.material.voices)
     }
 
     /// Two operations a weight forward, four backward.
@@ -253,17 +261,16 @@ impl Evaluator<GptTrainee> for GptEvaluator<'_> {
     }
 }
 
-/// How the weights of each part are spread.
-fn histograms(gpt: &Gpt) -> Vec<(String, Histogram)> {
-    let weights = state_dict(gpt)
-        .into_iter()
-        .filter(|(name, data)| name.ends_with("weight") && data.shape().len() > 1);
-    weights
-        .filter_map(|(name, data)| {
-            let values: Vec<f32> = data.iter().collect();
-            Some((format!("weights/{name}"), Histogram::of(&values)?))
-        })
-        .collect()
+/// How the weights of each part are spread; one part is in memory at a time.
+fn histograms(gpt: &Gpt) -> Result<Vec<(String, Histogram)>, ReadError> {
+    let is_weight = |tensor: &Unread| tensor.name().ends_with("weight") && tensor.shape().len() > 1;
+    let mut histograms = vec![];
+    for tensor in unread(gpt).into_iter().filter(is_weight) {
+        let values: Vec<f32> = tensor.read()?.iter().collect();
+        let histogram = Histogram::of(&values);
+        histograms.extend(histogram.map(|found| (format!("weights/{}", tensor.name()), found)));
+    }
+    Ok(histograms)
 }
 
 /// A validation, added up over its batches.
@@ -297,7 +304,7 @@ impl Sums {
             return vec![];
         }
         vec![
-            (VALIDATED, (self.losses[1] / self.targets[1]) as f32),
+            ("val_loss_mel", (self.losses[1] / self.targets[1]) as f32),
             ("val_loss_text", (self.losses[0] / self.targets[0]) as f32),
             ("val_code_accuracy", (self.right / self.codes) as f32),
             ("val_stop_accuracy", (self.right_stops / self.stops) as f32),

@@ -1,6 +1,7 @@
 //! Something to hear: WAVs in the run's folder, and their place in TensorBoard.
 
 use myxtts_audio::{Mel, Waveform, wav_pcm16};
+use myxtts_run::FileError;
 use myxtts_run::tensorboard::{Histogram, Wav, mel_image};
 use myxtts_run::units::Step;
 use serde::Serialize;
@@ -53,14 +54,13 @@ impl Desk {
     /// Keeps what was rendered, and says where.
     pub(in super::super) fn keep(&mut self, step: Step, heard: &Heard) -> Result<(), TrainError> {
         had_memory("the rendering of samples")?;
-        let folder = self.folder.samples(step).map_err(TrainError::failed)?;
+        let folder = self.folder.samples(step)?;
         let mut listed = vec![];
-        let levels = heard.clips.iter().map(|clip| level(&clip.waveform.samples));
-        self.levels.insert(heard.title, levels.collect());
         for clip in &heard.clips {
             let name = &clip.name;
             if let Some(bytes) = wav_pcm16(&clip.waveform) {
-                std::fs::write(folder.join(name), &bytes).map_err(TrainError::failed)?;
+                let path = folder.join(name);
+                std::fs::write(&path, &bytes).map_err(FileError::when("write", &path))?;
                 let wav = Wav {
                     bytes: &bytes,
                     sample_rate: clip.waveform.rate.hz(),
@@ -68,7 +68,7 @@ impl Desk {
                     samples: clip.waveform.samples.len() as u64,
                 };
                 let written = self.events.audio(&format!("samples/{name}"), step, wav);
-                written.map_err(TrainError::failed)?;
+                written?;
             }
             let image = clip.mel.as_ref().and_then(|mel| {
                 let [bands, frames] =
@@ -77,25 +77,26 @@ impl Desk {
             });
             if let Some(image) = image {
                 let written = self.events.image(&format!("mel/{name}"), step, &image);
-                written.map_err(TrainError::failed)?;
+                written?;
             }
             if let Some(spoken) = &clip.spoken {
                 let written = self
                     .events
                     .text(&format!("text/{name}"), step, &spoken.text);
-                written.map_err(TrainError::failed)?;
+                written?;
                 listed.push(Listed { file: name, spoken });
             }
         }
         for (name, histogram) in &heard.histograms {
             let written = self.events.histogram(name, step, histogram);
-            written.map_err(TrainError::failed)?;
+            written?;
         }
         if !listed.is_empty() {
             let list = serde_json::to_vec_pretty(&listed).map_err(TrainError::failed)?;
-            std::fs::write(folder.join("samples.json"), list).map_err(TrainError::failed)?;
+            let path = folder.join("samples.json");
+            std::fs::write(&path, list).map_err(FileError::when("write", &path))?;
         }
-        self.events.flush().map_err(TrainError::failed)?;
+        self.events.flush()?;
         for line in &heard.missing {
             self.say(&format!("step {step}: {line}"));
         }
@@ -106,11 +107,4 @@ impl Desk {
         ));
         Ok(())
     }
-}
-
-/// The mean level of a sound, as a share of full scale; 0 for none.
-#[expect(clippy::cast_possible_truncation, reason = "at most one")]
-fn level(samples: &[f32]) -> f32 {
-    let power: f64 = samples.iter().map(|x| f64::from(*x) * f64::from(*x)).sum();
-    (power / samples.len().max(1) as f64).sqrt() as f32
 }

@@ -6,6 +6,8 @@ mod dvae;
 mod gpt;
 mod heard;
 
+use std::io;
+
 use burn::module::Module;
 use burn::tensor::Tensor;
 use myxtts_audio::wav_pcm16;
@@ -14,22 +16,20 @@ use myxtts_data::stage::{Clip, Segments};
 use myxtts_model::params::load;
 use myxtts_run::checkpoint::Content;
 use myxtts_run::signals::StopRequest;
-use myxtts_weights::{Checkpoint, ours_files};
+use myxtts_weights::{OursDescription, OursFiles, Outgoing};
 
 pub(super) use decoder::DecoderEvaluator;
-pub(super) use dvae::{CODES_MADE, CODES_USED, DvaeEvaluator};
+pub(super) use dvae::DvaeEvaluator;
 pub(super) use gpt::GptEvaluator;
 pub(super) use heard::{Heard, HeardClip};
 
 use super::job::Job;
 use super::material::{Material, Voice};
+use super::saving::streamed;
 use crate::ema::Ema;
 use crate::error::{TrainError, unless_stopped};
 use crate::feed::Filled;
 use crate::looping::State;
-
-/// What every stage is validated by first: the number that is to fall.
-pub(super) const VALIDATED: &str = "val_loss_mel";
 
 /// What a stage does besides training.
 pub(super) trait Evaluator<T> {
@@ -50,8 +50,9 @@ pub(super) trait Evaluator<T> {
         stop: &StopRequest,
     ) -> Result<Rendering, TrainError>;
 
-    /// The model's files for a checkpoint.
-    fn contents(&self, state: &State<T>) -> Result<Vec<Content>, TrainError>;
+    /// The model's files for a checkpoint, with averaged weights where an
+    /// average is kept: they are what synthesis and export read.
+    fn contents<'a>(&'a self, state: &'a State<T>) -> Result<Vec<Content<'a>>, TrainError>;
 
     /// Floating-point operations of a padded position, forward and backward.
     fn flops_per_position(&self) -> Option<f64> {
@@ -123,15 +124,30 @@ pub(super) fn filled(
 }
 
 /// A model's files, and a recording of each speaker for `myxtts synthesize`.
-fn model_files(checkpoint: &Checkpoint, voices: &[Voice]) -> Result<Vec<Content>, TrainError> {
-    let files = ours_files(checkpoint).map_err(TrainError::failed)?;
-    let files = files
-        .into_iter()
-        .map(|(name, bytes)| Content::bytes(name, bytes));
-    Ok(files.chain(voice_files(voices)).collect())
+fn model_files<'a>(
+    model: Outgoing<'a>,
+    voices: &'a [Voice],
+) -> Result<Vec<Content<'a>>, TrainError> {
+    let OursFiles {
+        tensors,
+        vocabulary,
+        description,
+    } = model.files().map_err(TrainError::failed)?;
+    let tensors = tensors.into_iter();
+    let mut contents: Vec<Content<'a>> = tensors
+        .map(|(name, stream)| streamed(name, stream))
+        .collect();
+    contents.extend(vocabulary.map(|(name, bytes)| Content::bytes(name, bytes)));
+    contents.push(Content::description(OursDescription::NAME, |files| {
+        let files = files.iter();
+        let hashes = files.map(|file| (file.name.clone(), file.blake3.clone()));
+        description.text(hashes.collect()).map_err(io::Error::other)
+    }));
+    contents.extend(voice_files(voices));
+    Ok(contents)
 }
 
-fn voice_files(voices: &[Voice]) -> impl Iterator<Item = Content> {
+fn voice_files<'a>(voices: &'a [Voice]) -> impl Iterator<Item = Content<'a>> {
     voices.iter().filter_map(|voice| {
         let bytes = wav_pcm16(&voice.waveform)?;
         Some(Content::bytes(format!("voices/{}.wav", voice.name), bytes))
