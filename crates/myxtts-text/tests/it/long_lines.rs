@@ -39,7 +39,7 @@ fn a_megabyte_of_anything_is_cleaned_in_seconds() {
             let cleaned = clean(&text, &language.parse().unwrap());
             let took = start.elapsed();
             assert!(
-                took < Duration::from_secs(10),
+                took < Duration::from_secs(60),
                 "{language} {unit:?}: {took:?}"
             );
             drop(cleaned);

@@ -88,21 +88,17 @@ fn one_device_trains_as_the_cpu_does() {
     compare(("one", "1", None, None, false));
 }
 
-/// The other placements too, one by one: `-- --ignored train`.
 #[test]
-#[ignore = "minutes: each device compiles and tunes the kernels of both stages"]
 fn split_trains_as_the_cpu_does() {
     compare(("split", "2", Some(1), Some(0), false));
 }
 
 #[test]
-#[ignore = "minutes: each device compiles and tunes the kernels of both stages"]
 fn mirrored_trains_as_the_cpu_does() {
     compare(("mirrored", "2", None, None, true));
 }
 
 #[test]
-#[ignore = "minutes: each device compiles and tunes the kernels of both stages"]
 fn split_and_mirrored_trains_as_the_cpu_does() {
     compare(("split_mirrored", "3", Some(2), None, true));
 }

@@ -1,0 +1,50 @@
+//! The kernels of a software GPU, chosen without a clock.
+//!
+//! Where the engine has several kernels for an operation, it times them and
+//! keeps the fastest, unless one comes near the device's peak: that one is taken
+//! at once. On a software rasteriser this costs minutes (each candidate is
+//! compiled, and the peaks themselves are measured), finds nothing better, and
+//! beside other work it finds something else every time. So a software GPU is
+//! given peaks that any kernel reaches, and the first that works is taken.
+//!
+//! Convolutions have candidates without a peak; those are still timed.
+
+use std::time::Duration;
+
+use burn::backend::DispatchDevice;
+use burn::tensor::Device;
+use cubecl_runtime::throughput::{
+    MemoryAccess, MemorySpec, ThroughputKey, ThroughputMode, ThroughputValue, working_set_sweep,
+};
+
+/// Longer than any launch takes: a kernel that ends within it is at the peak.
+const LAUNCH: Duration = Duration::from_secs(3600);
+
+/// The largest piece of memory a kernel might be judged by.
+const LARGEST: u64 = 1 << 40;
+
+/// From now on `device` takes the first kernel that works.
+pub(crate) fn pin(device: &Device) {
+    let DispatchDevice::Cube(cube) = device.as_dispatch() else {
+        return;
+    };
+    let client = cube.client();
+    let types = client.properties().features.types.elem.keys();
+    let compute = types.map(|&dtype| ThroughputMode::ComputeDirect { dtype });
+    let memory = [MemoryAccess::Copy, MemoryAccess::Read, MemoryAccess::Write]
+        .into_iter()
+        .flat_map(|access| {
+            let sizes = working_set_sweep(LARGEST).into_iter();
+            sizes.map(move |bytes| ThroughputMode::Memory(MemorySpec::new(access, bytes)))
+        });
+    let modes = compute.chain(memory).chain([ThroughputMode::Launch]);
+    for mode in modes {
+        let peak = ThroughputValue {
+            ops_count: 1,
+            duration: LAUNCH,
+        };
+        // What the engine has measured already stays: nothing was launched on
+        // this device before it was opened.
+        let _ = client.measure_throughput(ThroughputKey { mode }, || Ok(peak));
+    }
+}
