@@ -29,7 +29,8 @@ pub struct StrategyConfig {
     /// Compute precision. Master weights stay f32; `auto` takes bf16 where
     /// the GPU computes it and f32 elsewhere.
     pub precision: PrecisionChoice,
-    /// Kernel fusion. Off, every operation runs on its own, for debugging.
+    /// Kernel fusion on GPUs. Off, every operation is a kernel of its own, for
+    /// debugging, as on the CPU, which has no fusion.
     pub enable_graph_mode: bool,
     /// Allow a mode that cannot be honoured to be replaced by the nearest one
     /// that can. Without it that is an error.

@@ -37,6 +37,8 @@ pub struct BackendReport {
     pub gpus: Vec<Gpu>,
     /// Why there are none to use, in the backend's own words.
     pub unavailable: Option<String>,
+    /// Something worth knowing about the list.
+    pub note: Option<String>,
 }
 
 /// A backend of the engine.
@@ -104,6 +106,9 @@ pub struct Gpu {
     pub memory: Reading<Megabytes>,
     /// Driver and version.
     pub driver: String,
+    /// Other drivers that show the same card and are not used.
+    #[serde(default)]
+    pub other_drivers: Vec<String>,
     /// `0000:01:00.0`, where the backend tells.
     pub pci_address: Option<String>,
     /// Precisions it computes in.
@@ -167,6 +172,7 @@ impl Machine {
             kind: GpuKind::Discrete,
             memory: Reading::Value(memory),
             driver: "none".to_owned(),
+            other_drivers: vec![],
             pci_address: None,
             precisions: vec![Precision::F32, Precision::Bf16, Precision::F16],
             adapter: Adapter::None,
@@ -175,6 +181,7 @@ impl Machine {
             backend: Backend::Assumed,
             gpus: (0..count).map(gpu).collect(),
             unavailable: None,
+            note: None,
         };
         Self {
             host,

@@ -14,11 +14,13 @@
 mod config;
 pub mod discover;
 mod found;
+mod fusion;
 mod kernels;
-mod memory_fault;
 mod nccl;
 mod open;
+mod panics;
 mod peak;
+mod pinned;
 mod plan;
 mod preset;
 mod reading;
@@ -31,10 +33,11 @@ pub use config::{
     StrategyConfig,
 };
 pub use found::{Adapter, Backend, BackendReport, Gpu, GpuKind, Host, Machine};
+pub use fusion::set_fusion;
 pub use kernels::{KernelWatch, Settling};
-pub use memory_fault::{no_memory_fault, told_of_memory};
 pub use nccl::has_nccl;
 pub use open::{OpenError, open};
+pub use panics::{no_memory_fault, told_of_memory};
 pub use peak::peak_flops;
 pub use plan::{Mode, Plan, PlanError, PlanRequest, PlannedDevice, plan};
 pub use preset::{Preset, presets};

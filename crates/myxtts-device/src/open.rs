@@ -3,40 +3,64 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
 
-use burn::tensor::Device;
 use burn::tensor::wgpu::WgpuBackend;
+use burn::tensor::{Device, Tensor};
 use thiserror::Error;
 
 use crate::found::{Adapter, Backend, GpuKind};
+use crate::panics;
 use crate::plan::PlannedDevice;
 use crate::software;
 
-/// A device that was planned and cannot be opened.
+/// Why a training cannot begin on its devices.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error(
-    "{device} cannot be opened\n  asked: backend {backend}\n  found: {why}\n  \
-     fix:   see `myxtts devices`; close programs that hold the GPU, or choose another"
-)]
-pub struct OpenError {
-    /// The device.
-    pub device: String,
-    /// Its backend.
-    pub backend: Backend,
-    /// The driver's words.
-    pub why: String,
+pub enum OpenError {
+    /// A device that was planned and cannot be opened, or fails as soon as it is used.
+    #[error(
+        "{device} cannot be opened\n  asked: backend {backend}\n  found: {why}\n  \
+         fix:   see `myxtts devices`; close programs that hold the GPU, reinstall its driver, or \
+         choose another"
+    )]
+    Device {
+        /// The device.
+        device: String,
+        /// Its backend.
+        backend: Backend,
+        /// The driver's words.
+        why: String,
+    },
+    /// Kernel fusion that cannot be set as the plan has it.
+    #[error(
+        "kernel fusion cannot be switched {asked}\n  asked: training.enable_graph_mode {value}\n  \
+         found: {why}\n  fix:   unset that, or set training.enable_graph_mode to agree with it"
+    )]
+    Fusion {
+        /// `on` or `off`.
+        asked: &'static str,
+        /// The key's value.
+        value: bool,
+        /// What stands against it.
+        why: String,
+    },
+}
+
+impl OpenError {
+    pub(crate) fn fusion(on: bool, why: String) -> Self {
+        Self::Fusion {
+            asked: if on { "on" } else { "off" },
+            value: on,
+            why,
+        }
+    }
 }
 
 /// Devices opened so far. The engine registers a device once and refuses to do
 /// it again, so asking for one again gives the same.
 static OPENED: Mutex<Vec<(Backend, Adapter, Device)>> = Mutex::new(Vec::new());
 
-/// Opens a device for tensors.
+/// Opens a device for tensors, and computes a number on it: some drivers are
+/// loaded only then, and it is better that they fail here than in a training.
 pub fn open(planned: &PlannedDevice) -> Result<Device, OpenError> {
-    let refuse = |why: String| OpenError {
-        device: format!("{} ({})", planned.label(), planned.name),
-        backend: planned.backend,
-        why,
-    };
     // A poisoned lock means a panic while another device was opened; those
     // opened before it are still good.
     let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -46,23 +70,52 @@ pub fn open(planned: &PlannedDevice) -> Result<Device, OpenError> {
     if let Some((_, _, device)) = opened.iter().find(same) {
         return Ok(device.clone());
     }
-    crate::memory_fault::watch();
-    // The engine's runtimes panic where a driver is missing; here that is an
-    // error like any other.
-    match catch_unwind(AssertUnwindSafe(|| engine_device(planned))) {
-        Ok(result) => {
-            let device = result.map_err(refuse)?;
-            opened.push((planned.backend, planned.adapter, device.clone()));
-            Ok(device)
-        }
-        Err(panic) => {
-            let words = panic.downcast_ref::<String>().cloned();
-            let words = words.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()));
-            Err(refuse(
-                words.unwrap_or_else(|| "the driver panicked".to_owned()),
-            ))
-        }
+    let device = checked(|| engine_device(planned)).map_err(|why| OpenError::Device {
+        device: format!("{} ({})", planned.label(), planned.name),
+        backend: planned.backend,
+        why,
+    })?;
+    opened.push((planned.backend, planned.adapter, device.clone()));
+    Ok(device)
+}
+
+/// A device that has computed. The engine's runtimes panic where a driver is
+/// missing or fails, on this thread or on their own; here that is an error like
+/// any other, and its words are not printed besides.
+fn checked(make: impl FnOnce() -> Result<Device, String>) -> Result<Device, String> {
+    panics::watch();
+    let quiet = panics::Quiet::new();
+    let touched = catch_unwind(AssertUnwindSafe(|| {
+        let device = make()?;
+        touch(&device).map(|()| device)
+    }));
+    let said = quiet.finish();
+    match touched {
+        Ok(Ok(device)) => Ok(device),
+        // What a thread of the engine said is nearer to the cause than what its
+        // caller was told.
+        Ok(Err(told)) => Err(said.unwrap_or(told)),
+        Err(_) => Err(said.unwrap_or_else(|| "the driver panicked".to_owned())),
     }
+}
+
+/// One operation and one read.
+fn touch(device: &Device) -> Result<(), String> {
+    let two = Tensor::<1>::ones([1], device) + 1.0;
+    let read = two.try_into_data().map_err(|why| first_line(&why))?;
+    match read.iter::<f32>().next() {
+        Some(2.0) => Ok(()),
+        other => Err(format!(
+            "1 + 1 is {} there",
+            other.map_or("nothing".to_owned(), |x| x.to_string())
+        )),
+    }
+}
+
+/// Errors of the engine carry a backtrace below their words.
+fn first_line(why: &impl ToString) -> String {
+    let why = why.to_string();
+    why.lines().next().unwrap_or("no reason given").to_owned()
 }
 
 fn engine_device(planned: &PlannedDevice) -> Result<Device, String> {
@@ -104,4 +157,68 @@ fn graphics_device(kind: GpuKind, index: u32) -> Result<Device, String> {
     };
     let options = Device::wgpu_options().device_kind(kind).graphics_api(api);
     options.init().map_err(|why| why.to_string())
+}
+
+#[cfg(all(test, not(feature = "vulkan")))]
+mod tests {
+    use super::*;
+
+    /// A driver that opens a device and fails as soon as it is used: a real one,
+    /// taken away in between.
+    #[test]
+    fn a_device_that_fails_at_first_touch_is_an_error() {
+        let Ok(setup) = software::setup() else {
+            let required = std::env::var_os("REQUIRE_SOFTWARE_GPUS").is_some();
+            assert!(!required, "software GPUs are required here");
+            return;
+        };
+        setup.device.destroy();
+        let lost = checked(|| {
+            let options = Device::wgpu_options().setup(setup);
+            options.init().map_err(|why| why.to_string())
+        });
+        let why = lost.unwrap_err();
+        assert!(!why.is_empty() && why.lines().count() == 1, "{why}");
+        // One that works is opened all the same.
+        checked(|| {
+            let options = Device::wgpu_options().setup(software::setup()?);
+            options.init().map_err(|why| why.to_string())
+        })
+        .unwrap();
+    }
+
+    #[test]
+    fn a_panic_of_the_driver_is_its_words() {
+        let told = checked(|| panic!("no CUDA-capable device is detected"));
+        assert_eq!(told.unwrap_err(), "no CUDA-capable device is detected");
+        let told = checked(|| {
+            let engine = std::thread::Builder::new().name("DSU-0-0".to_owned());
+            let thread = engine.spawn(|| panic!("the driver says 999\n  in a call\n  at 1"));
+            let died = thread.map(std::thread::JoinHandle::join);
+            Err(format!("a thread was lost: {}", died.is_ok()))
+        });
+        assert_eq!(told.unwrap_err(), "the driver says 999: in a call");
+    }
+
+    #[test]
+    fn errors_name_device_cause_and_fix() {
+        let device = OpenError::Device {
+            device: "GPU 1 (RTX 3060)".to_owned(),
+            backend: Backend::Cuda,
+            why: "no CUDA-capable device is detected".to_owned(),
+        };
+        insta::assert_snapshot!(device, @r"
+        GPU 1 (RTX 3060) cannot be opened
+          asked: backend cuda
+          found: no CUDA-capable device is detected
+          fix:   see `myxtts devices`; close programs that hold the GPU, reinstall its driver, or choose another
+        ");
+        let fusion = OpenError::fusion(true, "the engine is set otherwise".to_owned());
+        insta::assert_snapshot!(fusion, @r"
+        kernel fusion cannot be switched on
+          asked: training.enable_graph_mode true
+          found: the engine is set otherwise
+          fix:   unset that, or set training.enable_graph_mode to agree with it
+        ");
+    }
 }

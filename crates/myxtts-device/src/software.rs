@@ -11,6 +11,7 @@ use thiserror::Error;
 
 use crate::discover::wgpu::{GRAPHICS_API, instance};
 use crate::found::{Adapter, Backend, Gpu};
+use crate::pinned::pin;
 
 /// How many software GPUs to offer.
 pub const SOFTWARE_GPUS_VARIABLE: &str = "MYXTTS_SOFTWARE_GPUS";
@@ -72,6 +73,16 @@ impl SoftwareGpus {
 
 /// One more software GPU: a device of its own on the shared rasteriser.
 pub(crate) fn open() -> Result<Device, String> {
+    let device = Device::wgpu_options()
+        .setup(setup()?)
+        .init()
+        .map_err(|why| why.to_string())?;
+    pin(&device);
+    Ok(device)
+}
+
+/// The driver's part of one.
+pub(crate) fn setup() -> Result<WgpuSetup, String> {
     let instance = instance();
     let adapter = block_on(instance.enumerate_adapters(GRAPHICS_API))
         .into_iter()
@@ -88,15 +99,11 @@ pub(crate) fn open() -> Result<Device, String> {
     let (device, queue) =
         block_on(adapter.request_device(&descriptor)).map_err(|why| why.to_string())?;
     let backend = adapter.get_info().backend;
-    let setup = WgpuSetup {
+    Ok(WgpuSetup {
         instance,
         adapter,
         device,
         queue,
         backend,
-    };
-    Device::wgpu_options()
-        .setup(setup)
-        .init()
-        .map_err(|why| why.to_string())
+    })
 }

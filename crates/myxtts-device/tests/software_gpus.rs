@@ -86,3 +86,33 @@ fn two_software_gpus_do_what_training_needs() {
         "a copy there and back is exact"
     );
 }
+
+/// The driver was there when devices were listed, and is gone when one is opened.
+#[test]
+fn a_driver_that_vanished_is_a_message() {
+    if software::planned().is_none() {
+        return;
+    }
+    let nowhere = "/nonexistent.json";
+    let variables = ["VK_DRIVER_FILES", "VK_ICD_FILENAMES"].map(|name| (name, nowhere));
+    software::alone("without_a_driver", &variables);
+}
+
+#[test]
+#[ignore = "run by the test above, without a driver"]
+fn without_a_driver() {
+    let planned = myxtts_device::PlannedDevice {
+        logical: 0,
+        physical: 0,
+        backend: myxtts_device::Backend::Wgpu,
+        name: "llvmpipe as software GPU 0".into(),
+        memory_budget_mb: None,
+        adapter: myxtts_device::Adapter::Software(0),
+    };
+    insta::assert_snapshot!(open(&planned).unwrap_err(), @r"
+    GPU 0 (llvmpipe as software GPU 0) cannot be opened
+      asked: backend wgpu
+      found: no software rasteriser is installed
+      fix:   see `myxtts devices`; close programs that hold the GPU, reinstall its driver, or choose another
+    ");
+}

@@ -4,7 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use burn::tensor::{Device, Tensor};
-use myxtts_device::{Backend, CollectiveChoice, OpenError, Plan, Strategy, has_nccl, open};
+use myxtts_device::{
+    Backend, CollectiveChoice, OpenError, Plan, Strategy, has_nccl, open, set_fusion,
+};
 use myxtts_pipeline::{Hop, Wiring};
 
 use crate::feed::{DecoderBatch, Fed, SegmentBatch};
@@ -77,8 +79,11 @@ impl Placement {
         devices.any(|device| *device != Device::flex())
     }
 
-    /// The devices of a plan.
+    /// The devices of a plan, opened as it says.
     pub fn of(plan: &Plan) -> Result<Self, OpenError> {
+        if let Some(on) = plan.graph_mode {
+            set_fusion(on)?;
+        }
         let models: Result<Vec<Device>, OpenError> = plan.model_devices.iter().map(open).collect();
         let models = models?;
         let averages = Averages::of(plan);

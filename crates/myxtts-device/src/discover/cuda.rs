@@ -46,6 +46,7 @@ fn describe(index: i32) -> Result<Gpu, result::DriverError> {
         kind: GpuKind::Discrete,
         memory: memory.map(|bytes| Megabytes::from_bytes(bytes as u64)),
         driver: driver_version().unwrap_or_else(|| "CUDA, version unknown".to_owned()),
+        other_drivers: vec![],
         pci_address: pci_address(device),
         precisions,
         adapter: Adapter::Index(u32::try_from(index).unwrap_or(0)),

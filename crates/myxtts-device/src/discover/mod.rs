@@ -5,6 +5,7 @@
 //! ([`guard`]), and what happens there becomes that backend's reason for
 //! being unavailable.
 
+mod cards;
 #[cfg(feature = "cuda")]
 mod cuda;
 pub mod guard;
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::found::{Backend, BackendReport, Gpu, Machine};
 use crate::software::SoftwareGpus;
 
+pub use cards::CUDA_VISIBLE_DEVICES;
 pub use host::host;
 
 /// What a probe of one backend says.
@@ -52,12 +54,14 @@ impl From<Result<Vec<Gpu>, String>> for ProbeAnswer {
 
 /// Finds every device, asking each backend through `probe`.
 pub fn discover(software: Option<SoftwareGpus>, probe: impl Fn(Backend) -> ProbeAnswer) -> Machine {
+    // Read once, here: everything below is a function of its arguments.
+    let visible = std::env::var(CUDA_VISIBLE_DEVICES).ok();
     let report = |backend| {
         let answer = match absent(backend) {
             Some(why) => ProbeAnswer::unavailable(why),
             None => probe(backend),
         };
-        report(backend, answer, software)
+        report(backend, answer, software, visible.as_deref())
     };
     Machine {
         host: host(),
@@ -97,7 +101,12 @@ pub fn probe(backend: Backend) -> ProbeAnswer {
 }
 
 /// Orders the GPUs, gives them ids, and sets software adapters apart.
-fn report(backend: Backend, answer: ProbeAnswer, software: Option<SoftwareGpus>) -> BackendReport {
+fn report(
+    backend: Backend,
+    answer: ProbeAnswer,
+    software: Option<SoftwareGpus>,
+    visible: Option<&str>,
+) -> BackendReport {
     let ProbeAnswer {
         gpus,
         mut unavailable,
@@ -105,6 +114,9 @@ fn report(backend: Backend, answer: ProbeAnswer, software: Option<SoftwareGpus>)
     let (rasterisers, mut gpus): (Vec<Gpu>, Vec<Gpu>) = gpus
         .into_iter()
         .partition(|gpu| gpu.kind == crate::found::GpuKind::Software);
+    if matches!(backend, Backend::Wgpu | Backend::Vulkan | Backend::Metal) {
+        gpus = cards::one_per_card(gpus);
+    }
     if let (Some(software), Some(rasteriser)) = (software, rasterisers.first()) {
         match software.on(backend, rasteriser) {
             Ok(opened) => gpus = opened,
@@ -116,8 +128,7 @@ fn report(backend: Backend, answer: ProbeAnswer, software: Option<SoftwareGpus>)
             rasteriser.name
         ));
     }
-    // Stable: cards of one kind keep the driver's order.
-    gpus.sort_by_key(|gpu| gpu.kind);
+    let (mut gpus, note) = cards::ordered(backend, gpus, visible);
     for (id, gpu) in (0..).zip(&mut gpus) {
         gpu.id = id;
     }
@@ -128,5 +139,6 @@ fn report(backend: Backend, answer: ProbeAnswer, software: Option<SoftwareGpus>)
         backend,
         gpus,
         unavailable,
+        note,
     }
 }

@@ -48,6 +48,7 @@ fn describe(index: i32) -> Option<Gpu> {
         kind: GpuKind::Discrete,
         memory: Reading::Value(Megabytes::from_bytes(properties.totalGlobalMem as u64)),
         driver: "ROCm HIP".to_owned(),
+        other_drivers: vec![],
         pci_address: Some(format!("{domain:04x}:{bus:02x}:{device:02x}.0")),
         precisions: vec![Precision::F32, Precision::Bf16, Precision::F16],
         adapter: Adapter::Index(u32::try_from(index).ok()?),

@@ -63,6 +63,7 @@ fn describe(backend: Backend, adapter: &wgpu::Adapter, seen: &mut Vec<GpuKind>) 
         kind,
         memory: memory(adapter),
         driver: driver.trim().to_owned(),
+        other_drivers: vec![],
         pci_address: Some(info.device_pci_bus_id).filter(|address| !address.is_empty()),
         precisions,
         adapter: Adapter::Kind(kind, u32::try_from(index).unwrap_or(u32::MAX)),

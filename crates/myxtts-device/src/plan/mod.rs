@@ -97,8 +97,8 @@ pub struct Plan {
     pub precision: Precision,
     /// Whether shapes come from a small closed set.
     pub static_shapes: bool,
-    /// Whether kernels are fused.
-    pub graph_mode: bool,
+    /// Whether kernels are fused; the CPU has none to fuse.
+    pub graph_mode: Option<bool>,
     /// Whether workers and ring depth follow the measured waits.
     pub adaptive_prefetch: bool,
     /// Longest wait for the buffer before the first step in Multi-GPU Mode.
@@ -246,8 +246,19 @@ pub fn plan(request: &PlanRequest, machine: &Machine) -> Result<Plan, PlanError>
         true => "static shapes are on: nothing recompiles after warm-up",
         false => "static shapes are off: every new length may compile kernels again",
     });
-    if !enable_graph_mode {
-        record.because("kernel fusion is off: every operation runs on its own, for debugging");
+    let graph_mode = (placement.strategy != Strategy::Cpu).then_some(enable_graph_mode);
+    match graph_mode {
+        Some(true) => {}
+        Some(false) => {
+            record.because("kernel fusion is off: every operation runs on its own, for debugging");
+        }
+        None if !enable_graph_mode => record.because(
+            "kernel fusion is off as asked: on the CPU every operation runs on its own anyway",
+        ),
+        None if request.is_chosen("training.enable_graph_mode") => {
+            record.because("kernel fusion was asked for and is for GPUs: the CPU has none");
+        }
+        None => {}
     }
     Ok(Plan {
         strategy: placement.strategy,
@@ -269,7 +280,7 @@ pub fn plan(request: &PlanRequest, machine: &Machine) -> Result<Plan, PlanError>
         effective_batch,
         precision,
         static_shapes: pipeline.static_shapes,
-        graph_mode: enable_graph_mode,
+        graph_mode,
         adaptive_prefetch: pipeline.optimize_cpu_gpu_overlap,
         model_start_delay: pipeline.model_start_delay,
         memory_isolation: pipeline.enable_memory_isolation,

@@ -156,7 +156,8 @@ impl fmt::Display for Plan {
         writeln!(f, "  Workers: {}", self.workers)?;
         writeln!(f, "  Precision: {}", self.precision.name())?;
         writeln!(f, "  Static shapes: {}", on_off(self.static_shapes))?;
-        writeln!(f, "  Kernel fusion: {}", on_off(self.graph_mode))?;
+        let fusion = self.graph_mode.map_or("none on the CPU", on_off);
+        writeln!(f, "  Kernel fusion: {fusion}")?;
         if self.mode == Mode::MultiGpu {
             writeln!(
                 f,

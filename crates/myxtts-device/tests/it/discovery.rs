@@ -35,7 +35,8 @@ fn gpu(name: &str, kind: GpuKind) -> Gpu {
         kind,
         memory: Reading::Value(Megabytes(8192)),
         driver: "driver 1.0".into(),
-        pci_address: Some("0000:01:00.0".into()),
+        other_drivers: vec![],
+        pci_address: None,
         precisions: vec![Precision::F32],
         adapter: Adapter::Kind(kind, 0),
     }
@@ -72,9 +73,9 @@ fn what_a_bad_driver_does_becomes_its_reason() {
 #[test]
 fn a_driver_that_hangs_is_left() {
     let started = Instant::now();
-    let guard = driver("exec sleep 60").with_patience(Duration::from_millis(200));
+    let guard = driver("exec sleep 600").with_patience(Duration::from_millis(200));
     let answer = guard.probe(Backend::Vulkan);
-    assert!(started.elapsed() < Duration::from_secs(10));
+    assert!(started.elapsed() < Duration::from_secs(60));
     insta::assert_snapshot!(answer.unavailable.unwrap(), @"the driver did not answer within 200ms");
 }
 
@@ -116,6 +117,44 @@ fn discrete_cards_come_first_and_ids_follow() {
     assert_eq!(
         listed,
         [(0, "card b"), (1, "card a"), (2, "laptop graphics")]
+    );
+}
+
+#[test]
+fn a_card_behind_two_drivers_is_listed_once() {
+    let through = |driver: &str, address: &str, index| Gpu {
+        driver: driver.into(),
+        pci_address: Some(address.into()),
+        adapter: Adapter::Kind(GpuKind::Discrete, index),
+        ..gpu("card", GpuKind::Discrete)
+    };
+    let machine = found(
+        vec![
+            through("NVK Mesa 25.0.1", "0000:01:00.0", 0),
+            through("NVIDIA 570.124.06", "0000:01:00.0", 1),
+            through("NVIDIA 570.124.06", "0000:41:00.0", 2),
+        ],
+        None,
+    );
+    let listed: Vec<(u32, &str, usize, Adapter)> = machine
+        .gpus(BackendChoice::Auto)
+        .iter()
+        .map(|gpu| {
+            (
+                gpu.id,
+                gpu.driver.as_str(),
+                gpu.other_drivers.len(),
+                gpu.adapter,
+            )
+        })
+        .collect();
+    let kind = |index| Adapter::Kind(GpuKind::Discrete, index);
+    assert_eq!(
+        listed,
+        [
+            (0, "NVIDIA 570.124.06", 1, kind(1)),
+            (1, "NVIDIA 570.124.06", 0, kind(2)),
+        ]
     );
 }
 

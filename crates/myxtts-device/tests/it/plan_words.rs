@@ -240,6 +240,7 @@ fn wgpu_machine(memory: Reading<Megabytes>) -> Machine {
         kind: GpuKind::Discrete,
         memory,
         driver: "driver 1.0".into(),
+        other_drivers: vec![],
         pci_address: None,
         precisions: vec![Precision::F32],
         adapter: Adapter::Kind(GpuKind::Discrete, 0),
@@ -248,6 +249,7 @@ fn wgpu_machine(memory: Reading<Megabytes>) -> Machine {
         backend,
         gpus,
         unavailable,
+        note: None,
     };
     Machine {
         host: host(),
@@ -386,4 +388,25 @@ fn the_json_document() {
         &machine(2),
     );
     insta::assert_snapshot!(serde_json::to_string_pretty(&plan.unwrap()).unwrap());
+}
+
+#[test]
+fn kernel_fusion_is_a_matter_of_gpus() {
+    let told = |gpus, on: bool| {
+        let mut request = request(|request| request.strategy.enable_graph_mode = on);
+        request.chosen.insert("training.enable_graph_mode".into());
+        let plan = plan(&request, &machine(gpus)).unwrap();
+        let reason = plan.reasons.iter().find(|reason| reason.contains("fusion"));
+        (plan.graph_mode, reason.cloned().unwrap_or_default())
+    };
+    assert_eq!(told(1, true), (Some(true), String::new()));
+    let (mode, reason) = told(1, false);
+    assert_eq!(mode, Some(false));
+    insta::assert_snapshot!(reason, @"kernel fusion is off: every operation runs on its own, for debugging");
+    let (mode, reason) = told(0, false);
+    assert_eq!(mode, None);
+    insta::assert_snapshot!(reason, @"kernel fusion is off as asked: on the CPU every operation runs on its own anyway");
+    let (mode, reason) = told(0, true);
+    assert_eq!(mode, None);
+    insta::assert_snapshot!(reason, @"kernel fusion was asked for and is for GPUs: the CPU has none");
 }

@@ -15,6 +15,7 @@ fn gpu(pci_address: Option<&str>) -> Gpu {
         kind: GpuKind::Discrete,
         memory: Reading::Value(Megabytes(8192)),
         driver: "driver 1.0".into(),
+        other_drivers: vec![],
         pci_address: pci_address.map(str::to_owned),
         precisions: vec![Precision::F32],
         adapter: Adapter::Kind(GpuKind::Discrete, 0),

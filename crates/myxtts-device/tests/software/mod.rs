@@ -4,6 +4,7 @@
 //! skipped; with `REQUIRE_SOFTWARE_GPUS=1`, as in CI, that is a failure.
 
 use std::io::Write;
+use std::process::Command;
 use std::sync::OnceLock;
 
 use burn::tensor::Device;
@@ -20,6 +21,20 @@ pub fn two() -> Option<(Device, Device)> {
         Some((data, open(&plan.model_devices[0]).unwrap()))
     };
     OPENED.get_or_init(open_both).clone()
+}
+
+/// Runs an ignored test of this binary in a process of its own, and gives what it printed.
+pub fn alone(test: &str, variables: &[(&str, &str)]) -> String {
+    let child = Command::new(std::env::current_exe().unwrap())
+        .args(["--ignored", "--exact", "--nocapture", test])
+        .envs(variables.iter().copied())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&child.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&child.stderr);
+    assert!(child.status.success(), "{said}\n{errors}");
+    assert!(said.contains("1 passed"), "{said}");
+    said
 }
 
 /// The split plan, or a word that there are no software GPUs.

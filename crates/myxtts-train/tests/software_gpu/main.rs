@@ -19,6 +19,7 @@ mod as_on_the_cpu;
 mod feed;
 #[path = "../../../myxtts-model/tests/it/fixtures.rs"]
 mod fixtures;
+mod fusion;
 #[path = "../../../myxtts-model/tests/it/gpt_fixture.rs"]
 mod gpt_fixture;
 mod gpu;

@@ -36,14 +36,7 @@ fn memory_that_runs_out_is_told_with_its_bucket_and_the_weights_are_kept() {
     if software::planned().is_none() {
         return;
     }
-    let child = Command::new(std::env::current_exe().unwrap())
-        .args(["--ignored", "--exact", "--nocapture", "memory::child"])
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&child.stdout);
-    let errors = String::from_utf8_lossy(&child.stderr);
-    assert!(child.status.success(), "{said}\n{errors}");
-    assert!(said.contains("1 passed"), "{said}");
+    software::alone("memory::child", &[]);
 }
 
 #[test]

@@ -38,6 +38,7 @@ impl Listing<'_> {
                 "cores": host.cores,
             }],
             "unavailable": null,
+            "note": null,
         });
         let gpus = self.machine.backends.iter().map(|report| {
             let devices = report.gpus.iter().map(|gpu| {
@@ -49,6 +50,7 @@ impl Listing<'_> {
                 "backend": report.backend,
                 "devices": devices.collect::<Vec<_>>(),
                 "unavailable": report.unavailable,
+                "note": report.note,
             })
         });
         json!({ "backends": std::iter::once(cpu).chain(gpus).collect::<Vec<_>>() })
@@ -68,6 +70,9 @@ impl Display for Listing<'_> {
                 Some(why) => writeln!(f, "{}\n  unavailable: {why}", report.backend)?,
                 None => writeln!(f, "{}", report.backend)?,
             }
+            if let Some(note) = &report.note {
+                writeln!(f, "  note: {note}")?;
+            }
             for gpu in &report.gpus {
                 describe(f, gpu, &self.telemetry.read(gpu))?;
             }
@@ -85,6 +90,10 @@ fn describe(f: &mut fmt::Formatter<'_>, gpu: &Gpu, now: &Readings) -> fmt::Resul
     writeln!(f, "  GPU {}: {} ({})", gpu.id, gpu.name, gpu.kind)?;
     writeln!(f, "    memory: {}", gpu.memory)?;
     writeln!(f, "    driver: {}", gpu.driver)?;
+    if !gpu.other_drivers.is_empty() {
+        let others = gpu.other_drivers.join(", ");
+        writeln!(f, "    the same card, not used: through {others}")?;
+    }
     writeln!(f, "    precision: {}", precisions.join(", "))?;
     if let Some(address) = &gpu.pci_address {
         writeln!(f, "    PCI address: {address}")?;

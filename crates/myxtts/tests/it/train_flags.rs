@@ -31,8 +31,22 @@ const PLANNED: &[(&[&str], &str, &str)] = &[
     (&["--no-prefetch-to-gpu"], "/device_prefetch", "0"),
     (&["--enable-static-shapes"], "/static_shapes", "true"),
     (&["--disable-static-shapes"], "/static_shapes", "false"),
-    (&["--graph-mode"], "/graph_mode", "true"),
-    (&["--eager-debug"], "/graph_mode", "false"),
+    (
+        &["--assume-gpus", "1", "--graph-mode"],
+        "/graph_mode",
+        "true",
+    ),
+    (
+        &["--assume-gpus", "1", "--eager-debug"],
+        "/graph_mode",
+        "false",
+    ),
+    // The CPU has no kernels to fuse.
+    (
+        &["--set", "training.backend=cpu", "--eager-debug"],
+        "/graph_mode",
+        "null",
+    ),
     (
         &["--gpu-profile", "rtx3060"],
         "/gradient_accumulation_steps",
@@ -301,7 +315,7 @@ fn flags_of_data_and_optimiser() {
     assert!(!WORLD.folder.path().join("others/myxtts/cache").exists());
     let plan: Value = serde_json::from_str(&trained.text("plan.json")).unwrap();
     assert_eq!(plan["gradient_accumulation_steps"], 2);
-    assert_eq!(plan["graph_mode"], false);
+    assert_eq!(plan["graph_mode"], Value::Null);
     assert_eq!(plan["workers"], 2);
 }
 

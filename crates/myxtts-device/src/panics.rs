@@ -1,0 +1,148 @@
+//! What the engine says by a panic, on threads of its own, where no call returns it.
+//!
+//! - Memory that ran out: wgpu reports an allocation that failed by a panic. The
+//!   engine catches it and continues: the work is gone, whoever reads its result
+//!   gets what happened to be there, and a training would learn from it. So the
+//!   panic is remembered here, and whoever reads results asks.
+//! - A driver that fails while a device is opened: its words are kept for the
+//!   error, instead of being printed beside it.
+
+use std::panic::{self, PanicHookInfo};
+use std::sync::{Mutex, MutexGuard, Once, OnceLock, PoisonError};
+use std::thread::{self, ThreadId};
+
+/// How the engine and drivers say it, in lower case.
+const OUT_OF_MEMORY: [&str; 4] = [
+    "out of memory",
+    "out of device memory",
+    "can't allocate",
+    "out_of_device_memory",
+];
+
+static FAULT: OnceLock<String> = OnceLock::new();
+
+/// The line of an error of the engine that tells of memory, if one does.
+pub fn told_of_memory(words: &str) -> Option<&str> {
+    let tells = |line: &&str| {
+        let line = line.to_lowercase();
+        OUT_OF_MEMORY.iter().any(|words| line.contains(words))
+    };
+    words.lines().find(tells).map(str::trim)
+}
+
+/// Whether the engine has dropped no work for want of memory. Once it has,
+/// nothing that is computed can be trusted any more.
+///
+/// # Errors
+/// What it said when it did.
+pub fn no_memory_fault() -> Result<(), String> {
+    match FAULT.get() {
+        Some(words) => Err(words.clone()),
+        None => Ok(()),
+    }
+}
+
+/// From now on such panics are remembered instead of printed.
+pub(crate) fn watch() {
+    static WATCHING: Once = Once::new();
+    WATCHING.call_once(|| {
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if is_kept_quiet(info) {
+                return;
+            }
+            match words(info) {
+                Some(line) => {
+                    let _ = FAULT.set(line.to_owned());
+                }
+                None => before(info),
+            }
+        }));
+    });
+}
+
+fn words<'a>(info: &'a PanicHookInfo<'_>) -> Option<&'a str> {
+    let words = info.payload_as_str()?;
+    words
+        .starts_with("wgpu error")
+        .then(|| told_of_memory(words))?
+}
+
+/// Who opens a device at the moment, and what was said meanwhile.
+static OPENING: Mutex<Option<(ThreadId, Option<String>)>> = Mutex::new(None);
+
+fn opening() -> MutexGuard<'static, Option<(ThreadId, Option<String>)>> {
+    OPENING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// As long as it lives, panics of this thread and of the engine's are kept and
+/// not printed.
+#[derive(Debug)]
+pub(crate) struct Quiet(());
+
+impl Quiet {
+    pub(crate) fn new() -> Self {
+        *opening() = Some((thread::current().id(), None));
+        Self(())
+    }
+
+    /// The first that was said.
+    pub(crate) fn finish(self) -> Option<String> {
+        opening().take().and_then(|(_, said)| said)
+    }
+}
+
+impl Drop for Quiet {
+    fn drop(&mut self) {
+        *opening() = None;
+    }
+}
+
+/// What the engine calls its threads, before the device's numbers.
+const ENGINE_THREAD: &str = "DS";
+
+fn is_kept_quiet(info: &PanicHookInfo<'_>) -> bool {
+    let current = thread::current();
+    let is_engine = current
+        .name()
+        .is_some_and(|name| name.starts_with(ENGINE_THREAD));
+    let mut opening = opening();
+    let Some((opener, said)) = opening.as_mut() else {
+        return false;
+    };
+    if !is_engine && current.id() != *opener {
+        return false;
+    }
+    let words = info.payload_as_str().unwrap_or("the driver panicked");
+    said.get_or_insert_with(|| one_line(words));
+    true
+}
+
+/// The words without the engine's indentation and backtrace.
+fn one_line(words: &str) -> String {
+    let lines = words.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.take(2).collect::<Vec<_>>().join(": ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::told_of_memory;
+
+    #[test]
+    fn the_line_that_tells_of_memory_is_found() {
+        for (words, line) in [
+            ("wgpu error: Out of Memory", "wgpu error: Out of Memory"),
+            (
+                "failed\n  out of device memory allocating 4096 bytes\n  at 1",
+                "out of device memory allocating 4096 bytes",
+            ),
+            (
+                "can't allocate buffer of size: 12",
+                "can't allocate buffer of size: 12",
+            ),
+        ] {
+            assert_eq!(told_of_memory(words), Some(line));
+        }
+        assert_eq!(told_of_memory("the device was lost"), None);
+    }
+}
