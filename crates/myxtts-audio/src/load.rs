@@ -101,6 +101,8 @@ pub struct Loader {
     resamplers: Vec<(SampleRate, Resampler)>,
     /// What resampling reads while it writes the caller's waveform.
     unresampled: Vec<f32>,
+    /// The file last read.
+    bytes: Vec<u8>,
 }
 
 impl Loader {
@@ -111,6 +113,7 @@ impl Loader {
             limits,
             resamplers: Vec::new(),
             unresampled: Vec::new(),
+            bytes: Vec::new(),
         }
     }
 
@@ -142,7 +145,7 @@ impl Loader {
         waveform: &mut Waveform,
         see: impl FnOnce(&[u8], &Waveform) -> T,
     ) -> Result<(Source, T), LoadError> {
-        let (source, seen) = decode_seeing(path, &self.limits, waveform, see)?;
+        let (source, seen) = decode_seeing(path, &self.limits, &mut self.bytes, waveform, see)?;
         self.resample(waveform);
         waveform
             .samples

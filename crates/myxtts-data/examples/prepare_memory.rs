@@ -32,7 +32,6 @@ fn main() {
         out: folder.path().join("myxtts"),
         vocabulary: None,
         workers: NonZeroUsize::new(2).unwrap(),
-        cache: false,
         settings: Settings::default(),
     };
     let before = peak();

@@ -6,9 +6,12 @@ use std::path::Path;
 
 use tempfile::NamedTempFile;
 
+/// The start of a name that is not there to stay.
+pub(crate) const UNFINISHED: &str = ".unfinished-";
+
 /// A file in `folder` that has no name yet.
 pub(crate) fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
-    myxtts_files::temporary(folder, ".unfinished-")
+    myxtts_files::temporary(folder, UNFINISHED)
 }
 
 /// Writes a file, making its folder where there is none.

@@ -187,7 +187,6 @@ impl World {
             out: out.clone(),
             vocabulary: None,
             workers: NonZeroUsize::MIN,
-            cache: false,
             settings: Settings {
                 held_out_fraction: 0.0,
                 ..Settings::default()

@@ -1,19 +1,18 @@
 //! Files into mono waveforms.
 //!
-//! A file is memory-mapped once and recognised by its first bytes, never by its
-//! name: data sets are full of MP3 called `.wav`. WAV is ours (`wav/`), because
-//! it is what training reads all day and a straight pass over the mapping needs
-//! no packets and no copies; everything else goes to `symphonia`
-//! (`compressed`).
+//! A file is read once and recognised by its first bytes, never by its name:
+//! data sets are full of MP3 called `.wav`. WAV is ours (`wav/`), because it is
+//! what training reads all day and a straight pass over the bytes needs no
+//! packets; everything else goes to `symphonia` (`compressed`).
 //!
 //! [`decode_bytes`] is a pure function of the bytes, which is what the property
 //! tests drive; [`decode`] adds the path.
 
 mod compressed;
 mod fault;
-mod mapped;
 mod sniff;
 mod wav;
+mod whole;
 
 use std::path::Path;
 
@@ -91,24 +90,34 @@ pub fn decode_into(
     limits: &Limits,
     waveform: &mut Waveform,
 ) -> Result<Source, DecodeError> {
-    Ok(decode_seeing(path, limits, waveform, |_, _| ())?.0)
+    Ok(decode_seeing(path, limits, &mut Vec::new(), waveform, |_, _| ())?.0)
 }
 
 /// The same, with a look at the bytes of the file beside what they decoded to.
+/// `bytes` is memory that is used again.
 pub(crate) fn decode_seeing<T>(
     path: &Path,
     limits: &Limits,
+    bytes: &mut Vec<u8>,
     waveform: &mut Waveform,
     see: impl FnOnce(&[u8], &Waveform) -> T,
 ) -> Result<(Source, T), DecodeError> {
-    mapped::with_bytes(path, |bytes| {
-        let source = decode_bytes_into(bytes, limits, waveform)?;
-        Ok((source, see(bytes, waveform)))
-    })
-    .map_err(|fault| DecodeError {
-        path: path.to_owned(),
-        fault,
-    })
+    let source = whole::read(path, limits, bytes)
+        .and_then(|()| decode_bytes_into(bytes, limits, waveform))
+        .map_err(|fault| DecodeError {
+            path: path.to_owned(),
+            fault,
+        })?;
+    Ok((source, see(bytes, waveform)))
+}
+
+/// Refuses a WAV file whose header alone says that it is too long. What else
+/// is wrong with it shows when all of it is there.
+fn refuse_long_wav(head: &[u8], file_length: u64, limits: &Limits) -> Result<(), Fault> {
+    match sniff::container(head) {
+        Ok(Container::Wav) => wav::refuse_long(head, file_length, limits),
+        _ => Ok(()),
+    }
 }
 
 /// Decodes the bytes of a file to mono at its own rate.

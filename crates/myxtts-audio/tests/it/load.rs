@@ -145,3 +145,35 @@ fn the_configuration_is_plain_data_with_a_schema() {
         .into_root_schema_for::<AudioConfig>();
     insta::assert_snapshot!(serde_json::to_string_pretty(&schema).unwrap());
 }
+
+/// A mapping of such a file would end the process with a bus error.
+#[test]
+fn a_file_shortened_while_it_is_read_is_a_fault_of_that_file() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let samples: Vec<f32> = (0..2_000_000).map(|n| (n as f32 / 20.0).sin()).collect();
+    let (_folder, path) = file(&samples, 1, 22_050);
+    let length = fs::metadata(&path).unwrap().len();
+    let done = AtomicBool::new(false);
+    let (mut whole, mut cut) = (0, 0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let file = fs::File::options().write(true).open(&path).unwrap();
+            while !done.load(Ordering::Relaxed) {
+                file.set_len(length / 3).unwrap();
+                std::thread::sleep(std::time::Duration::from_micros(300));
+                file.set_len(length).unwrap();
+                std::thread::sleep(std::time::Duration::from_micros(300));
+            }
+        });
+        let mut loader = Loader::new(PLAIN, Limits::default());
+        for _ in 0..300 {
+            match loader.load(&path) {
+                Ok(_) => whole += 1,
+                Err(_) => cut += 1,
+            }
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(whole + cut, 300);
+    assert!(cut > 0, "the file was never found short");
+}

@@ -15,8 +15,7 @@
 //! | 64 | 32 | BLAKE3 of the payload |
 //! | 96 | rows x columns x element size | payload, row-major |
 //!
-//! Nothing follows the payload. The header is 96 bytes, so that a payload in
-//! a page-aligned mapping is aligned for its elements.
+//! Nothing follows the payload.
 
 use thiserror::Error;
 
@@ -26,6 +25,8 @@ pub(super) const HEADER: usize = 96;
 
 /// An entry past this is no feature of a clip.
 const LARGEST_PAYLOAD: u64 = 1 << 31;
+/// The same with its header.
+pub(super) const LARGEST: u64 = LARGEST_PAYLOAD + HEADER as u64;
 
 /// What the elements are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

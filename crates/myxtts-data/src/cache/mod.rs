@@ -10,14 +10,15 @@
 mod format;
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use memmap2::Mmap;
 use thiserror::Error;
 
 pub use format::{Element, EntryShape, Malformed};
+
+use crate::atomic;
 
 /// What an entry is made from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -46,10 +47,11 @@ pub struct FeatureCache {
     root: PathBuf,
 }
 
-/// A cached entry, mapped into memory.
+/// A cached entry. It is read and not mapped: what shortens the file of a
+/// mapping ends the process, and entries are small.
 #[derive(Debug)]
 pub struct CachedFeatures {
-    map: Mmap,
+    entry: Vec<u8>,
     shape: EntryShape,
 }
 
@@ -122,7 +124,7 @@ impl FeatureCache {
     /// The entry under `key`.
     pub fn get(&self, key: &EntryKey) -> io::Result<Lookup> {
         let path = self.path(key);
-        let file = match File::open(&path) {
+        let mut file = match File::open(&path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Lookup::Miss),
             Err(error) => return Err(error),
@@ -132,16 +134,13 @@ impl FeatureCache {
             let _ = fs::remove_file(&path);
             Ok(Lookup::Damaged(why))
         };
-        if file.metadata()?.len() == 0 {
-            return damaged(Malformed::Short);
+        if file.metadata()?.len() > format::LARGEST {
+            return damaged(Malformed::TooLarge);
         }
-        // SAFETY: entries appear by rename and are never written again, so
-        // the mapping does not change under us; removing the file leaves the
-        // mapping valid.
-        #[expect(unsafe_code, reason = "memory-mapped reading")]
-        let map = unsafe { Mmap::map(&file)? };
-        match format::parse(&map, &key.0) {
-            Ok(shape) => Ok(Lookup::Hit(CachedFeatures { map, shape })),
+        let mut entry = Vec::new();
+        file.read_to_end(&mut entry)?;
+        match format::parse(&entry, &key.0) {
+            Ok(shape) => Ok(Lookup::Hit(CachedFeatures { entry, shape })),
             Err(why) => damaged(why),
         }
     }
@@ -160,7 +159,7 @@ impl FeatureCache {
             if let Some(folder) = path.parent() {
                 fs::create_dir_all(folder)?;
             }
-            let file = crate::atomic::temporary(&self.temporary())?;
+            let file = atomic::temporary(&self.temporary())?;
             // Past the wrapper, which would put a name that is gone by then
             // into every message.
             let mut bytes = file.as_file();
@@ -212,6 +211,6 @@ impl CachedFeatures {
 
     /// The elements, little-endian.
     pub fn bytes(&self) -> &[u8] {
-        &self.map[format::HEADER..]
+        &self.entry[format::HEADER..]
     }
 }

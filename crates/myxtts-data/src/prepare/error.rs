@@ -7,7 +7,6 @@ use myxtts_audio::WriteError;
 use myxtts_text::LanguageError;
 use thiserror::Error;
 
-use crate::cache::CacheError;
 use crate::layout::LayoutError;
 
 /// Why a dataset could not be prepared.
@@ -42,7 +41,7 @@ pub enum PrepareError {
     },
     /// A result cannot be written.
     #[error(
-        "cannot write {}: {why}\n  fix:   free some disk space, or give a folder that may be written to with --out; what is in it already stays good",
+        "cannot write {}: {why}\n  fix:   free some disk space, or give a folder that may be written to with --prepared; what is in it already stays good",
         path.display()
     )]
     Output {
@@ -64,9 +63,6 @@ pub enum PrepareError {
         /// Why.
         why: String,
     },
-    /// The cache cannot be filled.
-    #[error(transparent)]
-    Cache(#[from] CacheError),
     /// A converted recording cannot be written.
     #[error(transparent)]
     Convert(#[from] WriteError),

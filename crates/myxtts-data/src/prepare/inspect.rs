@@ -12,7 +12,7 @@ use super::findings::{
     BAD_LANGUAGE, BAD_LINE, EMPTY_TEXT, Rejection, is_clipped, length, silence, text_length,
     unreadable,
 };
-use super::{PrepareError, Request, WaveformCache};
+use super::{PrepareError, Request};
 use crate::layout::{Entry, LinePlace, Row};
 use crate::units::Tokens;
 
@@ -63,7 +63,6 @@ pub(super) struct Rejected {
 pub(super) struct Inspector<'r> {
     request: &'r Request<'r>,
     language: &'r Language,
-    cache: Option<&'r WaveformCache>,
     /// Where converted recordings go, and what makes them.
     conversion: Option<(&'r Path, Loader)>,
     loader: Loader,
@@ -73,7 +72,6 @@ impl<'r> Inspector<'r> {
     pub(super) fn new(
         request: &'r Request<'r>,
         language: &'r Language,
-        cache: Option<&'r WaveformCache>,
         conversion: Option<&'r Path>,
     ) -> Self {
         let settings = &request.settings;
@@ -82,7 +80,6 @@ impl<'r> Inspector<'r> {
         Self {
             request,
             language,
-            cache,
             conversion: conversion.map(|folder| (folder, plain())),
             loader,
         }
@@ -128,8 +125,8 @@ impl<'r> Inspector<'r> {
     ) -> Result<Result<(Text, PathBuf, Recording), Rejection>, PrepareError> {
         // The recording first: of a line with two faults the missing file is
         // the one that explains the other.
-        let (mut recording, mut waveform) = match self.listen(&entry.audio) {
-            Ok(heard) => heard,
+        let mut recording = match self.listen(&entry.audio) {
+            Ok(recording) => recording,
             Err(rejection) => return Ok(Err(rejection)),
         };
         let text = match self.read(entry) {
@@ -144,20 +141,17 @@ impl<'r> Inspector<'r> {
             };
             // Lengths and hashes are those of the file that will be read.
             let original = recording;
-            (recording, waveform) = match self.listen(&audio) {
-                Ok(heard) => heard,
+            recording = match self.listen(&audio) {
+                Ok(recording) => recording,
                 Err(rejection) => return Ok(Err(rejection)),
             };
             recording.source = original.source;
             recording.clipped = original.clipped;
         }
-        if let Some(cache) = self.cache {
-            cache.put(recording.content.as_bytes(), &waveform)?;
-        }
         Ok(Ok((text, audio, recording)))
     }
 
-    fn listen(&mut self, path: &Path) -> Result<(Recording, Waveform), Rejection> {
+    fn listen(&mut self, path: &Path) -> Result<Recording, Rejection> {
         let mut waveform = Waveform::default();
         let (source, (content, silent, clipped)) = self
             .loader
@@ -173,14 +167,13 @@ impl<'r> Inspector<'r> {
             return Err(rejection);
         }
         length(waveform.len(), &self.request.settings)?;
-        let recording = Recording {
+        Ok(Recording {
             samples: waveform.len(),
             source,
             content,
             sound: sound(&waveform),
             clipped,
-        };
-        Ok((recording, waveform))
+        })
     }
 
     fn read(&self, entry: &Entry) -> Result<Text, Rejection> {

@@ -20,7 +20,6 @@
 
 mod convert;
 mod error;
-mod features;
 mod findings;
 mod freshness;
 mod inspect;
@@ -44,7 +43,6 @@ use serde::{Deserialize, Serialize};
 use crate::units::Tokens;
 
 pub use error::PrepareError;
-pub use features::WaveformCache;
 pub use findings::{Note, is_limit};
 pub use freshness::earlier;
 pub use manifest::{Clip, Manifest};
@@ -81,8 +79,6 @@ pub struct Request<'v> {
     pub vocabulary: Option<&'v Vocabulary>,
     /// Threads that read clips.
     pub workers: NonZeroUsize,
-    /// Whether to keep waveforms in the cache.
-    pub cache: bool,
     /// What the results depend on.
     pub settings: Settings,
 }

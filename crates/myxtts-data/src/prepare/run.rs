@@ -21,8 +21,8 @@ use super::quarantine::Quarantined;
 use super::report::{Report, Summary};
 use super::tally::Tally;
 use super::{
-    AUDIO, CACHE, MANIFEST, PrepareError, QUARANTINE, REPORT, REPORT_TEXT, Request, WaveformCache,
-    freshness, jsonl, paths,
+    AUDIO, MANIFEST, PrepareError, QUARANTINE, REPORT, REPORT_TEXT, Request, freshness, jsonl,
+    paths,
 };
 use crate::atomic;
 use crate::layout::{self, Layout, OUTPUT_MARK, Split};
@@ -43,8 +43,8 @@ pub struct Progress {
 }
 
 /// Prepares a dataset: reads every clip once and writes the manifest, the
-/// quarantine and the report to the output folder, and waveforms to the cache
-/// if that was asked for. `watch` is told of every row.
+/// quarantine and the report to the output folder. `watch` is told of every
+/// row.
 ///
 /// Too many bad clips are no error here: the report says so, and
 /// [`Report::check`] is for those who go on to train.
@@ -67,13 +67,6 @@ pub fn prepare(
     };
     let about = layout.lines().map_err(metadata)?;
     let fingerprint = freshness::fingerprint(&layout, &dataset)?;
-    let cache = match request.cache {
-        true => Some(WaveformCache::open(
-            &out.join(CACHE),
-            &request.settings.audio,
-        )?),
-        false => None,
-    };
     let audio = request.settings.convert.then(|| out.join(AUDIO));
 
     let mut tally = Tally::new(request, &root, &out);
@@ -90,7 +83,7 @@ pub fn prepare(
         for _ in 0..request.workers.get() {
             let (job, next_job) = sync_channel(WINDOW);
             let (outcome, next_outcome) = sync_channel(WINDOW);
-            let inspector = Inspector::new(request, &language, cache.as_ref(), audio.as_deref());
+            let inspector = Inspector::new(request, &language, audio.as_deref());
             scope.spawn(move || work(inspector, &next_job, &outcome));
             jobs.push(job);
             outcomes.push(next_outcome);

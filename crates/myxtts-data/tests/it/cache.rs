@@ -215,3 +215,13 @@ proptest! {
         prop_assert!(matches!(cache.get(&key(1)).unwrap(), Lookup::Damaged(_)));
     }
 }
+
+#[test]
+fn an_entry_may_be_read_by_whom_the_umask_lets() {
+    use std::os::unix::fs::PermissionsExt;
+    let (dir, _cache, entry) = filled();
+    let plain = dir.path().join("plain");
+    fs::write(&plain, b"").unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode();
+    assert_eq!(mode(&entry), mode(&plain));
+}

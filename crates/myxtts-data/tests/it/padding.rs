@@ -25,7 +25,6 @@ fn lengths_of(dataset: &Path) -> Vec<ClipLength> {
         out: out.clone(),
         vocabulary: None,
         workers: NonZeroUsize::new(2).unwrap(),
-        cache: false,
         settings: Settings {
             held_out_fraction: 0.0,
             ..Settings::default()

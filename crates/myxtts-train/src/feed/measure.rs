@@ -126,7 +126,6 @@ impl<'a> Bench<'a> {
             out: out.clone(),
             vocabulary: None,
             workers: NonZeroUsize::new(request.workers).unwrap_or(NonZeroUsize::MIN),
-            cache: false,
             settings: Settings {
                 // Every clip is to be measured on.
                 held_out_fraction: 0.0,

@@ -63,7 +63,6 @@ pub fn prepare_from(folder: &Path, dataset: &Path) -> u64 {
         out: folder.join("prepared"),
         vocabulary: None,
         workers: NonZeroUsize::MIN,
-        cache: false,
         settings: Settings {
             held_out_fraction: 0.0,
             ..Settings::default()

@@ -49,7 +49,6 @@ pub(crate) static WORLD: LazyLock<World> = LazyLock::new(|| {
         out: out.clone(),
         vocabulary: None,
         workers: NonZeroUsize::new(2).unwrap(),
-        cache: false,
         settings: Settings::default(),
     };
     prepare(&request, &mut |_| {}).unwrap();

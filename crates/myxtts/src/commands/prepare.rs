@@ -18,7 +18,7 @@ use myxtts_train::run::{Encoded, encode};
 use serde_json::json;
 
 use crate::cli::flags::DATASET;
-use crate::config::{self, Cache, Config};
+use crate::config::{self, Config};
 use crate::output::{Failure, Output};
 use crate::progress::ProgressBar;
 
@@ -119,7 +119,6 @@ pub(super) fn request<'v>(
         out,
         vocabulary,
         workers: workers(data.pipeline.num_workers.filter(|_| chosen_workers)),
-        cache: data.dataset.cache == Cache::Disk,
         settings: Settings {
             audio: data.audio.clone(),
             language: data.dataset.language.clone(),

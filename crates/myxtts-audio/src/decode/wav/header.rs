@@ -53,8 +53,33 @@ impl Format {
     }
 }
 
+/// Where the data chunk is, and what is stated about it.
+#[derive(Clone, Copy, Debug)]
+struct Found {
+    format: Format,
+    /// Where its bytes start.
+    body: usize,
+    /// How many there are; `None` where the writer could not know.
+    size: Option<u64>,
+    riff_size: Option<u64>,
+}
+
 /// Finds and checks the format and the data of a file that starts with a WAVE header.
 pub(super) fn parse(bytes: &[u8]) -> Result<Header<'_>, Fault> {
+    data(bytes, find(bytes)?)
+}
+
+/// Length and rate of a file of which only the beginning is here, as far as it
+/// states them: never more than a file of `file_length` bytes can hold.
+pub(super) fn declared(head: &[u8], file_length: u64) -> Option<(Samples, SampleRate)> {
+    let found = find(head).ok()?;
+    let present = file_length.saturating_sub(found.body as u64);
+    let size = found.size.map_or(present, |size| size.min(present));
+    let samples = usize::try_from(size / found.format.frame() as u64).ok()?;
+    Some((Samples(samples), found.format.rate))
+}
+
+fn find(bytes: &[u8]) -> Result<Found, Fault> {
     let riff = u32_at(bytes, 4).unwrap_or(UNKNOWN_SIZE);
     let mut riff_size = (riff != UNKNOWN_SIZE).then(|| u64::from(riff));
     let mut wide_data = None;
@@ -84,7 +109,12 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Header<'_>, Fault> {
                     (UNKNOWN_SIZE, Some(wide)) => Some(wide),
                     (size, _) => Some(u64::from(size)),
                 };
-                return data(bytes, body, size, riff_size, format);
+                return Ok(Found {
+                    format,
+                    body,
+                    size,
+                    riff_size,
+                });
             }
             _ => {}
         }
@@ -104,14 +134,14 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Header<'_>, Fault> {
     }
 }
 
-/// Checks the data chunk at `body` and cuts it out.
-fn data(
-    bytes: &[u8],
-    body: usize,
-    size: Option<u64>,
-    riff_size: Option<u64>,
-    format: Format,
-) -> Result<Header<'_>, Fault> {
+/// Checks the data chunk and cuts it out.
+fn data(bytes: &[u8], found: Found) -> Result<Header<'_>, Fault> {
+    let Found {
+        format,
+        body,
+        size,
+        riff_size,
+    } = found;
     let present = bytes.get(body..).unwrap_or_default();
     let size = size.unwrap_or(present.len() as u64);
     let frame = format.frame();

@@ -1,4 +1,4 @@
-//! The WAV fast path: header checks, then one straight pass over the mapping.
+//! The WAV fast path: header checks, then one straight pass over the bytes.
 
 mod header;
 mod pcm;
@@ -23,4 +23,13 @@ pub(super) fn decode_into(
         rate: header.rate,
         samples: Samples(out.samples.len()),
     })
+}
+
+/// Refuses a file of `file_length` bytes whose beginning states a recording
+/// that is too long.
+pub(super) fn refuse_long(head: &[u8], file_length: u64, limits: &Limits) -> Result<(), Fault> {
+    match header::declared(head, file_length) {
+        Some((samples, rate)) => limits.check(samples, rate),
+        None => Ok(()),
+    }
 }

@@ -42,7 +42,6 @@ fn every_clip_of_it_is_kept() {
         out: folder.path().to_owned(),
         vocabulary: None,
         workers: std::num::NonZeroUsize::new(2).unwrap(),
-        cache: false,
         settings: Settings::default(),
     };
     let mut last = 0;

@@ -1,7 +1,6 @@
 //! Whole datasets, prepared.
 
 mod bad_input;
-mod cached;
 mod converted;
 mod corpus_files;
 mod full_disk;

@@ -70,7 +70,6 @@ impl Dataset {
             out: self.path().join("myxtts"),
             vocabulary: None,
             workers: NonZeroUsize::new(3).unwrap(),
-            cache: false,
             settings: Settings::default(),
         }
     }
