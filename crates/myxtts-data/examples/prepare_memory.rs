@@ -31,6 +31,7 @@ fn main() {
         dataset: folder.path().to_owned(),
         out: folder.path().join("myxtts"),
         vocabulary: None,
+        next: vec![],
         workers: NonZeroUsize::new(2).unwrap(),
         settings: Settings::default(),
     };

@@ -16,7 +16,7 @@ include!(concat!(env!("OUT_DIR"), "/corpus.rs"));
 pub enum CorpusError {
     /// No folder to unpack it to.
     #[error(
-        "there is no folder for the sample corpus: neither XDG_CACHE_HOME nor HOME is set\n  fix:   set one of them, or give a dataset folder"
+        "there is no cache folder, for the sample corpus or for what preparation writes: neither XDG_CACHE_HOME nor HOME is set\n  fix:   set one of them, or give --train-data and --prepared"
     )]
     NoFolder,
     /// It cannot be written.
@@ -32,15 +32,20 @@ pub enum CorpusError {
     },
 }
 
-/// Where the sample corpus goes: `myxtts/sample-corpus` in the user's cache folder.
-pub fn default_folder() -> Result<PathBuf, CorpusError> {
+/// `myxtts` in the user's cache folder.
+pub fn cache_folder() -> Result<PathBuf, CorpusError> {
     let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
     let cache = match (set("XDG_CACHE_HOME"), set("HOME")) {
         (Some(cache), _) => PathBuf::from(cache),
         (None, Some(home)) => PathBuf::from(home).join(".cache"),
         (None, None) => return Err(CorpusError::NoFolder),
     };
-    Ok(cache.join("myxtts").join("sample-corpus"))
+    Ok(cache.join("myxtts"))
+}
+
+/// Where the sample corpus goes: `sample-corpus` there.
+pub fn default_folder() -> Result<PathBuf, CorpusError> {
+    Ok(cache_folder()?.join("sample-corpus"))
 }
 
 /// Writes the sample corpus to `folder`, each file whole or not at all, and

@@ -8,6 +8,8 @@
 //!   reports what it could not do.
 //! - [`Vocabulary`] is the XTTS `vocab.json`: encode, decode, train, grow.
 //! - [`split`] cuts a long text into pieces that fit the model, in tokens.
+//! - [`Script`] and [`Guesser`] say which letters a text has, and which language
+//!   they leave.
 //! - [`Coverage`] finds the characters a vocabulary does not have, and where.
 //!
 //! Nothing in here panics, whatever the text or the file; no id is ever
@@ -17,6 +19,7 @@ mod bpe;
 mod clean;
 mod coverage;
 mod language;
+mod script;
 mod split;
 
 pub use bpe::{EncodeError, Grown, Growth, TokenId, Training, VocabError, Vocabulary};
@@ -26,4 +29,5 @@ pub use clean::{
 };
 pub use coverage::{Coverage, Uncovered};
 pub use language::{Language, LanguageError};
+pub use script::{Guess, Guesser, Script};
 pub use split::{Limit, SplitError, split};

@@ -186,6 +186,7 @@ impl World {
             dataset,
             out: out.clone(),
             vocabulary: None,
+            next: vec![],
             workers: NonZeroUsize::MIN,
             settings: Settings {
                 held_out_fraction: 0.0,

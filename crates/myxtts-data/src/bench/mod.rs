@@ -288,7 +288,7 @@ fn read(folder: &Path) -> Result<Vec<Clip>, BenchError> {
         folder: folder.to_owned(),
         source,
     };
-    let layout = detect(folder)?;
+    let layout = detect(folder, None)?;
     let mut clips = Vec::new();
     for row in rows(&layout).map_err(unreadable)? {
         let entry = row

@@ -1,11 +1,17 @@
 //! Which layout a folder has.
 
-use std::fs;
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::Split;
+use super::columns::{Columns, ColumnsError, by_content};
+use super::line::Lines;
+use super::table::Dialect;
+use super::{Split, recording};
 
 /// Endings of files we can decode.
 pub(super) const AUDIO_ENDINGS: [&str; 7] = ["wav", "flac", "mp3", "ogg", "m4a", "aac", "mp4"];
@@ -13,19 +19,12 @@ pub(super) const AUDIO_ENDINGS: [&str; 7] = ["wav", "flac", "mp3", "ogg", "m4a",
 /// How a dataset folder is arranged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Layout {
-    /// `metadata.csv` with ids, recordings in `wavs/`.
-    LjSpeech {
-        /// The folder.
-        root: PathBuf,
-        /// The metadata file.
-        metadata: PathBuf,
-    },
-    /// One or more delimited files of paths and texts.
+    /// One or more delimited files of recordings and texts.
     Tables {
         /// What paths are relative to.
         root: PathBuf,
-        /// The files, and the part each stands for.
-        files: Vec<(PathBuf, Option<Split>)>,
+        /// The files.
+        tables: Vec<Table>,
     },
     /// One JSON object a line.
     JsonLines {
@@ -46,6 +45,110 @@ pub enum Layout {
     },
 }
 
+/// A delimited file, and how it is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table {
+    /// The file.
+    pub file: PathBuf,
+    /// The part of the dataset that it stands for.
+    pub split: Option<Split>,
+    /// What its columns hold.
+    pub columns: Columns,
+    /// Who says so.
+    pub decided: Decided,
+    pub(super) dialect: Option<Dialect>,
+    pub(super) has_header: bool,
+}
+
+/// Who says what columns hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Decided {
+    /// `--columns`.
+    Given,
+    /// The first line.
+    Header,
+    /// Their values.
+    Content,
+}
+
+/// Lines that the delimiter is told by.
+const DIALECT_LINES: usize = 20;
+/// Lines that the columns are told by.
+const CONTENT_LINES: usize = 1000;
+
+impl Table {
+    fn open(
+        file: &Path,
+        root: &Path,
+        split: Option<Split>,
+        given: Option<&Columns>,
+    ) -> Result<Self, LayoutError> {
+        let sample = first_lines(file).map_err(|why| LayoutError::Unreadable {
+            path: file.to_owned(),
+            why,
+        })?;
+        let start: Vec<&str> = sample
+            .iter()
+            .map(String::as_str)
+            .take(DIALECT_LINES)
+            .collect();
+        let dialect = Dialect::sniff(&start);
+        let rows: Vec<Vec<String>> = match dialect {
+            Some(dialect) => sample.iter().map(|line| dialect.split(line)).collect(),
+            None => vec![],
+        };
+        let header = rows.first().and_then(|first| Columns::of_header(first));
+        let has_header = header.is_some();
+        let (columns, decided) = match (given, header) {
+            (Some(given), _) => {
+                let found = rows.iter().map(Vec::len).max().unwrap_or(given.len());
+                if found < given.len() {
+                    return Err(LayoutError::TooManyColumns {
+                        path: file.to_owned(),
+                        given: given.clone(),
+                        found,
+                        line: sample.first().cloned().unwrap_or_default(),
+                    });
+                }
+                (given.clone(), Decided::Given)
+            }
+            (None, Some(header)) => (header, Decided::Header),
+            (None, None) => {
+                let is_recording =
+                    |name: &str| is_audio(Path::new(name)) || recording(root, name).is_file();
+                let columns = by_content(&rows, is_recording);
+                let columns = columns.map_err(|why| LayoutError::Ambiguous {
+                    path: file.to_owned(),
+                    why,
+                    line: sample.first().cloned().unwrap_or_default(),
+                })?;
+                (columns, Decided::Content)
+            }
+        };
+        Ok(Self {
+            file: file.to_owned(),
+            split,
+            columns,
+            decided,
+            dialect,
+            has_header,
+        })
+    }
+}
+
+/// The first lines that are text and not empty.
+fn first_lines(file: &Path) -> io::Result<Vec<String>> {
+    let mut sample = Vec::new();
+    for line in Lines::new(BufReader::new(File::open(file)?)).take(CONTENT_LINES) {
+        match line?.text {
+            Ok(text) if !text.trim().is_empty() => sample.push(text),
+            _ => {}
+        }
+    }
+    Ok(sample)
+}
+
 /// A folder with this file holds results of ours and no recordings of others.
 pub(crate) const OUTPUT_MARK: &str = ".myxtts";
 
@@ -53,25 +156,22 @@ impl Layout {
     /// The dataset's folder.
     pub fn root(&self) -> &Path {
         match self {
-            Self::LjSpeech { root, .. }
-            | Self::Tables { root, .. }
-            | Self::JsonLines { root, .. }
-            | Self::Pairs { root, .. } => root,
+            Self::Tables { root, .. } | Self::JsonLines { root, .. } | Self::Pairs { root, .. } => {
+                root
+            }
         }
     }
 
     /// Lines that name clips: about as many as there are rows, and found
     /// without reading them as such.
-    pub fn lines(&self) -> std::io::Result<u64> {
+    pub fn lines(&self) -> io::Result<u64> {
         match self {
             Self::Pairs { files, .. } => Ok(files.len() as u64),
-            Self::LjSpeech { metadata: file, .. } | Self::JsonLines { file, .. } => {
-                super::line::count(fs::File::open(file)?)
-            }
-            Self::Tables { files, .. } => {
-                let counts = files
+            Self::JsonLines { file, .. } => super::line::count(File::open(file)?),
+            Self::Tables { tables, .. } => {
+                let counts = tables
                     .iter()
-                    .map(|(file, _)| super::line::count(fs::File::open(file)?));
+                    .map(|table| super::line::count(File::open(&table.file)?));
                 counts.sum()
             }
         }
@@ -87,7 +187,7 @@ pub enum LayoutError {
         /// The folder.
         path: PathBuf,
         /// Why.
-        why: std::io::Error,
+        why: io::Error,
     },
     /// Nothing in it looks like a dataset.
     #[error(
@@ -101,17 +201,81 @@ pub enum LayoutError {
         /// What is there instead.
         found: String,
     },
+    /// The values of a table do not tell what its columns hold.
+    #[error(
+        "what do the columns of {} hold? {why}\n  \
+         found: {line}\n  \
+         fix:   say it in the order of the columns, for example --columns id,text,speaker; the names are \
+         id, text, speaker, language, written, and - for a column that is not used", path.display()
+    )]
+    Ambiguous {
+        /// The file.
+        path: PathBuf,
+        /// What is unclear.
+        why: String,
+        /// Its first line.
+        line: String,
+    },
+    /// More columns were named than there are.
+    #[error(
+        "--columns {given} names {} columns, and the lines of {} have {found}\n  \
+         found: {line}\n  \
+         fix:   name the columns that are there", given.len(), path.display()
+    )]
+    TooManyColumns {
+        /// The file.
+        path: PathBuf,
+        /// What was named.
+        given: Columns,
+        /// How many there are.
+        found: usize,
+        /// Its first line.
+        line: String,
+    },
+    /// Columns were named, and there are none.
+    #[error(
+        "--columns is for tables, and {} is {what}\n  fix:   leave --columns out", path.display()
+    )]
+    NoColumns {
+        /// The dataset.
+        path: PathBuf,
+        /// What it is.
+        what: &'static str,
+    },
+    /// Columns were named wrongly.
+    #[error(transparent)]
+    Columns(#[from] ColumnsError),
 }
 
-/// Looks at a folder (or a metadata file) and says how to read it.
-pub fn detect(path: &Path) -> Result<Layout, LayoutError> {
+/// Looks at a folder (or a metadata file) and says how to read it; `columns`
+/// are those of its tables, where a person names them.
+pub fn detect(path: &Path, columns: Option<&Columns>) -> Result<Layout, LayoutError> {
+    let layout = layout_of(path, columns)?;
+    let what = match (&layout, columns) {
+        (Layout::JsonLines { .. }, Some(_)) => "a .jsonl file, which names its own fields",
+        (Layout::Pairs { .. }, Some(_)) => "a folder of recordings with a .txt beside each",
+        _ => return Ok(layout),
+    };
+    let path = path.to_owned();
+    Err(LayoutError::NoColumns { path, what })
+}
+
+fn layout_of(path: &Path, columns: Option<&Columns>) -> Result<Layout, LayoutError> {
     let unreadable = |why| LayoutError::Unreadable {
         path: path.to_owned(),
         why,
     };
+    let of_file = |root: PathBuf, file: PathBuf| match file.extension() {
+        Some(ending) if ending == "jsonl" => Ok(Layout::JsonLines { root, file }),
+        _ => {
+            let table = Table::open(&file, &root, None, columns)?;
+            let tables = vec![table];
+            Ok(Layout::Tables { root, tables })
+        }
+    };
     if fs::metadata(path).map_err(unreadable)?.is_file() {
         let root = path.parent().unwrap_or(Path::new("")).to_owned();
-        return Ok(of_file(root, path.to_owned()));
+        return of_file(root, path.to_owned());
     }
     let root = path.to_owned();
     let named = |names: &[&str]| {
@@ -124,15 +288,14 @@ pub fn detect(path: &Path) -> Result<Layout, LayoutError> {
         return Ok(Layout::JsonLines { root, file });
     }
     if let Some(train) = named(&["metadata_train.csv", "metadata_train.txt"]) {
-        let mut files = vec![(train, Some(Split::Train))];
-        files.extend(
-            named(&["metadata_eval.csv", "metadata_eval.txt", "metadata_val.csv"])
-                .map(|file| (file, Some(Split::Validation))),
-        );
-        return Ok(Layout::Tables { root, files });
+        let mut tables = vec![Table::open(&train, &root, Some(Split::Train), columns)?];
+        if let Some(file) = named(&["metadata_eval.csv", "metadata_eval.txt", "metadata_val.csv"]) {
+            tables.push(Table::open(&file, &root, Some(Split::Validation), columns)?);
+        }
+        return Ok(Layout::Tables { root, tables });
     }
     if let Some(metadata) = named(&["metadata.csv", "metadata.txt", "metadata.tsv"]) {
-        return Ok(of_file(root, metadata));
+        return of_file(root, metadata);
     }
     let mut found = Found::default();
     found.collect(path, 0).map_err(unreadable)?;
@@ -140,6 +303,7 @@ pub fn detect(path: &Path) -> Result<Layout, LayoutError> {
         mut recordings,
         mut others,
         unreadable,
+        ..
     } = found;
     recordings.sort();
     let has_text = |audio: &PathBuf| audio.with_extension("txt").is_file();
@@ -161,7 +325,7 @@ pub fn detect(path: &Path) -> Result<Layout, LayoutError> {
         .filter(|file| ending(file, &["jsonl", "csv", "tsv", "txt"]))
         .collect();
     match lists.as_slice() {
-        [one] => Ok(of_file(root, (*one).clone())),
+        [one] => of_file(root, (*one).clone()),
         several => Err(LayoutError::Nothing {
             path: path.to_owned(),
             found: match several.len() {
@@ -172,52 +336,13 @@ pub fn detect(path: &Path) -> Result<Layout, LayoutError> {
     }
 }
 
-fn of_file(root: PathBuf, file: PathBuf) -> Layout {
-    if file.extension().is_some_and(|ending| ending == "jsonl") {
-        return Layout::JsonLines { root, file };
-    }
-    // With a header or full paths a `wavs` folder is only a place; the row
-    // reader handles both, and an id without an ending only makes sense here.
-    if root.join("wavs").is_dir() && !first_field_is_path(&file) {
-        return Layout::LjSpeech {
-            root,
-            metadata: file,
-        };
-    }
-    Layout::Tables {
-        root,
-        files: vec![(file, None)],
-    }
-}
-
-/// Whether the first line starts with a path or a column name, and not with an id.
-fn first_field_is_path(file: &Path) -> bool {
-    use std::io::{BufRead, BufReader};
-    let Ok(file) = fs::File::open(file) else {
-        return false;
-    };
-    let mut first = Vec::new();
-    // Nothing read is nothing recognised.
-    let _ = std::io::Read::take(BufReader::new(file), 4096).read_until(b'\n', &mut first);
-    let first = String::from_utf8_lossy(&first);
-    let field = first
-        .trim_start_matches('\u{feff}')
-        .split(['|', '\t', ';', ','])
-        .next()
-        .unwrap_or("");
-    let field = field.trim().trim_matches('"');
-    is_audio(Path::new(field))
-        || field.contains(['/', '\\'])
-        || super::header(&[field.to_owned(), "text".to_owned()]).is_some()
-}
-
 /// Whether a path ends like a recording.
 pub(super) fn is_audio(path: &Path) -> bool {
     let ending = path.extension().and_then(|ending| ending.to_str());
     ending.is_some_and(|ending| AUDIO_ENDINGS.contains(&ending.to_ascii_lowercase().as_str()))
 }
 
-/// Folders deeper than this are no dataset, or a link that leads back.
+/// Folders deeper than this are no dataset.
 const DEEPEST: u32 = 8;
 
 /// What a folder holds, at any depth.
@@ -227,12 +352,22 @@ struct Found {
     /// Files at the top that are no recordings.
     others: Vec<PathBuf>,
     unreadable: Vec<(PathBuf, String)>,
+    /// Folders that were looked into, by their true paths: links that lead back
+    /// or twice to one place end here.
+    seen: HashSet<PathBuf>,
 }
 
 impl Found {
-    fn collect(&mut self, folder: &Path, depth: u32) -> std::io::Result<()> {
-        for entry in fs::read_dir(folder)? {
-            let path = entry?.path();
+    fn collect(&mut self, folder: &Path, depth: u32) -> io::Result<()> {
+        if !self.seen.insert(fs::canonicalize(folder)?) {
+            return Ok(());
+        }
+        let entries = fs::read_dir(folder)?.map(|entry| Ok(entry?.path()));
+        let mut paths: Vec<PathBuf> = entries.collect::<io::Result<_>>()?;
+        // Links last and all in one order, so that a folder that is reached in
+        // two ways is always named in the same one.
+        paths.sort_by_cached_key(|path| (path.is_symlink(), path.clone()));
+        for path in paths {
             if is_audio(&path) {
                 // Whatever it turns out to be, a folder or a link that loops:
                 // it calls itself a recording and becomes a row.

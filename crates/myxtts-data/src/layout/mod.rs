@@ -4,6 +4,7 @@
 //! cannot be read is a row too, with its place and its reason, so that
 //! `kept + quarantined = total` can hold.
 
+mod columns;
 mod detect;
 mod line;
 mod table;
@@ -14,10 +15,10 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+pub use columns::{Column, Columns, ColumnsError};
 pub(crate) use detect::OUTPUT_MARK;
-pub use detect::{Layout, LayoutError, detect};
+pub use detect::{Decided, Layout, LayoutError, Table, detect};
 use line::{LONGEST_LINE, LineProblem, Lines};
-use table::{Columns, Dialect, header};
 
 /// A clip as the dataset names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,16 +71,10 @@ pub type Row = Result<Entry, BadLine>;
 /// Reads every row of a dataset, in the dataset's own order.
 pub fn rows(layout: &Layout) -> io::Result<Box<dyn Iterator<Item = io::Result<Row>> + '_>> {
     match layout {
-        Layout::LjSpeech { root, metadata } => Ok(Box::new(TableRows::open(
-            metadata,
-            root,
-            Naming::LjSpeech,
-            None,
-        )?)),
-        Layout::Tables { root, files } => {
+        Layout::Tables { root, tables } => {
             let mut readers = Vec::new();
-            for (file, split) in files {
-                readers.push(TableRows::open(file, root, Naming::Paths, *split)?);
+            for table in tables {
+                readers.push(TableRows::open(table, root)?);
             }
             Ok(Box::new(readers.into_iter().flatten()))
         }
@@ -104,119 +99,68 @@ pub fn rows(layout: &Layout) -> io::Result<Box<dyn Iterator<Item = io::Result<Ro
     }
 }
 
-/// What the first column holds.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Naming {
-    /// An id below `wavs/`, without its ending.
-    LjSpeech,
-    /// A path.
-    Paths,
-}
-
 /// The rows of one delimited file.
-struct TableRows {
+struct TableRows<'l> {
     lines: Lines<BufReader<File>>,
-    file: PathBuf,
-    root: PathBuf,
-    naming: Naming,
-    split: Option<Split>,
-    dialect: Option<Dialect>,
-    columns: Option<Columns>,
+    table: &'l Table,
+    root: &'l Path,
     skip_header: bool,
 }
 
-const SNIFFED_LINES: usize = 20;
-
-impl TableRows {
-    fn open(file: &Path, root: &Path, naming: Naming, split: Option<Split>) -> io::Result<Self> {
-        let mut sample = Vec::new();
-        for line in Lines::new(BufReader::new(File::open(file)?)).take(SNIFFED_LINES) {
-            if let Ok(text) = line?.text {
-                sample.push(text);
-            }
-        }
-        let dialect = Dialect::sniff(&sample.iter().map(String::as_str).collect::<Vec<_>>());
-        let named = dialect
-            .zip(sample.first())
-            .and_then(|(dialect, first)| header(&dialect.split(first)));
+impl<'l> TableRows<'l> {
+    fn open(table: &'l Table, root: &'l Path) -> io::Result<Self> {
+        let file = File::open(&table.file).map_err(|why| {
+            io::Error::new(why.kind(), format!("{}: {why}", table.file.display()))
+        })?;
         Ok(Self {
-            lines: Lines::new(BufReader::new(File::open(file)?)),
-            file: file.to_owned(),
-            root: root.to_owned(),
-            naming,
-            split,
-            dialect,
-            columns: named,
-            skip_header: named.is_some(),
+            lines: Lines::new(BufReader::new(file)),
+            table,
+            root,
+            skip_header: table.has_header,
         })
     }
 
     fn row(&self, number: u64, text: &str) -> Row {
         let place = LinePlace {
-            file: self.file.clone(),
+            file: self.table.file.clone(),
             line: number,
         };
         let bad = |why: &str| BadLine {
             place: place.clone(),
             why: why.to_owned(),
         };
-        let Some(dialect) = self.dialect else {
+        let Some(dialect) = self.table.dialect else {
             return Err(bad(
                 "no delimiter (`|`, tab, `;` or `,`) between audio and text",
             ));
         };
         let fields = dialect.split(text);
-        let columns = match (self.columns, self.naming) {
-            (Some(named), _) => named,
-            // id | text as written | text as read: the last is what is said.
-            // Some add the speaker.
-            (None, Naming::LjSpeech) => {
-                let text = if fields.get(2).is_some_and(|text| !text.is_empty()) {
-                    2
-                } else {
-                    1
-                };
-                Columns {
-                    audio: 0,
-                    text,
-                    speaker: Some(3),
-                    language: None,
-                }
-            }
-            (None, Naming::Paths) => Columns {
-                audio: 0,
-                text: 1,
-                speaker: Some(2),
-                language: Some(3),
-            },
+        let at = |column| self.table.columns.position(column);
+        let filled = |column| {
+            let field = at(column).and_then(|index| fields.get(index));
+            field.map(String::as_str).filter(|field| !field.is_empty())
         };
-        let field = |index: usize| {
-            fields
-                .get(index)
-                .map(String::as_str)
-                .filter(|f| !f.is_empty())
-        };
-        let audio = field(columns.audio).ok_or_else(|| bad("the line names no audio file"))?;
-        let audio = match self.naming {
-            Naming::LjSpeech => below_wavs(&self.root, audio),
-            Naming::Paths => resolve(&self.root, audio),
-        };
-        if columns.text >= fields.len() {
+        let has_text = [Column::Text, Column::Written]
+            .into_iter()
+            .any(|column| at(column).is_some_and(|index| index < fields.len()));
+        let audio = filled(Column::Id).ok_or_else(|| bad("the line names no audio file"))?;
+        if !has_text {
             return Err(bad("the line has no text column"));
         }
-        let optional = |index: Option<usize>| index.and_then(field).map(str::to_owned);
+        let said = filled(Column::Text).or(filled(Column::Written));
+        let optional = |column| filled(column).map(str::to_owned);
         Ok(Entry {
-            audio,
-            text: fields[columns.text].clone(),
-            speaker: optional(columns.speaker),
-            language: optional(columns.language),
-            split: self.split,
+            audio: recording(self.root, audio),
+            text: said.unwrap_or_default().to_owned(),
+            speaker: optional(Column::Speaker),
+            language: optional(Column::Language),
+            split: self.table.split,
             place,
         })
     }
 }
 
-impl Iterator for TableRows {
+impl Iterator for TableRows<'_> {
     type Item = io::Result<Row>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -228,7 +172,7 @@ impl Iterator for TableRows {
             if std::mem::take(&mut self.skip_header) {
                 continue;
             }
-            match readable(line.text, line.number, &self.file) {
+            match readable(line.text, line.number, &self.table.file) {
                 Ok(text) if text.trim().is_empty() => {}
                 Ok(text) => return Some(Ok(self.row(line.number, &text))),
                 Err(bad) => return Some(Ok(Err(bad))),
@@ -254,31 +198,49 @@ fn readable(text: Result<String, LineProblem>, line: u64, file: &Path) -> Result
     })
 }
 
-/// `wavs/id.wav`, or whichever recording of that name there is.
-fn below_wavs(root: &Path, id: &str) -> PathBuf {
-    let id = id.replace('\\', "/");
-    let folder = root.join("wavs");
-    let given = folder.join(&id);
-    if detect::is_audio(&given) {
-        return given;
+/// The recording that metadata names: absolute, in the dataset's folder or
+/// below its `wavs/`, with either slash, with its ending or without.
+///
+/// A backslash is a plain character in names of files on this system, so a name
+/// is tried as it stands before it is read as a path of another one.
+fn recording(root: &Path, name: &str) -> PathBuf {
+    let wavs = root.join("wavs");
+    let slashed = name.replace('\\', "/");
+    let names = match slashed == name {
+        true => vec![name],
+        false => vec![name, slashed.as_str()],
+    };
+    for name in names {
+        for folder in [root, &wavs] {
+            let path = folder.join(name);
+            let is_there = match detect::is_audio(&path) {
+                true => path.exists(),
+                // A folder of that name is no recording.
+                false => path.is_file(),
+            };
+            if is_there {
+                return path;
+            }
+        }
+        if detect::is_audio(Path::new(name)) {
+            continue;
+        }
+        for folder in [&wavs, root] {
+            let with = |ending: &str| folder.join(format!("{name}.{ending}"));
+            if let Some(path) = detect::AUDIO_ENDINGS
+                .map(with)
+                .into_iter()
+                .find(|p| p.exists())
+            {
+                return path;
+            }
+        }
     }
-    let with = |ending: &str| folder.join(format!("{id}.{ending}"));
-    detect::AUDIO_ENDINGS
-        .into_iter()
-        .map(with)
-        .find(|path| path.exists())
-        .unwrap_or_else(|| with("wav"))
-}
-
-/// A path of the metadata: absolute, or below the dataset's folder, with either slash.
-fn resolve(root: &Path, path: &str) -> PathBuf {
-    let path = path.replace('\\', "/");
-    let direct = root.join(&path);
-    let below = root.join("wavs").join(&path);
-    if !direct.exists() && below.exists() {
-        below
-    } else {
-        direct
+    // Nowhere: the most likely place is named as missing.
+    let is_id = !slashed.contains('/') && !detect::is_audio(Path::new(&slashed));
+    match is_id && wavs.is_dir() {
+        true => wavs.join(format!("{slashed}.wav")),
+        false => root.join(&slashed),
     }
 }
 
@@ -320,7 +282,7 @@ fn json_rows(file: &Path, root: &Path) -> io::Result<impl Iterator<Item = io::Re
         };
         Some(Ok(match serde_json::from_str::<JsonEntry>(&text) {
             Ok(entry) => Ok(Entry {
-                audio: resolve(&root, &entry.audio),
+                audio: recording(&root, &entry.audio),
                 text: entry.text,
                 speaker: entry.speaker,
                 language: entry.language,

@@ -1,5 +1,6 @@
-//! Delimited text: which character separates, whether the first line names
-//! the columns, and which column is which.
+//! Delimited text: which character separates, and whether quotes group.
+
+use super::columns::Columns;
 
 /// How a metadata file is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -7,15 +8,6 @@ pub(super) struct Dialect {
     pub(super) delimiter: char,
     /// Whether `"` groups; pipes-only files use it as a plain character.
     pub(super) quotes: bool,
-}
-
-/// Positions of the columns we use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Columns {
-    pub(super) audio: usize,
-    pub(super) text: usize,
-    pub(super) speaker: Option<usize>,
-    pub(super) language: Option<usize>,
 }
 
 const DELIMITERS: [char; 4] = ['|', '\t', ';', ','];
@@ -38,14 +30,11 @@ impl Dialect {
                 > lines.len()
         };
         let delimiter = DELIMITERS.into_iter().find(most_have)?;
-        let header = header(
-            &Self {
-                delimiter,
-                quotes: true,
-            }
-            .split(first),
-        )
-        .is_some();
+        let quoted = Self {
+            delimiter,
+            quotes: true,
+        };
+        let header = Columns::of_header(&quoted.split(first)).is_some();
         Some(Self {
             delimiter,
             quotes: header || delimiter == ',' || delimiter == ';',
@@ -90,38 +79,6 @@ fn take(field: &mut String) -> String {
     taken
 }
 
-/// The columns named by a first line, if it names any.
-pub(super) fn header(fields: &[String]) -> Option<Columns> {
-    let find = |names: &[&str]| {
-        fields
-            .iter()
-            .position(|field| names.contains(&field.to_lowercase().as_str()))
-    };
-    Some(Columns {
-        audio: find(&[
-            "audio_file",
-            "audio",
-            "audio_path",
-            "audio_filepath",
-            "path",
-            "file",
-            "file_name",
-            "filename",
-            "wav",
-            "wav_path",
-        ])?,
-        text: find(&[
-            "text",
-            "transcript",
-            "transcription",
-            "sentence",
-            "normalized_text",
-        ])?,
-        speaker: find(&["speaker_name", "speaker", "speaker_id", "client_id"]),
-        language: find(&["language", "lang", "locale"]),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -161,21 +118,5 @@ mod tests {
             split(pipes, "LJ1|\"He said|so\""),
             ["LJ1", "\"He said", "so\""]
         );
-    }
-
-    #[test]
-    fn a_header_needs_audio_and_text() {
-        let fields = |line: &str| line.split('|').map(str::to_owned).collect::<Vec<_>>();
-        let columns = header(&fields("audio_file|text|speaker_name")).unwrap();
-        assert_eq!(
-            (columns.audio, columns.text, columns.speaker),
-            (0, 1, Some(2))
-        );
-        let columns = header(&fields("Sentence|Path|Locale")).unwrap();
-        assert_eq!(
-            (columns.audio, columns.text, columns.language),
-            (1, 0, Some(2))
-        );
-        assert_eq!(header(&fields("wavs/a.wav|hello")), None);
     }
 }

@@ -12,8 +12,8 @@ use myxtts_audio::{
     AudioConfig, Limits, Loader, Normalize, Waveform, WriteError, decode, write_flac_pcm16,
 };
 
-use super::PrepareError;
 use super::findings::{Rejection, unreadable};
+use super::{PrepareError, Settings};
 use crate::atomic;
 
 /// Writes `<folder>/<id>.flac` from the recording at `path`, or says why the
@@ -23,11 +23,12 @@ pub(super) fn convert(
     id: &str,
     folder: &Path,
     loader: &mut Loader,
+    settings: &Settings,
 ) -> Result<Result<PathBuf, Rejection>, PrepareError> {
     let target = folder.join(format!("{id}.flac"));
     let loaded = match loader.load(path) {
         Ok(loaded) => loaded,
-        Err(error) => return Ok(Err(unreadable(&error))),
+        Err(error) => return Ok(Err(unreadable(&error, settings))),
     };
     if !holds(&target, &loaded.waveform) {
         write(&target, &loaded.waveform)?;

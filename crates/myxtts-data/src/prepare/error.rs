@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use myxtts_audio::WriteError;
-use myxtts_text::LanguageError;
+use myxtts_text::{LanguageError, Script};
 use thiserror::Error;
 
 use crate::layout::LayoutError;
@@ -19,6 +19,42 @@ pub enum PrepareError {
     /// No language tag.
     #[error(transparent)]
     Language(#[from] LanguageError),
+    /// The letters leave several languages.
+    #[error(
+        "which language are the texts of {} in?\n  why:   they have {script} letters and do not look like English\n  found: {example}\n  fix:   --language {fix}",
+        path.display()
+    )]
+    WhichLanguage {
+        /// The dataset.
+        path: PathBuf,
+        /// The letters.
+        script: Script,
+        /// A text.
+        example: String,
+        /// The likely tag.
+        fix: String,
+    },
+    /// The language is not written with these letters.
+    #[error(
+        "the texts of {} are not in the language `{language}`\n  why:   {misfits} of {all} have {script} letters, and `{language}` is not written with them\n  found: {example}\n  fix:   --language {fix}",
+        path.display()
+    )]
+    WrongScript {
+        /// The dataset.
+        path: PathBuf,
+        /// The language that was given.
+        language: String,
+        /// The letters of most texts.
+        script: Script,
+        /// Texts with letters that do not fit.
+        misfits: u64,
+        /// Texts with letters.
+        all: u64,
+        /// A text.
+        example: String,
+        /// The likely tag.
+        fix: String,
+    },
     /// The metadata ended in an error.
     #[error(
         "the metadata of {} cannot be read to its end: {why}\n  fix:   check the disk and the mount, then run it again",
@@ -32,7 +68,7 @@ pub enum PrepareError {
     },
     /// The results would lie where the dataset does, and be read as one.
     #[error(
-        "the results cannot go into the dataset's own folder {}\n  why:   its manifest would be read as metadata next time\n  fix:   leave --out away, or give a folder below or beside it",
+        "the results cannot go into the dataset's own folder {}\n  why:   its manifest would be read as metadata next time\n  fix:   leave --prepared out, or give a folder below or beside it",
         path.display()
     )]
     SameFolder {

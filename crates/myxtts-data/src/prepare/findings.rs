@@ -8,7 +8,8 @@
 use std::fmt;
 
 use myxtts_audio::units::{Decibels, SampleRate, Samples, Seconds};
-use myxtts_audio::{LevelError, LoadError, Waveform};
+use myxtts_audio::{Fault, LevelError, LoadError, Waveform};
+use myxtts_text::{Language, Script};
 use serde::{Deserialize, Serialize};
 
 use super::Settings;
@@ -28,6 +29,8 @@ pub(super) const TOO_SHORT: &str = "too_short";
 pub(super) const TOO_LONG: &str = "too_long";
 /// Over `data.max_text_length`.
 pub(super) const TEXT_TOO_LONG: &str = "text_too_long";
+/// Letters that the language is not written with.
+pub(super) const WRONG_SCRIPT: &str = "wrong_script";
 /// The recording of an earlier clip, with another text.
 pub(super) const DUPLICATE_CONFLICT: &str = "duplicate_conflict";
 
@@ -47,6 +50,8 @@ const CLIPPED_SHARE: f64 = 0.001;
 pub(super) struct Rejection {
     pub(super) reason: &'static str,
     pub(super) why: String,
+    /// The limit that would keep it, where a limit is the reason.
+    pub(super) keeps: Option<u64>,
 }
 
 impl Rejection {
@@ -54,7 +59,13 @@ impl Rejection {
         Self {
             reason,
             why: why.into(),
+            keeps: None,
         }
+    }
+
+    fn kept_by(mut self, limit: u64) -> Self {
+        self.keeps = Some(limit);
+        self
     }
 }
 
@@ -114,9 +125,15 @@ impl fmt::Display for Note {
 }
 
 /// A recording that could not be loaded.
-pub(super) fn unreadable(error: &LoadError) -> Rejection {
+pub(super) fn unreadable(error: &LoadError, settings: &Settings) -> Rejection {
     match error {
-        LoadError::Decode(error) => Rejection::new(error.fault.reason(), error.fault.to_string()),
+        LoadError::Decode(error) => {
+            let rejection = Rejection::new(error.fault.reason(), error.fault.to_string());
+            match error.fault {
+                Fault::TooLong { length, .. } => rejection.kept_by(frames(length, settings)),
+                _ => rejection,
+            }
+        }
         LoadError::Level { source, .. } => {
             let reason = match source {
                 LevelError::TooShort => TOO_SHORT,
@@ -125,6 +142,30 @@ pub(super) fn unreadable(error: &LoadError) -> Rejection {
             Rejection::new(reason, source.to_string())
         }
         other => Rejection::new("unreadable", other.to_string()),
+    }
+}
+
+/// Frames of a recording that was not decoded.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a conversion of floats saturates"
+)]
+fn frames(length: Seconds, settings: &Settings) -> u64 {
+    let samples = length.0 * f64::from(settings.audio.sample_rate.hz());
+    (samples / super::HOP as f64).ceil() as u64
+}
+
+/// A text in letters of another language. Latin ones pass: names and brands
+/// are written with them everywhere.
+pub(super) fn script(text: &str, language: &Language) -> Result<(), Rejection> {
+    match Script::main_of(text) {
+        Some(script) if script != Script::Latin && !language.is_written_with(script) => {
+            let why =
+                format!("the text has {script} letters, and `{language}` is not written with them");
+            Err(Rejection::new(WRONG_SCRIPT, why))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -155,7 +196,8 @@ pub(super) fn length(samples: Samples, settings: &Settings) -> Result<(), Reject
             settings.max_frames.0,
             longest.at(rate)
         );
-        return Err(Rejection::new(TOO_LONG, why));
+        let keeps = samples.0.div_ceil(super::HOP) as u64;
+        return Err(Rejection::new(TOO_LONG, why).kept_by(keeps));
     }
     Ok(())
 }
@@ -164,7 +206,7 @@ pub(super) fn length(samples: Samples, settings: &Settings) -> Result<(), Reject
 pub(super) fn text_length(tokens: Tokens, most: Tokens) -> Result<(), Rejection> {
     if tokens > most {
         let why = format!("{} tokens, and max_text_length is {}", tokens.0, most.0);
-        return Err(Rejection::new(TEXT_TOO_LONG, why));
+        return Err(Rejection::new(TEXT_TOO_LONG, why).kept_by(u64::from(tokens.0)));
     }
     Ok(())
 }

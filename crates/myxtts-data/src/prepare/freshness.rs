@@ -6,25 +6,61 @@ use std::path::Path;
 
 use myxtts_text::Vocabulary;
 
-use super::{MANIFEST, PrepareError, REPORT, Report, Request};
+use super::{MANIFEST, PrepareError, REPORT, Report, Request, language};
 use crate::layout::{Layout, detect};
 
 /// The report of an earlier preparation with the same settings, vocabulary and
 /// metadata, whose manifest is there; `None` where there is nothing like that.
 /// Recordings are not read: whoever changes one prepares again.
 pub fn earlier(request: &Request<'_>) -> Result<Option<Report>, PrepareError> {
+    Ok(match standing(request)? {
+        Standing::Current(report) => Some(*report),
+        Standing::Absent | Standing::Other => None,
+    })
+}
+
+/// What the output folder holds.
+pub(super) enum Standing {
+    /// Nothing, or what was made of other metadata.
+    Absent,
+    /// What was made of this metadata with other settings.
+    Other,
+    /// What would be made.
+    Current(Box<Report>),
+}
+
+pub(super) fn standing(request: &Request<'_>) -> Result<Standing, PrepareError> {
     let Ok(bytes) = fs::read(request.out.join(REPORT)) else {
-        return Ok(None);
+        return Ok(Standing::Absent);
     };
     let Ok(report) = serde_json::from_slice::<Report>(&bytes) else {
-        return Ok(None);
+        return Ok(Standing::Absent);
     };
     let dataset = super::run::absolute(&request.dataset)?;
-    let is_current = request.out.join(MANIFEST).is_file()
-        && report.settings == request.settings
-        && report.vocabulary == request.vocabulary.map(vocabulary_hash)
-        && report.fingerprint == fingerprint(&detect(&dataset)?, &dataset)?;
-    Ok(is_current.then_some(report))
+    let layout = detect(&dataset, request.settings.columns.as_ref())?;
+    if !request.out.join(MANIFEST).is_file() || report.fingerprint != fingerprint(&layout)? {
+        return Ok(Standing::Absent);
+    }
+    let mut wanted = request.settings.clone();
+    let language = language::decide(wanted.language.as_deref(), &layout, &dataset)?;
+    wanted.language = Some(language.to_string());
+    // Recordings that were converted are as good as those that were not.
+    wanted.convert |= report.settings.convert;
+    let is_current =
+        report.settings == wanted && report.vocabulary == request.vocabulary.map(vocabulary_hash);
+    Ok(match is_current {
+        true => Standing::Current(Box::new(report)),
+        false => Standing::Other,
+    })
+}
+
+/// A name for a set of files by what it depends on besides the metadata.
+pub(super) fn key(request: &Request<'_>) -> String {
+    // Settings of numbers and words always have a JSON form.
+    let settings = serde_json::to_string(&request.settings).unwrap_or_default();
+    let vocabulary = request.vocabulary.map(vocabulary_hash).unwrap_or_default();
+    let hash = blake3::hash(format!("{settings}\n{vocabulary}").as_bytes());
+    hash.to_hex()[..12].to_owned()
 }
 
 pub(super) fn vocabulary_hash(vocabulary: &Vocabulary) -> String {
@@ -34,12 +70,11 @@ pub(super) fn vocabulary_hash(vocabulary: &Vocabulary) -> String {
 }
 
 /// A hash of what names the clips: the metadata, or names and sizes of pairs.
-pub(super) fn fingerprint(layout: &Layout, dataset: &Path) -> Result<String, PrepareError> {
+pub(super) fn fingerprint(layout: &Layout) -> Result<String, PrepareError> {
     let mut hasher = blake3::Hasher::new();
     let files: Vec<&Path> = match layout {
-        Layout::LjSpeech { metadata, .. } => vec![metadata],
         Layout::JsonLines { file, .. } => vec![file],
-        Layout::Tables { files, .. } => files.iter().map(|(file, _)| file.as_path()).collect(),
+        Layout::Tables { tables, .. } => tables.iter().map(|table| table.file.as_path()).collect(),
         Layout::Pairs { files, .. } => {
             for audio in files {
                 hasher.update(audio.as_os_str().as_encoded_bytes());
@@ -57,7 +92,7 @@ pub(super) fn fingerprint(layout: &Layout, dataset: &Path) -> Result<String, Pre
             Ok(())
         };
         read().map_err(|why| PrepareError::Metadata {
-            path: dataset.to_owned(),
+            path: file.to_owned(),
             why,
         })?;
     }

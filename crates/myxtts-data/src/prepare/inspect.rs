@@ -9,8 +9,8 @@ use myxtts_text::{Cleaned, Language, clean};
 
 use super::convert::{convert, plain_loader};
 use super::findings::{
-    BAD_LANGUAGE, BAD_LINE, EMPTY_TEXT, Rejection, is_clipped, length, silence, text_length,
-    unreadable,
+    BAD_LANGUAGE, BAD_LINE, EMPTY_TEXT, Rejection, is_clipped, length, script, silence,
+    text_length, unreadable,
 };
 use super::{PrepareError, Request};
 use crate::layout::{Entry, LinePlace, Row};
@@ -135,7 +135,7 @@ impl<'r> Inspector<'r> {
         };
         let mut audio = entry.audio.clone();
         if let Some((folder, plain)) = &mut self.conversion {
-            audio = match convert(&entry.audio, id, folder, plain)? {
+            audio = match convert(&entry.audio, id, folder, plain, &self.request.settings)? {
                 Ok(target) => target,
                 Err(rejection) => return Ok(Err(rejection)),
             };
@@ -162,7 +162,7 @@ impl<'r> Inspector<'r> {
                     is_clipped(&decoded.samples),
                 )
             })
-            .map_err(|error| unreadable(&error))?;
+            .map_err(|error| unreadable(&error, &self.request.settings))?;
         if let Some(rejection) = silent {
             return Err(rejection);
         }
@@ -186,6 +186,7 @@ impl<'r> Inspector<'r> {
         if entry.text.trim().is_empty() {
             return Err(Rejection::new(EMPTY_TEXT, "the line has no text"));
         }
+        script(&entry.text, &language)?;
         let cleaned = clean(&entry.text, &language);
         if !cleaned.text.chars().any(char::is_alphanumeric) {
             let why = "the text has no letter and no digit";

@@ -45,13 +45,11 @@ impl<T: Serialize> Writer<T> {
         Ok(())
     }
 
-    /// Gives the file its name; returns its lines.
-    pub(super) fn finish(self) -> Result<u64, PrepareError> {
+    /// The file, written but without its name, and its lines.
+    pub(super) fn finish(self) -> Result<(Finished, u64), PrepareError> {
         let (path, lines) = (self.path.clone(), self.lines);
         let file = self.flushed()?;
-        file.persist(&path)
-            .map_err(|failed| PrepareError::output(&path)(failed.error))?;
-        Ok(lines)
+        Ok((Finished { file, path }, lines))
     }
 
     /// The file without a name, to be read again and forgotten.
@@ -60,6 +58,34 @@ impl<T: Serialize> Writer<T> {
             .flush()
             .map_err(PrepareError::output(&self.path))?;
         Ok(self.temporary)
+    }
+}
+
+/// A file that waits for its name.
+pub(super) struct Finished {
+    file: TempPath,
+    path: PathBuf,
+}
+
+impl Finished {
+    /// A whole file with these bytes.
+    pub(super) fn of(path: &Path, bytes: &[u8]) -> Result<Self, PrepareError> {
+        let folder = path.parent().unwrap_or(Path::new("."));
+        let written = atomic::temporary(folder).and_then(|file| {
+            file.as_file().write_all(bytes)?;
+            Ok(file.into_temp_path())
+        });
+        Ok(Self {
+            file: written.map_err(PrepareError::output(path))?,
+            path: path.to_owned(),
+        })
+    }
+
+    /// Gives it its name.
+    pub(super) fn publish(self) -> Result<(), PrepareError> {
+        let Self { file, path } = self;
+        file.persist(&path)
+            .map_err(|failed| PrepareError::output(&path)(failed.error))
     }
 }
 

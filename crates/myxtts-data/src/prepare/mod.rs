@@ -16,7 +16,9 @@
 //! - the files are the same whatever the number of workers;
 //! - memory holds a few numbers per clip (lengths, hashes) and never its text,
 //!   its path or its audio;
-//! - every file appears whole or not at all.
+//! - every file appears whole or not at all, and `report.json` stands only while
+//!   the other files are its own: it goes before they are replaced and comes back
+//!   last, all under a lock ([`lock`]).
 
 mod convert;
 mod error;
@@ -24,12 +26,16 @@ mod findings;
 mod freshness;
 mod inspect;
 mod jsonl;
+mod language;
+mod lock;
 mod manifest;
 mod outliers;
 mod paths;
+mod place;
 mod quarantine;
 mod report;
 mod run;
+mod shell;
 mod tally;
 
 use std::num::NonZeroUsize;
@@ -37,18 +43,22 @@ use std::path::PathBuf;
 
 use myxtts_audio::AudioConfig;
 use myxtts_audio::units::{Frames, Samples, Seconds};
-use myxtts_text::{Language, Vocabulary};
+use myxtts_text::Vocabulary;
 use serde::{Deserialize, Serialize};
 
+use crate::layout::Columns;
 use crate::units::Tokens;
 
 pub use error::PrepareError;
 pub use findings::{Note, is_limit};
 pub use freshness::earlier;
+pub use lock::{Reading, Waiting};
 pub use manifest::{Clip, Manifest};
+pub use place::{Place, place};
 pub use quarantine::{Quarantine, Quarantined};
 pub use report::{Report, TooManyBad};
-pub use run::{Progress, prepare};
+pub use run::{Event, Progress, Ready, prepare, ready};
+pub use shell::quoted;
 
 /// The manifest's file in the output folder.
 pub const MANIFEST: &str = "manifest.jsonl";
@@ -79,6 +89,9 @@ pub struct Request<'v> {
     pub vocabulary: Option<&'v Vocabulary>,
     /// Threads that read clips.
     pub workers: NonZeroUsize,
+    /// The arguments of a training with these settings; the report prints
+    /// them, with the language where they do not say it.
+    pub next: Vec<String>,
     /// What the results depend on.
     pub settings: Settings,
 }
@@ -88,8 +101,11 @@ pub struct Request<'v> {
 pub struct Settings {
     /// How recordings become waveforms.
     pub audio: AudioConfig,
-    /// The language of lines that name none.
-    pub language: String,
+    /// The language of lines that name none; where it is not given, the
+    /// letters decide.
+    pub language: Option<String>,
+    /// What the columns of tables hold, where a person says it.
+    pub columns: Option<Columns>,
     /// Longest text.
     pub max_text: Tokens,
     /// Longest clip.
@@ -112,7 +128,8 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             audio: AudioConfig::default(),
-            language: "en".to_owned(),
+            language: None,
+            columns: None,
             max_text: Tokens(200),
             max_frames: Frames(800),
             buckets: 8,
@@ -126,11 +143,6 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The language as a type.
-    pub(crate) fn language(&self) -> Result<Language, PrepareError> {
-        Ok(self.language.parse()?)
-    }
-
     /// The longest clip.
     fn longest(&self) -> Samples {
         Samples(self.max_frames.0.saturating_mul(HOP))

@@ -13,16 +13,20 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
+use myxtts_text::Language;
+
 use super::findings::Note;
+use super::freshness::Standing;
 use super::inspect::{Inspector, Job, Outcome};
+use super::lock::{Access, Lock, Reading, Waiting};
 use super::manifest::Clip;
 use super::outliers::Usual;
 use super::quarantine::Quarantined;
-use super::report::{Report, Summary};
+use super::report::{self, Report, Summary};
 use super::tally::Tally;
 use super::{
     AUDIO, MANIFEST, PrepareError, QUARANTINE, REPORT, REPORT_TEXT, Request, freshness, jsonl,
-    paths,
+    language, paths,
 };
 use crate::atomic;
 use crate::layout::{self, Layout, OUTPUT_MARK, Split};
@@ -42,6 +46,15 @@ pub struct Progress {
     pub quarantined: u64,
 }
 
+/// What happens meanwhile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A row is done.
+    Row(Progress),
+    /// Another process uses the output folder.
+    Waiting(Waiting),
+}
+
 /// Prepares a dataset: reads every clip once and writes the manifest, the
 /// quarantine and the report to the output folder. `watch` is told of every
 /// row.
@@ -50,23 +63,117 @@ pub struct Progress {
 /// [`Report::check`] is for those who go on to train.
 pub fn prepare(
     request: &Request<'_>,
-    watch: &mut dyn FnMut(Progress),
+    watch: &mut dyn FnMut(Event),
 ) -> Result<Report, PrepareError> {
-    let language = request.settings.language()?;
-    let dataset = absolute(&request.dataset)?;
-    let out = absolute(&request.out)?;
-    let layout = layout::detect(&dataset)?;
-    let root = layout.root().to_owned();
-    if same_folder(&root, &out) {
-        return Err(PrepareError::SameFolder { path: out });
+    let dataset = Dataset::open(request)?;
+    let _lock = lock(&request.out, Access::Write, watch)?;
+    make(request, &dataset, watch)
+}
+
+/// A prepared dataset that nobody replaces while it is read.
+#[derive(Debug)]
+pub struct Ready {
+    /// What was found.
+    pub report: Report,
+    /// Where it is.
+    pub folder: PathBuf,
+    /// Keeps it as it is.
+    pub reading: Reading,
+}
+
+/// A dataset as a request wants it, prepared earlier or now.
+///
+/// What stands in the output folder with other settings stays: a training that
+/// wants others gets a folder below it, named by its settings.
+pub fn ready(request: &Request<'_>, watch: &mut dyn FnMut(Event)) -> Result<Ready, PrepareError> {
+    let mut request = request.clone();
+    let dataset = Dataset::open(&request)?;
+    request.settings.language = Some(dataset.language.to_string());
+    let mut is_keyed = false;
+    loop {
+        let lock_to_read = lock(&request.out, Access::Read, watch)?;
+        match freshness::standing(&request)? {
+            Standing::Current(report) => {
+                return Ok(Ready {
+                    report: *report,
+                    folder: request.out,
+                    reading: Reading::of(lock_to_read),
+                });
+            }
+            Standing::Other if !is_keyed => {
+                request.out = request.out.join(SETS).join(freshness::key(&request));
+                is_keyed = true;
+                continue;
+            }
+            Standing::Other | Standing::Absent => {}
+        }
+        drop(lock_to_read);
+        let _lock = lock(&request.out, Access::Write, watch)?;
+        // Another process may have made it, or something else, while this one
+        // waited.
+        match freshness::standing(&request)? {
+            Standing::Current(_) => {}
+            Standing::Other if !is_keyed => {}
+            Standing::Other | Standing::Absent => {
+                make(&request, &dataset, watch)?;
+            }
+        }
     }
+}
+
+/// Sets of other settings, below the output folder.
+const SETS: &str = "sets";
+
+/// A dataset as it is found, before a recording is read.
+struct Dataset {
+    path: PathBuf,
+    layout: Layout,
+    language: Language,
+}
+
+impl Dataset {
+    fn open(request: &Request<'_>) -> Result<Self, PrepareError> {
+        let path = absolute(&request.dataset)?;
+        let settings = &request.settings;
+        let layout = layout::detect(&path, settings.columns.as_ref())?;
+        if same_folder(layout.root(), &request.out) {
+            let path = request.out.clone();
+            return Err(PrepareError::SameFolder { path });
+        }
+        let language = language::decide(settings.language.as_deref(), &layout, &path)?;
+        Ok(Self {
+            path,
+            layout,
+            language,
+        })
+    }
+}
+
+fn lock(out: &Path, access: Access, watch: &mut dyn FnMut(Event)) -> Result<Lock, PrepareError> {
+    fs::create_dir_all(out).map_err(PrepareError::output(out))?;
+    Lock::take(out, access, &mut |waiting| watch(Event::Waiting(waiting)))
+}
+
+/// Makes the files; the caller holds the lock.
+fn make(
+    request: &Request<'_>,
+    dataset: &Dataset,
+    watch: &mut dyn FnMut(Event),
+) -> Result<Report, PrepareError> {
+    let Dataset {
+        path,
+        layout,
+        language,
+    } = dataset;
+    let out = absolute(&request.out)?;
+    let root = layout.root().to_owned();
     open_output(&out)?;
     let metadata = |why| PrepareError::Metadata {
-        path: dataset.clone(),
+        path: path.clone(),
         why,
     };
     let about = layout.lines().map_err(metadata)?;
-    let fingerprint = freshness::fingerprint(&layout, &dataset)?;
+    let fingerprint = freshness::fingerprint(layout)?;
     let audio = request.settings.convert.then(|| out.join(AUDIO));
 
     let mut tally = Tally::new(request, &root, &out);
@@ -83,12 +190,12 @@ pub fn prepare(
         for _ in 0..request.workers.get() {
             let (job, next_job) = sync_channel(WINDOW);
             let (outcome, next_outcome) = sync_channel(WINDOW);
-            let inspector = Inspector::new(request, &language, audio.as_deref());
+            let inspector = Inspector::new(request, language, audio.as_deref());
             scope.spawn(move || work(inspector, &next_job, &outcome));
             jobs.push(job);
             outcomes.push(next_outcome);
         }
-        scope.spawn(|| feed(&layout, &root, jobs));
+        scope.spawn(|| feed(layout, &root, jobs));
         for outcome in in_turn(&outcomes) {
             let outcome = match outcome {
                 Ok(outcome) => outcome?,
@@ -100,7 +207,7 @@ pub fn prepare(
                         spool.write(&clip)?;
                         None
                     }
-                    Err(rejected) => Some(rejected),
+                    Err(rejected) => Some(*rejected),
                 },
                 Outcome::Rejected(rejected) => Some(*rejected),
             };
@@ -109,15 +216,15 @@ pub fn prepare(
                 progress.quarantined += 1;
             }
             progress.done += 1;
-            watch(progress);
+            watch(Event::Row(progress));
         }
         Ok(())
     })?;
 
     let usual = Usual::of(&tally.speech);
     let mut summary = Summary::new(&request.settings);
-    let kept = finish_manifest(request, &tally, usual, spool, &mut summary, &out)?;
-    let quarantined = quarantine.finish()?;
+    let (manifest, kept) = finish_manifest(request, &tally, usual, spool, &mut summary, &out)?;
+    let (quarantine, quarantined) = quarantine.finish()?;
     let total = progress.done;
     if kept + quarantined != total {
         return Err(PrepareError::Lost {
@@ -126,9 +233,14 @@ pub fn prepare(
             quarantined,
         });
     }
-    let counts = (total, kept, quarantined);
-    let report = summary.report(request, &tally, usual, counts, fingerprint);
-    write_report(&report, &out)?;
+    let read = report::Read {
+        counts: (total, kept, quarantined),
+        layout,
+        language,
+        fingerprint,
+    };
+    let report = summary.report(request, &tally, usual, read);
+    publish(&report, &out, manifest, quarantine)?;
     Ok(report)
 }
 
@@ -140,7 +252,7 @@ fn finish_manifest(
     spool: jsonl::Writer<Clip>,
     summary: &mut Summary,
     out: &Path,
-) -> Result<u64, PrepareError> {
+) -> Result<(jsonl::Finished, u64), PrepareError> {
     let settings = &request.settings;
     let held_out = match tally.has_validation {
         true => vec![],
@@ -168,14 +280,29 @@ fn finish_manifest(
     manifest.finish()
 }
 
-fn write_report(report: &Report, out: &Path) -> Result<(), PrepareError> {
-    let document = serde_json::to_vec_pretty(report).map_err(io::Error::from);
+/// Gives all files their names. Whoever is killed in between leaves no report,
+/// and then nothing that counts.
+fn publish(
+    report: &Report,
+    out: &Path,
+    manifest: jsonl::Finished,
+    quarantine: jsonl::Finished,
+) -> Result<(), PrepareError> {
     let path = out.join(REPORT);
-    document
-        .and_then(|document| atomic::write(&path, &document))
-        .map_err(PrepareError::output(&path))?;
-    let path = out.join(REPORT_TEXT);
-    atomic::write(&path, report.to_string().as_bytes()).map_err(PrepareError::output(&path))
+    let document = serde_json::to_vec_pretty(report).map_err(io::Error::from);
+    let document = document.map_err(PrepareError::output(&path))?;
+    let document = jsonl::Finished::of(&path, &document)?;
+    let text = jsonl::Finished::of(&out.join(REPORT_TEXT), report.to_string().as_bytes())?;
+    match fs::remove_file(&path) {
+        Err(why) if why.kind() != io::ErrorKind::NotFound => {
+            return Err(PrepareError::output(&path)(why));
+        }
+        _ => {}
+    }
+    for file in [manifest, quarantine, text, document] {
+        file.publish()?;
+    }
+    Ok(())
 }
 
 /// A row, or why there are no more.
@@ -231,11 +358,19 @@ fn in_turn(outcomes: &[Receiver<Done>]) -> impl Iterator<Item = Done> {
     outcomes.iter().cycle().map_while(|next| next.recv().ok())
 }
 
+/// Marks the folder as ours and sweeps what a killed process left; nobody else
+/// writes here while the lock is held.
 fn open_output(out: &Path) -> Result<(), PrepareError> {
-    let mark = out.join(OUTPUT_MARK);
-    fs::create_dir_all(out).map_err(PrepareError::output(out))?;
     let text = "Written by `myxtts prepare`; report.txt says what is here.\n";
-    atomic::write(&mark, text.as_bytes()).map_err(PrepareError::output(out))
+    atomic::write(&out.join(OUTPUT_MARK), text.as_bytes()).map_err(PrepareError::output(out))?;
+    for entry in fs::read_dir(out).map_err(PrepareError::output(out))? {
+        let path = entry.map_err(PrepareError::output(out))?.path();
+        let name = path.file_name().map(|name| name.to_string_lossy());
+        if name.is_some_and(|name| name.starts_with(atomic::UNFINISHED)) {
+            fs::remove_file(&path).map_err(PrepareError::output(&path))?;
+        }
+    }
+    Ok(())
 }
 
 /// Whether two paths lead to one folder, as far as both exist.

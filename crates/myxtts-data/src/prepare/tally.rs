@@ -15,7 +15,7 @@ use super::findings::{DUPLICATE_CONFLICT, Note, Rejection, is_low_rate};
 use super::inspect::{Accepted, Rejected};
 use super::manifest::{Clip, codes};
 use super::quarantine::Quarantined;
-use super::report::{Example, Occurrences};
+use super::report::{CharacterCount, Example, Occurrences, SampleRow};
 use super::{Request, outliers, paths};
 use crate::layout::{LinePlace, Split};
 use crate::schedule::ClipLength;
@@ -39,7 +39,16 @@ pub(super) struct Tally<'r> {
     pub(super) samples: Samples,
     /// Whether the dataset sets clips apart for validation.
     pub(super) has_validation: bool,
+    /// The first rows, as read and as cleaned.
+    pub(super) rows: Vec<SampleRow>,
+    /// The limits that would keep clips that are over one, by reason.
+    pub(super) keeps: BTreeMap<&'static str, Vec<u64>>,
+    /// Every character, where there is no vocabulary to compare with.
+    pub(super) characters: BTreeMap<char, CharacterCount>,
 }
+
+/// Rows shown of a dataset.
+const ROWS: usize = 3;
 
 /// One speaker's share.
 pub(super) struct Speaker {
@@ -73,12 +82,18 @@ impl<'r> Tally<'r> {
             unsupported: BTreeMap::new(),
             samples: Samples(0),
             has_validation: false,
+            rows: Vec::new(),
+            keeps: BTreeMap::new(),
+            characters: BTreeMap::new(),
         }
     }
 
     /// Counts a rejected clip; returns its line of the quarantine.
     pub(super) fn reject(&mut self, rejected: Rejected) -> Quarantined {
-        let Rejection { reason, why } = rejected.rejection;
+        let Rejection { reason, why, keeps } = rejected.rejection;
+        if let Some(limit) = keeps {
+            self.keeps.entry(reason).or_default().push(limit);
+        }
         let source = paths::source(&rejected.place, self.root);
         self.rejected.entry(reason).or_default().add(|| Example {
             source: source.clone(),
@@ -97,16 +112,16 @@ impl<'r> Tally<'r> {
 
     /// Counts an accepted clip; returns its line of the manifest, or why it
     /// does not go together with the clips before it.
-    pub(super) fn accept(&mut self, accepted: Accepted) -> Result<Clip, Rejected> {
+    pub(super) fn accept(&mut self, accepted: Accepted) -> Result<Clip, Box<Rejected>> {
         let is_duplicate = match self.compare(&accepted) {
             Ok(is_duplicate) => is_duplicate,
             Err(rejection) => {
-                return Err(Rejected {
+                return Err(Box::new(Rejected {
                     place: accepted.entry.place,
                     audio: Some(accepted.entry.audio),
                     text: Some(accepted.entry.text),
                     rejection,
-                });
+                }));
             }
         };
         let Accepted {
@@ -120,6 +135,17 @@ impl<'r> Tally<'r> {
             recording,
         } = accepted;
         let source = paths::source(&entry.place, self.root);
+        if self.rows.len() < ROWS {
+            self.rows.push(SampleRow {
+                source: source.clone(),
+                audio: paths::from_root(&entry.audio, self.root),
+                speaker: entry.speaker.clone(),
+                language: language.to_string(),
+                text: entry.text.clone(),
+                cleaned: cleaned.text.clone(),
+            });
+        }
+        self.count_characters(&source, &cleaned.text);
         let mut notes = Vec::new();
         if recording.clipped {
             notes.push(Note::Clipped);
@@ -217,6 +243,21 @@ impl<'r> Tally<'r> {
         self.samples.0 += samples.0;
         let seed = self.request.settings.seed;
         self.drawn.push(Drawn::new(id, speaker.number, seed));
+    }
+
+    fn count_characters(&mut self, source: &str, text: &str) {
+        if self.request.vocabulary.is_some() {
+            return;
+        }
+        for character in text.chars().filter(|c| !c.is_whitespace()) {
+            let seen = self.characters.entry(character);
+            let seen = seen.or_insert_with(|| CharacterCount {
+                character,
+                count: 0,
+                first: source.to_owned(),
+            });
+            seen.count += 1;
+        }
     }
 
     /// Whether a text has characters outside the vocabulary.

@@ -33,6 +33,41 @@ pub enum StageError {
         /// Why.
         source: LoadError,
     },
+    /// A recording that is read besides the batches; the reason names the file.
+    #[error("{source}")]
+    Gone {
+        /// Why.
+        source: LoadError,
+    },
+    /// More recordings are gone than may be.
+    #[error(
+        "{lost} of {total} clips cannot be read any more, and data.max_bad_fraction allows {allowed:.2} %\n  \
+         last:  {last}\n  \
+         fix:   put the recordings back, or train without them: --set data.max_bad_fraction={enough}; \
+         quarantine.jsonl of the run names them"
+    )]
+    TooManyLost {
+        /// How many.
+        lost: usize,
+        /// Of how many.
+        total: usize,
+        /// Percent that may be.
+        allowed: f64,
+        /// The fraction that would do.
+        enough: f64,
+        /// The one that was too many.
+        last: Box<StageError>,
+    },
+    /// Nothing can stand in for a clip that is gone.
+    #[error(
+        "no other clip fits in the place of one that cannot be read any more\n  --> {}\n  \
+         fix:   put the recording back, or prepare the dataset again",
+        audio.display()
+    )]
+    NoSubstitute {
+        /// The one that is gone.
+        audio: PathBuf,
+    },
     /// The transcript has no tokens in this vocabulary.
     #[error("the transcript of clip {} ({}) cannot be tokenised: {source}", clip.0, audio.display())]
     Encode {

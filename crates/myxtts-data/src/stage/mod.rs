@@ -10,6 +10,10 @@
 //! samples. What a row holds is a pure function of (clip, seed, epoch): not of
 //! the worker, the order of calls, or what the buffer held before.
 //!
+//! A recording that is gone, or not what it was, is skipped while such are few
+//! ([`LostClips`]): the next clip of the manifest that fits takes its row, so that
+//! shapes, targets and the number of steps stay.
+//!
 //! Shared and immutable is [`HostStage`]; each worker thread has a [`Scratch`],
 //! and buffers ([`HostBatch`]) go round. Steady state allocates nothing for
 //! audio; for text, the short strings of cleaning.
@@ -17,6 +21,7 @@
 mod clip;
 mod error;
 mod host_batch;
+mod lost;
 
 use std::sync::Arc;
 
@@ -27,6 +32,7 @@ use myxtts_text::{CleanOptions, Vocabulary, clean_with};
 pub use clip::{Clip, ClipSource, Spoken};
 pub use error::StageError;
 pub use host_batch::HostBatch;
+pub use lost::{LostClips, Tell};
 
 use crate::schedule::{Batch, ClipIndex, ConditioningSegment, ConditioningSpec};
 use crate::units::{Codes, Tokens};
@@ -58,6 +64,9 @@ pub struct StageConfig {
     pub segments: Segments,
 }
 
+/// Clips that are tried in the place of one that is gone.
+const MOST_SUBSTITUTES: usize = 500;
+
 /// Fills batches; shared by all workers.
 ///
 /// Token ids are made anew each time: cleaning and encoding are about 2 % of
@@ -68,6 +77,7 @@ pub struct HostStage<C> {
     clips: C,
     vocabulary: Arc<Vocabulary>,
     config: StageConfig,
+    lost: Option<Arc<LostClips>>,
 }
 
 /// What one worker keeps from clip to clip.
@@ -84,7 +94,16 @@ impl<C: ClipSource> HostStage<C> {
             clips,
             vocabulary,
             config,
+            lost: None,
         }
+    }
+
+    /// The same, going on without recordings that are gone while `lost` allows
+    /// it; without this the first is an error.
+    #[must_use]
+    pub fn skipping(mut self, lost: Arc<LostClips>) -> Self {
+        self.lost = Some(lost);
+        self
     }
 
     /// The working memory of one thread.
@@ -117,11 +136,57 @@ impl<C: ClipSource> HostStage<C> {
         out.reshape(batch.shape, batch.rows.len(), self.config.conditioning);
         for (row, clip) in batch.rows.iter().enumerate() {
             match clip {
-                Some(clip) => self.fill_row(epoch, *clip, row, out, scratch)?,
+                Some(clip) => self.fill_or_replace(epoch, *clip, row, out, scratch)?,
                 None => out.clear_row(row),
             }
         }
         Ok(())
+    }
+
+    /// Fills a row with its clip or, where that is gone, with the next one of
+    /// the manifest that fits: always the same for the same losses.
+    fn fill_or_replace(
+        &self,
+        epoch: u64,
+        clip: ClipIndex,
+        row: usize,
+        out: &mut HostBatch,
+        scratch: &mut Scratch,
+    ) -> Result<(), StageError> {
+        let Some(lost) = &self.lost else {
+            return self.fill_row(epoch, clip, row, out, scratch);
+        };
+        let mut candidate = clip;
+        let mut last = None;
+        for _ in 0..MOST_SUBSTITUTES {
+            let Some(spoken) = self.clips.clip(candidate) else {
+                if candidate == ClipIndex(0) {
+                    break;
+                }
+                candidate = ClipIndex(0);
+                continue;
+            };
+            if !lost.contains(spoken.audio) {
+                match self.fill_row(epoch, candidate, row, out, scratch) {
+                    Ok(()) => return Ok(()),
+                    // Longer than its own room is changed; longer than
+                    // another's is only no substitute.
+                    Err(StageError::AudioTooLong { .. } | StageError::TextTooLong { .. })
+                        if candidate != clip => {}
+                    Err(why @ (StageError::Load { .. } | StageError::AudioTooLong { .. })) => {
+                        lost.note(spoken.audio, spoken.text, why)?;
+                    }
+                    Err(other) => return Err(other),
+                }
+            }
+            if candidate == clip && last.is_none() {
+                last = Some(spoken.audio.to_owned());
+            }
+            candidate = ClipIndex(candidate.0.saturating_add(1));
+        }
+        Err(StageError::NoSubstitute {
+            audio: last.unwrap_or_default(),
+        })
     }
 
     fn fill_row(

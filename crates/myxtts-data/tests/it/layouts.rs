@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use myxtts_data::layout::{Entry, Layout, Split, detect, rows};
+use myxtts_data::layout::{Columns, Entry, Layout, Split, detect, rows};
 
 struct Folder(tempfile::TempDir);
 
@@ -24,7 +24,11 @@ impl Folder {
 
     /// Every row, with the folder's own path taken out.
     fn rows(&self) -> Vec<String> {
-        let layout = detect(self.path()).unwrap();
+        self.rows_as(None)
+    }
+
+    fn rows_as(&self, columns: Option<&Columns>) -> Vec<String> {
+        let layout = detect(self.path(), columns).unwrap();
         let show = |path: &Path| {
             path.strip_prefix(self.path())
                 .unwrap_or(path)
@@ -52,7 +56,11 @@ impl Folder {
     }
 
     fn refusal(&self) -> String {
-        let text = detect(self.path()).unwrap_err().to_string();
+        self.refusal_of(None)
+    }
+
+    fn refusal_of(&self, columns: Option<&Columns>) -> String {
+        let text = detect(self.path(), columns).unwrap_err().to_string();
         text.replace(&self.path().display().to_string(), "DIR")
     }
 }
@@ -78,6 +86,113 @@ fn ljspeech() {
             "BAD metadata.csv:5: the line has no text column",
         ]
     );
+}
+
+/// Read as LJSpeech, every transcript would be the speaker's name.
+#[test]
+fn ids_with_texts_and_speakers() {
+    let lines = b"LJ1|He came home at last.|ann\nLJ2|Nobody answered him.|bob\n";
+    let folder = Folder::new(&[
+        ("wavs/LJ1.wav", WAV),
+        ("wavs/LJ2.wav", WAV),
+        ("metadata.csv", lines),
+    ]);
+    assert_eq!(
+        folder.rows(),
+        [
+            "wavs/LJ1.wav: He came home at last. (ann)",
+            "wavs/LJ2.wav: Nobody answered him. (bob)"
+        ]
+    );
+    let columns = Columns::named(&["id", "speaker", "text"]).unwrap();
+    assert_eq!(
+        folder.rows_as(Some(&columns)),
+        [
+            "wavs/LJ1.wav: ann (He came home at last.)",
+            "wavs/LJ2.wav: bob (Nobody answered him.)"
+        ],
+        "what a person says is done"
+    );
+    let columns = Columns::named(&["id", "-", "-", "text"]).unwrap();
+    insta::assert_snapshot!(folder.refusal_of(Some(&columns)), @r"
+    --columns id,-,-,text names 4 columns, and the lines of DIR/metadata.csv have 3
+      found: LJ1|He came home at last.|ann
+      fix:   name the columns that are there
+    ");
+}
+
+#[test]
+fn columns_that_may_be_read_in_two_ways_are_asked_for() {
+    let folder = Folder::new(&[
+        ("wavs/1.wav", WAV),
+        (
+            "metadata.csv",
+            b"1|seven|jackson\n2|one|theo\n3|nine|jackson\n",
+        ),
+    ]);
+    insta::assert_snapshot!(folder.refusal(), @r"
+    what do the columns of DIR/metadata.csv hold? columns 2 and 3 hold short values, and any of them may be what is said
+      found: 1|seven|jackson
+      fix:   say it in the order of the columns, for example --columns id,text,speaker; the names are id, text, speaker, language, written, and - for a column that is not used
+    ");
+    let columns = Columns::named(&["id", "text", "speaker"]).unwrap();
+    assert_eq!(
+        folder.rows_as(Some(&columns))[0],
+        "wavs/1.wav: seven (jackson)"
+    );
+
+    let pairs = Folder::new(&[("a.wav", WAV), ("a.txt", b"one")]);
+    insta::assert_snapshot!(pairs.refusal_of(Some(&columns)), @r"
+    --columns is for tables, and DIR is a folder of recordings with a .txt beside each
+      fix:   leave --columns out
+    ");
+}
+
+#[test]
+fn a_header_with_ids() {
+    let folder = Folder::new(&[
+        ("wavs/a.flac", WAV),
+        ("metadata.csv", b"id|speaker|text\na|ann|one two\n"),
+    ]);
+    assert_eq!(folder.rows(), ["wavs/a.flac: one two (ann)"]);
+    let columns = Columns::named(&["id", "-", "text"]).unwrap();
+    assert_eq!(folder.rows_as(Some(&columns)), ["wavs/a.flac: one two"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_backslash_in_a_name_is_read_where_the_file_exists() {
+    let folder = Folder::new(&[
+        ("clips\\a.wav", WAV),
+        ("clips/b.wav", WAV),
+        (
+            "list.txt",
+            b"clips\\a.wav|one\nclips\\b.wav|two\nclips\\c.wav|three\n",
+        ),
+    ]);
+    assert_eq!(
+        folder.rows(),
+        [
+            "clips\\a.wav: one",
+            "clips/b.wav: two",
+            "clips/c.wav: three"
+        ]
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn links_that_lead_back_are_followed_once() {
+    let folder = Folder::new(&[("real/a.wav", WAV), ("real/a.txt", b"one")]);
+    let link = |target: &str, name: &str| {
+        std::os::unix::fs::symlink(target, folder.path().join(name)).unwrap();
+    };
+    // Eight deep, twenty links would be twenty-five thousand million visits.
+    for n in 0..20 {
+        link(".", &format!("again_{n}"));
+    }
+    link("real", "alias");
+    assert_eq!(folder.rows(), ["real/a.wav: one"]);
 }
 
 #[test]
@@ -115,10 +230,16 @@ fn a_csv_with_a_header_beside_a_wavs_folder() {
 
 #[test]
 fn a_file_list() {
-    let folder = Folder::new(&[("list.txt", b"clips/a.wav|one\nclips/b.wav|two|bob|en\n")]);
+    let list =
+        b"clips/a.wav|He came home.|bob|en\nclips/b.wav|Nobody saw it.|bob|en\nclips/c.wav|gone\n";
+    let folder = Folder::new(&[("list.txt", list)]);
     assert_eq!(
         folder.rows(),
-        ["clips/a.wav: one", "clips/b.wav: two (bob) (en)"]
+        [
+            "clips/a.wav: He came home. (bob) (en)",
+            "clips/b.wav: Nobody saw it. (bob) (en)",
+            "clips/c.wav: gone"
+        ]
     );
 }
 
@@ -230,7 +351,7 @@ fn what_is_no_dataset_is_refused_with_what_would_be() {
         two.refusal()
             .contains("2 text files and no way to tell which is the metadata")
     );
-    let missing = detect(Path::new("/nonexistent/dataset"))
+    let missing = detect(Path::new("/nonexistent/dataset"), None)
         .unwrap_err()
         .to_string();
     insta::assert_snapshot!(missing, @"
@@ -249,6 +370,6 @@ fn lines_without_a_delimiter_are_rows_too() {
 #[test]
 fn a_metadata_file_can_be_named_itself() {
     let folder = Folder::new(&[("x/my.csv", b"a.wav|one\n")]);
-    let layout = detect(&folder.path().join("x/my.csv")).unwrap();
+    let layout = detect(&folder.path().join("x/my.csv"), None).unwrap();
     assert!(matches!(layout, Layout::Tables { .. }));
 }

@@ -24,6 +24,7 @@ fn lengths_of(dataset: &Path) -> Vec<ClipLength> {
         dataset: dataset.to_owned(),
         out: out.clone(),
         vocabulary: None,
+        next: vec![],
         workers: NonZeroUsize::new(2).unwrap(),
         settings: Settings {
             held_out_fraction: 0.0,

@@ -12,8 +12,8 @@ fn folder() -> PathBuf {
 }
 
 fn entries() -> Vec<Entry> {
-    let layout = detect(&folder()).unwrap();
-    assert!(matches!(layout, Layout::LjSpeech { .. }));
+    let layout = detect(&folder(), None).unwrap();
+    assert!(matches!(layout, Layout::Tables { .. }));
     rows(&layout)
         .unwrap()
         .map(|row| row.unwrap().unwrap())

@@ -125,6 +125,7 @@ impl<'a> Bench<'a> {
             dataset,
             out: out.clone(),
             vocabulary: None,
+            next: vec![],
             workers: NonZeroUsize::new(request.workers).unwrap_or(NonZeroUsize::MIN),
             settings: Settings {
                 // Every clip is to be measured on.

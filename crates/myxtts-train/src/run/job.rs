@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use myxtts_audio::AudioConfig;
+use myxtts_data::prepare::Reading;
 use myxtts_data::units::Tokens;
 use myxtts_device::Precision;
 use myxtts_model::ModelSize;
@@ -181,6 +182,10 @@ pub struct Job {
     pub stages: Vec<StageName>,
     /// The prepared dataset.
     pub dataset: PathBuf,
+    /// Share of the clips that may be gone since they were prepared.
+    pub max_bad_fraction: f64,
+    /// Keeps the prepared folders as they are until they are read.
+    pub reading: Reading,
     /// A prepared dataset to validate on, in place of the held-out clips.
     pub validation: Option<PathBuf>,
     /// Sizes of a new GPT; its vocabulary is that of the texts.

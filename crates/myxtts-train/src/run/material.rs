@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use myxtts_audio::units::Samples;
-use myxtts_audio::{AudioConfig, Limits, Loader, MelFrontEnd, MelSpec, Waveform};
+use myxtts_audio::{AudioConfig, Limits, Loaded, Loader, MelFrontEnd, MelSpec, Waveform};
 use myxtts_data::layout::Split;
 use myxtts_data::prepare::Quarantined;
 use myxtts_data::schedule::ConditioningSpec;
-use myxtts_data::stage::{Clip, HostStage, Segments, StageConfig};
+use myxtts_data::stage::{Clip, HostStage, LostClips, Segments, StageConfig, StageError};
 use myxtts_run::signals::StopRequest;
 use myxtts_text::{CleanOptions, Vocabulary};
 
@@ -37,6 +37,8 @@ pub(super) struct Material {
     pub(super) voices: Vec<Voice>,
     /// Clips whose texts are too long for the model.
     pub(super) left_out: Vec<Quarantined>,
+    /// Recordings that are gone since the dataset was prepared.
+    pub(super) lost: Arc<LostClips>,
     audio: AudioConfig,
 }
 
@@ -80,11 +82,13 @@ impl Material {
         if train.clips.is_empty() {
             return Err(crate::feed::EmptySchedule.into());
         }
+        let clips = train.clips.len() + validation.clips.len();
+        let lost = Arc::new(LostClips::new(clips, job.max_bad_fraction));
         let stats = match stats {
             Some(stats) => stats,
-            None => band_statistics(&train.clips, &job.audio, stop)?,
+            None => band_statistics(&train.clips, &job.audio, &lost, stop)?,
         };
-        let voices = voices(&train, &job.audio)?;
+        let voices = voices(&train, &job.audio, &lost)?;
         Ok(Self {
             clips: train.clips.clone().into(),
             train,
@@ -96,6 +100,7 @@ impl Material {
             },
             voices,
             left_out,
+            lost,
             audio: job.audio.clone(),
         })
     }
@@ -114,7 +119,7 @@ impl Material {
             conditioning,
             segments,
         };
-        HostStage::new(clips, Arc::clone(&self.vocabulary), config)
+        HostStage::new(clips, Arc::clone(&self.vocabulary), config).skipping(Arc::clone(&self.lost))
     }
 }
 
@@ -123,6 +128,7 @@ impl Material {
 fn band_statistics(
     clips: &[Clip],
     audio: &AudioConfig,
+    lost: &LostClips,
     stop: &StopRequest,
 ) -> Result<Vec<f32>, TrainError> {
     let mut front_end = MelFrontEnd::new(MelSpec::DVAE, None).map_err(TrainError::failed)?;
@@ -134,7 +140,9 @@ fn band_statistics(
     let every = clips.len().div_ceil(CLIPS_OF_STATISTICS).max(1);
     for clip in clips.iter().step_by(every) {
         unless_stopped(stop)?;
-        let loaded = loader.load(&clip.audio).map_err(TrainError::failed)?;
+        let Some(loaded) = load(&mut loader, clip, lost)? else {
+            continue;
+        };
         if Samples(loaded.waveform.samples.len()) < front_end.spec().shortest() {
             continue;
         }
@@ -164,7 +172,11 @@ fn band_statistics(
 }
 
 /// The first clip of each speaker.
-fn voices(corpus: &Corpus, audio: &AudioConfig) -> Result<Vec<Voice>, TrainError> {
+fn voices(
+    corpus: &Corpus,
+    audio: &AudioConfig,
+    lost: &LostClips,
+) -> Result<Vec<Voice>, TrainError> {
     let mut loader = Loader::new(audio.clone(), Limits::default());
     let mut voices: Vec<Voice> = vec![];
     for (clip, speaker) in corpus.clips.iter().zip(&corpus.speakers) {
@@ -172,18 +184,30 @@ fn voices(corpus: &Corpus, audio: &AudioConfig) -> Result<Vec<Voice>, TrainError
         if voices.iter().any(|voice| voice.name == name) {
             continue;
         }
+        let Some(loaded) = load(&mut loader, clip, lost)? else {
+            continue;
+        };
         voices.push(Voice {
             name,
-            waveform: loader
-                .load(&clip.audio)
-                .map_err(TrainError::failed)?
-                .waveform,
+            waveform: loaded.waveform,
         });
         if voices.len() == MOST_VOICES {
             break;
         }
     }
     Ok(voices)
+}
+
+/// A clip's recording; `None` where it is gone and few are.
+fn load(loader: &mut Loader, clip: &Clip, lost: &LostClips) -> Result<Option<Loaded>, TrainError> {
+    match loader.load(&clip.audio) {
+        Ok(loaded) => Ok(Some(loaded)),
+        Err(source) => {
+            let why = StageError::Gone { source };
+            let noted = lost.note(&clip.audio, &clip.text, why);
+            noted.map(|()| None).map_err(TrainError::failed)
+        }
+    }
 }
 
 /// A speaker's name as part of a file's.

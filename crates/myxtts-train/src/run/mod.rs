@@ -24,11 +24,13 @@ mod stopping;
 mod trained_clips;
 mod warm_up;
 
-use std::io::{self, IsTerminal, Stderr};
+use std::io::{self, IsTerminal, Stderr, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use myxtts_data::prepare::Quarantined;
+use myxtts_data::stage::Tell;
 use myxtts_pipeline::Outcome;
 use myxtts_run::FileError;
 use myxtts_run::checkpoint::{AsyncSaver, Checkpoint, Retention, Store};
@@ -132,6 +134,8 @@ pub fn run(job: &Job, placement: &Placement, stop: StopRequest) -> Result<Finish
         let _ = log.line(&notice);
     }
     keep_quarantine(job, &material, &folder)?;
+    job.reading.finish();
+    material.lost.tell(lost_clips(&folder)?);
     let mut run = Run {
         desk: desk(
             job,
@@ -420,6 +424,23 @@ fn quiet(job: &Job) -> Style {
     Style::Quiet {
         every: job.cadence.log.max(1),
     }
+}
+
+/// Writes down recordings that go while the run trains.
+fn lost_clips(folder: &RunFolder) -> Result<Tell, TrainError> {
+    let log = RunLog::open(&folder.log(), io::stderr()).map_err(TrainError::failed)?;
+    let path = folder.quarantine();
+    let file = std::fs::File::options().append(true).open(&path);
+    let mut file = file.map_err(|why| TrainError::Failed(format!("{}: {why}", path.display())))?;
+    Ok(Box::new(move |clip: &Quarantined| {
+        // The run does not end because it cannot say what it left out.
+        let line = serde_json::to_string(clip).unwrap_or_default();
+        let _ = file.write_all(format!("{line}\n").as_bytes());
+        let _ = log.line(&format!(
+            "left out from now on: {}: {}",
+            clip.source, clip.why
+        ));
+    }))
 }
 
 /// Every clip left out, and why, is part of the run.

@@ -25,6 +25,7 @@ const RULES: &[Rule<'static>] = &[
     ("data.data_gpu_memory", Policy::Free),
     ("data.model_gpu_memory", Policy::Free),
     ("data.cache", Policy::Free),
+    ("data.prepared", Policy::Free),
     ("data.max_bad_fraction", Policy::Free),
     (
         "data.val_data",

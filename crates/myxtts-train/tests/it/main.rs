@@ -27,6 +27,7 @@ mod feed;
 mod fixtures;
 #[path = "../../../myxtts-model/tests/it/gpt_fixture.rs"]
 mod gpt_fixture;
+mod lost_clips;
 mod mini;
 mod optimiser;
 mod overfit;

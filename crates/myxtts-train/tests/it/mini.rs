@@ -62,6 +62,7 @@ pub fn prepare_from(folder: &Path, dataset: &Path) -> u64 {
         dataset: dataset.to_owned(),
         out: folder.join("prepared"),
         vocabulary: None,
+        next: vec![],
         workers: NonZeroUsize::MIN,
         settings: Settings {
             held_out_fraction: 0.0,
@@ -84,6 +85,8 @@ fn job_of(folder: &Path) -> Job {
         run: folder.join("run"),
         stages: vec![StageName::Dvae, StageName::Gpt],
         dataset: prepared,
+        reading: Default::default(),
+        max_bad_fraction: 0.01,
         validation: None,
         gpt: GptConfig {
             layers: 1,

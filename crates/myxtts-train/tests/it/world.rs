@@ -48,6 +48,7 @@ pub(crate) static WORLD: LazyLock<World> = LazyLock::new(|| {
         dataset,
         out: out.clone(),
         vocabulary: None,
+        next: vec![],
         workers: NonZeroUsize::new(2).unwrap(),
         settings: Settings::default(),
     };

@@ -79,6 +79,27 @@ pub(crate) const FLAGS: &[(&str, &[Flag])] = &[
                 "folder of the validation recordings",
             ),
             value(
+                "language",
+                "TAG",
+                "data.language",
+                "the model's, else by the text's script, else asked for",
+                "language of the recordings; a script that does not fit it is refused",
+            ),
+            value(
+                "columns",
+                "id,text,speaker",
+                "data.columns",
+                "by content, shown in the report",
+                "what the columns of the metadata hold; ambiguous tables are refused",
+            ),
+            value(
+                "prepared",
+                "DIR",
+                "data.prepared",
+                "myxtts in the dataset, else the cache folder when it may not be written to",
+                "where preparation puts its files",
+            ),
+            value(
                 "batch-size",
                 "N",
                 "data.batch_size",
@@ -369,9 +390,12 @@ const OPPOSITES: [(&str, &str); 3] = [
 ];
 
 /// Those that change what `prepare` does.
-const DATASET_FLAGS: [&str; 8] = [
+const DATASET_FLAGS: [&str; 11] = [
     "train-data",
     "val-data",
+    "language",
+    "columns",
+    "prepared",
     "num-workers",
     "max-text-length",
     "max-mel-frames",

@@ -195,12 +195,6 @@ fn prepare() -> Command {
                 .help("The dataset: a folder, or its metadata file [default: --train-data, else the sample corpus]"),
         )
         .arg(
-            Arg::new("out")
-                .long("out")
-                .value_name("DIR")
-                .help("Where the results go [default: `myxtts` in the dataset's folder]"),
-        )
-        .arg(
             Arg::new("vocab")
                 .long("vocab")
                 .value_name("FILE")
@@ -228,6 +222,7 @@ fn prepare() -> Command {
                 .help("The run or the weights whose DVAE makes the codes [default: none]"),
         )
         .args(flags::dataset_arguments())
+        .mut_arg("prepared", |prepared| prepared.visible_alias("out"))
 }
 
 fn import() -> Command {

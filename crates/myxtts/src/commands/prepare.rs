@@ -8,17 +8,19 @@ use myxtts_audio::units::Frames;
 use myxtts_config::Settings as Resolved;
 use myxtts_config::units::Megabytes;
 use myxtts_data::corpus;
-use myxtts_data::prepare::{PrepareError, Report, Request, Settings, prepare};
+use myxtts_data::layout::Columns;
+use myxtts_data::prepare::{Event, Place, PrepareError, Request, Settings, place, prepare};
 use myxtts_data::units::Tokens;
 use myxtts_device::discover::host;
 use myxtts_device::{Machine, plan};
+use myxtts_infer::{ModelCard, Pick, resolve};
 use myxtts_text::Vocabulary;
 use myxtts_train::placement::Placement;
 use myxtts_train::run::{Encoded, encode};
 use serde_json::json;
 
 use crate::cli::flags::DATASET;
-use crate::config::{self, Config};
+use crate::config::{self, Config, Given, GivenFlag};
 use crate::output::{Failure, Output};
 use crate::progress::ProgressBar;
 
@@ -38,16 +40,18 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         Some(path) => Some(Vocabulary::read(&path).map_err(Failure::usage)?),
         None => None,
     };
-    let dataset = dataset(given(DATASET), &settings.config)?;
-    let out = given("out").unwrap_or_else(|| default_output(&dataset));
-    let request = request(
-        &settings,
-        dataset,
-        out,
-        vocabulary.as_ref(),
-        matches.get_flag("convert"),
+    let named = given(DATASET);
+    let next = next(
+        &super::given(matches)?,
+        named.as_deref(),
+        given("vocab").as_deref(),
     );
-    let report = prepared(&request)?;
+    let dataset = dataset(named, &settings.config)?;
+    let out = output_folder(&settings.config, &dataset, Part::Training, output)?;
+    let mut request = request(&settings, dataset, out, vocabulary.as_ref())?;
+    request.settings.convert = matches.get_flag("convert");
+    request.next = next;
+    let report = with_progress(output, |watch| prepare(&request, watch))?;
     let problem = match report.check() {
         Err(too_many) => Some(too_many.to_string()),
         Ok(()) if report.kept == 0 => Some(format!(
@@ -104,24 +108,51 @@ fn codes(
     Ok(encoded)
 }
 
+/// The arguments of a training with what was given to this command.
+fn next(given: &Given, dataset: Option<&Path>, vocabulary: Option<&Path>) -> Vec<String> {
+    let mut next = vec!["train".to_owned()];
+    let mut add = |flag: &str, value: String| next.extend([flag.to_owned(), value]);
+    if let Some(file) = &given.file {
+        add("--config", file.display().to_string());
+    }
+    if let Some(dataset) = dataset {
+        add("--train-data", dataset.display().to_string());
+    }
+    for GivenFlag { flag, key, value } in &given.flags {
+        match flag.as_str() {
+            "--set" => add(flag, format!("{key}={value}")),
+            _ => add(flag, value.clone()),
+        }
+    }
+    if let Some(file) = vocabulary {
+        add("--set", format!("training.vocab={}", file.display()));
+    }
+    next
+}
+
 /// What a configuration asks of a preparation.
 pub(super) fn request<'v>(
     settings: &Resolved<Config>,
     dataset: PathBuf,
     out: PathBuf,
     vocabulary: Option<&'v Vocabulary>,
-    convert: bool,
-) -> Request<'v> {
+) -> Result<Request<'v>, Failure> {
     let chosen_workers = settings.is_chosen("data.num_workers");
     let Config { data, training, .. } = &settings.config;
-    Request {
+    let columns = data.dataset.columns.as_deref().map(Columns::named);
+    Ok(Request {
         dataset,
         out,
         vocabulary,
         workers: workers(data.pipeline.num_workers.filter(|_| chosen_workers)),
+        next: vec![],
         settings: Settings {
             audio: data.audio.clone(),
-            language: data.dataset.language.clone(),
+            language: match &data.dataset.language {
+                Some(language) => Some(language.clone()),
+                None => training.run.init.as_deref().and_then(language_of),
+            },
+            columns: columns.transpose().map_err(Failure::usage)?,
             max_text: Tokens(data.shapes.max_text_length),
             max_frames: Frames(data.shapes.max_mel_frames as usize),
             buckets: data.shapes.buckets,
@@ -132,21 +163,38 @@ pub(super) fn request<'v>(
                 None => Settings::default().held_out_fraction,
             },
             seed: training.run.seed,
-            convert,
             ..Settings::default()
         },
+    })
+}
+
+/// The language of weights that know one alone. Weights that cannot be read
+/// are told of where they are used.
+fn language_of(init: &str) -> Option<String> {
+    let folder = resolve(Path::new(init), Pick::Newest).ok()?;
+    let checkpoint = myxtts_weights::read_ours(&folder).ok()?;
+    let card = ModelCard::of(&checkpoint).ok()?;
+    match card.languages.as_slice() {
+        [one] => Some(one.clone()),
+        _ => None,
     }
 }
 
 /// Prepares, with progress.
-pub(super) fn prepared(request: &Request<'_>) -> Result<Report, Failure> {
+pub(super) fn with_progress<T>(
+    output: &Output,
+    prepare: impl FnOnce(&mut dyn FnMut(Event)) -> Result<T, PrepareError>,
+) -> Result<T, Failure> {
     let mut bar = ProgressBar::new();
-    let report = prepare(request, &mut |progress| {
-        let words = format!(", {} quarantined", progress.quarantined);
-        bar.show(progress.done, progress.about, &words);
+    let prepared = prepare(&mut |event| match event {
+        Event::Row(progress) => {
+            let words = format!(", {} quarantined", progress.quarantined);
+            bar.show(progress.done, progress.about, &words);
+        }
+        Event::Waiting(waiting) => output.log(waiting),
     });
     bar.clear();
-    report.map_err(failure)
+    prepared.map_err(failure)
 }
 
 /// What was named, else the configured one, else the sample corpus.
@@ -160,13 +208,38 @@ pub(super) fn dataset(named: Option<PathBuf>, config: &Config) -> Result<PathBuf
     Ok(folder)
 }
 
-/// `myxtts` in the dataset's folder: with the dataset, and not hidden.
-pub(super) fn default_output(dataset: &Path) -> PathBuf {
-    let folder = match dataset.is_file() {
-        true => dataset.parent().unwrap_or(Path::new("")),
-        false => dataset,
-    };
-    folder.join("myxtts")
+/// Which of the two datasets of a training.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    Training,
+    Validation,
+}
+
+/// Where the results go: the folder that was given; else `myxtts` in the
+/// dataset's folder, with the dataset and not hidden; else, where that may not
+/// be written to, the user's cache.
+pub(super) fn output_folder(
+    config: &Config,
+    dataset: &Path,
+    part: Part,
+    output: &Output,
+) -> Result<PathBuf, Failure> {
+    if let Some(folder) = &config.data.dataset.prepared {
+        let folder = PathBuf::from(folder);
+        return Ok(match part {
+            Part::Training => folder,
+            Part::Validation => folder.join("validation"),
+        });
+    }
+    let Place { folder, refused } = place(dataset).map_err(|why| Failure::Job(why.to_string()))?;
+    if let Some((beside, why)) = refused {
+        output.log(format_args!(
+            "{} may not be written to ({why}): what preparation writes goes to {}",
+            beside.display(),
+            folder.display()
+        ));
+    }
+    Ok(folder)
 }
 
 /// Every core unless told otherwise: there is no model to leave one for.
@@ -179,9 +252,11 @@ fn workers(chosen: Option<u32>) -> NonZeroUsize {
 
 pub(super) fn failure(error: PrepareError) -> Failure {
     match error {
-        PrepareError::Layout(_) | PrepareError::Language(_) | PrepareError::SameFolder { .. } => {
-            Failure::usage(error)
-        }
+        PrepareError::Layout(_)
+        | PrepareError::Language(_)
+        | PrepareError::WhichLanguage { .. }
+        | PrepareError::WrongScript { .. }
+        | PrepareError::SameFolder { .. } => Failure::usage(error),
         other => Failure::Job(other.to_string()),
     }
 }

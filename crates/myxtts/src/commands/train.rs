@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::ArgMatches;
 use myxtts_config::Settings;
-use myxtts_data::prepare;
+use myxtts_data::prepare::{self, Reading, Ready};
 use myxtts_data::units::Tokens;
 use myxtts_device::{Backend, Mode, Plan, peak_flops, plan};
 use myxtts_run::guard::SpikeAction;
@@ -23,7 +23,7 @@ use myxtts_train::run::{
 };
 use serde_json::json;
 
-use super::prepare::{dataset, default_output, failure, prepared, request};
+use super::prepare::{Part, dataset, output_folder, request, with_progress};
 use crate::config::{self, Cache, Config, GivenFlag, LearningRate, Quirks, Resumed, Stage};
 use crate::output::{Failure, Output};
 
@@ -132,14 +132,27 @@ pub(super) fn job(
         None => None,
     };
     let vocabulary = vocabulary.map(Arc::new);
-    let prepared =
-        |folder: PathBuf| prepare_folder(settings, folder, vocabulary.as_deref(), output);
+    let prepared = |folder: PathBuf, part| {
+        prepare_folder(settings, folder, part, vocabulary.as_deref(), output)
+    };
+    let reading = Reading::default();
+    let mut config = json!(settings.config);
     let dataset_folder = match prepared_at {
         Some(folder) => folder,
-        None => prepared(dataset(None, &settings.config)?)?,
+        None => {
+            let ready = prepared(dataset(None, &settings.config)?, Part::Training)?;
+            // What a run was trained in is part of it, whoever decided it.
+            config["data"]["language"] = json!(ready.report.language);
+            reading.join(&ready.reading);
+            ready.folder
+        }
     };
     let validation = match &data.dataset.val_data {
-        Some(folder) => Some(prepared(PathBuf::from(folder))?),
+        Some(folder) => {
+            let ready = prepared(PathBuf::from(folder), Part::Validation)?;
+            reading.join(&ready.reading);
+            Some(ready.folder)
+        }
         None => None,
     };
     // `--epochs` is a person's word for every stage; a preset's is not.
@@ -184,6 +197,8 @@ pub(super) fn job(
         },
         dataset: dataset_folder,
         validation,
+        reading,
+        max_bad_fraction: data.dataset.max_bad_fraction,
         gpt: model.size.gpt(myxtts_model::gpt::Vocabulary::XTTS_V2),
         dvae: model.size.dvae(),
         decoder_size: model.size,
@@ -264,7 +279,7 @@ pub(super) fn job(
         segment_frames: SEGMENT_FRAMES,
         segment_batch: SEGMENT_BATCH,
         decoder_frames: DECODER_FRAMES,
-        config: json!(settings.config),
+        config,
         config_text,
         plan: json!(plan),
         plan_text: plan.to_string(),
@@ -331,21 +346,29 @@ fn without_decoder(has_init: bool) -> &'static str {
 fn prepare_folder(
     settings: &Settings<Config>,
     dataset: PathBuf,
+    part: Part,
     vocabulary: Option<&Vocabulary>,
     output: &Output,
-) -> Result<PathBuf, Failure> {
-    let out = default_output(&dataset);
-    let request = request(settings, dataset, out.clone(), vocabulary, false);
-    let report = match prepare::earlier(&request).map_err(failure)? {
-        Some(report) => report,
-        None => prepared(&request)?,
-    };
+) -> Result<Ready, Failure> {
+    let out = output_folder(&settings.config, &dataset, part, output)?;
+    let request = request(settings, dataset, out, vocabulary)?;
+    let ready = with_progress(output, |watch| prepare::ready(&request, watch))?;
+    let report = &ready.report;
     report
         .check()
         .map_err(|too_many| Failure::Job(too_many.to_string()))?;
     output.log(format_args!(
-        "dataset {}: {} clips, {} left out",
-        report.dataset, report.kept, report.quarantined
+        "dataset {}: {} clips, {} left out, language {}",
+        report.dataset, report.kept, report.quarantined, report.language
     ));
-    Ok(out)
+    for table in &report.tables {
+        output.log(format_args!(
+            "  columns of {}: {}",
+            table.file, table.columns
+        ));
+    }
+    for limit in report.limits_in_words() {
+        output.log(format_args!("  {limit}"));
+    }
+    Ok(ready)
 }

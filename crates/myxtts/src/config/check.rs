@@ -4,6 +4,7 @@
 //! `config validate` refuse the same.
 
 use myxtts_config::{Problem, Problems, Settings};
+use myxtts_data::layout::Columns;
 use myxtts_model::gpt::{Vocabulary, check_frozen};
 use myxtts_text::Language;
 
@@ -24,9 +25,13 @@ pub(super) fn check(settings: &Settings<Config>) -> Result<(), Problems> {
         let place = settings.place(key);
         problems.push(Problem { what, place, hint });
     };
-    if let Err(why) = data.dataset.language.parse::<Language>() {
+    if let Some(Err(why)) = data.dataset.language.as_deref().map(str::parse::<Language>) {
         let (what, hint) = hinted(&why.to_string());
         refuse("data.language", format!("`data.language`: {what}"), hint);
+    }
+    if let Some(Err(why)) = data.dataset.columns.as_deref().map(Columns::named) {
+        let (what, hint) = hinted(&why.to_string());
+        refuse("data.columns", format!("`data.columns`: {what}"), hint);
     }
     let (shortest, longest) = (data.shapes.conditioning_min, data.shapes.conditioning_max);
     if shortest.0 > longest.0 {

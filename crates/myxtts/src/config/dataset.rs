@@ -12,8 +12,17 @@ pub(crate) struct DatasetConfig {
     #[schemars(extend("x-unset" = "held-out split of train data", "x-path" = true))]
     pub(crate) val_data: Option<String>,
     /// Language of the recordings, where a line of the metadata does not say.
-    pub(crate) language: String,
-    /// Feature cache: content-addressed, verified, rebuilt when stale.
+    #[schemars(extend("x-unset" = "the model's, else by the text's script, else asked for"))]
+    pub(crate) language: Option<String>,
+    /// What the columns of the metadata hold, in their order: `id`, `text`,
+    /// `speaker`, `language`, `written` (the text before it was normalised), `-`.
+    #[schemars(extend("x-unset" = "by content, shown in the report"))]
+    pub(crate) columns: Option<Vec<String>>,
+    /// Folder of what preparation writes.
+    #[schemars(extend("x-unset" = "myxtts in the dataset, else the cache folder when it may not be written to"))]
+    pub(crate) prepared: Option<String>,
+    /// Feature cache, for the codes of clips: content-addressed, verified, rebuilt
+    /// when stale.
     pub(crate) cache: Cache,
     /// Share of bad clips above which training stops with the report.
     #[schemars(range(min = 0.0, max = 1.0))]
@@ -33,7 +42,9 @@ impl Default for DatasetConfig {
         Self {
             train_data: None,
             val_data: None,
-            language: "en".to_owned(),
+            language: None,
+            columns: None,
+            prepared: None,
             cache: Cache::Disk,
             max_bad_fraction: 0.01,
         }

@@ -79,8 +79,8 @@ fn a_good_folder_is_done() {
         assert!(desk.path("voice/myxtts").join(file).is_file(), "{file}");
     }
     assert!(
-        desk.path("voice/myxtts/cache").is_dir(),
-        "data.cache is disk"
+        !desk.path("voice/myxtts/cache").exists(),
+        "recordings are not kept a second time"
     );
 
     let run = desk.prepare(&[
@@ -92,7 +92,6 @@ fn a_good_folder_is_done() {
         "--convert",
     ]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    assert!(!desk.path("elsewhere/cache").exists());
     assert!(desk.path("elsewhere/audio/slt_00.flac").is_file());
     assert_eq!(
         fs::read_to_string(desk.path("elsewhere/report.txt")).unwrap(),
@@ -155,6 +154,175 @@ fn flags_and_files_reach_it() {
     assert_eq!(wrong.code, Some(2));
     let wrong = desk.prepare(&["voice", "--out", "voice"]);
     assert_eq!(wrong.code, Some(2));
+}
+
+/// The command that a report ends with, as a shell hears it, given to
+/// `config show` in place of a training.
+fn pasted(desk: &Desk, report: &str) -> String {
+    let (_, next) = report.rsplit_once("Next\n  ").unwrap();
+    let program = env!("CARGO_BIN_EXE_myxtts");
+    let shown = std::process::Command::new("sh")
+        .current_dir(desk.0.path())
+        .arg("-c")
+        .arg(format!(
+            "myxtts() {{ shift; {program} config show \"$@\"; }}; {next}"
+        ))
+        .output()
+        .unwrap();
+    let words = String::from_utf8_lossy(&shown.stderr).into_owned();
+    assert!(shown.status.success(), "{next}\n{words}");
+    String::from_utf8(shown.stdout).unwrap()
+}
+
+#[test]
+fn the_next_command_is_of_the_same_settings() {
+    let desk = Desk::new(12, 0);
+    fs::rename(desk.path("voice"), desk.path("my 'own' voice")).unwrap();
+    let run = desk.prepare(&[
+        "my 'own' voice",
+        "--max-mel-frames",
+        "900",
+        "--out",
+        "else where",
+        "--set",
+        "data.trim_silence=false",
+    ]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let shown = pasted(&desk, &run.stdout);
+    for (key, value) in [
+        ("data.train_data", "my 'own' voice"),
+        ("data.prepared", "else where"),
+        ("data.max_mel_frames", "900"),
+        ("data.trim_silence", "false"),
+        ("data.language", "en"),
+    ] {
+        let line = shown.lines().find(|line| line.contains(key)).unwrap();
+        assert!(line.contains(value), "{line}");
+    }
+}
+
+#[test]
+fn a_speaker_is_not_what_is_said() {
+    let desk = Desk::new(12, 0);
+    let lines = fs::read_to_string(desk.path("voice/metadata.csv")).unwrap();
+    let three: Vec<String> = lines
+        .lines()
+        .map(|line| {
+            let fields: Vec<&str> = line.split('|').collect();
+            format!("{}|{}|{}", fields[0], fields[1], fields[3])
+        })
+        .collect();
+    fs::write(desk.path("voice/metadata.csv"), three.join("\n")).unwrap();
+    let report = desk.prepare(&["voice", "--json"]).json();
+    assert_eq!(
+        report["tables"][0]["columns"],
+        serde_json::json!(["id", "text", "speaker"])
+    );
+    assert_eq!(report["speakers"][0]["speaker"], "slt");
+    assert_eq!(
+        report["rows"][0]["cleaned"],
+        "the baker carries seven apples near the river."
+    );
+    assert_eq!(report["rows"].as_array().unwrap().len(), 3);
+    let report = desk
+        .prepare(&["voice", "--json", "--columns", "id,text,-"])
+        .json();
+    assert_eq!(report["speakers"][0]["speaker"], serde_json::Value::Null);
+    let wrong = desk.prepare(&["voice", "--columns", "id,words"]);
+    assert_eq!(wrong.code, Some(2), "{}", wrong.stderr);
+}
+
+#[test]
+fn a_language_that_the_letters_contradict_is_refused() {
+    let desk = Desk::new(4, 0);
+    let lines = fs::read_to_string(desk.path("voice/metadata.csv")).unwrap();
+    let ids = lines.lines().map(|line| line.split('|').next().unwrap());
+    let persian: Vec<String> = ids
+        .map(|id| format!("{id}|زمین از برف پوشیده بود."))
+        .collect();
+    fs::write(desk.path("voice/metadata.csv"), persian.join("\n")).unwrap();
+    let wrong = desk.prepare(&["voice", "--language", "en"]);
+    assert_eq!(wrong.code, Some(2));
+    assert!(
+        wrong.stderr.contains("fix:   --language fa"),
+        "{}",
+        wrong.stderr
+    );
+    let report = desk.prepare(&["voice", "--json"]).json();
+    assert_eq!(report["language"], "fa");
+}
+
+#[test]
+fn what_is_too_long_says_what_keeps_it() {
+    let desk = Desk::new(12, 0);
+    let short = desk.prepare(&["voice", "--max-mel-frames", "200"]);
+    assert!(
+        short.stdout.contains("keeps all of them"),
+        "{}",
+        short.stdout
+    );
+    let report = desk
+        .prepare(&["voice", "--max-mel-frames", "200", "--json"])
+        .json();
+    let limit = &report["limits"][0];
+    assert_eq!(
+        (&limit["flag"], &limit["clips"]),
+        (&"--max-mel-frames".into(), &report["quarantined"])
+    );
+    let raised = limit["raise_to"].to_string();
+    let report = desk
+        .prepare(&["voice", "--max-mel-frames", &raised, "--json"])
+        .json();
+    assert_eq!(report["kept"], 12);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_dataset_that_may_not_be_written_to_is_prepared_in_the_cache() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    use std::os::unix::process::CommandExt;
+    let desk = Desk::new(12, 0);
+    let mode = |name: &str, mode| {
+        fs::set_permissions(desk.path(name), fs::Permissions::from_mode(mode)).unwrap();
+    };
+    fs::create_dir(desk.path("cache")).unwrap();
+    mode("", 0o755);
+    mode("cache", 0o777);
+    mode("voice", 0o555);
+    // Root may write everywhere; the program is where another user may start it.
+    let mut program = std::path::PathBuf::from(env!("CARGO_BIN_EXE_myxtts"));
+    let is_root = fs::metadata(desk.path("voice")).unwrap().uid() == 0;
+    if is_root {
+        let copy = desk.path("program");
+        fs::copy(&program, &copy).unwrap();
+        program = copy;
+    }
+    let mut command = std::process::Command::new(program);
+    command
+        .args(["prepare", "voice"])
+        .current_dir(desk.0.path())
+        .env("XDG_CACHE_HOME", desk.path("cache"));
+    if is_root {
+        command.uid(65_534).gid(65_534);
+    }
+    let output = command.output().unwrap();
+    mode("voice", 0o755);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    assert!(
+        stderr.contains("voice/myxtts may not be written to"),
+        "{stderr}"
+    );
+    assert!(!desk.path("voice/myxtts").exists());
+    let prepared = fs::read_dir(desk.path("cache/myxtts/prepared")).unwrap();
+    let folders: Vec<_> = prepared.map(|folder| folder.unwrap().path()).collect();
+    assert_eq!(folders.len(), 1);
+    let manifest = fs::read_to_string(folders[0].join("manifest.jsonl")).unwrap();
+    assert_eq!(manifest.lines().count(), 12);
+    assert!(
+        manifest.contains("/voice/wavs/slt_00.flac"),
+        "recordings are found from there"
+    );
 }
 
 #[test]

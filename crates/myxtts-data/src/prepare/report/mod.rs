@@ -5,15 +5,16 @@ mod text;
 use std::collections::BTreeMap;
 
 use myxtts_audio::units::{Samples, Seconds};
+use myxtts_text::Language;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::findings::{Note, is_limit};
+use super::findings::{Note, TEXT_TOO_LONG, is_limit};
 use super::manifest::Clip;
 use super::outliers::Usual;
 use super::tally::Tally;
-use super::{Request, Settings};
-use crate::layout::Split;
+use super::{Request, Settings, paths};
+use crate::layout::{Columns, Decided, Layout, Split, Table};
 use crate::schedule::{BucketShape, bucket_of, choose_buckets, padding_percent};
 use crate::units::{Codes, Tokens};
 
@@ -33,6 +34,12 @@ pub struct Report {
     pub dataset: String,
     /// The folder with the results.
     pub out: String,
+    /// The language of lines that name none.
+    pub language: String,
+    /// The tables and what their columns hold; none where there are no tables.
+    pub tables: Vec<TableReport>,
+    /// The first rows that were kept, as read and as cleaned.
+    pub rows: Vec<SampleRow>,
     /// Rows of the dataset.
     pub total: u64,
     /// Lines of the manifest.
@@ -43,6 +50,8 @@ pub struct Report {
     pub bad: u64,
     /// Quarantined clips by reason.
     pub reasons: BTreeMap<String, u64>,
+    /// Clips left out for a limit, and what would keep them.
+    pub limits: Vec<LimitReport>,
     /// Kept clips by what is odd about them.
     pub notes: BTreeMap<String, u64>,
     /// Hours of audio kept.
@@ -71,6 +80,8 @@ pub struct Report {
     pub characters_per_second: Option<f32>,
     /// Characters outside the vocabulary; none without a vocabulary.
     pub coverage: Option<CoverageReport>,
+    /// Every character with its count, the rarest first; none with a vocabulary.
+    pub characters: Vec<CharacterCount>,
     /// Pieces of text that no cleaning rule covers.
     pub unsupported_text: Vec<UnsupportedText>,
     /// What the results depend on.
@@ -79,6 +90,73 @@ pub struct Report {
     pub vocabulary: Option<String>,
     /// Hash of the metadata.
     pub fingerprint: String,
+    /// The command that trains on it.
+    pub next: Vec<String>,
+}
+
+/// A table and how it was read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TableReport {
+    /// The file.
+    pub file: String,
+    /// What its columns hold.
+    pub columns: Columns,
+    /// Who says so.
+    pub decided: Decided,
+}
+
+/// A row of the dataset.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SampleRow {
+    /// `file:line`.
+    pub source: String,
+    /// The recording.
+    pub audio: String,
+    /// Who speaks.
+    pub speaker: Option<String>,
+    /// In which language.
+    pub language: String,
+    /// The text as read.
+    pub text: String,
+    /// The text as the model sees it.
+    pub cleaned: String,
+}
+
+/// A limit that clips are over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LimitReport {
+    /// The reason in the quarantine.
+    pub reason: String,
+    /// The flag that sets it.
+    pub flag: String,
+    /// Its value.
+    pub limit: u64,
+    /// Clips over it.
+    pub clips: u64,
+    /// The value that keeps `kept` of them.
+    pub raise_to: u64,
+    /// How many that is; more would need more than the flag takes.
+    pub kept: u64,
+}
+
+/// How often a character occurs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CharacterCount {
+    /// The character.
+    pub character: char,
+    /// How often.
+    pub count: u64,
+    /// Where first, `file:line`.
+    pub first: String,
+}
+
+/// What reading a dataset gave besides its clips.
+pub(super) struct Read<'a> {
+    /// Rows, kept, quarantined.
+    pub(super) counts: (u64, u64, u64),
+    pub(super) layout: &'a Layout,
+    pub(super) language: &'a Language,
+    pub(super) fingerprint: String,
 }
 
 /// What a text length counts.
@@ -308,10 +386,25 @@ impl Summary {
         request: &Request<'_>,
         tally: &Tally<'_>,
         usual: Option<Usual>,
-        (total, kept, quarantined): (u64, u64, u64),
-        fingerprint: String,
+        read: Read<'_>,
     ) -> Report {
         let settings = &request.settings;
+        let (total, kept, quarantined) = read.counts;
+        let language = read.language.to_string();
+        let mut next = vec!["myxtts".to_owned()];
+        next.extend(request.next.iter().cloned());
+        if !next.iter().any(|word| word == "--language") {
+            next.extend(["--language".to_owned(), language.clone()]);
+        }
+        let tables = match read.layout {
+            Layout::Tables { tables, .. } => tables.as_slice(),
+            _ => &[],
+        };
+        let table = |table: &Table| TableReport {
+            file: paths::from_root(&table.file, read.layout.root()),
+            columns: table.columns.clone(),
+            decided: table.decided,
+        };
         let hours = |samples: Samples| samples.at(settings.audio.sample_rate).0 / 3600.0;
         let by_limit = tally.rejected.iter().filter(|(reason, _)| is_limit(reason));
         let left_out: u64 = by_limit.map(|(_, found)| found.count).sum();
@@ -336,6 +429,11 @@ impl Summary {
         Report {
             dataset: request.dataset.display().to_string(),
             out: request.out.display().to_string(),
+            tables: tables.iter().map(table).collect(),
+            rows: tally.rows.clone(),
+            limits: limits(tally, settings),
+            characters: characters(tally),
+            next,
             total,
             kept,
             quarantined,
@@ -367,7 +465,7 @@ impl Summary {
             coverage: coverage.map(|(coverage, vocabulary)| {
                 let known = vocabulary.languages();
                 let tag = |language: &&String| {
-                    let tag = language.parse::<myxtts_text::Language>();
+                    let tag = language.parse::<Language>();
                     tag.is_ok_and(|tag| !known.contains(&tag.tag()))
                 };
                 CoverageReport {
@@ -385,11 +483,52 @@ impl Summary {
                     occurrences: occurrences.clone(),
                 })
                 .collect(),
-            settings: settings.clone(),
+            settings: Settings {
+                language: Some(language.clone()),
+                ..settings.clone()
+            },
+            language,
             vocabulary: request.vocabulary.map(super::freshness::vocabulary_hash),
-            fingerprint,
+            fingerprint: read.fingerprint,
         }
     }
+}
+
+/// The most that the flags take, which the models' position tables bound.
+const MOST_FRAMES: u64 = 10_000;
+const MOST_TOKENS: u64 = 402;
+
+fn limits(tally: &Tally<'_>, settings: &Settings) -> Vec<LimitReport> {
+    let report = |(reason, needed): (&&str, &Vec<u64>)| {
+        let (flag, limit, most) = match *reason {
+            TEXT_TOO_LONG => (
+                "--max-text-length",
+                u64::from(settings.max_text.0),
+                MOST_TOKENS,
+            ),
+            _ => (
+                "--max-mel-frames",
+                settings.max_frames.0 as u64,
+                MOST_FRAMES,
+            ),
+        };
+        let within = needed.iter().copied().filter(|needed| *needed <= most);
+        LimitReport {
+            reason: (*reason).to_owned(),
+            flag: flag.to_owned(),
+            limit,
+            clips: needed.len() as u64,
+            raise_to: within.clone().max().unwrap_or(most),
+            kept: within.count() as u64,
+        }
+    };
+    tally.keeps.iter().map(report).collect()
+}
+
+fn characters(tally: &Tally<'_>) -> Vec<CharacterCount> {
+    let mut characters: Vec<CharacterCount> = tally.characters.values().cloned().collect();
+    characters.sort_by_key(|found| (found.count, found.character));
+    characters
 }
 
 fn counts<K: ToString>(found: &BTreeMap<K, Occurrences>) -> BTreeMap<String, u64> {

@@ -2,8 +2,12 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use super::{Finding, Report, TextUnit};
-use crate::prepare::{MANIFEST, Note, QUARANTINE, REPORT, REPORT_TEXT};
+use myxtts_audio::units::Samples;
+
+use super::{Finding, LimitReport, Report, TextUnit};
+use crate::layout::Decided;
+use crate::prepare::findings::TOO_LONG;
+use crate::prepare::{HOP, MANIFEST, Note, QUARANTINE, REPORT, REPORT_TEXT, quoted};
 
 /// The longest bar, in characters.
 const WIDEST: u64 = 40;
@@ -11,6 +15,8 @@ const WIDEST: u64 = 40;
 const SPEAKERS_SHOWN: usize = 20;
 /// Characters shown; the JSON report has all.
 const CHARACTERS_SHOWN: usize = 40;
+/// Below this a character is hardly heard by a model.
+const RARE: u64 = 5;
 
 impl Display for Report {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -30,6 +36,7 @@ impl Display for Report {
             counted(self.train, "clip"),
             self.validation
         )?;
+        self.columns(f)?;
         self.lengths(f)?;
         self.people(f)?;
         self.recordings(f)?;
@@ -47,6 +54,40 @@ impl Display for Report {
 }
 
 impl Report {
+    /// How the metadata was read: the one thing that a wrong result would show
+    /// in, and that no count does.
+    fn columns(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(f, "\nAs read (language: {})", self.language)?;
+        for table in &self.tables {
+            let decided = match table.decided {
+                Decided::Given => "as --columns says",
+                Decided::Header => "by its first line",
+                Decided::Content => "by what they hold (--columns overrides it)",
+            };
+            writeln!(
+                f,
+                "  columns of {}: {}, {decided}",
+                table.file, table.columns
+            )?;
+        }
+        for row in &self.rows {
+            let speaker = row
+                .speaker
+                .as_deref()
+                .map(|name| format!(", speaker {name}"));
+            writeln!(
+                f,
+                "  {}: {}{}",
+                row.source,
+                row.audio,
+                speaker.unwrap_or_default()
+            )?;
+            writeln!(f, "    as read:    {}", shown(&row.text))?;
+            writeln!(f, "    as cleaned: {}", shown(&row.cleaned))?;
+        }
+        Ok(())
+    }
+
     fn lengths(&self, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(f, "\nLength, in seconds")?;
         let most = self
@@ -113,8 +154,58 @@ impl Report {
         )?;
         for finding in self.findings.iter().filter(|finding| !finding.kept) {
             examples(f, finding, "")?;
+            let limits = self.limits.iter();
+            for limit in limits.filter(|limit| limit.reason == finding.finding) {
+                writeln!(f, "    {}", self.advice(limit))?;
+            }
         }
         Ok(())
+    }
+
+    /// What keeps the clips that are over a limit.
+    fn advice(&self, limit: &LimitReport) -> String {
+        let LimitReport {
+            flag,
+            limit: now,
+            clips,
+            raise_to,
+            kept,
+            ..
+        } = limit;
+        let seconds = |frames: &u64| {
+            let samples = Samples(
+                usize::try_from(*frames)
+                    .unwrap_or(usize::MAX)
+                    .saturating_mul(HOP),
+            );
+            match limit.reason.as_str() {
+                TOO_LONG => format!(" ({})", samples.at(self.settings.audio.sample_rate)),
+                _ => String::new(),
+            }
+        };
+        if *kept == 0 {
+            return format!(
+                "the limit is {flag} {now}{}; split these recordings",
+                seconds(now)
+            );
+        }
+        let which = match kept == clips {
+            true => "keeps all of them".to_owned(),
+            false => format!("keeps {kept} of the {clips}, and the rest must be split"),
+        };
+        format!(
+            "the limit is {flag} {now}{}; {flag} {raise_to}{} {which}, at the price of memory",
+            seconds(now),
+            seconds(raise_to)
+        )
+    }
+
+    /// The same in a line, for who starts to train; nothing without a limit.
+    pub fn limits_in_words(&self) -> Vec<String> {
+        let words = |limit: &LimitReport| {
+            format!("{} {}: {}", limit.clips, limit.reason, self.advice(limit))
+        };
+        self.limits.iter().map(words).collect()
     }
 
     fn notes(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -141,11 +232,7 @@ impl Report {
     fn text(&self, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(f, "\nText")?;
         match &self.coverage {
-            None => writeln!(
-                f,
-                "  no vocabulary was given (--vocab): coverage was not checked, no text was judged too \
-                 long,\n  and lengths below count characters in place of tokens"
-            )?,
+            None => self.characters(f)?,
             Some(coverage) => {
                 for tag in &coverage.missing_tags {
                     writeln!(f, "  the vocabulary has no tag for the language `{tag}`")?;
@@ -193,6 +280,40 @@ impl Report {
         Ok(())
     }
 
+    /// What can be said without a vocabulary.
+    fn characters(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "  no vocabulary was given, so no text was judged too long, and lengths below count characters\n  \
+             a new model learns a vocabulary from these texts and has all of their {} characters;\n  \
+             for weights with a vocabulary of their own, --vocab WEIGHTS/vocab.json checks it",
+            self.characters.len()
+        )?;
+        let rare = || self.characters.iter().filter(|found| found.count < RARE);
+        if rare().next().is_none() {
+            return Ok(());
+        }
+        writeln!(
+            f,
+            "  seen fewer than {RARE} times, too seldom to be learned well:"
+        )?;
+        for found in rare().take(CHARACTERS_SHOWN) {
+            writeln!(
+                f,
+                "    `{}` (U+{:04X}): {}, first on {}",
+                found.character.escape_debug(),
+                u32::from(found.character),
+                found.count,
+                found.first
+            )?;
+        }
+        let more = rare().count().saturating_sub(CHARACTERS_SHOWN);
+        if more > 0 {
+            writeln!(f, "    and {more} more characters in {REPORT}")?;
+        }
+        Ok(())
+    }
+
     fn padding(&self, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(f, "\nPadding, as a share of all positions")?;
         for (buckets, percent) in &self.padding {
@@ -228,7 +349,10 @@ impl Report {
         match self.check() {
             Err(_) => format!("mend or remove the clips in {QUARANTINE}, then prepare again"),
             Ok(()) if self.kept == 0 => "no clip is left to train on".to_owned(),
-            Ok(()) => format!("myxtts train --train-data {}", self.dataset),
+            Ok(()) => {
+                let words: Vec<String> = self.next.iter().map(|word| quoted(word)).collect();
+                words.join(" ")
+            }
         }
     }
 }

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use myxtts_data::corpus;
-use myxtts_data::prepare::{Request, Settings, prepare};
+use myxtts_data::prepare::{Event, Request, Settings, prepare};
 
 #[test]
 fn it_is_unpacked_whole_and_mended() {
@@ -41,11 +41,15 @@ fn every_clip_of_it_is_kept() {
         dataset: Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus"),
         out: folder.path().to_owned(),
         vocabulary: None,
+        next: vec![],
         workers: std::num::NonZeroUsize::new(2).unwrap(),
         settings: Settings::default(),
     };
     let mut last = 0;
     let report = prepare(&request, &mut |progress| {
+        let Event::Row(progress) = progress else {
+            panic!("nobody else is there")
+        };
         assert_eq!((progress.done, progress.about), (last + 1, 112));
         last = progress.done;
     })

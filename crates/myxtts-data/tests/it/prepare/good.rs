@@ -29,7 +29,7 @@ fn some_clips_of_every_speaker_are_held_out() {
     for n in 0..40 {
         let id = format!("clip_{n}");
         let speaker = if n % 2 == 0 { "anna" } else { "ben" };
-        data.line(format!("{id}|one two three||{speaker}").as_bytes());
+        data.line(format!("{id}|one two three four||{speaker}").as_bytes());
         myxtts_audio::write_wav_pcm16(&data.wav(&id), &tone(&id, 0.8, 22_050)).unwrap();
     }
     let prepared = data.prepare();
@@ -53,7 +53,7 @@ fn a_dataset_with_validation_of_its_own_keeps_it() {
     for n in 0..24 {
         let id = format!("c{n}");
         myxtts_audio::write_wav_pcm16(&data.wav(&id), &tone(&id, 0.8, 22_050)).unwrap();
-        lists[usize::from(n >= 20)].push_str(&format!("wavs/{id}.wav|one two three|x\n"));
+        lists[usize::from(n >= 20)].push_str(&format!("wavs/{id}.wav|one two three four|x\n"));
     }
     fs::write(data.path().join("metadata_train.csv"), &lists[0]).unwrap();
     fs::write(data.path().join("metadata_eval.csv"), &lists[1]).unwrap();

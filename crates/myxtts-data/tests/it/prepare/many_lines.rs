@@ -26,7 +26,7 @@ fn ten_million_lines_take_no_memory() {
         file.write_all("a\n".repeat(1000).as_bytes()).unwrap();
     }
     file.flush().unwrap();
-    let layout = detect(folder.path()).unwrap();
+    let layout = detect(folder.path(), None).unwrap();
     assert_eq!(layout.lines().unwrap(), 10_000_020);
     let before = resident();
     let (mut good, mut bad) = (0_u64, 0_u64);

@@ -5,5 +5,7 @@ mod converted;
 mod corpus_files;
 mod full_disk;
 mod good;
+mod language;
 mod many_lines;
 mod support;
+mod together;

@@ -69,6 +69,7 @@ impl Dataset {
             dataset: self.path().to_owned(),
             out: self.path().join("myxtts"),
             vocabulary: None,
+            next: vec![],
             workers: NonZeroUsize::new(3).unwrap(),
             settings: Settings::default(),
         }
