@@ -4,6 +4,8 @@ mod cli;
 mod commands;
 mod config;
 mod figures;
+#[cfg(test)]
+mod named;
 mod output;
 mod progress;
 #[cfg(test)]

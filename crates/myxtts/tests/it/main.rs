@@ -13,10 +13,12 @@
     reason = "test code"
 )]
 
+mod abuse;
 mod bench_command;
 mod commands;
 mod config_command;
 mod decoder_stage;
+mod file_errors;
 mod flags_page;
 mod full_disk;
 mod overfit;

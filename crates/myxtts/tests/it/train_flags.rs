@@ -1,6 +1,9 @@
-//! Every training flag of the contract changes something one can see: the
-//! plan, the configuration, the run's folder, its numbers, its log, or an error.
+//! Every training flag of the contract changes what a training does. It is
+//! judged by that: the steps taken, their numbers, the batches on the ledger,
+//! the files, or an error; never by the value coming back in `plan.json` or
+//! `config.yaml`.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
@@ -18,19 +21,14 @@ const SHORT: [&str; 6] = [
     "data.conditioning_min=0.5",
 ];
 
-/// Flags that only the plan knows of, and what they make of it. Ids are of
-/// imaginary GPUs.
+/// Flags that place the work: where it goes is what the plan decides, and tests
+/// on software GPUs train there. Ids are of imaginary GPUs.
 const PLANNED: &[(&[&str], &str, &str)] = &[
-    (&["--batch-size", "3"], "/batch_size", "3"),
-    (&["--grad-accum", "5"], "/gradient_accumulation_steps", "5"),
-    (&["--num-workers", "1"], "/workers", "1"),
     (&["--buffer-size", "7"], "/buffer_size", "7"),
     (&["--model-start-delay", "0.5"], "/model_start_delay", "0.5"),
     (&["--prefetch-buffer-size", "5"], "/device_prefetch", "5"),
     (&["--prefetch-to-gpu"], "/device_prefetch", "2"),
     (&["--no-prefetch-to-gpu"], "/device_prefetch", "0"),
-    (&["--enable-static-shapes"], "/static_shapes", "true"),
-    (&["--disable-static-shapes"], "/static_shapes", "false"),
     (
         &["--assume-gpus", "1", "--graph-mode"],
         "/graph_mode",
@@ -46,16 +44,6 @@ const PLANNED: &[(&[&str], &str, &str)] = &[
         &["--set", "training.backend=cpu", "--eager-debug"],
         "/graph_mode",
         "null",
-    ),
-    (
-        &["--gpu-profile", "rtx3060"],
-        "/gradient_accumulation_steps",
-        "2",
-    ),
-    (
-        &["--assume-gpus", "2", "--precision", "f16"],
-        "/precision",
-        "\"f16\"",
     ),
     (
         &["--assume-gpus", "2", "--data-gpu", "1", "--model-gpu", "0"],
@@ -142,7 +130,8 @@ struct World {
 static WORLD: LazyLock<World> = LazyLock::new(|| {
     let folder = tempfile::tempdir().unwrap();
     few_clips(&folder.path().join("clips"), 24);
-    let base = train_in(folder.path(), "base", &["--max-steps", "2"]);
+    let flags = ["--max-steps", "2", "--enable-static-shapes"];
+    let base = train_in(folder.path(), "base", &flags);
     World { folder, base }
 });
 
@@ -210,11 +199,27 @@ impl Trained {
         self.steps(stage)[0][number].as_f64().unwrap()
     }
 
-    /// A line of the effective configuration, with its origin.
-    fn config(&self, key: &str) -> String {
-        let text = self.text("config.yaml");
-        let line = text.lines().find(|line| line.trim().starts_with(key));
-        line.unwrap_or_else(|| panic!("no {key}")).trim().to_owned()
+    /// Steps and batches an epoch of the GPT, as the log announces them.
+    fn announced(&self) -> (usize, usize) {
+        let (_, words) = self.run.stderr.split_once("stage gpt: ").unwrap();
+        let (steps, rest) = words.split_once(" steps, ").unwrap();
+        let (batches, _) = rest.split_once(" batches an epoch").unwrap();
+        (steps.parse().unwrap(), batches.parse().unwrap())
+    }
+
+    /// The host threads that made batches, and the bytes of the largest one.
+    fn made_on_the_host(&self) -> (usize, u64) {
+        let ledger = self.text("ledger.jsonl");
+        let lines = ledger
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let made: Vec<Value> = lines.filter(|line| line["stage"] == "host").collect();
+        let threads: BTreeSet<u64> = made
+            .iter()
+            .filter_map(|line| line["worker"].as_u64())
+            .collect();
+        let bytes = made.iter().filter_map(|line| line["bytes"].as_u64()).max();
+        (threads.len(), bytes.unwrap())
     }
 
     /// Whether the log says so.
@@ -233,10 +238,6 @@ fn the_training_all_others_are_compared_with() {
     base.says("clips: 24 clips");
     assert_eq!(base.steps("dvae").len(), 2);
     assert_eq!(base.steps("gpt").len(), 2);
-    assert!(
-        base.config("checkpoint_dir")
-            .ends_with("# flag --checkpoint-dir")
-    );
     assert!(base.place.join("checkpoints/step_000000004").exists());
     assert!(WORLD.folder.path().join("clips/myxtts/cache").exists());
 }
@@ -257,7 +258,8 @@ fn another_seed_is_another_training() {
 #[test]
 fn flags_of_data_and_optimiser() {
     let file = WORLD.folder.path().join("train.yaml");
-    std::fs::write(&file, "training:\n  log_every: 1\n").unwrap();
+    let yaml = "training:\n  checkpoint_every: 1\n  keep_checkpoints: 99\n";
+    std::fs::write(&file, yaml).unwrap();
     for name in ["others", "held"] {
         WORLD.dataset(name);
     }
@@ -286,15 +288,11 @@ fn flags_of_data_and_optimiser() {
             "none",
             "--max-mel-frames",
             "230",
-            "--num-workers",
-            "2",
-            "--eager-debug",
             "--set",
             "data.max_bad_fraction=1",
         ],
     );
     let trained = trained.well();
-    assert!(trained.config("log_every: 1").contains("train.yaml"));
     trained.says("others: ");
     trained.says("held: ");
     let left_out = trained.text("quarantine.jsonl").lines().count();
@@ -303,20 +301,53 @@ fn flags_of_data_and_optimiser() {
         "{left_out} longer than 230 frames"
     );
     trained.says(" in 1 shapes,");
-    let (_, words) = trained.run.stderr.split_once("stage gpt: ").unwrap();
-    let (steps, rest) = words.split_once(" steps, ").unwrap();
-    let (batches, _) = rest.split_once(" batches an epoch").unwrap();
-    let [steps, batches] = [steps, batches].map(|number| number.parse::<usize>().unwrap());
+    let (steps, batches) = trained.announced();
     assert_eq!(steps, batches / 2, "one epoch of steps of two batches");
     assert_eq!(trained.steps("gpt").len(), steps);
     assert_eq!(trained.first("gpt", "learning_rate"), 0.005);
-    let constant = WORLD.base.config("lr_schedule") != trained.config("lr_schedule");
-    assert!(constant, "{}", trained.config("lr_schedule"));
+    // The basic level has no warm-up; that of the base begins far below.
+    assert!(WORLD.base.first("gpt", "learning_rate") < 1e-3);
+    let checkpoints = std::fs::read_dir(trained.place.join("checkpoints")).unwrap();
+    let kept = checkpoints.filter(|entry| entry.as_ref().unwrap().path().is_dir());
+    assert_eq!(kept.count(), steps, "one a step, as the file says");
     assert!(!WORLD.folder.path().join("others/myxtts/cache").exists());
-    let plan: Value = serde_json::from_str(&trained.text("plan.json")).unwrap();
-    assert_eq!(plan["gradient_accumulation_steps"], 2);
-    assert_eq!(plan["graph_mode"], Value::Null);
-    assert_eq!(plan["workers"], 2);
+}
+
+/// `--batch-size`, `--num-workers`: seen in the batches that were made.
+#[test]
+fn batches_of_one_clip_by_three_threads() {
+    let flags = [
+        "--init",
+        WORLD.base(),
+        "--epochs",
+        "2",
+        "--batch-size",
+        "1",
+        "--num-workers",
+        "3",
+    ];
+    let trained = train("ones", &flags).well();
+    let (_, batches) = trained.announced();
+    let (_, larger) = WORLD.base.announced();
+    assert!(batches > larger, "{batches} of one clip, {larger} of four");
+    let (threads, bytes) = trained.made_on_the_host();
+    let (_, larger) = WORLD.base.made_on_the_host();
+    assert!((2..=3).contains(&threads), "{threads} threads made batches");
+    assert!(bytes < larger, "{bytes} bytes, {larger} of four clips");
+}
+
+/// `--gpu-profile`, `--precision`: two batches a step, rounded otherwise.
+#[test]
+fn a_profile_and_a_precision() {
+    let short = ["--init", WORLD.base(), "--epochs", "1", "--gpu-profile"];
+    let profile = train("profile", &[&short[..], &["rtx3060"]].concat()).well();
+    let (steps, batches) = profile.announced();
+    assert_eq!(steps, batches / 2, "the profile adds two batches up");
+    let coarse = ["rtx3060", "--precision", "bf16"];
+    let coarse = train("coarse", &[&short[..], &coarse].concat()).well();
+    let losses = [&profile, &coarse].map(|run| run.first("gpt", "loss"));
+    let apart = (losses[0] - losses[1]).abs() / losses[0];
+    assert!(apart > 0.0 && apart < 0.02, "{losses:?}");
 }
 
 /// `--disable-static-shapes`, `--cache memory`, `--max-text-length`.
@@ -357,6 +388,11 @@ fn weights_of_another_run() {
     let nowhere = train("nowhere", &["--init", "no-such-folder"]);
     assert_ne!(nowhere.run.code, Some(0));
     nowhere.says("no-such-folder");
+    // How many blocks there are is known from the weights.
+    let freeze = ["--init", WORLD.base(), "--set", "training.freeze=gpt.h.9."];
+    let frozen = train("frozen", &freeze);
+    assert_eq!(frozen.run.code, Some(2), "{}", frozen.run.stderr);
+    frozen.says("no part of the GPT has a name that begins with `gpt.h.9.`");
 }
 
 /// `--resume`, `--reset-training`, `--model-size`.
