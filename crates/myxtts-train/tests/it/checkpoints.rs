@@ -73,7 +73,7 @@ fn an_average_is_what_speaks_and_is_exported() {
     let job = Job {
         optimisation: Optimisation {
             ema_decay: f64::from(decay),
-            ..job.optimisation.clone()
+            ..job.optimisation
         },
         ..job
     };
@@ -130,7 +130,7 @@ fn a_run_with_an_average_is_resumed_exactly() {
     let whole = Job {
         optimisation: Optimisation {
             ema_decay: 0.9,
-            ..whole.optimisation.clone()
+            ..whole.optimisation
         },
         ..whole
     };
