@@ -30,6 +30,12 @@ const CARGO: [&str; 13] = [
     "workspace",
 ];
 
+/// Of the program that made the parity fixtures, which is not in the repository.
+const GENERATOR: [&str; 1] = ["wide"];
+
+/// Words after `myxtts` where it is the name of a folder.
+const FOLDER_NAME: [&str; 1] = ["in"];
+
 /// Variables that are no settings.
 const VARIABLES: [&str; 4] = [
     "MYXTTS_SOFTWARE_GPUS",
@@ -291,7 +297,8 @@ impl Known {
         let path = path.trim_end_matches(['/', '.']);
         let below = format!("{path}/");
         let is = |file: &String| file == path || file.starts_with(&below);
-        self.files.iter().any(is)
+        // Large folders are not listed.
+        self.files.iter().any(is) || root().join(path).exists()
     }
 
     /// What a line names that is not there.
@@ -342,7 +349,10 @@ impl Known {
             let end = format!("/{name}");
             if is_plain
                 && name.ends_with(".rs")
-                && !self.files.iter().any(|file| file.ends_with(&end))
+                && !self
+                    .files
+                    .iter()
+                    .any(|file| file == name || file.ends_with(&end))
             {
                 missing.push(format!("the file {name}"));
             }
@@ -359,9 +369,12 @@ impl Known {
         }
         let is_of_any = |flag: &str| self.commands.values().any(|flags| flags.contains(flag));
         let runs_cargo = line.contains("cargo ") || line.contains("`--release`");
+        let names_a_script =
+            text.is(".md") || line.contains("benchmarks/") || line.contains("tools/");
         let is_of_others = |flag: &str| {
             (runs_cargo || text.is(".md") || text.is(".rs")) && CARGO.contains(&flag)
-                || text.is(".md") && self.scripts.contains(&format!("--{flag}"))
+                || names_a_script && self.scripts.contains(&format!("--{flag}"))
+                || text.path.starts_with("parity/") && GENERATOR.contains(&flag)
         };
         for flag in flags_in(line) {
             let is_example = flag == "flag";
@@ -392,6 +405,7 @@ impl Known {
                     }
                 }
                 // In backticks or at the start of a line it is a command.
+                None if FOLDER_NAME.contains(&first) => {}
                 None if is_word && matches!(before, None | Some('`')) => {
                     missing.push(format!("the command `myxtts {first}`"));
                 }

@@ -24,7 +24,9 @@ use myxtts_train::run::{
 use serde_json::json;
 
 use super::prepare::{Part, dataset, output_folder, request, with_progress};
-use crate::config::{self, Cache, Config, GivenFlag, LearningRate, Quirks, Resumed, Stage};
+use crate::config::{
+    self, Cache, Config, GivenFlag, LearningRate, OptimiserConfig, Quirks, Resumed, Stage,
+};
 use crate::output::{Failure, Output};
 
 /// Frames of a segment the DVAE learns from, and segments of a batch.
@@ -228,33 +230,7 @@ pub(super) fn job(
             Cache::Memory => CacheKind::Memory,
             Cache::Disk => CacheKind::Disk,
         },
-        optimisation: Optimisation {
-            learning_rate: optimiser.learning_rate,
-            dvae_learning_rate: optimiser.dvae_learning_rate,
-            decoder_learning_rate: optimiser.decoder_learning_rate,
-            schedule: match optimiser.lr_schedule {
-                LearningRate::Constant => ScheduleKind::Constant,
-                LearningRate::Cosine => ScheduleKind::Cosine,
-                LearningRate::Noam => ScheduleKind::Noam,
-                LearningRate::MultiStep => ScheduleKind::MultiStep,
-            },
-            warmup_steps: u64::from(optimiser.warmup_steps),
-            warmup_chosen: is_chosen("training.warmup_steps"),
-            gradient_clip: optimiser.gradient_clip,
-            label_smoothing: optimiser.label_smoothing,
-            dropout: optimiser.dropout,
-            ema_decay: optimiser.ema_decay,
-            adamw: AdamWConfig {
-                weight_decay: optimiser.weight_decay,
-                ..AdamWConfig::default()
-            },
-            spikes: match optimiser.skip_spikes {
-                true => SpikeAction::Skip,
-                false => SpikeAction::Log,
-            },
-            bad_steps: optimiser.bad_steps as usize,
-            patience: run.patience,
-        },
+        optimisation: optimisation(optimiser, is_chosen("training.warmup_steps"), run.patience),
         lengths: [
             (StageName::Dvae, length(dvae_epochs)),
             (StageName::Gpt, length(run.epochs)),
@@ -284,6 +260,54 @@ pub(super) fn job(
         plan: json!(plan),
         plan_text: plan.to_string(),
     })
+}
+
+/// How a training learns. Every key by its name: one that nothing is made of
+/// does not compile.
+fn optimisation(config: &OptimiserConfig, warmup_chosen: bool, patience: u64) -> Optimisation {
+    let OptimiserConfig {
+        learning_rate,
+        dvae_learning_rate,
+        decoder_learning_rate,
+        // Chose some of the others, when the presets were merged.
+        optimization_level: _,
+        lr_schedule,
+        warmup_steps,
+        gradient_clip,
+        label_smoothing,
+        dropout,
+        weight_decay,
+        ema_decay,
+        skip_spikes,
+        bad_steps,
+    } = *config;
+    Optimisation {
+        learning_rate,
+        dvae_learning_rate,
+        decoder_learning_rate,
+        schedule: match lr_schedule {
+            LearningRate::Constant => ScheduleKind::Constant,
+            LearningRate::Cosine => ScheduleKind::Cosine,
+            LearningRate::Noam => ScheduleKind::Noam,
+            LearningRate::MultiStep => ScheduleKind::MultiStep,
+        },
+        warmup_steps: u64::from(warmup_steps),
+        warmup_chosen,
+        gradient_clip,
+        label_smoothing,
+        dropout,
+        ema_decay,
+        adamw: AdamWConfig {
+            weight_decay,
+            ..AdamWConfig::default()
+        },
+        spikes: match skip_spikes {
+            true => SpikeAction::Skip,
+            false => SpikeAction::Log,
+        },
+        bad_steps: bad_steps as usize,
+        patience,
+    }
 }
 
 /// Rings and workers of the plan, and which of them a person chose.

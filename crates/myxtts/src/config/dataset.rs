@@ -19,7 +19,10 @@ pub(crate) struct DatasetConfig {
     #[schemars(extend("x-unset" = "by content, shown in the report"))]
     pub(crate) columns: Option<Vec<String>>,
     /// Folder of what preparation writes.
-    #[schemars(extend("x-unset" = "myxtts in the dataset, else the cache folder when it may not be written to"))]
+    #[schemars(extend(
+        "x-unset" = "myxtts in the dataset, else the cache folder when it may not be written to",
+        "x-path" = true
+    ))]
     pub(crate) prepared: Option<String>,
     /// Feature cache, for the codes of clips: content-addressed, verified, rebuilt
     /// when stale.

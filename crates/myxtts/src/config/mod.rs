@@ -28,7 +28,7 @@ use crate::cli::flags;
 pub(crate) use dataset::Cache;
 pub(crate) use model::Quirks;
 pub(crate) use model::layer as size_layer;
-pub(crate) use optimiser::{OptimizationLevel, Schedule as LearningRate};
+pub(crate) use optimiser::{OptimiserConfig, OptimizationLevel, Schedule as LearningRate};
 pub(crate) use run::{Resume as Resumed, ResumeWord, Stage};
 
 /// Variables with our prefix that are not settings.
@@ -65,7 +65,7 @@ pub(crate) struct TrainingSection {
     #[serde(flatten)]
     pub(crate) run: run::RunConfig,
     #[serde(flatten)]
-    pub(crate) optimiser: optimiser::OptimiserConfig,
+    pub(crate) optimiser: OptimiserConfig,
     #[serde(flatten)]
     pub(crate) strategy: StrategyConfig,
 }
