@@ -50,6 +50,15 @@ impl TensorMap {
         self.0.is_empty()
     }
 
+    /// The same tensors, each with numbers of its own. For what is kept for
+    /// hours: a mapping of a file that somebody shortens ends the process.
+    #[must_use]
+    pub fn in_memory(&self) -> Self {
+        self.iter()
+            .map(|(name, tensor)| (name, tensor.in_memory()))
+            .collect()
+    }
+
     /// How many elements in all.
     pub fn elements(&self) -> usize {
         self.0.values().map(Tensor::elements).sum()

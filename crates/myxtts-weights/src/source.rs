@@ -67,6 +67,7 @@ fn map(file: &File) -> Result<Mmap, Fault> {
     // length read from the mapping is trusted across two reads without being
     // checked by `get`; one that shortens it ends this process with a bus
     // error, which is loud. Checkpoints are gigabytes, written once (ours by
-    // rename) and then read, so the saved copy is worth that.
+    // rename) and then read, so the saved copy is worth that while a program
+    // starts; what a training keeps for hours is `Tensor::in_memory`.
     Ok(unsafe { Mmap::map(file) }?)
 }

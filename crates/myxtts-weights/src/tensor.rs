@@ -131,6 +131,19 @@ impl Tensor {
         self.source.get(self.range.clone()).unwrap_or_default()
     }
 
+    /// The same numbers, of its own: what becomes of the file that they were
+    /// read from no longer matters.
+    #[must_use]
+    pub fn in_memory(&self) -> Self {
+        let bytes = self.bytes().to_vec();
+        Self {
+            dtype: self.dtype,
+            shape: self.shape.clone(),
+            range: 0..bytes.len(),
+            source: Source::owned(bytes),
+        }
+    }
+
     /// The elements as 32-bit floats: exact for F32, F16, BF16, I16, I8, U8
     /// and Bool, rounded to nearest for the others.
     pub fn to_f32(&self) -> Vec<f32> {

@@ -59,7 +59,8 @@ impl Origin {
             stats: checkpoint.mel_stats.as_ref().map(|stats| stats.to_f32()),
             dvae: checkpoint.dvae.as_ref().map(|map| state(map, "")),
             gpt: Some(state(&checkpoint.gpt, "gpt.")),
-            hifigan: checkpoint.hifigan_decoder,
+            // Kept until the last checkpoint, and copied into each.
+            hifigan: checkpoint.hifigan_decoder.in_memory(),
             card: Some(card),
             notices: vec![],
         };
@@ -102,7 +103,7 @@ impl Origin {
             true => {
                 let ours = read_ours(checkpoint.folder()).map_err(TrainError::failed)?;
                 let card = ModelCard::of(&ours).map_err(TrainError::failed)?;
-                (Some(card), ours.hifigan_decoder)
+                (Some(card), ours.hifigan_decoder.in_memory())
             }
             false => (None, TensorMap::new()),
         };

@@ -155,3 +155,18 @@ fn bytes_and_shape_must_agree() {
     insta::assert_snapshot!(error);
     assert!(Tensor::new(Dtype::F32, vec![usize::MAX, 3], vec![0; 20]).is_err());
 }
+
+/// Read through the mapping, the numbers would be a bus error.
+#[test]
+fn tensors_in_memory_outlive_their_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("w.safetensors");
+    let bytes: Vec<u8> = (0..40_000).map(|n| (n % 251) as u8).collect();
+    let tensor = Tensor::new(Dtype::U8, vec![bytes.len()], bytes.clone()).unwrap();
+    let map: TensorMap = [("a", tensor)].into_iter().collect();
+    write_safetensors(&path, &map).unwrap();
+    let kept = read_safetensors(&path).unwrap().in_memory();
+    let file = std::fs::File::options().write(true).open(&path).unwrap();
+    file.set_len(8).unwrap();
+    assert_eq!(kept.get("a").unwrap().bytes(), bytes);
+}
