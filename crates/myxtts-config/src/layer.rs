@@ -52,9 +52,17 @@ impl Layer {
 
     /// A named set of values.
     pub fn preset<'a>(name: &str, values: impl IntoIterator<Item = (&'a str, Value)>) -> Self {
+        Self::from_one(&Origin::Preset(name.to_owned()), values)
+    }
+
+    /// Values of one origin.
+    pub fn from_one<'a>(
+        origin: &Origin,
+        values: impl IntoIterator<Item = (&'a str, Value)>,
+    ) -> Self {
         let setting = |value| Setting {
             value,
-            origin: Origin::Preset(name.to_owned()),
+            origin: origin.clone(),
             alias: None,
         };
         Self(

@@ -26,6 +26,7 @@ mod layer;
 mod origin;
 mod problem;
 mod settings;
+pub mod shell;
 mod source;
 mod suggest;
 mod template;

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::shell::quoted;
+
 /// The place that decided a value, as `config show` prints it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
@@ -9,6 +11,8 @@ pub enum Origin {
     Default,
     /// A named set of values: a GPU profile, an optimisation level, a model size.
     Preset(String),
+    /// Weights that a training starts from, by the folder they are in.
+    Weights(String),
     /// A line of a configuration file.
     File {
         /// The file as the user named it.
@@ -25,12 +29,13 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// Whether a person asked for this value, as opposed to a default or preset.
+    /// Whether a person asked for this value, as opposed to a default, a preset
+    /// or weights.
     ///
     /// The plan adjusts start values that nobody asked for; what was asked for
     /// is done or refused.
     pub fn is_chosen(&self) -> bool {
-        !matches!(self, Self::Default | Self::Preset(_))
+        !matches!(self, Self::Default | Self::Preset(_) | Self::Weights(_))
     }
 }
 
@@ -39,6 +44,7 @@ impl fmt::Display for Origin {
         match self {
             Self::Default => f.write_str("default"),
             Self::Preset(name) => write!(f, "presets {name}"),
+            Self::Weights(folder) => write!(f, "weights of --init {}", quoted(folder)),
             Self::File { name, line, column } => write!(f, "{name}:{line}:{column}"),
             Self::Env(name) => write!(f, "env {name}"),
             Self::Flag(name) => write!(f, "flag {name}"),

@@ -2,15 +2,19 @@
 
 use myxtts_audio::{AudioConfig, MelSpec};
 use myxtts_data::schedule::ConditioningSpec;
+use myxtts_model::ModelSize;
 use myxtts_model::dvae::DvaeConfig;
-use myxtts_model::gpt::{GptConfig, Quirks};
+use myxtts_model::gpt::{GptConfig, Quirks, Vocabulary};
 use myxtts_model::hifigan::HifiganConfig;
 use myxtts_model::speaker::SpeakerConfig;
-use myxtts_weights::Checkpoint;
+use myxtts_weights::{Checkpoint, misfit};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
+use crate::check;
 use crate::error::InferError;
 use crate::public;
+use crate::sampling::SamplingDefaults;
 
 /// What a model is, besides its tensors: stored with them, so that speaking
 /// hears and cuts recordings as training did.
@@ -32,10 +36,14 @@ pub struct ModelCard {
     pub conditioning: ConditioningSpec,
     /// Tags of the languages it was trained on.
     pub languages: Vec<String>,
-    /// What makes waveforms of the GPT's latents; a model without one speaks
-    /// through Griffin-Lim.
+    /// What makes waveforms of the GPT's latents. `synthesize` does not use it
+    /// yet: every model speaks through its DVAE and Griffin-Lim.
     #[serde(default)]
     pub decoder: Option<DecoderCard>,
+    /// How it draws codes where nobody says otherwise; see
+    /// [`sampling`](Self::sampling) for cards that were written without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampling: Option<SamplingDefaults>,
 }
 
 /// What a waveform decoder is, besides its tensors.
@@ -65,11 +73,54 @@ pub enum VoiceKind {
 
 impl ModelCard {
     /// The one stored with the weights; worked out for public XTTS-v2 files,
-    /// which have none.
+    /// which have none. Every field of it was checked against the others and
+    /// against the weights.
     pub fn of(checkpoint: &Checkpoint) -> Result<Self, InferError> {
-        match &checkpoint.model {
-            Some(model) => Ok(serde_json::from_value(model.clone())?),
-            None => public::card(checkpoint),
+        let Some(model) = &checkpoint.model else {
+            return public::card(checkpoint);
+        };
+        let card = Self::read(model)?;
+        check::check(&card, checkpoint)?;
+        Ok(card)
+    }
+
+    /// The card in a description, not compared with any weights.
+    pub(crate) fn read(model: &Value) -> Result<Self, InferError> {
+        serde_json::from_value(model.clone()).map_err(|why| match misfit(model, &Self::example()) {
+            Some(misfit) => InferError::Unreadable {
+                field: misfit.field,
+                why: misfit.why,
+            },
+            None => InferError::Card(why),
+        })
+    }
+
+    /// How it draws codes where nobody says otherwise. Earlier versions wrote
+    /// cards without it: what they fine-tuned from public weights draws as those
+    /// do, what they trained from nothing as this version's do.
+    pub fn sampling(&self) -> SamplingDefaults {
+        self.sampling.unwrap_or(match self.quirks {
+            Quirks::Compat => SamplingDefaults::RELEASED,
+            Quirks::Fixed => SamplingDefaults::TRAINED_HERE,
+        })
+    }
+
+    /// A card with every field, for finding out why another cannot be read.
+    fn example() -> Self {
+        Self {
+            gpt: ModelSize::XttsV2.gpt(Vocabulary::XTTS_V2),
+            dvae: DvaeConfig::RELEASED,
+            quirks: Quirks::Compat,
+            audio: AudioConfig::default(),
+            codes_mel: MelSpec::DVAE,
+            conditioning_mel: MelSpec::CONDITIONING,
+            conditioning: public::CONDITIONING,
+            languages: vec![],
+            decoder: Some(DecoderCard {
+                hifigan: HifiganConfig::released(),
+                voice: VoiceKind::SpeakerEncoder(SpeakerConfig::RELEASED),
+            }),
+            sampling: Some(SamplingDefaults::RELEASED),
         }
     }
 }

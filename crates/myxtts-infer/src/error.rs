@@ -11,6 +11,17 @@ use myxtts_model::speaker::SpeakerConfigError;
 use myxtts_text::{EncodeError, SplitError, VocabError};
 use myxtts_weights::{Fault, WeightsError};
 
+use crate::check::CardFault;
+
+const CARD_FIX: &str = "take the config.json that was written with these weights, or import or \
+                        train them again";
+
+impl From<CardFault> for InferError {
+    fn from(fault: CardFault) -> Self {
+        Self::Field(fault)
+    }
+}
+
 /// Why a model cannot speak.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -26,6 +37,19 @@ pub enum InferError {
         folder: PathBuf,
         /// What is missing there.
         why: String,
+    },
+    /// A run that has not trained its GPT.
+    #[error(
+        "{} cannot speak: it has a DVAE (step {step}) and no GPT yet\n  fix:   {fix}",
+        folder.display()
+    )]
+    NoGpt {
+        /// The run.
+        folder: PathBuf,
+        /// Of its newest checkpoint.
+        step: u64,
+        /// How it gets one.
+        fix: String,
     },
     /// There is a model, and not the one that was asked for.
     #[error("{} has no best checkpoint: {why}\n  fix:   take its newest", folder.display())]
@@ -52,6 +76,24 @@ pub enum InferError {
          fix:   use the version of this program that wrote it, or train again"
     )]
     Card(#[from] serde_json::Error),
+    /// A field of a model card that cannot be read.
+    #[error(
+        "the description of the model in config.json cannot be used: its field `{field}`: {why}\n  \
+         fix:   {CARD_FIX}"
+    )]
+    Unreadable {
+        /// Its dotted path.
+        field: String,
+        /// The reader's words.
+        why: String,
+    },
+    /// A field of a model card that cannot be true.
+    #[error(
+        "the description of the model in config.json cannot be used: `{}` is {}, and {}\n  \
+         fix:   {CARD_FIX}",
+        .0.field, .0.found, .0.needed
+    )]
+    Field(CardFault),
     /// Public files of a kind that is not spoken with.
     #[error("{0}\n  fix:   use files of XTTS v2, which were trained with the perceiver resampler")]
     NotXttsV2(String),
@@ -110,6 +152,17 @@ pub enum InferError {
         found: Seconds,
         /// The shortest accepted.
         least: Seconds,
+    },
+    /// A recording without sound.
+    #[error(
+        "a recording of {length} is silent: its highest sample is {peak:.5} of full scale\n  \
+         fix:   use a few seconds of clean speech"
+    )]
+    SilentReference {
+        /// Of the recording.
+        length: Seconds,
+        /// Its highest sample.
+        peak: f32,
     },
     /// A recording at another rate.
     #[error(

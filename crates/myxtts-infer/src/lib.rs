@@ -14,20 +14,26 @@
 //! - [`Synthesizer`] speaks.
 
 mod card;
+mod check;
 mod error;
 mod locate;
 mod modules;
 mod public;
+mod sampling;
 mod speech;
+mod summary;
 mod synthesizer;
 mod voice;
 mod voice_vector;
 
 pub use card::{DecoderCard, ModelCard, VoiceKind};
+pub use check::CardFault;
 pub use error::InferError;
 pub use locate::{Pick, newest_run, resolve, voices};
 pub use modules::{Modules, checkpoint_of, outgoing, state_dict};
+pub use sampling::SamplingDefaults;
 pub use speech::Speech;
+pub use summary::WeightsSummary;
 pub use synthesizer::Synthesizer;
 pub use voice::VoiceLatents;
 pub use voice_vector::VoiceVectors;

@@ -5,17 +5,22 @@
 //! runs/NAME/checkpoints/best.json         {"step": 1000, ...}
 //! ```
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use myxtts_config::shell;
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::error::InferError;
 
 /// Describes our weights; a folder without it has none.
 const CONFIG: &str = "config.json";
 const CHECKPOINTS: &str = "checkpoints";
+/// What every checkpoint of a training has, of whichever stage.
+const MANIFEST: &str = "manifest.json";
 /// The run that a training without a name has.
 const DEFAULT_RUN: &str = "default";
 
@@ -44,11 +49,18 @@ pub fn resolve(folder: &Path, pick: Pick) -> Result<PathBuf, InferError> {
     }
     let below = folder.join(CHECKPOINTS);
     let checkpoints = if below.is_dir() { &below } else { folder };
-    let found = steps(checkpoints);
+    let found = steps(checkpoints, CONFIG);
     let Some((_, newest)) = found.last() else {
-        return Err(none(format!(
-            "neither {CONFIG} nor {CHECKPOINTS}/step_N is in it"
-        )));
+        return Err(match steps(checkpoints, MANIFEST).pop() {
+            Some((step, checkpoint)) => InferError::NoGpt {
+                folder: folder.to_owned(),
+                step,
+                fix: to_train_the_gpt(folder, &checkpoint),
+            },
+            None => none(format!(
+                "neither {CONFIG} nor {CHECKPOINTS}/step_N is in it"
+            )),
+        });
     };
     if pick == Pick::Newest {
         return Ok(newest.clone());
@@ -93,11 +105,44 @@ pub fn voices(checkpoint: &Path) -> Vec<(String, PathBuf)> {
     voices
 }
 
-/// Checkpoints that hold weights, lowest step first.
-fn steps(checkpoints: &Path) -> Vec<(u64, PathBuf)> {
+/// The manifest of a run's newest checkpoint, of whichever stage.
+pub(crate) fn newest_manifest(run: &Path) -> Option<PathBuf> {
+    let (_, checkpoint) = steps(&run.join(CHECKPOINTS), MANIFEST).pop()?;
+    Some(checkpoint.join(MANIFEST))
+}
+
+/// How a run that has a DVAE gets its GPT: by the command that began it, if
+/// that trains one, or else by another run that starts from its DVAE.
+fn to_train_the_gpt(run: &Path, checkpoint: &Path) -> String {
+    let text = fs::read(checkpoint.join(MANIFEST)).unwrap_or_default();
+    let manifest: Value = serde_json::from_slice(&text).unwrap_or_default();
+    let told = &manifest["sections"]["config"];
+    let stage = &told["training"]["stage"];
+    let is_alone = *stage == "dvae" || stage.as_array().is_some_and(|list| list == &["dvae"]);
+    if !is_alone {
+        return "the command that began this run trains its GPT next; type it again".to_owned();
+    }
+    let name = told["training"]["name"].as_str().unwrap_or("voice");
+    let mut words: Vec<OsString> = ["train", "--stage", "gpt", "--init"]
+        .map(OsString::from)
+        .to_vec();
+    words.push(run.into());
+    if let Some(data) = told["data"]["train_data"].as_str() {
+        words.extend(["--train-data".into(), data.into()]);
+    }
+    if let Some(language) = told["data"]["language"].as_str() {
+        words.extend(["--set".into(), format!("data.language={language}").into()]);
+    }
+    words.extend(["--set".into(), format!("training.name={name}-gpt").into()]);
+    let command = shell::command(words.iter().map(OsString::as_os_str));
+    format!("train it on these codes: {command}")
+}
+
+/// Checkpoints with a file of this name, lowest step first.
+fn steps(checkpoints: &Path, file: &str) -> Vec<(u64, PathBuf)> {
     let mut found: Vec<(u64, PathBuf)> = entries(checkpoints)
         .into_iter()
-        .filter(|path| path.join(CONFIG).is_file())
+        .filter(|path| path.join(file).is_file())
         .filter_map(|path| {
             let step = path.file_name()?.to_str()?.strip_prefix("step_")?.parse();
             Some((step.ok()?, path))

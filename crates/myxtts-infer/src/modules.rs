@@ -155,11 +155,13 @@ fn config_of(card: &ModelCard) -> XttsConfig {
             .map_or(released.d_vector_dim, |decoder| decoder.hifigan.speaker_dim),
         ..released
     };
-    XttsConfig {
+    let mut config = XttsConfig {
         model_args,
         languages: card.languages.clone(),
         ..XttsConfig::default()
-    }
+    };
+    card.sampling().store(&mut config);
+    config
 }
 
 /// The vocabulary of a checkpoint, without which it cannot speak.

@@ -1,8 +1,6 @@
 //! The card of public XTTS-v2 files, from their configuration and the shapes of
 //! their tensors.
 
-use std::collections::BTreeSet;
-
 use myxtts_audio::units::{SampleRate, Samples};
 use myxtts_audio::{AudioConfig, MelSpec, Normalize};
 use myxtts_data::schedule::ConditioningSpec;
@@ -10,17 +8,25 @@ use myxtts_model::conditioning::PerceiverConfig;
 use myxtts_model::dvae::DvaeConfig;
 use myxtts_model::gpt::{GptConfig, Quirks, Vocabulary};
 use myxtts_model::hifigan::HifiganConfig;
-use myxtts_model::speaker::SpeakerConfig;
 use myxtts_weights::{Checkpoint, ModelArgs, TensorMap};
 
 use crate::card::{DecoderCard, ModelCard, VoiceKind};
+use crate::check::{self, CardFault, Shapes};
 use crate::error::InferError;
 use crate::modules::vocabulary_of;
+use crate::sampling::SamplingDefaults;
 
 /// The released training cut 3 to 6 seconds.
-const CONDITIONING: ConditioningSpec = ConditioningSpec {
+pub(crate) const CONDITIONING: ConditioningSpec = ConditioningSpec {
     min: Samples(66_150),
     max: Samples(132_300),
+};
+
+/// How public recordings were heard.
+pub(crate) const AUDIO: AudioConfig = AudioConfig {
+    sample_rate: SampleRate::XTTS,
+    trim_silence: false,
+    normalize: Normalize::None,
 };
 
 pub(crate) fn card(checkpoint: &Checkpoint) -> Result<ModelCard, InferError> {
@@ -29,21 +35,83 @@ pub(crate) fn card(checkpoint: &Checkpoint) -> Result<ModelCard, InferError> {
         let why = "config.json says gpt_use_perceiver_resampler = false, as XTTS v1 does";
         return Err(InferError::NotXttsV2(why.to_owned()));
     }
-    Ok(ModelCard {
+    let rate = args.input_sample_rate;
+    if rate != AUDIO.sample_rate.hz() {
+        let needed = format!("XTTS hears {}", AUDIO.sample_rate);
+        let fault = CardFault::new("xtts.model_args.input_sample_rate", rate, needed);
+        return Err(fault.into());
+    }
+    let card = ModelCard {
         gpt: gpt(checkpoint)?,
-        dvae: DvaeConfig::RELEASED,
-        quirks: Quirks::Compat,
-        audio: AudioConfig {
-            sample_rate: SampleRate::XTTS,
-            trim_silence: false,
-            normalize: Normalize::None,
+        dvae: match &checkpoint.dvae {
+            Some(tensors) => check::dvae_of(tensors)?,
+            None => DvaeConfig::RELEASED,
         },
+        quirks: Quirks::Compat,
+        audio: AUDIO,
         codes_mel: MelSpec::DVAE,
         conditioning_mel: MelSpec::CONDITIONING,
         conditioning: CONDITIONING,
         languages: checkpoint.config.languages.clone(),
         decoder: decoder(checkpoint)?,
-    })
+        sampling: Some(SamplingDefaults::of(&checkpoint.config)),
+    };
+    check::check(&card, checkpoint).map_err(in_public_words)?;
+    Ok(card)
+}
+
+/// Fields of the card by the names that `config.json` has for them.
+const NAMES: [(&str, &str); 14] = [
+    ("gpt.layers", "xtts.model_args.gpt_layers"),
+    ("gpt.channels", "xtts.model_args.gpt_n_model_channels"),
+    ("gpt.heads", "xtts.model_args.gpt_n_heads"),
+    (
+        "gpt.vocabulary.start_text",
+        "xtts.model_args.gpt_start_text_token",
+    ),
+    (
+        "gpt.vocabulary.stop_text",
+        "xtts.model_args.gpt_stop_text_token",
+    ),
+    (
+        "gpt.vocabulary.max_text_tokens",
+        "xtts.model_args.gpt_max_text_tokens",
+    ),
+    (
+        "gpt.vocabulary.max_audio_tokens",
+        "xtts.model_args.gpt_max_audio_tokens",
+    ),
+    (
+        "gpt.vocabulary.codes",
+        "xtts.model_args.gpt_start_audio_token",
+    ),
+    (
+        "decoder.hifigan.output_rate",
+        "xtts.model_args.output_sample_rate",
+    ),
+    (
+        "decoder.hifigan.code_stride",
+        "xtts.model_args.gpt_code_stride_len",
+    ),
+    (
+        "decoder.hifigan.speaker_in_each_stage",
+        "xtts.model_args.cond_d_vector_in_each_upsampling_layer",
+    ),
+    ("sampling.temperature", "xtts.temperature"),
+    ("sampling.repetition_penalty", "xtts.repetition_penalty"),
+    ("sampling.top_p", "xtts.top_p"),
+];
+
+fn in_public_words(error: InferError) -> InferError {
+    let InferError::Field(mut fault) = error else {
+        return error;
+    };
+    if let Some((_, name)) = NAMES.iter().find(|(field, _)| fault.field == *field) {
+        fault.field = (*name).to_owned();
+    } else if fault.field == "languages" {
+        fault.field = "xtts.languages".to_owned();
+    }
+    InferError::Field(fault)
 }
 
 /// The waveform decoder and its speaker encoder, by the shapes of their tensors.
@@ -52,23 +120,38 @@ fn decoder(checkpoint: &Checkpoint) -> Result<Option<DecoderCard>, InferError> {
     let tensors = &checkpoint.hifigan_decoder;
     let name = |name: &str| format!("hifigan_decoder.waveform_decoder.{name}");
     let pre = name("conv_pre.weight");
-    let speaker = speaker(tensors)?;
-    let (Some(speaker), Some(_)) = (speaker, tensors.get(&pre)) else {
+    let embedding = "hifigan_decoder.speaker_encoder.fc.weight";
+    if tensors.get(embedding).is_none() || tensors.get(&pre).is_none() {
         return Ok(None);
+    }
+    let shapes = Shapes {
+        part: "waveform decoder",
+        tensors,
     };
-    let [channels, latent_dim, _] = shape(tensors, &pre)?;
-    let [_, speaker_dim, _] = shape(tensors, &name("cond_layer.weight"))?;
-    let stages = count(tensors, &name("ups."));
+    let speaker = check::speaker_of(&shapes)?;
+    let [channels, latent_dim, _] = shapes.of(&pre)?;
+    let [_, speaker_dim, _] = shapes.of(&name("cond_layer.weight"))?;
+    for (key, told, found) in [
+        ("decoder_input_dim", args.decoder_input_dim, latent_dim),
+        ("d_vector_dim", args.d_vector_dim, speaker_dim),
+    ] {
+        if told != found {
+            let field = format!("xtts.model_args.{key}");
+            let needed = format!("the waveform decoder has {found}");
+            return Err(CardFault::new(field, told, needed).into());
+        }
+    }
+    let stages = shapes.count(&name("ups."));
     let taps = |of: &str| -> Result<usize, InferError> {
         let weight = name(&format!("{of}.parametrizations.weight.original1"));
-        let [_, _, taps] = shape(tensors, &weight)?;
+        let [_, _, taps] = shapes.of(&weight)?;
         Ok(taps)
     };
     let upsample_kernels: Result<Vec<usize>, _> = (0..stages)
         .map(|stage| taps(&format!("ups.{stage}")))
         .collect();
     let upsample_kernels = upsample_kernels?;
-    let blocks = count(tensors, &name("resblocks.")) / stages.max(1);
+    let blocks = shapes.count(&name("resblocks.")) / stages.max(1);
     let resblock_kernels: Result<Vec<usize>, _> = (0..blocks)
         .map(|block| taps(&format!("resblocks.{block}.convs1.0")))
         .collect();
@@ -97,34 +180,13 @@ fn decoder(checkpoint: &Checkpoint) -> Result<Option<DecoderCard>, InferError> {
     }))
 }
 
-fn speaker(tensors: &TensorMap) -> Result<Option<SpeakerConfig>, InferError> {
-    let name = |name: &str| format!("hifigan_decoder.speaker_encoder.{name}");
-    if tensors.get(&name("fc.weight")).is_none() {
-        return Ok(None);
-    }
-    let [embedding_dim, flat] = shape(tensors, &name("fc.weight"))?;
-    let mut filters = [0; 4];
-    let mut blocks = [0; 4];
-    for (stage, (filters, blocks)) in (1..).zip(filters.iter_mut().zip(&mut blocks)) {
-        [*filters, ..] = shape::<4>(tensors, &name(&format!("layer{stage}.0.conv1.weight")))?;
-        *blocks = count(tensors, &name(&format!("layer{stage}.")));
-    }
-    let [.., last] = filters;
-    Ok(Some(SpeakerConfig {
-        // Mean and deviation of each channel of an eighth of the bands.
-        bands: flat / 2 / last.max(1) * 8,
-        embedding_dim,
-        blocks,
-        filters,
-    }))
-}
-
 fn gpt(checkpoint: &Checkpoint) -> Result<GptConfig, InferError> {
     let args = &checkpoint.config.model_args;
     let tensors = &checkpoint.gpt;
     let [_, mel_bands, _] = shape(tensors, "gpt.conditioning_encoder.init.weight")?;
     let [latents, _] = shape(tensors, "gpt.conditioning_perceiver.latents")?;
     let [inner, _] = shape(tensors, "gpt.conditioning_perceiver.layers.0.0.to_q.weight")?;
+    let shapes = gpt_shapes(tensors);
     // No shape tells heads from channels of a head; the release has one number.
     let heads = PerceiverConfig::XTTS_V2.heads;
     Ok(GptConfig {
@@ -133,10 +195,10 @@ fn gpt(checkpoint: &Checkpoint) -> Result<GptConfig, InferError> {
         heads: args.gpt_n_heads,
         vocabulary: vocabulary(checkpoint, args)?,
         mel_bands,
-        encoder_blocks: count(tensors, "gpt.conditioning_encoder.attn."),
+        encoder_blocks: shapes.count("gpt.conditioning_encoder.attn."),
         perceiver: PerceiverConfig {
             latents,
-            depth: count(tensors, "gpt.conditioning_perceiver.layers."),
+            depth: shapes.count("gpt.conditioning_perceiver.layers."),
             heads,
             head_channels: inner / heads,
         },
@@ -150,10 +212,10 @@ fn vocabulary(checkpoint: &Checkpoint, args: &ModelArgs) -> Result<Vocabulary, I
     let [text_tokens, _] = shape(&checkpoint.gpt, "gpt.text_embedding.weight")?;
     let codes = args.gpt_start_audio_token;
     let found = (args.gpt_num_audio_tokens, args.gpt_stop_audio_token);
-    if found != (codes as usize + 2, codes + 1) {
+    if found != (codes as usize + 2, codes.saturating_add(1)) {
         return Err(InferError::NotXttsV2(format!(
-            "config.json has {} audio tokens, START {codes} and STOP {}: START and STOP must be the \
-             last two",
+            "config.json has gpt_num_audio_tokens = {}, gpt_start_audio_token = {codes} and \
+             gpt_stop_audio_token = {}: START and STOP must be the last two",
             found.0, found.1
         )));
     }
@@ -167,23 +229,17 @@ fn vocabulary(checkpoint: &Checkpoint, args: &ModelArgs) -> Result<Vocabulary, I
     })
 }
 
-fn shape<const D: usize>(tensors: &TensorMap, name: &str) -> Result<[usize; D], InferError> {
-    let tensor = tensors
-        .get(name)
-        .ok_or_else(|| InferError::NotXttsV2(format!("the weights have no tensor `{name}`")))?;
-    <[usize; D]>::try_from(tensor.shape()).map_err(|_| {
-        let found = tensor.shape();
-        InferError::NotXttsV2(format!(
-            "tensor `{name}` has shape {found:?} in place of {D} dimensions"
-        ))
-    })
+fn gpt_shapes(tensors: &TensorMap) -> Shapes<'_> {
+    Shapes {
+        part: "GPT",
+        tensors,
+    }
 }
 
-/// How many numbers follow a prefix.
-fn count(tensors: &TensorMap, prefix: &str) -> usize {
-    let numbers: BTreeSet<&str> = tensors
-        .names()
-        .filter_map(|name| name.strip_prefix(prefix)?.split('.').next())
-        .collect();
-    numbers.len()
+/// The shape of a tensor that every XTTS v2 has.
+fn shape<const D: usize>(tensors: &TensorMap, name: &str) -> Result<[usize; D], InferError> {
+    gpt_shapes(tensors).of(name).map_err(|error| match error {
+        InferError::Load { why, .. } => InferError::NotXttsV2(why.to_string()),
+        other => other,
+    })
 }

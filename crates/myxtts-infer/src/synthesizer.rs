@@ -43,6 +43,14 @@ impl Synthesizer {
             what: "DVAE",
             fix: "put dvae.pth and mel_stats.pth beside model.pth and import again",
         })?;
+        // Mels that are not divided by them are of another scale: the model
+        // would hear, and sound, differently from what it was trained on.
+        if modules.mel_stats.is_none() {
+            return Err(InferError::Missing {
+                what: "mel statistics",
+                fix: "put mel_stats.pth beside model.pth and import again",
+            });
+        }
         Self::new(
             modules.card,
             modules.gpt,

@@ -2,7 +2,7 @@
 
 use burn::tensor::{Device, Tensor};
 use myxtts_audio::Waveform;
-use myxtts_audio::units::{Samples, Seconds};
+use myxtts_audio::units::{Decibels, Samples, Seconds};
 use myxtts_model::gpt::{Gpt, Quirks};
 use myxtts_model::mel::Mels;
 
@@ -11,6 +11,10 @@ use crate::error::InferError;
 
 /// The least of a recording that the public implementation takes.
 const LEAST: Seconds = Seconds(0.33);
+
+/// A recording whose highest sample is below has no voice in it; `prepare`
+/// leaves such clips out, too.
+const SILENCE: Decibels = Decibels(-60.0);
 
 /// What the GPT knows of a voice: `(1, latents, channels)`.
 #[derive(Clone, Debug)]
@@ -57,6 +61,12 @@ fn segments(reference: &Waveform, card: &ModelCard) -> Result<Vec<Vec<f32>>, Inf
     if reference.duration().0 < LEAST.0 {
         let (found, least) = (reference.duration(), LEAST);
         return Err(InferError::ShortReference { found, least });
+    }
+    let samples = &reference.samples;
+    let peak = samples.iter().fold(0.0_f32, |peak, x| peak.max(x.abs()));
+    if peak < SILENCE.amplitude() {
+        let length = reference.duration();
+        return Err(InferError::SilentReference { length, peak });
     }
     let Samples(longest) = card.conditioning.max.max(Samples(1));
     let shortest = match card.quirks {

@@ -19,6 +19,16 @@ pub enum LoadError {
     /// The module has a parameter the weights lack.
     #[error("the weights have no tensor `{0}`: the file is of another model or is incomplete")]
     Missing(String),
+    /// Same name, another number of dimensions.
+    #[error("tensor `{name}` has shape {found:?} in place of {needed} dimensions")]
+    Dimensions {
+        /// Of the tensor.
+        name: String,
+        /// In the weights.
+        found: Vec<usize>,
+        /// In the model.
+        needed: usize,
+    },
     /// Same name, another shape.
     #[error(
         "tensor `{name}` has shape {found:?}, the model needs {needed:?}: \

@@ -51,16 +51,42 @@ impl ModelSize {
         }
     }
 
-    /// The GPT of this size.
-    pub fn gpt(self, vocabulary: Vocabulary) -> GptConfig {
-        // Heads have 48 channels in the smallest and 64 in all others.
-        let (layers, channels, heads) = match self {
+    /// Blocks of the GPT, channels of a position, heads of a block: heads have
+    /// 48 channels in the smallest and 64 in all others.
+    fn blocks(self) -> (usize, usize, usize) {
+        match self {
             Self::Tiny => (4, 192, 4),
             Self::Small => (8, 512, 8),
             Self::Normal => (16, 768, 12),
             Self::Big => (24, 1024, 16),
             Self::XttsV2 => (30, 1024, 16),
+        }
+    }
+
+    /// The size whose GPT has these blocks, channels and heads.
+    pub fn of(layers: usize, channels: usize, heads: usize) -> Option<Self> {
+        let is = |size: &Self| size.blocks() == (layers, channels, heads);
+        Self::ALL.into_iter().find(is)
+    }
+
+    /// The size whose GPT comes nearest to these blocks and channels, by the
+    /// weights of its blocks.
+    pub fn nearest(layers: usize, channels: usize) -> Self {
+        let weights = |layers: usize, channels: usize| {
+            (layers.max(1) as f64).ln() + 2.0 * (channels.max(1) as f64).ln()
         };
+        let wanted = weights(layers, channels);
+        let apart = |size: &Self| {
+            let (layers, channels, _) = size.blocks();
+            (weights(layers, channels) - wanted).abs()
+        };
+        let nearer = |a: &Self, b: &Self| apart(a).total_cmp(&apart(b));
+        Self::ALL.into_iter().min_by(nearer).unwrap_or(Self::Tiny)
+    }
+
+    /// The GPT of this size.
+    pub fn gpt(self, vocabulary: Vocabulary) -> GptConfig {
+        let (layers, channels, heads) = self.blocks();
         let (encoder_blocks, perceiver) = match self {
             Self::Tiny => (
                 2,
@@ -102,5 +128,30 @@ impl ModelSize {
                 ..HifiganConfig::released()
             },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gpt_is_known_by_its_blocks() {
+        for size in ModelSize::ALL {
+            let gpt = size.gpt(Vocabulary::XTTS_V2);
+            assert_eq!(
+                ModelSize::of(gpt.layers, gpt.channels, gpt.heads),
+                Some(size)
+            );
+            assert_eq!(ModelSize::nearest(gpt.layers, gpt.channels), size);
+        }
+        assert_eq!(ModelSize::of(2, 64, 4), None);
+        assert_eq!(ModelSize::nearest(2, 64), ModelSize::Tiny);
+        assert_eq!(ModelSize::nearest(31, 1024), ModelSize::XttsV2);
+        assert_eq!(ModelSize::nearest(0, 0), ModelSize::Tiny);
+        assert_eq!(
+            ModelSize::nearest(usize::MAX, usize::MAX),
+            ModelSize::XttsV2
+        );
     }
 }

@@ -34,6 +34,32 @@ impl Language {
         self.0.split('-').next().unwrap_or_default()
     }
 
+    /// A short sentence in this language, to try a voice with: "The baker
+    /// carries seven apples." Languages that are not cleaned have none.
+    pub fn sentence(&self) -> Option<&'static str> {
+        Some(match self.base() {
+            "en" => "The baker carries seven apples.",
+            "fa" => "نانوا هفت سیب می‌برد.",
+            "de" => "Der Bäcker trägt sieben Äpfel.",
+            "fr" => "Le boulanger porte sept pommes.",
+            "es" => "El panadero lleva siete manzanas.",
+            "it" => "Il fornaio porta sette mele.",
+            "pt" => "O padeiro leva sete maçãs.",
+            "pl" => "Piekarz niesie siedem jabłek.",
+            "hu" => "A pék hét almát visz.",
+            "zh" => "面包师拿着七个苹果。",
+            "ar" => "الخباز يحمل سبع تفاحات.",
+            "cs" => "Pekař nese sedm jablek.",
+            "ru" => "Пекарь несёт семь яблок.",
+            "nl" => "De bakker draagt zeven appels.",
+            "tr" => "Fırıncı yedi elma taşıyor.",
+            "ja" => "パン屋はりんごを七つ運ぶ。",
+            "ko" => "제빵사가 사과 일곱 개를 나른다.",
+            "hi" => "नानबाई सात सेब ले जाता है।",
+            _ => return None,
+        })
+    }
+
     /// How many characters the reference advises for one utterance. It only
     /// warns past that; [`split`](crate::split) measures in tokens instead.
     pub fn advised_characters(&self) -> usize {

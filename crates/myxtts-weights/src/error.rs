@@ -209,6 +209,9 @@ pub enum Fault {
     /// Not JSON, even leniently, or without a size.
     #[error("it is not the configuration of an XTTS model: {0}")]
     Json(serde_json::Error),
+    /// A field that cannot be read: its path, and the reader's words.
+    #[error("its field `{0}` cannot be read: {1}")]
+    Field(String, String),
     /// A key of a configuration with an impossible value.
     #[error("its key `{key}` should be {expected}, and is {found}")]
     ConfigKey {
@@ -330,7 +333,7 @@ impl Fault {
             Self::SafetensorsDtype { .. } => {
                 "save it as one of F64, F32, F16, BF16, I64, I32, I16, I8, U8, BOOL"
             }
-            Self::Json(_) | Self::ConfigKey { .. } => {
+            Self::Json(_) | Self::Field(..) | Self::ConfigKey { .. } => {
                 "correct it, or take the config.json that came with the weights"
             }
             Self::NoConfig => "put the config.json that came with the weights beside them",
@@ -351,6 +354,10 @@ impl Fault {
             Self::NotOurs(_) => "give a folder that `myxtts import` wrote",
             Self::Hash { .. } => "copy the folder again, or import the public files again",
             Self::Exists => "name a folder that does not exist yet",
+            Self::Incomplete("hifigan_decoder") => {
+                "a model trained here from nothing speaks with `myxtts synthesize`; the public \
+                 package needs the waveform decoder of the weights it was fine-tuned from"
+            }
             Self::Incomplete(_) => "import the file it is in, beside model.pth, first",
         }
     }

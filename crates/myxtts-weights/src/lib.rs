@@ -29,11 +29,12 @@ mod tensor;
 pub mod torch;
 
 pub use checkpoint::{Checkpoint, Sizes};
-pub use config::{ModelArgs, XttsConfig};
+pub use config::{Misfit, ModelArgs, XttsConfig, misfit};
 pub use error::{Fault, WeightsError};
 pub use keys::Ignored;
 pub use layout::{
-    OursDescription, OursFiles, Outgoing, read_ours, read_public, write_ours, write_public,
+    Described, OursDescription, OursFiles, Outgoing, describe_ours, read_ours, read_public,
+    write_ours, write_public,
 };
 pub use map::TensorMap;
 pub use safetensors::{read_safetensors, write_safetensors};

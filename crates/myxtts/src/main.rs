@@ -6,6 +6,8 @@ mod config;
 mod figures;
 #[cfg(test)]
 mod named;
+mod new_file;
+mod outline;
 mod output;
 mod progress;
 #[cfg(test)]

@@ -138,7 +138,12 @@ fn synthesize_page() -> String {
          - The text is cleaned as in training, and cut at its sentences where it does not fit the \
          model or is longer than the language speaks well; a quarter of a second of silence \
          stands between the pieces.\n\
-         - The sound comes from the mel of the DVAE by Griffin-Lim, 22,050 Hz, 16 bit.\n\
+         - Codes are drawn as the model's card says: weights of public files as their `config.json` \
+         does (temperature 0.75, top-k 50, top-p 0.85, repetition penalty 5 as released), a model \
+         trained here with the same and no repetition penalty (1). Flags win; the report says what \
+         was used.\n\
+         - The sound comes from the mel of the DVAE by Griffin-Lim, 22,050 Hz, 16 bit. A \
+         recording that exists is replaced once the new one is whole.\n\
          - The device is the plan's first model device: the CPU unless there is a GPU. \
          `--set training.backend=cpu` keeps a GPU free.\n\n\
          | flag | meaning |\n|---|---|\n",

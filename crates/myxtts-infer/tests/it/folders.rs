@@ -59,6 +59,18 @@ fn a_run_means_its_newest_checkpoint_or_its_best() {
     messages.push(said(resolve(&run, Pick::Best).unwrap_err()));
     messages.push(said(resolve(&runs.join("none"), Pick::Best).unwrap_err()));
     messages.push(said(resolve(runs, Pick::Newest).unwrap_err()));
+    // A DVAE and no GPT: of a run that trains one next, and of one that does not.
+    for (run, stage) in [("next", "\"all\""), ("its codes", "\"dvae\"")] {
+        let checkpoint = runs.join(run).join("checkpoints/step_000000020");
+        fs::create_dir_all(&checkpoint).unwrap();
+        let manifest = format!(
+            "{{\"sections\": {{\"config\": {{\"data\": {{\"train_data\": \"my clips\", \
+             \"language\": \"fa\"}}, \"training\": {{\"name\": \"{run}\", \"stage\": \
+             {stage}}}}}}}}}"
+        );
+        fs::write(checkpoint.join("manifest.json"), manifest).unwrap();
+        messages.push(said(resolve(&runs.join(run), Pick::Newest).unwrap_err()));
+    }
     insta::assert_snapshot!(messages.join("\n\n"));
     let best = r#"{"step": 900, "metric": "val_loss", "value": "2.5"}"#;
     fs::write(checkpoints.join("best.json"), best).unwrap();

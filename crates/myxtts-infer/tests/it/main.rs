@@ -12,6 +12,7 @@
 )]
 
 mod folders;
+mod mutations;
 mod public;
 mod refusals;
 mod speaking;

@@ -40,7 +40,16 @@ fn texts_and_voices() {
         rate: SampleRate::VOCODER,
         ..recording(30_000)
     };
-    for references in [vec![], vec![recording(2_000)], vec![elsewhere]] {
+    let silence = Waveform {
+        samples: vec![9e-4; 30_000],
+        ..recording(0)
+    };
+    for references in [
+        vec![],
+        vec![recording(2_000)],
+        vec![elsewhere],
+        vec![recording(30_000), silence],
+    ] {
         messages.push(said(synthesizer.voice(&references)));
     }
     insta::assert_snapshot!(messages.join("\n\n"));
@@ -76,6 +85,11 @@ fn weights() {
         &folder.path().join("mute"),
         &device,
     )));
+    let mut unscaled = whole.clone();
+    unscaled.mel_stats = None;
+    let weights = folder.path().join("unscaled");
+    myxtts_weights::write_ours(&weights, &unscaled).unwrap();
+    messages.push(said(Synthesizer::open(&weights, &device)));
     let smaller = DvaeConfig {
         codes: 16,
         ..tiny.card.dvae

@@ -8,14 +8,16 @@ use burn::tensor::Device;
 use myxtts_audio::units::{SampleRate, Samples};
 use myxtts_audio::{AudioConfig, MelSpec, Waveform};
 use myxtts_data::schedule::ConditioningSpec;
-use myxtts_infer::{ModelCard, Synthesizer, checkpoint_of};
+use myxtts_infer::{DecoderCard, ModelCard, Synthesizer, VoiceKind, checkpoint_of};
 use myxtts_model::conditioning::PerceiverConfig;
 use myxtts_model::dvae::{Dvae, DvaeConfig};
 use myxtts_model::gpt::{Gpt, GptConfig, Quirks, Vocabulary as Symbols};
+use myxtts_model::hifigan::{HifiganConfig, HifiganDecoder};
 use myxtts_model::init::Init;
 use myxtts_model::params::state_dict;
+use myxtts_model::speaker::{SpeakerConfig, SpeakerEncoder};
 use myxtts_text::{Language, Training, Vocabulary};
-use myxtts_weights::Checkpoint;
+use myxtts_weights::{Checkpoint, Tensor};
 
 pub const CODES: u32 = 24;
 
@@ -35,6 +37,11 @@ impl Tiny {
     /// Languages and longest text as given. It stops of its own accord at no
     /// time, so that the number of codes is what a test asks for.
     pub fn new(languages: &[&str], max_text_tokens: usize) -> Self {
+        Self::with_room(languages, max_text_tokens, 40)
+    }
+
+    /// With positions for longer recordings.
+    pub fn with_room(languages: &[&str], max_text_tokens: usize, max_audio_tokens: usize) -> Self {
         let device = Device::flex();
         let training = Training {
             languages: languages.iter().copied().map(language).collect(),
@@ -50,7 +57,7 @@ impl Tiny {
             stop_text: vocabulary.stop(),
             max_text_tokens,
             codes: CODES,
-            max_audio_tokens: 40,
+            max_audio_tokens,
         };
         let card = ModelCard {
             gpt: GptConfig {
@@ -89,6 +96,7 @@ impl Tiny {
             },
             languages: languages.iter().map(|tag| (*tag).to_owned()).collect(),
             decoder: None,
+            sampling: None,
         };
         let init = Init::new(5, &device);
         let mut gpt = Gpt::new(&init, &card.gpt);
@@ -103,6 +111,36 @@ impl Tiny {
             vocabulary,
             card,
         }
+    }
+
+    /// A checkpoint with a waveform decoder and its speaker encoder, as public
+    /// files have them.
+    pub fn with_decoder(&mut self) -> Checkpoint {
+        let speaker = SpeakerConfig::TINY;
+        let hifigan = HifiganConfig {
+            channels: 32,
+            ..HifiganConfig::tiny(self.card.gpt.channels, speaker.embedding_dim)
+        };
+        let init = Init::new(3, &Device::flex());
+        let decoder = HifiganDecoder::new(&init, &hifigan).unwrap();
+        let encoder = SpeakerEncoder::new(&init, &speaker).unwrap();
+        self.card.decoder = Some(DecoderCard {
+            hifigan,
+            voice: VoiceKind::SpeakerEncoder(speaker),
+        });
+        let mut checkpoint = self.checkpoint();
+        for (prefix, state) in [
+            ("hifigan_decoder.", state_dict(&decoder)),
+            ("hifigan_decoder.speaker_encoder.", state_dict(&encoder)),
+        ] {
+            for (name, data) in state.unwrap() {
+                let values: Vec<f32> = data.iter().collect();
+                let tensor = Tensor::from_f32(data.shape().to_vec(), &values).unwrap();
+                let name = format!("{prefix}{name}");
+                checkpoint.hifigan_decoder.insert(name, tensor);
+            }
+        }
+        checkpoint
     }
 
     pub fn checkpoint(&self) -> Checkpoint {

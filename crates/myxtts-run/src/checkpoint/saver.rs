@@ -49,6 +49,8 @@ pub struct Submitted {
 /// All saves are done.
 #[derive(Debug)]
 pub struct Finished {
+    /// The store, back in the caller's hands.
+    pub store: Store,
     /// The last save, when it was not reported yet.
     pub last: Option<Saved>,
     /// What all of them cost.
@@ -160,9 +162,14 @@ impl AsyncSaver {
         self.jobs = None;
         let thread = self.thread.take().ok_or(CheckpointError::WriterGone)?;
         thread.join().map_err(|_| CheckpointError::WriterGone)?;
+        let (store, report) = (Arc::clone(&self.store), self.report);
+        // The thread is over, so this was the only other holder.
+        drop(self);
+        let store = Arc::into_inner(store).and_then(|store| store.into_inner().ok());
         Ok(Finished {
+            store: store.ok_or(CheckpointError::WriterGone)?,
             last: last?,
-            report: self.report,
+            report,
         })
     }
 

@@ -34,6 +34,11 @@ impl Line {
         self.parse(name)
     }
 
+    /// The word `name`, as it was written.
+    pub fn text(&self, name: &str) -> Option<String> {
+        self.parse(name)
+    }
+
     /// The names of the fields.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.fields.iter().map(|(name, _)| name.as_str())

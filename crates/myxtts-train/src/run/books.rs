@@ -1,5 +1,6 @@
 //! The books of a run: metrics, event files, progress, checkpoints.
 
+use std::collections::BTreeMap;
 use std::io::Stderr;
 use std::marker::PhantomData;
 use std::rc::Weak;
@@ -47,6 +48,8 @@ pub(super) struct Desk {
     pub(super) cadence: Cadence,
     /// Kernels that were compiled after a warm-up.
     pub(super) late_kernels: u64,
+    /// Levels of what was rendered last, by what it is.
+    pub(super) levels: BTreeMap<&'static str, Vec<f32>>,
     /// What every checkpoint says of the run.
     pub(super) sections: Vec<(String, Value)>,
 }

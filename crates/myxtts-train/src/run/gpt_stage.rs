@@ -9,7 +9,7 @@ use myxtts_data::cache::FeatureCache;
 use myxtts_data::prepare::CACHE;
 use myxtts_data::schedule::{ConditioningSpec, Schedule, choose_buckets};
 use myxtts_data::stage::{Clip, Segments};
-use myxtts_infer::ModelCard;
+use myxtts_infer::{ModelCard, SamplingDefaults};
 use myxtts_model::dvae::Dvae;
 use myxtts_model::gpt::{Gpt, GptConfig, Quirks, Vocabulary, check_frozen};
 use myxtts_model::init::Init;
@@ -198,6 +198,7 @@ pub(super) fn card_of(job: &Job, material: &Material) -> ModelCard {
         conditioning: ConditioningSpec { min, max },
         languages: text.languages().into_iter().map(str::to_owned).collect(),
         decoder: None,
+        sampling: Some(SamplingDefaults::TRAINED_HERE),
     }
 }
 

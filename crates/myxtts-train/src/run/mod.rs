@@ -22,8 +22,10 @@ mod saving;
 mod stage;
 mod stopping;
 mod trained_clips;
+mod verdict;
 mod warm_up;
 
+use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Stderr, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -33,13 +35,14 @@ use myxtts_data::prepare::Quarantined;
 use myxtts_data::stage::Tell;
 use myxtts_pipeline::Outcome;
 use myxtts_run::FileError;
-use myxtts_run::checkpoint::{AsyncSaver, Checkpoint, Retention, Store};
-use myxtts_run::metrics::MetricsWriter;
+use myxtts_run::checkpoint::{AsyncSaver, Best, Checkpoint, Retention, Store};
+use myxtts_run::metrics::{self, MetricsWriter};
 use myxtts_run::progress::{Progress, Style};
 use myxtts_run::run_folder::{RunFolder, RunLog};
 use myxtts_run::signals::{StopRequest, StopSignal};
 use myxtts_run::tensorboard::EventWriter;
 use myxtts_run::units::Step;
+use myxtts_text::{CleanOptions, Language, clean_with};
 use serde_json::json;
 
 pub use encode::{Encoded, encode};
@@ -47,11 +50,13 @@ pub use job::{
     Buffers, CacheKind, Cadence, Job, Optimisation, Resume, ScheduleKind, StageLength, StageName,
 };
 pub use measure::{TrainFigures, measure};
+pub use verdict::Finding;
 
 use crate::error::TrainError;
 use crate::feed::ShapeWatch;
 use crate::placement::Placement;
 use books::{Desk, StagePlace};
+use evaluate::{CODES_MADE, CODES_USED, VALIDATED};
 use material::Material;
 use origin::Origin;
 use saving::Position;
@@ -75,6 +80,14 @@ pub struct Finished {
     pub shapes_after_warmup: u64,
     /// Kernels that were compiled after it.
     pub kernels_after_warmup: u64,
+    /// Whether it can speak: it has a GPT.
+    pub speaks: bool,
+    /// The language of most of its recordings.
+    pub language: Option<Language>,
+    /// A sentence in it that the model has the letters for.
+    pub sentence: Option<String>,
+    /// What is to be said of it; nothing of one that was stopped.
+    pub verdict: Vec<Finding>,
 }
 
 impl Finished {
@@ -88,6 +101,10 @@ impl Finished {
             data_wait_pct: vec![],
             shapes_after_warmup: 0,
             kernels_after_warmup: 0,
+            speaks: false,
+            language: None,
+            sentence: None,
+            verdict: vec![],
         }
     }
 
@@ -155,6 +172,7 @@ pub fn run(job: &Job, placement: &Placement, stop: StopRequest) -> Result<Finish
         finished: Finished::stopped(job, &stop),
     };
     run.say_left_out();
+    run.note_language();
     let trained = run.stages(origin);
     let Run {
         desk, mut finished, ..
@@ -162,12 +180,68 @@ pub fn run(job: &Job, placement: &Placement, stop: StopRequest) -> Result<Finish
     // A checkpoint in flight is written whatever happened.
     let saved = desk.saver.finish();
     trained?;
-    saved?;
+    let saved = saved?;
     finished.stopped = desk.stop.asked();
     finished.kernels_after_warmup = desk.late_kernels;
+    if finished.stopped.is_none() {
+        desk.metrics.sync()?;
+        let lines = metrics::read(&desk.folder.metrics())?;
+        // A pointer that leads nowhere is no reason to fail a run that is done.
+        let best = saved.store.best().ok().flatten();
+        finished.verdict = judged(job, &lines, &desk.levels, best, finished.steps);
+        for finding in &finished.verdict {
+            let _ = desk.log.note(&finding.to_string());
+        }
+    }
     let _ = desk.log.note(&finished.words());
     desk.folder.release()?;
     Ok(finished)
+}
+
+/// What is to be said of a run, from what it wrote down.
+fn judged(
+    job: &Job,
+    lines: &[metrics::Line],
+    levels: &BTreeMap<&'static str, Vec<f32>>,
+    best: Option<(Checkpoint, Best)>,
+    steps: u64,
+) -> Vec<Finding> {
+    let mut verdict = vec![];
+    let counted = lines.iter().rev().find_map(|line| {
+        let [used, made] = [CODES_USED, CODES_MADE].map(|name| line.f64(name));
+        Some([used?, made?])
+    });
+    if let Some(counted) = counted {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "counts of codes"
+        )]
+        let [used, made] = counted.map(|count| count as u64);
+        verdict.push(verdict::codes_in_use(used, made, job.dvae.codes as u64));
+    }
+    for stage in [StageName::Dvae, StageName::Gpt, StageName::Decoder] {
+        let of_stage = lines
+            .iter()
+            .filter(|line| line.text("stage").as_deref() == Some(stage.name()));
+        let values: Vec<(u64, f64)> = of_stage
+            .filter_map(|line| Some((line.step().0, line.f64(VALIDATED)?)))
+            .collect();
+        verdict.extend(verdict::validation(stage, &values));
+    }
+    for (title, levels) in levels {
+        verdict.extend(verdict::near_silence(title, levels));
+    }
+    if let Some((checkpoint, best)) = best {
+        let step = checkpoint.step().0;
+        verdict.push(verdict::best_checkpoint(
+            step,
+            &best.metric,
+            best.value,
+            steps,
+        ));
+    }
+    verdict
 }
 
 /// Where a run stands before its first step of this time.
@@ -281,6 +355,7 @@ fn desk(
         stop,
         cadence: job.cadence,
         late_kernels: 0,
+        levels: BTreeMap::new(),
         sections,
         log,
         folder,
@@ -313,6 +388,34 @@ impl Run<'_> {
             );
             self.desk.say(&line);
         }
+    }
+
+    /// The language of most recordings, and something to say in it.
+    fn note_language(&mut self) {
+        let clips = &self.material.train.clips;
+        let mut counts: BTreeMap<&Language, usize> = BTreeMap::new();
+        for clip in clips {
+            *counts.entry(&clip.language).or_default() += 1;
+        }
+        let Some((language, _)) = counts.into_iter().max_by_key(|(_, count)| *count) else {
+            return;
+        };
+        let vocabulary = &self.material.vocabulary;
+        let is_known = |text: &&str| {
+            let text = clean_with(text, language, &CleanOptions::default()).text;
+            text.chars().all(|c| vocabulary.covers(c))
+        };
+        let own = clips
+            .iter()
+            .filter(|clip| clip.language == *language)
+            .map(|clip| clip.text.as_str());
+        // A model of few letters says one of its own sentences, a short one.
+        let sentence = language
+            .sentence()
+            .filter(is_known)
+            .or_else(|| own.min_by_key(|text| text.len()));
+        self.finished.sentence = sentence.map(str::to_owned);
+        self.finished.language = Some(language.clone());
     }
 
     fn stages(&mut self, mut origin: Origin) -> Result<(), TrainError> {
@@ -358,7 +461,15 @@ impl Run<'_> {
                 break;
             }
         }
-        Ok(())
+        self.finished.speaks = origin.gpt.is_some();
+        match &self.start {
+            None => Ok(()),
+            Some(position) => Err(TrainError::Usage(format!(
+                "the run stands in its stage {}, which this command does not train\n  fix:   name \
+                 it with --stage, as the command did that began the run",
+                position.stage.name()
+            ))),
+        }
     }
 
     /// Steps of each stage, were none to end early: what is shown of the whole

@@ -42,7 +42,18 @@ impl Origin {
             }
         };
         let checkpoint = read_ours(&folder).map_err(|why| TrainError::Usage(why.to_string()))?;
-        let card = ModelCard::of(&checkpoint).map_err(|why| TrainError::Usage(why.to_string()))?;
+        let mut card =
+            ModelCard::of(&checkpoint).map_err(|why| TrainError::Usage(why.to_string()))?;
+        if checkpoint.mel_stats.is_none() {
+            return Err(TrainError::Usage(format!(
+                "the weights of --init have no mel statistics\n  --> {}\n  why:   the DVAE and the \
+                 GPT were trained on mels divided by them, and hear others differently\n  fix:   \
+                 put mel_stats.pth beside model.pth and import again",
+                folder.display()
+            )));
+        }
+        // What is stored is how this training hears: speaking must hear the same.
+        card.audio = job.audio.clone();
         let state = |map: &TensorMap, prefix: &str| {
             let state = map.iter().map(|(name, tensor)| {
                 let data = TensorData::new(tensor.to_f32(), tensor.shape().to_vec());
@@ -126,6 +137,14 @@ impl Origin {
             return Ok(());
         };
         let (texts, languages) = train_texts(&job.dataset)?;
+        if let Some(card) = &mut self.card {
+            // Tags as the vocabulary has them: what is learned can be asked for.
+            for language in &languages {
+                if !card.languages.iter().any(|tag| tag == language.tag()) {
+                    card.languages.push(language.tag().to_owned());
+                }
+            }
+        }
         let growth = Growth {
             languages,
             ..Growth::default()

@@ -4,6 +4,7 @@
 //! are those of XTTS-v1, so that a missing size would be a guess. Keys we do
 //! not use are kept and written back.
 
+mod field;
 mod json;
 
 use std::path::Path;
@@ -12,6 +13,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::error::{Fault, WeightsError};
+
+pub use field::{Misfit, misfit};
 
 /// A model's configuration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -216,13 +219,40 @@ impl XttsConfig {
 
     /// Reads the text of a public `config.json`, which may hold `Infinity`.
     pub fn from_json(text: &str) -> Result<Self, Fault> {
-        let config: Self = json::read(text).map_err(Fault::Json)?;
-        let args = &config.model_args;
+        let config: Self = json::read(text).map_err(|why| {
+            // A document that is JSON has a field to name.
+            let value: Option<Value> = json::read(text).ok();
+            match value.and_then(|value| misfit(&value, &Self::default())) {
+                Some(misfit) => Fault::Field(misfit.field, misfit.why),
+                None => Fault::Json(why),
+            }
+        })?;
+        config.check()?;
+        Ok(config)
+    }
+
+    /// Refuses numbers that contradict each other, whatever the weights are.
+    pub fn check(&self) -> Result<(), Fault> {
+        let args = &self.model_args;
         let wrong = |key: &str, expected, found: usize| Fault::ConfigKey {
             key: format!("model_args.{key}"),
             expected,
             found: found.to_string(),
         };
+        let sizes = [
+            ("gpt_layers", args.gpt_layers),
+            ("gpt_n_model_channels", args.gpt_n_model_channels),
+            ("gpt_max_text_tokens", args.gpt_max_text_tokens),
+            ("gpt_max_audio_tokens", args.gpt_max_audio_tokens),
+            ("gpt_code_stride_len", args.gpt_code_stride_len as usize),
+            ("input_sample_rate", args.input_sample_rate as usize),
+            ("output_sample_rate", args.output_sample_rate as usize),
+            ("decoder_input_dim", args.decoder_input_dim),
+            ("d_vector_dim", args.d_vector_dim),
+        ];
+        if let Some((key, size)) = sizes.into_iter().find(|(_, size)| *size == 0) {
+            return Err(wrong(key, "at least 1", size));
+        }
         if args.gpt_n_heads == 0 || !args.gpt_n_model_channels.is_multiple_of(args.gpt_n_heads) {
             let expected = "a divisor of gpt_n_model_channels";
             return Err(wrong("gpt_n_heads", expected, args.gpt_n_heads));
@@ -236,7 +266,7 @@ impl XttsConfig {
                 return Err(wrong(key, "below gpt_num_audio_tokens", token));
             }
         }
-        Ok(config)
+        Ok(())
     }
 
     /// The text of a public `config.json`.

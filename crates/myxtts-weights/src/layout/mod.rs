@@ -4,7 +4,9 @@ mod folder;
 mod ours;
 mod public;
 
-pub use ours::{OursDescription, OursFiles, Outgoing, read_ours, write_ours};
+pub use ours::{
+    Described, OursDescription, OursFiles, Outgoing, describe_ours, read_ours, write_ours,
+};
 pub use public::{read_public, write_public};
 
 const VOCABULARY: &str = "vocab.json";

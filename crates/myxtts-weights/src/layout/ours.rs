@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use super::folder::{write_file, write_folder};
 use super::{CONFIG, MEL_STATS, VOCABULARY};
 use crate::checkpoint::{Checkpoint, Sizes};
-use crate::config::XttsConfig;
+use crate::config::{ModelArgs, XttsConfig, misfit};
 use crate::error::{Fault, WeightsError};
 use crate::map::TensorMap;
 use crate::safetensors::{read_safetensors, write_stream};
@@ -61,6 +61,28 @@ struct Description {
     /// Folders of imported files have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     model: Option<serde_json::Value>,
+}
+
+impl Description {
+    /// One that can be read, for finding out why another cannot.
+    fn released() -> Self {
+        let args = ModelArgs::default();
+        Self {
+            format: FORMAT.to_owned(),
+            version: VERSION,
+            sizes: Sizes {
+                layers: args.gpt_layers,
+                channels: args.gpt_n_model_channels,
+                text_tokens: args.gpt_number_text_tokens.unwrap_or_default(),
+                audio_tokens: args.gpt_num_audio_tokens,
+                text_positions: args.gpt_max_text_tokens,
+                audio_positions: args.gpt_max_audio_tokens,
+            },
+            files: BTreeMap::new(),
+            xtts: XttsConfig::default(),
+            model: None,
+        }
+    }
 }
 
 /// A model on its way to a folder of ours, its tensors still where they are.
@@ -225,6 +247,26 @@ pub fn write_ours(folder: &Path, checkpoint: &Checkpoint) -> Result<(), WeightsE
     })
 }
 
+/// What the description of a folder says of its weights, which are not read.
+#[derive(Clone, Debug)]
+pub struct Described {
+    /// The public configuration.
+    pub config: XttsConfig,
+    /// What only this program knows of the model; imported files have none.
+    pub model: Option<serde_json::Value>,
+}
+
+/// Reads the description alone: for what must be known before gigabytes are
+/// read and hashed.
+pub fn describe_ours(folder: &Path) -> Result<Described, WeightsError> {
+    let path = folder.join(CONFIG);
+    let description = describe(&path).map_err(|fault| WeightsError::read(&path, fault))?;
+    Ok(Described {
+        config: description.xtts,
+        model: description.model,
+    })
+}
+
 /// Reads a folder of ours; every file must be the one that was written.
 pub fn read_ours(folder: &Path) -> Result<Checkpoint, WeightsError> {
     let path = folder.join(CONFIG);
@@ -263,8 +305,39 @@ pub fn read_ours(folder: &Path) -> Result<Checkpoint, WeightsError> {
         notices: Vec::new(),
     };
     let checked = checkpoint.check();
-    checked.map_err(|(tensor, fault)| WeightsError::read(folder, fault).about(tensor))?;
+    let found =
+        checked.map_err(|(tensor, fault)| WeightsError::read(folder, fault).about(tensor))?;
+    agree(description.sizes, found).map_err(|fault| WeightsError::read(&path, fault))?;
     Ok(checkpoint)
+}
+
+/// The sizes a description tells must be those of the weights.
+fn agree(told: Sizes, found: Sizes) -> Result<(), Fault> {
+    let pairs = [
+        ("sizes.layers", told.layers, found.layers),
+        ("sizes.channels", told.channels, found.channels),
+        ("sizes.text_tokens", told.text_tokens, found.text_tokens),
+        ("sizes.audio_tokens", told.audio_tokens, found.audio_tokens),
+        (
+            "sizes.text_positions",
+            told.text_positions,
+            found.text_positions,
+        ),
+        (
+            "sizes.audio_positions",
+            told.audio_positions,
+            found.audio_positions,
+        ),
+    ];
+    match pairs.into_iter().find(|(_, told, found)| told != found) {
+        None => Ok(()),
+        Some((what, configured, found)) => Err(Fault::Disagree {
+            what,
+            by: CONFIG,
+            configured,
+            found,
+        }),
+    }
 }
 
 fn describe(path: &Path) -> Result<Description, Fault> {
@@ -282,7 +355,25 @@ fn describe(path: &Path) -> Result<Description, Fault> {
     if kind.version != VERSION {
         return Err(Fault::Version(kind.version));
     }
-    let description: Description = serde_json::from_str(&text).map_err(not_ours)?;
+    let description: Description = serde_json::from_str(&text).map_err(|why| {
+        let value: Option<serde_json::Value> = serde_json::from_str(&text).ok();
+        match value.and_then(|value| misfit(&value, &Description::released())) {
+            Some(misfit) => Fault::Field(misfit.field, misfit.why),
+            None => not_ours(why),
+        }
+    })?;
+    description.xtts.check().map_err(|fault| match fault {
+        Fault::ConfigKey {
+            key,
+            expected,
+            found,
+        } => Fault::ConfigKey {
+            key: format!("xtts.{key}"),
+            expected,
+            found,
+        },
+        other => other,
+    })?;
     match description
         .files
         .keys()

@@ -10,7 +10,7 @@ use crate::config::XttsConfig;
 use crate::error::{Fault, WeightsError};
 use crate::keys::{self, Ignored, Part};
 use crate::map::TensorMap;
-use crate::tensor::Tensor;
+use crate::tensor::{Dtype, Tensor};
 use crate::torch::{Item, TorchFile, read_torch, write_torch};
 
 const MODEL: &str = "model.pth";
@@ -107,7 +107,10 @@ pub fn write_public(folder: &Path, checkpoint: &Checkpoint) -> Result<(), Weight
         write_torch(&folder.join(MODEL), &Item::Dict(model))?;
         write_torch(&folder.join(MEL_STATS_FILE), &Item::Tensor(mel_stats))?;
         if let Some(dvae) = &checkpoint.dvae {
-            write_torch(&folder.join(DVAE), &Item::from(dvae))?;
+            let path = folder.join(DVAE);
+            let dvae =
+                with_unused_buffers(dvae).map_err(|fault| WeightsError::write(&path, fault))?;
+            write_torch(&path, &Item::from(&dvae))?;
         }
         if let Some(speakers) = &checkpoint.speakers {
             write_torch(&folder.join(SPEAKERS), &by_speaker(speakers))?;
@@ -115,6 +118,34 @@ pub fn write_public(folder: &Path, checkpoint: &Checkpoint) -> Result<(), Weight
         write_file(&folder.join(VOCABULARY), vocabulary)?;
         write_file(&folder.join(CONFIG), config.as_bytes())
     })
+}
+
+/// A DVAE with the buffers of the public class that it never reads: what it
+/// counts codes in while it is trained. Imported files have them, a DVAE that
+/// was trained here has not, and the public package loads strictly.
+fn with_unused_buffers(dvae: &TensorMap) -> Result<TensorMap, Fault> {
+    /// Batches the public class would remember.
+    const REMEMBERED: usize = 100;
+    let mut whole = dvae.clone();
+    let codes = match dvae.get("codebook.embed").map(Tensor::shape) {
+        Some([_, codes]) => *codes,
+        _ => return Ok(whole),
+    };
+    let zeros = |dtype: Dtype, shape: Vec<usize>| {
+        let bytes = shape.iter().product::<usize>() * dtype.size();
+        Tensor::new(dtype, shape, vec![0; bytes])
+    };
+    for (name, dtype, shape) in [
+        ("accumulator_index", Dtype::I64, vec![1]),
+        ("accumulator_filled", Dtype::I64, vec![1]),
+        ("accumulator", Dtype::F32, vec![REMEMBERED, codes]),
+    ] {
+        let name = format!("discrete_loss.{name}");
+        if whole.get(&name).is_none() {
+            whole.insert(name, zeros(dtype, shape)?);
+        }
+    }
+    Ok(whole)
 }
 
 /// `NAME.gpt_cond_latent` back to a dictionary per name; a name may have dots.

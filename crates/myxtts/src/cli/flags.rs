@@ -158,7 +158,7 @@ pub(crate) const FLAGS: &[(&str, &[Flag])] = &[
                 "dvae|gpt|decoder|all",
                 "training.stage",
                 "all",
-                "the parts of XTTS to train",
+                "the parts of XTTS to train; a list (dvae,gpt) leaves one out",
             ),
             value(
                 "init",

@@ -252,7 +252,7 @@ fn export() -> Command {
                 .value_name("DIR")
                 .required(true)
                 .value_parser(value_parser!(PathBuf))
-                .help("Folder that `import` or a training wrote"),
+                .help("A run (its newest checkpoint), one of its checkpoints, or imported weights"),
         )
         .arg(out())
 }

@@ -1,8 +1,10 @@
 //! `myxtts synthesize`, as it is typed.
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, ArgGroup, Command, value_parser};
+use myxtts_infer::SamplingDefaults;
 use myxtts_text::Language;
 
 use super::flags;
@@ -14,12 +16,12 @@ pub(super) fn command() -> Command {
             .value_name(shown)
             .value_parser(value_parser!(PathBuf))
     };
-    let number = |name: &'static str, low: f32, high: f32| {
+    let number = |name: &'static str, range: RangeInclusive<f32>| {
         Arg::new(name)
             .long(name)
             .value_name("X")
             .help_heading("Sampling")
-            .value_parser(move |text: &str| between(text, low, high))
+            .value_parser(move |text: &str| between(text, &range))
     };
     Command::new("synthesize")
         .about("Speak text with a trained voice, to a WAV file")
@@ -33,7 +35,7 @@ pub(super) fn command() -> Command {
                 .value_name("TEXT")
                 .help("What to say"),
         )
-        .arg(file("text-file", "FILE").help("A text file with what to say, in UTF-8"))
+        .arg(file("text-file", "FILE").help("A text file with what to say, in UTF-8, of at most 128 KiB"))
         .group(
             ArgGroup::new("what")
                 .args(["text", "text-file"])
@@ -90,8 +92,8 @@ pub(super) fn command() -> Command {
                 .help("Take the likeliest code each time, without chance [default: off]"),
         )
         .arg(
-            number("temperature", 0.01, 10.0)
-                .help("Below 1 speaks steadier, above 1 livelier [default: 0.75]"),
+            number("temperature", SamplingDefaults::TEMPERATURES)
+                .help("Below 1 speaks steadier, above 1 livelier [default: the model's]"),
         )
         .arg(
             Arg::new("top-k")
@@ -99,22 +101,27 @@ pub(super) fn command() -> Command {
                 .value_name("N")
                 .help_heading("Sampling")
                 .value_parser(value_parser!(u32))
-                .help("Draw from the N likeliest codes; 0 from all [default: 50]"),
+                .help("Draw from the N likeliest codes; 0 from all [default: the model's]"),
         )
         .arg(
-            number("top-p", 0.01, 1.0)
-                .help("Draw from the likeliest codes of this probability together [default: 0.85]"),
+            number("top-p", SamplingDefaults::SHARES).help(
+                "Draw from the likeliest codes of this probability together [default: the model's]",
+            ),
         )
-        .arg(number("repetition-penalty", 1.0, 100.0).help(
-            "Makes codes that were spoken less likely; 1 does not [default: 10, with --greedy 1]",
+        .arg(number("repetition-penalty", SamplingDefaults::PENALTIES).help(
+            "Makes spoken codes less likely; 1 does not [default: the model's, with --greedy 1]",
         ))
         .args(flags::device_arguments())
 }
 
 /// A number within bounds.
-fn between(text: &str, low: f32, high: f32) -> Result<f32, String> {
+fn between(text: &str, range: &RangeInclusive<f32>) -> Result<f32, String> {
     match text.parse::<f32>() {
-        Ok(number) if (low..=high).contains(&number) => Ok(number),
-        _ => Err(format!("a number from {low} to {high} is needed")),
+        Ok(number) if range.contains(&number) => Ok(number),
+        _ => Err(format!(
+            "a number from {} to {} is needed",
+            range.start(),
+            range.end()
+        )),
     }
 }

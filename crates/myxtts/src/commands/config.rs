@@ -1,7 +1,7 @@
 //! `myxtts config`
 
 use std::collections::BTreeSet;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::path::Path;
 
 use clap::ArgMatches;
@@ -13,7 +13,8 @@ use serde_json::{Map, Value, json};
 
 use myxtts_model::ModelSize;
 
-use crate::config::{self, Config, OptimizationLevel};
+use crate::config::{self, Config, Init, OptimizationLevel};
+use crate::new_file::NewFile;
 use crate::output::{Failure, Output};
 
 pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
@@ -120,7 +121,9 @@ fn validate(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
     let keys = config::keys();
     let layer = config::user_layer(&keys, &given).map_err(Failure::usage)?;
     let nothing = Machine::assume(host(), 0, Megabytes(0));
-    let settings = config::load(&keys, &given, || nothing).map_err(Failure::usage)?;
+    // The weights of --init may be on another machine; the file is judged here.
+    let settings =
+        config::load_with(&keys, &given, || nothing, Init::IfThere).map_err(Failure::usage)?;
     let request = config::plan_request(&settings);
     plan(&request, &machine_with_all(&request)).map_err(|why| {
         Failure::Usage(format!(
@@ -239,13 +242,11 @@ fn new(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
 /// Writes the file whole or not at all.
 fn write_new(path: &Path, text: &str, replace: bool) -> Result<(), Failure> {
     let write = || -> std::io::Result<()> {
-        let mut file = myxtts_files::temporary(myxtts_files::folder_of(path), ".tmp-")?;
-        file.write_all(text.as_bytes())?;
+        let file = NewFile::beside(path)?;
         match replace {
-            true => file.persist(path)?,
-            false => file.persist_noclobber(path)?,
-        };
-        Ok(())
+            true => file.keep(text.as_bytes()),
+            false => file.keep_new(text.as_bytes()),
+        }
     };
     write().map_err(|why| match why.kind() {
         ErrorKind::AlreadyExists => Failure::Usage(format!(

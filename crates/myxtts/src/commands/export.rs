@@ -1,6 +1,7 @@
 //! `myxtts export`
 
 use clap::ArgMatches;
+use myxtts_infer::{InferError, ModelCard, Pick, resolve};
 use myxtts_weights::{read_ours, write_public};
 
 use super::import::Report;
@@ -9,7 +10,15 @@ use crate::output::{Failure, Output};
 pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
     let (from, out) = super::from_and_out(matches)?;
     let failed = |error: myxtts_weights::WeightsError| Failure::Job(error.to_string());
-    let checkpoint = read_ours(from).map_err(failed)?;
+    let from = resolve(from, Pick::Newest).map_err(|error| match error {
+        InferError::NoCheckpoint { .. } | InferError::NoGpt { .. } => Failure::usage(error),
+        other => Failure::Job(other.to_string()),
+    })?;
+    let checkpoint = read_ours(&from).map_err(failed)?;
+    if checkpoint.model.is_some() {
+        // A card that is not true would be published as a configuration.
+        ModelCard::of(&checkpoint).map_err(|why| Failure::Job(why.to_string()))?;
+    }
     write_public(out, &checkpoint).map_err(failed)?;
     let report = Report::of(&checkpoint, out);
     output.result(&report.document(), &report)

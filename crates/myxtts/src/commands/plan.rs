@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::config;
 use crate::figures::ModelFigures;
+use crate::outline::Outline;
 use crate::output::{Failure, Output};
 
 const ASSUMED_MEMORY: Megabytes = Megabytes(24_576);
@@ -28,8 +29,14 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         .map_err(Failure::usage)?;
     let plan = plan(&config::plan_request(&settings), &machine).map_err(Failure::usage)?;
     let model = ModelFigures::of(&settings.config);
-    let words = format!("{plan}\n{model}");
-    output.result(&Document { plan, model }, &words)
+    let outline = Outline::of(&settings)?;
+    let words = format!("{plan}\n{outline}\n{model}");
+    let document = Document {
+        plan,
+        training: outline,
+        model,
+    };
+    output.result(&document, &words)
 }
 
 /// The plan and what it is for.
@@ -37,5 +44,6 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
 struct Document {
     #[serde(flatten)]
     plan: Plan,
+    training: Outline,
     model: ModelFigures,
 }

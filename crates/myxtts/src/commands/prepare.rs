@@ -33,8 +33,16 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         false => Machine::assume(host(), 0, Megabytes(0)),
     };
     let keys = config::keys();
-    let settings =
-        config::load(&keys, &super::given(matches)?, || machine.clone()).map_err(Failure::usage)?;
+    let mut asked = super::given(matches)?;
+    if let Some(weights) = matches.get_one::<String>("checkpoint") {
+        // As a training from these weights hears, so that it finds its codes.
+        asked.flags.push(GivenFlag {
+            flag: "--checkpoint".to_owned(),
+            key: "training.init".to_owned(),
+            value: weights.clone(),
+        });
+    }
+    let settings = config::load(&keys, &asked, || machine.clone()).map_err(Failure::usage)?;
     let given = |name| matches.get_one::<String>(name).map(PathBuf::from);
     let vocabulary = match given("vocab") {
         Some(path) => Some(Vocabulary::read(&path).map_err(Failure::usage)?),

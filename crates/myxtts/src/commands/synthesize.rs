@@ -1,20 +1,28 @@
 //! `myxtts synthesize`
 
 use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::ArgMatches;
 use myxtts_audio::units::Seconds;
-use myxtts_audio::{Limits, Loader, Waveform, write_wav_pcm16};
+use myxtts_audio::{Limits, Loader, Waveform, wav_pcm16};
 use myxtts_device::{no_memory_fault, open, plan};
-use myxtts_infer::{InferError, Pick, Speech, Synthesizer, newest_run, resolve, voices};
+use myxtts_infer::{InferError, ModelCard, Pick, Speech, Synthesizer, newest_run, resolve, voices};
 use myxtts_model::generate::{Choice, SamplingConfig};
 use myxtts_text::{Coverage, Language, Vocabulary, clean};
 use serde::Serialize;
 
 use crate::config;
+use crate::new_file::NewFile;
 use crate::output::{Failure, Output};
+
+/// Longest text of a file, in bytes: what one argument of a command may have on
+/// Linux, so that a file takes what --text does. The speech of a text is held in
+/// memory until it is written.
+const LONGEST_TEXT: u64 = 128 * 1024;
 
 /// Where trainings put their runs.
 const RUNS: &str = "runs";
@@ -40,6 +48,15 @@ struct Report {
 
 pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
     let out = out(matches)?;
+    let unwritable = |why: io::Error| {
+        Failure::Job(format!(
+            "the recording cannot be written: {why}\n  --> {}\n  \
+             fix:   name a file after --out in a folder that exists, may be written to and has space",
+            out.display()
+        ))
+    };
+    // Before minutes of work: a path that cannot be written to is known now.
+    let file = NewFile::beside(&out).map_err(unwritable)?;
     let text = text(matches)?;
     let checkpoint = checkpoint(matches)?;
     let references = references(matches, &checkpoint)?;
@@ -58,10 +75,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     let mut synthesizer = Synthesizer::open(&checkpoint, &device).map_err(failure)?;
     let language = language(matches, &synthesizer.card().languages)?;
     let recordings = load(&references, &synthesizer)?;
-    let sampling = SamplingConfig {
-        quirks: synthesizer.card().quirks,
-        ..sampling(matches)
-    };
+    let sampling = sampling(matches, synthesizer.card());
     let started = Instant::now();
     let voice = synthesizer.voice(&recordings).map_err(failure)?;
     let speech = synthesizer
@@ -76,7 +90,13 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
                 .to_owned(),
         ));
     }
-    write_wav_pcm16(&out, &speech.waveform).map_err(|why| Failure::Job(why.to_string()))?;
+    let bytes = wav_pcm16(&speech.waveform).ok_or_else(|| {
+        Failure::Job(format!(
+            "the speech is longer than a WAV file holds\n  --> {}\n  fix:   speak the text in parts",
+            out.display()
+        ))
+    })?;
+    file.keep(&bytes).map_err(unwritable)?;
     let report = Report {
         seconds: speech.waveform.duration().0,
         sample_rate: speech.waveform.rate.hz(),
@@ -119,13 +139,27 @@ fn text(matches: &ArgMatches) -> Result<String, Failure> {
             "neither --text nor --text-file was given".to_owned(),
         ));
     };
-    std::fs::read_to_string(path).map_err(|why| {
+    let unreadable = |why: String| {
         Failure::Usage(format!(
             "the text cannot be read: {why}\n  --> {}\n  \
              fix:   name a text file in UTF-8, or give the text with --text",
             path.display()
         ))
-    })
+    };
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| {
+        // One byte over the limit is enough to know, whatever the size claims.
+        file.take(LONGEST_TEXT + 1).read_to_end(&mut bytes)
+    });
+    read.map_err(|why| unreadable(why.to_string()))?;
+    if bytes.len() as u64 > LONGEST_TEXT {
+        return Err(Failure::Usage(format!(
+            "the text is longer than {LONGEST_TEXT} bytes, some two hours of speech\n  --> {}\n  \
+             fix:   cut it into several files, and speak each to a recording of its own",
+            path.display()
+        )));
+    }
+    String::from_utf8(bytes).map_err(|why| unreadable(why.to_string()))
 }
 
 fn checkpoint(matches: &ArgMatches) -> Result<PathBuf, Failure> {
@@ -196,19 +230,29 @@ fn language(matches: &ArgMatches, spoken: &[String]) -> Result<Language, Failure
     match (matches.get_one::<Language>("language"), spoken) {
         (Some(language), _) => Ok(language.clone()),
         (None, [only]) => only.parse().map_err(Failure::usage),
-        (None, _) => Err(Failure::Usage(format!(
-            "which language? the model speaks {}\n  fix:   name one with --language",
+        (None, []) => Err(Failure::Usage(
+            "which language? the model does not say which it speaks\n  \
+             fix:   name that of the text, for example --language fa"
+                .to_owned(),
+        )),
+        (None, [first, ..]) => Err(Failure::Usage(format!(
+            "which language? the model speaks {}\n  fix:   name that of the text, for example \
+             --language {first}",
             spoken.join(", ")
         ))),
     }
 }
 
-fn sampling(matches: &ArgMatches) -> SamplingConfig {
+/// As the model draws best, unless flags say otherwise.
+fn sampling(matches: &ArgMatches, card: &ModelCard) -> SamplingConfig {
     let number = |name: &str| matches.get_one::<f32>(name).copied();
     let seed = matches.get_one::<u64>("seed").copied().unwrap_or_default();
     let usual = match matches.get_flag("greedy") {
-        true => SamplingConfig::greedy(),
-        false => SamplingConfig::new(seed),
+        true => SamplingConfig {
+            quirks: card.quirks,
+            ..SamplingConfig::greedy()
+        },
+        false => card.sampling().with_seed(seed, card.quirks),
     };
     let top_k = matches.get_one::<u32>("top-k").copied();
     SamplingConfig {
@@ -260,12 +304,14 @@ fn failure(error: InferError) -> Failure {
     let words = error.to_string();
     match error {
         InferError::NoCheckpoint { .. }
+        | InferError::NoGpt { .. }
         | InferError::NoBest { .. }
         | InferError::NoText
         | InferError::Language(_)
         | InferError::TooLong(_)
         | InferError::NoReference
-        | InferError::ShortReference { .. } => Failure::Usage(words),
+        | InferError::ShortReference { .. }
+        | InferError::SilentReference { .. } => Failure::Usage(words),
         _ => Failure::Job(words),
     }
 }
@@ -282,6 +328,14 @@ impl fmt::Display for Report {
         match self.sampling.choice {
             Choice::Greedy => writeln!(f, "  codes:      {}, the likeliest", self.codes)?,
             Choice::Sample { seed } => writeln!(f, "  codes:      {}, seed {seed}", self.codes)?,
+        }
+        let sampling = &self.sampling;
+        if let Choice::Sample { .. } = sampling.choice {
+            writeln!(
+                f,
+                "  drawn:      temperature {}, top-k {}, top-p {}, repetition penalty {}",
+                sampling.temperature, sampling.top_k, sampling.top_p, sampling.repetition_penalty
+            )?;
         }
         writeln!(f, "  device:     {}", self.device)?;
         writeln!(f, "  took:       {}", Seconds(self.took_s))?;

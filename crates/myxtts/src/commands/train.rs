@@ -1,12 +1,13 @@
 //! `myxtts train`
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::ArgMatches;
-use myxtts_config::Settings;
+use myxtts_config::{Settings, shell};
 use myxtts_data::prepare::{self, Reading, Ready};
 use myxtts_data::units::Tokens;
 use myxtts_device::{Backend, Mode, Plan, peak_flops, plan};
@@ -23,10 +24,11 @@ use myxtts_train::run::{
 };
 use serde_json::json;
 
-use super::prepare::{Part, dataset, output_folder, request, with_progress};
+use super::prepare::{Part as DatasetPart, dataset, output_folder, request, with_progress};
 use crate::config::{
-    self, Cache, Config, GivenFlag, LearningRate, OptimiserConfig, Quirks, Resumed, Stage,
+    self, Cache, Config, GivenFlag, LearningRate, OptimiserConfig, Part, Quirks, Resumed,
 };
+use crate::outline::Outline;
 use crate::output::{Failure, Output};
 
 /// Frames of a segment the DVAE learns from, and segments of a batch.
@@ -60,6 +62,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     let settings = config::load(&keys, &given, || machine.clone()).map_err(Failure::usage)?;
     let plan = plan(&config::plan_request(&settings), &machine).map_err(Failure::usage)?;
     output.log(&plan);
+    output.log(Outline::of(&settings)?);
     let job = job(
         &settings,
         &plan,
@@ -83,6 +86,7 @@ pub(super) fn train_failure(error: TrainError) -> Failure {
 }
 
 fn report(finished: &Finished, output: &Output) -> Result<(), Failure> {
+    let next = finished.speaks.then(|| speaking(finished));
     let document = json!({
         "run": finished.run,
         "steps": finished.steps,
@@ -93,6 +97,8 @@ fn report(finished: &Finished, output: &Output) -> Result<(), Failure> {
         "shapes_after_warmup": finished.shapes_after_warmup,
         "kernels_after_warmup": finished.kernels_after_warmup,
         "stopped": finished.stopped.map(|signal| signal.exit_code()),
+        "verdict": finished.verdict,
+        "next": next,
     });
     if let Some(signal) = finished.stopped {
         // Where the terminal is gone there is nobody to tell, and the code says it.
@@ -104,12 +110,26 @@ fn report(finished: &Finished, output: &Output) -> Result<(), Failure> {
     if let Some(samples) = &finished.samples {
         words.push_str(&format!("samples:            {}\n", samples.display()));
     }
-    words.push_str(&format!(
-        "your own sentence:  myxtts synthesize --checkpoint {} --text \"The baker carries seven \
-         apples.\" --out hello.wav\n",
-        finished.run.display()
-    ));
+    for finding in &finished.verdict {
+        words.push_str(&format!("{finding}\n"));
+    }
+    if let Some(command) = &next {
+        words.push_str(&format!("your own sentence:  {command}\n"));
+    }
     output.result(&document, words)
+}
+
+/// The command that speaks with what was trained, in its language.
+fn speaking(finished: &Finished) -> String {
+    let language = finished.language.as_ref().map(ToString::to_string);
+    let text = finished.sentence.as_deref().unwrap_or("Hello.");
+    let mut words: Vec<&OsStr> = ["synthesize", "--checkpoint"].map(OsStr::new).to_vec();
+    words.push(finished.run.as_os_str());
+    if let Some(language) = &language {
+        words.extend(["--language", language].map(OsStr::new));
+    }
+    words.extend(["--text", text, "--out", "hello.wav"].map(OsStr::new));
+    shell::command(words)
 }
 
 /// What a configuration asks of a training. `prepared_at` is the prepared
@@ -142,7 +162,7 @@ pub(super) fn job(
     let dataset_folder = match prepared_at {
         Some(folder) => folder,
         None => {
-            let ready = prepared(dataset(None, &settings.config)?, Part::Training)?;
+            let ready = prepared(dataset(None, &settings.config)?, DatasetPart::Training)?;
             // What a run was trained in is part of it, whoever decided it.
             config["data"]["language"] = json!(ready.report.language);
             reading.join(&ready.reading);
@@ -151,7 +171,7 @@ pub(super) fn job(
     };
     let validation = match &data.dataset.val_data {
         Some(folder) => {
-            let ready = prepared(PathBuf::from(folder), Part::Validation)?;
+            let ready = prepared(PathBuf::from(folder), DatasetPart::Validation)?;
             reading.join(&ready.reading);
             Some(ready.folder)
         }
@@ -184,19 +204,16 @@ pub(super) fn job(
     ]
     .map(samples);
     Ok(Job {
-        run: match &run.checkpoint_dir {
-            Some(folder) => PathBuf::from(folder),
-            None => PathBuf::from("runs").join(&run.name),
-        },
-        stages: {
-            let chosen = is_chosen("training.stage");
-            let is_sample = data.dataset.train_data.is_none();
-            let stages = stages(run.stage, chosen, run.init.is_some(), is_sample);
-            if run.stage == Stage::All && !stages.contains(&StageName::Decoder) {
-                output.log(format_args!("{}", without_decoder(run.init.is_some())));
-            }
-            stages
-        },
+        run: run.folder(),
+        stages: Outline::of(settings)?
+            .stages
+            .into_iter()
+            .map(|part| match part {
+                Part::Dvae => StageName::Dvae,
+                Part::Gpt => StageName::Gpt,
+                Part::Decoder => StageName::Decoder,
+            })
+            .collect(),
         dataset: dataset_folder,
         validation,
         reading,
@@ -343,34 +360,11 @@ fn buffers(settings: &Settings<Config>, plan: &Plan) -> Buffers {
     }
 }
 
-/// What is trained. Where nobody chose: fine-tuning keeps the DVAE whose codes
-/// the GPT knows, and the sample corpus is for a first try, in minutes.
-fn stages(stage: Stage, is_chosen: bool, has_init: bool, is_sample: bool) -> Vec<StageName> {
-    match stage {
-        Stage::Dvae => vec![StageName::Dvae],
-        Stage::Gpt => vec![StageName::Gpt],
-        Stage::Decoder => vec![StageName::Decoder],
-        Stage::All if has_init && !is_chosen => vec![StageName::Gpt],
-        Stage::All if is_sample && !is_chosen => vec![StageName::Dvae, StageName::Gpt],
-        Stage::All => vec![StageName::Dvae, StageName::Gpt, StageName::Decoder],
-    }
-}
-
-fn without_decoder(has_init: bool) -> &'static str {
-    match has_init {
-        true => "stages: the GPT of --init alone; --stage all or --stage decoder trains more",
-        false => {
-            "stages: DVAE, then GPT; the decoder is left out for the sample corpus, and --stage \
-             all trains it too"
-        }
-    }
-}
-
 /// A dataset, prepared now or earlier.
 fn prepare_folder(
     settings: &Settings<Config>,
     dataset: PathBuf,
-    part: Part,
+    part: DatasetPart,
     vocabulary: Option<&Vocabulary>,
     output: &Output,
 ) -> Result<Ready, Failure> {

@@ -11,6 +11,7 @@ mod model;
 mod optimiser;
 mod run;
 mod shapes;
+mod weights;
 
 use std::path::{Path, PathBuf};
 
@@ -29,7 +30,8 @@ pub(crate) use dataset::Cache;
 pub(crate) use model::Quirks;
 pub(crate) use model::layer as size_layer;
 pub(crate) use optimiser::{OptimiserConfig, OptimizationLevel, Schedule as LearningRate};
-pub(crate) use run::{Resume as Resumed, ResumeWord, Stage};
+pub(crate) use run::{Part, Resume as Resumed, ResumeWord};
+use weights::StartingWeights;
 
 /// Variables with our prefix that are not settings.
 const RESERVED_VARIABLES: [&str; 2] = [SOFTWARE_GPUS_VARIABLE, "MYXTTS_PARITY_DIR"];
@@ -103,8 +105,15 @@ pub(crate) fn keys() -> Keys {
     Keys::of::<Config>(aliases::ALIASES).with_flags(flags)
 }
 
-/// Merges defaults < presets < file < environment < flags, and refuses what
-/// no training can be made of.
+/// Whether the weights of `training.init` must be there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Init {
+    Needed,
+    IfThere,
+}
+
+/// Merges defaults < presets < weights of `training.init` < file < environment
+/// < flags, and refuses what no training can be made of.
 ///
 /// `machine` is asked only when the GPU profile is `auto`, and only for what
 /// it lists: the presets depend on the memory of the GPUs that may be used.
@@ -112,6 +121,16 @@ pub(crate) fn load(
     keys: &Keys,
     given: &Given,
     machine: impl FnOnce() -> Machine,
+) -> Result<Settings<Config>, Problems> {
+    load_with(keys, given, machine, Init::Needed)
+}
+
+/// [`load`], for files whose weights may be elsewhere.
+pub(crate) fn load_with(
+    keys: &Keys,
+    given: &Given,
+    machine: impl FnOnce() -> Machine,
+    init: Init,
 ) -> Result<Settings<Config>, Problems> {
     let user = user_layer(keys, given)?;
     let defaults = Layer::of(&Config::default(), &Origin::Default);
@@ -135,10 +154,20 @@ pub(crate) fn load(
         }
         named => Preset::of(named, &[]),
     };
-    let presets = size_layer(model.size)
+    let weights = StartingWeights::of(&chosen, init)?;
+    let size = match &weights {
+        Some(weights) if !chosen.is_chosen("model.size") => weights.size(),
+        _ => model.size,
+    };
+    let presets = size_layer(size)
         .merge(training.optimiser.optimization_level.layer())
         .merge(preset.layer());
-    let settings = Settings::resolve(keys, defaults.merge(presets).merge(user))?;
+    let known = weights.as_ref().map(StartingWeights::layer);
+    let known = known.unwrap_or_default();
+    let settings = Settings::resolve(keys, defaults.merge(presets).merge(known).merge(user))?;
+    if let Some(weights) = &weights {
+        weights.check(&settings)?;
+    }
     check::check(&settings)?;
     Ok(settings)
 }

@@ -1,5 +1,7 @@
 //! Keys of `training` that say what to train, for how long, and where it goes.
 
+use std::path::PathBuf;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,10 +12,10 @@ pub(crate) struct RunConfig {
     /// Folder of the run, in place of `runs/NAME`.
     #[schemars(extend("x-unset" = "runs/NAME", "x-path" = true))]
     pub(crate) checkpoint_dir: Option<String>,
-    /// Parts of XTTS to train; `all` trains the DVAE, then the GPT, then the
-    /// decoder. Where not given, the sample corpus leaves the decoder out, and
-    /// `init` trains the GPT alone.
-    pub(crate) stage: Stage,
+    /// Parts of XTTS to train: one, a list of them, or `all` three. Where not
+    /// given, a fresh run trains what can be heard, the DVAE and the GPT, and
+    /// `init` the GPT alone: no command speaks with the decoder yet.
+    pub(crate) stage: Stages,
     /// Folder of imported or earlier weights to start from.
     #[schemars(extend("x-unset" = "none", "x-path" = true))]
     pub(crate) init: Option<String>,
@@ -78,7 +80,7 @@ impl Default for RunConfig {
         Self {
             name: "default".to_owned(),
             checkpoint_dir: None,
-            stage: Stage::All,
+            stage: Stages::One(Stage::All),
             init: None,
             epochs: 100,
             dvae_epochs: 100,
@@ -101,6 +103,15 @@ impl Default for RunConfig {
     }
 }
 
+/// One word, or some of the parts. A word is kept as a word, so that files and
+/// checkpoints say it as they always did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum Stages {
+    One(Stage),
+    Some(Vec<Part>),
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Stage {
@@ -108,6 +119,55 @@ pub(crate) enum Stage {
     Gpt,
     Decoder,
     All,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Part {
+    Dvae,
+    Gpt,
+    Decoder,
+}
+
+impl RunConfig {
+    /// Where the run is kept.
+    pub(crate) fn folder(&self) -> PathBuf {
+        match &self.checkpoint_dir {
+            Some(folder) => PathBuf::from(folder),
+            None => PathBuf::from("runs").join(&self.name),
+        }
+    }
+}
+
+impl Part {
+    /// As people read it.
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Self::Dvae => "DVAE",
+            Self::Gpt => "GPT",
+            Self::Decoder => "decoder",
+        }
+    }
+}
+
+impl Stages {
+    /// The parts, each once and in the order they are trained in.
+    pub(crate) fn parts(&self, is_chosen: bool, has_init: bool) -> Vec<Part> {
+        let asked = match self {
+            Self::One(Stage::All) if !is_chosen && has_init => vec![Part::Gpt],
+            Self::One(Stage::All) if !is_chosen => vec![Part::Dvae, Part::Gpt],
+            Self::One(Stage::All) => vec![Part::Dvae, Part::Gpt, Part::Decoder],
+            Self::One(Stage::Dvae) => vec![Part::Dvae],
+            Self::One(Stage::Gpt) => vec![Part::Gpt],
+            Self::One(Stage::Decoder) => vec![Part::Decoder],
+            Self::Some(parts) => parts.clone(),
+        };
+        let order = [Part::Dvae, Part::Gpt, Part::Decoder];
+        order
+            .into_iter()
+            .filter(|part| asked.contains(part))
+            .collect()
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

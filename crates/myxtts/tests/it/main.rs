@@ -25,6 +25,7 @@ mod overfit;
 mod pipeline_flags;
 mod plan_command;
 mod prepare_command;
+mod starting_weights;
 mod support;
 mod synthesize_command;
 #[allow(dead_code, reason = "speaks in the tests of its own crate")]

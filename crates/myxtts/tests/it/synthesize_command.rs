@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use myxtts_audio::{Limits, decode, write_wav_pcm16};
+use myxtts_infer::SamplingDefaults;
 
 use crate::support::{Run, run_in};
 use crate::tiny::{Tiny, recording};
@@ -75,7 +76,95 @@ fn a_text_becomes_a_recording_and_a_seed_says_it_again() {
         "e.wav",
         &["--temperature", "9", "--top-k", "0", "--top-p", "1"]
     ));
-    assert!(!same("f.wav", &["--repetition-penalty", "1"]));
+    assert!(!same("f.wav", &["--repetition-penalty", "10"]));
+}
+
+/// What the card says is what is drawn with, until a flag says otherwise.
+#[test]
+fn a_model_draws_as_its_card_says() {
+    let folder = run_folder();
+    let path = folder.path();
+    let mut strict = Tiny::new(&["en"], 30);
+    strict.card.sampling = Some(SamplingDefaults {
+        repetition_penalty: 10.0,
+        temperature: 0.5,
+        ..strict.card.sampling()
+    });
+    strict.save(&path.join("runs/strict/checkpoints/step_000000100"));
+    let spoken = |run: &str, flags: &[&str]| {
+        let fixed = ["--text", "Hello there.", "--out", "s.wav", "--json"];
+        let voice = ["--speaker-wav", "me.wav", "--checkpoint", run];
+        let run = synthesize(path, &[&fixed[..], &voice, flags].concat());
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        let sampling = run.json()["sampling"].clone();
+        (fs::read(path.join("s.wav")).unwrap(), sampling)
+    };
+    // A card without the field, of a model that was trained here.
+    let (usual, sampling) = spoken("runs/first", &[]);
+    assert_eq!(sampling["repetition_penalty"], 1.0);
+    assert_eq!(sampling["temperature"], 0.75);
+    let (strictly, sampling) = spoken("runs/strict", &[]);
+    assert_eq!(sampling["repetition_penalty"], 10.0);
+    assert_eq!(sampling["temperature"], 0.5);
+    assert_ne!(usual, strictly);
+    let flags = ["--repetition-penalty", "1", "--temperature", "0.75"];
+    assert_eq!(usual, spoken("runs/strict", &flags).0);
+}
+
+/// A disk without room leaves the recording that was there.
+#[cfg(unix)]
+#[test]
+fn a_recording_is_replaced_whole_or_not_at_all() {
+    let folder = run_folder();
+    let path = folder.path();
+    let old = vec![7; 100_000];
+    fs::write(path.join("a.wav"), &old).unwrap();
+    let program = crate::support::command_in(path);
+    let mut limited = std::process::Command::new("sh");
+    for (name, value) in program.get_envs() {
+        match value {
+            Some(value) => limited.env(name, value),
+            None => limited.env_remove(name),
+        };
+    }
+    let output = limited
+        .current_dir(path)
+        .args(["-c", "trap '' XFSZ; ulimit -f 8; exec \"$@\"", "sh"])
+        .arg(program.get_program())
+        .args(["synthesize", "--set", "training.backend=cpu"])
+        .args(["--text", "Hello there.", "--out", "a.wav"])
+        .output()
+        .unwrap();
+    let words = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{words}");
+    assert!(words.contains("a.wav"), "{words}");
+    assert_eq!(fs::read(path.join("a.wav")).unwrap(), old);
+    let hidden = fs::read_dir(path).unwrap().flatten();
+    let left = hidden.filter(|entry| entry.file_name().to_string_lossy().starts_with('.'));
+    assert_eq!(left.count(), 0, "something was left behind");
+}
+
+/// What can be known before the model is loaded is known before.
+#[test]
+fn outputs_and_texts_are_tried_first() {
+    let folder = run_folder();
+    let path = folder.path();
+    let tried = |arguments: &[&str]| {
+        // No such model: whatever is said first was looked at first.
+        let run = synthesize(path, &[&["--checkpoint", "nowhere"], arguments].concat());
+        assert_ne!(run.code, Some(0));
+        run.stderr
+    };
+    fs::create_dir(path.join("taken.wav")).unwrap();
+    fs::write(path.join("long.txt"), "a ".repeat(70_000)).unwrap();
+    fs::write(path.join("bytes.txt"), [b'a', 0xff]).unwrap();
+    let messages = [
+        tried(&["--text", "Hello.", "--out", "none/a.wav"]),
+        tried(&["--text", "Hello.", "--out", "taken.wav"]),
+        tried(&["--text-file", "long.txt", "--out", "a.wav"]),
+        tried(&["--text-file", "bytes.txt", "--out", "a.wav"]),
+    ];
+    insta::assert_snapshot!(messages.join("\n"));
 }
 
 #[test]
@@ -115,6 +204,9 @@ fn what_cannot_be_spoken_is_refused_with_the_fix() {
     };
     let with = |arguments: &[&str]| refused(path, &[&usual[..], arguments].concat());
     write_wav_pcm16(&path.join("short.wav"), &recording(2_000)).unwrap();
+    let mut silent = recording(30_000);
+    silent.samples.fill(0.0);
+    write_wav_pcm16(&path.join("silent.wav"), &silent).unwrap();
     let checkpoint = path.join("runs/first/checkpoints/step_000000100");
     let mut messages = vec![
         refused(empty.path(), &usual),
@@ -123,6 +215,7 @@ fn what_cannot_be_spoken_is_refused_with_the_fix() {
         with(&["--speaker", "bob"]),
         with(&["--speaker-wav", "missing.wav"]),
         with(&["--speaker-wav", "short.wav"]),
+        with(&["--speaker-wav", "silent.wav"]),
         with(&["--language", "de"]),
         refused(path, &["--text", " ", "--out", "a.wav"]),
         refused(path, &["--text-file", "missing.txt", "--out", "a.wav"]),

@@ -238,6 +238,22 @@ fn the_training_all_others_are_compared_with() {
     base.says("clips: 24 clips");
     assert_eq!(base.steps("dvae").len(), 2);
     assert_eq!(base.steps("gpt").len(), 2);
+    // What no command speaks with is not trained unless somebody asks for it.
+    assert_eq!(base.steps("decoder").len(), 0);
+    base.says("Stages: DVAE, then GPT (what can be heard; the decoder is left out");
+    let verdict = &base.run.json()["verdict"];
+    let codes: Vec<&str> = verdict
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|finding| finding["code"].as_str().unwrap())
+        .collect();
+    assert_eq!(codes, ["codes_in_use", "near_silence", "best_checkpoint"]);
+    let log = base.text("train.log");
+    for finding in verdict.as_array().unwrap() {
+        let words = finding["words"].as_str().unwrap();
+        assert!(log.contains(words), "{words}\n{log}");
+    }
     assert!(base.place.join("checkpoints/step_000000004").exists());
     assert!(WORLD.folder.path().join("clips/myxtts/cache").exists());
 }
@@ -252,6 +268,53 @@ fn another_seed_is_another_training() {
     assert_eq!(same.first("dvae", "loss").to_bits(), base.to_bits());
     assert!(other.first("dvae", "loss").to_bits() != base.to_bits());
     assert_eq!(other.steps("gpt").len(), 0);
+    // It cannot speak, and no command is printed that would fail.
+    assert_eq!(other.run.json()["next"], Value::Null);
+    let run = run_in(
+        WORLD.folder.path(),
+        &[
+            "synthesize",
+            "--text",
+            "x",
+            "--out",
+            "x.wav",
+            "--checkpoint",
+            "runs/seed-1",
+        ],
+        &[],
+    );
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+    assert!(run.stderr.contains("no GPT yet"), "{}", run.stderr);
+    // The command it prints is one that `train` takes.
+    let (_, command) = run.stderr.split_once(": myxtts train ").unwrap();
+    let program = env!("CARGO_BIN_EXE_myxtts");
+    let planned = std::process::Command::new("sh")
+        .current_dir(WORLD.folder.path())
+        .args(["-c", &format!("'{program}' plan {command}")])
+        .output()
+        .unwrap();
+    let words = String::from_utf8_lossy(&planned.stderr);
+    assert!(planned.status.success(), "{command}{words}");
+}
+
+/// `--stage` with a list.
+#[test]
+fn a_list_of_stages_leaves_one_out() {
+    let stages = |list: &str| {
+        let run = myxtts(&["plan", "--json", "--stage", list]);
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        run.json()["training"]["stages"].to_string()
+    };
+    assert_eq!(stages("all"), r#"["dvae","gpt","decoder"]"#);
+    assert_eq!(stages("gpt,dvae"), r#"["dvae","gpt"]"#);
+    assert_eq!(stages("gpt,decoder"), r#"["gpt","decoder"]"#);
+    assert_eq!(stages("dvae"), r#"["dvae"]"#);
+    let run = myxtts(&["plan", "--stage", "dvae,decoder"]);
+    assert_eq!(run.code, Some(2));
+    insta::assert_snapshot!("a_stage_between", run.stderr);
+    let run = myxtts(&["plan", "--stage", "dvae,vocoder"]);
+    assert_eq!(run.code, Some(2));
+    insta::assert_snapshot!("an_unknown_stage", run.stderr);
 }
 
 /// Flags whose effects do not touch each other, in one training.

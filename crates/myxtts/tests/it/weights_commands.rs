@@ -7,6 +7,7 @@ use myxtts_weights::torch::Item;
 use myxtts_weights::{ModelArgs, TensorMap, XttsConfig, read_safetensors, read_torch, write_torch};
 
 use crate::support::run_in;
+use crate::tiny::Tiny;
 
 fn part(name: &str, prefix: &str) -> Vec<(String, myxtts_weights::Tensor)> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../parity/fixtures");
@@ -102,4 +103,38 @@ fn import_and_export_are_inverse_and_say_what_they_did() {
     {
         assert_eq!(after.get(name), Some(tensor), "{name}");
     }
+}
+
+/// A run stands for its newest checkpoint, and what is written has every name
+/// and every language that the public package asks for.
+#[test]
+fn a_run_is_exported_with_all_that_the_public_package_loads() {
+    let folder = tempfile::tempdir().unwrap();
+    let inside = |arguments: &[&str]| run_in(folder.path(), arguments, &[]);
+    let mut tiny = Tiny::new(&["en", "fa"], 30);
+    let checkpoint = folder.path().join("runs/x/checkpoints/step_000000007");
+    myxtts_weights::write_ours(&checkpoint, &tiny.with_decoder()).unwrap();
+    let run = inside(&["export", "runs/x", "--out", "public"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let dvae = read_torch(&folder.path().join("public/dvae.pth")).unwrap();
+    let shape = |name: &str| dvae.get(name).map(|tensor| tensor.shape().to_vec());
+    assert_eq!(shape("discrete_loss.accumulator_index"), Some(vec![1]));
+    assert_eq!(shape("discrete_loss.accumulator_filled"), Some(vec![1]));
+    assert_eq!(shape("discrete_loss.accumulator"), Some(vec![100, 24]));
+    let config = fs::read_to_string(folder.path().join("public/config.json")).unwrap();
+    let config = XttsConfig::from_json(&config).unwrap();
+    assert_eq!(config.languages, ["en", "fa"]);
+    assert_eq!(config.repetition_penalty, 1.0);
+
+    let run = inside(&["export", "nowhere", "--out", "again"]);
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+    // A card that is not true is not published.
+    let path = checkpoint.join("config.json");
+    let text = fs::read_to_string(&path).unwrap();
+    let mut described: serde_json::Value = serde_json::from_str(&text).unwrap();
+    described["model"]["gpt"]["heads"] = 3.into();
+    fs::write(&path, described.to_string()).unwrap();
+    let run = inside(&["export", "runs/x", "--out", "again"]);
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    insta::assert_snapshot!("export_of_an_untrue_card", run.stderr);
 }

@@ -21,7 +21,8 @@ use super::super::job::Job;
 use super::super::material::Material;
 use super::super::saving::{averaged_streams, file, streams};
 use super::{
-    Evaluator, Heard, HeardClip, Rendering, averaged, filled, held_out, model_files, read,
+    Evaluator, Heard, HeardClip, Rendering, VALIDATED, averaged, filled, held_out, model_files,
+    read,
 };
 use crate::error::{TrainError, unless_stopped};
 use crate::feed::{Cutting, DecoderBatch, Filled};
@@ -151,7 +152,7 @@ impl Evaluator<DecoderTrainee> for DecoderEvaluator<'_> {
         }
         #[expect(clippy::cast_possible_truncation, reason = "a figure for people")]
         Ok(match rows > 0.0 {
-            true => vec![("val_loss_mel", (sum / rows) as f32)],
+            true => vec![(VALIDATED, (sum / rows) as f32)],
             false => vec![],
         })
     }

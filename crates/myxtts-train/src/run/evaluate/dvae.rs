@@ -17,11 +17,15 @@ use super::super::dvae_stage::fixed_segments;
 use super::super::job::Job;
 use super::super::material::{Material, Voice};
 use super::super::saving::{averaged_streams, file};
-use super::{Evaluator, Heard, HeardClip, Rendering, averaged, read, voice_files};
+use super::{Evaluator, Heard, HeardClip, Rendering, VALIDATED, averaged, read, voice_files};
 use crate::error::{TrainError, unless_stopped};
 use crate::feed::{FrontEnd, SegmentBatch};
 use crate::looping::State;
 use crate::trainee::DvaeTrainee;
+
+/// Different codes that the validation segments have, and codes in all.
+pub(in super::super) const CODES_USED: &str = "val_codes_used";
+pub(in super::super) const CODES_MADE: &str = "val_codes_made";
 
 /// Voices heard.
 const HEARD: usize = 2;
@@ -72,15 +76,18 @@ impl Evaluator<DvaeTrainee> for DvaeEvaluator<'_> {
             .step(batch.mel_bct.clone(), Reconstruction::Mse)
             .map_err(TrainError::failed)?;
         let codes = step.codes_n.try_into_vec_as::<i64>();
-        let used: BTreeSet<i64> = codes.map_err(TrainError::failed)?.into_iter().collect();
+        let codes = codes.map_err(TrainError::failed)?;
+        let made = codes.len();
+        let used: BTreeSet<i64> = codes.into_iter().collect();
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_precision_loss,
             reason = "figures for people"
         )]
         let numbers = vec![
-            ("val_loss_mel", read(step.reconstruction_bct.mean())? as f32),
-            ("val_codes_used", used.len() as f32),
+            (VALIDATED, read(step.reconstruction_bct.mean())? as f32),
+            (CODES_USED, used.len() as f32),
+            (CODES_MADE, made as f32),
         ];
         Ok(numbers)
     }

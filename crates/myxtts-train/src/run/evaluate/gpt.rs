@@ -20,7 +20,9 @@ use super::super::job::Job;
 use super::super::material::{Material, Voice};
 use super::super::saving::{averaged_streams, streams};
 use super::heard::Spoken;
-use super::{Evaluator, Heard, HeardClip, Rendering, averaged, held_out, model_files, read};
+use super::{
+    Evaluator, Heard, HeardClip, Rendering, VALIDATED, averaged, held_out, model_files, read,
+};
 use crate::error::{TrainError, unless_stopped};
 use crate::feed::{DeviceFeed, Fed};
 use crate::looping::State;
@@ -210,10 +212,11 @@ impl Evaluator<GptTrainee> for GptEvaluator<'_> {
             };
             for (index, (text, language, voice)) in sentences.into_iter().enumerate() {
                 unless_stopped(stop)?;
-                let latents = synthesizer.voice(std::slice::from_ref(&voice.waveform));
-                let latents = latents.map_err(TrainError::failed)?;
                 let sampling = SamplingConfig::greedy();
-                match synthesizer.speak(&text, &language, &latents, sampling) {
+                let latents = synthesizer.voice(std::slice::from_ref(&voice.waveform));
+                let speech = latents
+                    .and_then(|latents| synthesizer.speak(&text, &language, &latents, sampling));
+                match speech {
                     Ok(speech) => heard.clips.push(HeardClip {
                         name: format!("{index:02}_{}.wav", voice.name),
                         waveform: speech.waveform,
@@ -225,7 +228,7 @@ impl Evaluator<GptTrainee> for GptEvaluator<'_> {
                             stopped: speech.stopped,
                         }),
                     }),
-                    // An untrained model may have nothing to say.
+                    // An untrained model may have nothing to say, a recording no voice.
                     Err(why) => heard.missing.push(format!("sample {index}: {why}")),
                 }
             }
@@ -304,7 +307,7 @@ impl Sums {
             return vec![];
         }
         vec![
-            ("val_loss_mel", (self.losses[1] / self.targets[1]) as f32),
+            (VALIDATED, (self.losses[1] / self.targets[1]) as f32),
             ("val_loss_text", (self.losses[0] / self.targets[0]) as f32),
             ("val_code_accuracy", (self.right / self.codes) as f32),
             ("val_stop_accuracy", (self.right_stops / self.stops) as f32),

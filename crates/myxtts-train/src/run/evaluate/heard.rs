@@ -56,6 +56,8 @@ impl Desk {
         had_memory("the rendering of samples")?;
         let folder = self.folder.samples(step)?;
         let mut listed = vec![];
+        let levels = heard.clips.iter().map(|clip| level(&clip.waveform.samples));
+        self.levels.insert(heard.title, levels.collect());
         for clip in &heard.clips {
             let name = &clip.name;
             if let Some(bytes) = wav_pcm16(&clip.waveform) {
@@ -107,4 +109,11 @@ impl Desk {
         ));
         Ok(())
     }
+}
+
+/// The mean level of a sound, as a share of full scale; 0 for none.
+#[expect(clippy::cast_possible_truncation, reason = "at most one")]
+fn level(samples: &[f32]) -> f32 {
+    let power: f64 = samples.iter().map(|x| f64::from(*x) * f64::from(*x)).sum();
+    (power / samples.len().max(1) as f64).sqrt() as f32
 }

@@ -19,7 +19,7 @@ use myxtts_run::signals::StopRequest;
 use myxtts_weights::{OursDescription, OursFiles, Outgoing};
 
 pub(super) use decoder::DecoderEvaluator;
-pub(super) use dvae::DvaeEvaluator;
+pub(super) use dvae::{CODES_MADE, CODES_USED, DvaeEvaluator};
 pub(super) use gpt::GptEvaluator;
 pub(super) use heard::{Heard, HeardClip};
 
@@ -30,6 +30,9 @@ use crate::ema::Ema;
 use crate::error::{TrainError, unless_stopped};
 use crate::feed::Filled;
 use crate::looping::State;
+
+/// What every stage is validated by first: the number that is to fall.
+pub(super) const VALIDATED: &str = "val_loss_mel";
 
 /// What a stage does besides training.
 pub(super) trait Evaluator<T> {

@@ -1,0 +1,110 @@
+//! What a training will do, before it does anything: its stages, how fast and
+//! how long it learns, and what it takes from the weights it starts from.
+
+use std::fmt;
+
+use myxtts_config::{Origin, Settings};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::config::{Config, Part};
+use crate::output::Failure;
+
+/// Stages and values, each with where it came from.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Outline {
+    /// What is trained, in order.
+    pub(crate) stages: Vec<Part>,
+    /// Why these, and what is left out.
+    note: Option<&'static str>,
+    values: Vec<Told>,
+}
+
+/// A value of the configuration.
+#[derive(Clone, Debug, Serialize)]
+struct Told {
+    key: &'static str,
+    value: Value,
+    origin: String,
+}
+
+/// Worth a line in every plan.
+const ALWAYS: [&str; 2] = ["training.learning_rate", "training.epochs"];
+/// Worth one where weights decide it.
+const OF_WEIGHTS: [&str; 7] = [
+    "model.size",
+    "model.quirks",
+    "data.sample_rate",
+    "data.trim_silence",
+    "data.normalize",
+    "data.conditioning_min",
+    "data.conditioning_max",
+];
+
+const HEARD: &str = "what can be heard; the decoder is left out, because no command speaks with it \
+                     yet; --stage all trains it too";
+const TUNED: &str = "fine-tuning keeps the DVAE whose codes the GPT knows; the decoder is left out, \
+                     because no command speaks with it yet; --stage gpt,decoder trains it too";
+const UNHEARD: &str = "no command speaks with the decoder yet: it is kept in the checkpoint, and in \
+                       what `myxtts export` writes";
+
+impl Outline {
+    pub(crate) fn of(settings: &Settings<Config>) -> Result<Self, Failure> {
+        let run = &settings.config.training.run;
+        let is_chosen = settings.is_chosen("training.stage");
+        let stages = run.stage.parts(is_chosen, run.init.is_some());
+        let has = |part: Part| stages.contains(&part);
+        if has(Part::Dvae) && has(Part::Decoder) && !has(Part::Gpt) {
+            return Err(Failure::Usage(
+                "--stage dvae,decoder leaves out the GPT between them\n  why:   the decoder learns \
+                 from a GPT that speaks the codes of this DVAE\n  fix:   --stage all, or one of the \
+                 two alone"
+                    .to_owned(),
+            ));
+        }
+        let note = match (is_chosen, has(Part::Decoder), run.init.is_some()) {
+            (_, true, _) => Some(UNHEARD),
+            (false, false, true) => Some(TUNED),
+            (false, false, false) => Some(HEARD),
+            (true, false, _) => None,
+        };
+        let layer = settings.layer();
+        let told = |key: &'static str| {
+            let setting = layer.get(key)?;
+            Some(Told {
+                key,
+                value: setting.value.clone(),
+                origin: setting.origin.to_string(),
+            })
+        };
+        let of_weights = OF_WEIGHTS.into_iter().filter(|key| {
+            let origin = layer.get(key).map(|setting| &setting.origin);
+            matches!(origin, Some(Origin::Weights(_)))
+        });
+        let values = ALWAYS.into_iter().chain(of_weights);
+        Ok(Self {
+            values: values.filter_map(told).collect(),
+            stages,
+            note,
+        })
+    }
+}
+
+impl fmt::Display for Outline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.stages.iter().map(|part| part.title()).collect();
+        write!(f, "Stages: {}", names.join(", then "))?;
+        if let Some(note) = self.note {
+            write!(f, " ({note})")?;
+        }
+        writeln!(f)?;
+        for Told { key, value, origin } in &self.values {
+            let value = match value {
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            };
+            writeln!(f, "  {key}: {value} ({origin})")?;
+        }
+        Ok(())
+    }
+}
