@@ -124,21 +124,23 @@ impl FeatureCache {
     /// The entry under `key`.
     pub fn get(&self, key: &EntryKey) -> io::Result<Lookup> {
         let path = self.path(key);
+        let named =
+            |why: io::Error| io::Error::new(why.kind(), format!("{}: {why}", path.display()));
         let mut file = match File::open(&path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Lookup::Miss),
-            Err(error) => return Err(error),
+            Err(error) => return Err(named(error)),
         };
         let damaged = |why| {
             // Another process may have removed it first.
             let _ = fs::remove_file(&path);
             Ok(Lookup::Damaged(why))
         };
-        if file.metadata()?.len() > format::LARGEST {
+        if file.metadata().map_err(named)?.len() > format::LARGEST {
             return damaged(Malformed::TooLarge);
         }
         let mut entry = Vec::new();
-        file.read_to_end(&mut entry)?;
+        file.read_to_end(&mut entry).map_err(named)?;
         match format::parse(&entry, &key.0) {
             Ok(shape) => Ok(Lookup::Hit(CachedFeatures { entry, shape })),
             Err(why) => damaged(why),

@@ -225,3 +225,12 @@ fn an_entry_may_be_read_by_whom_the_umask_lets() {
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode();
     assert_eq!(mode(&entry), mode(&plain));
 }
+
+#[test]
+fn an_entry_that_cannot_be_read_is_named() {
+    let (_dir, cache, entry) = filled();
+    fs::remove_file(&entry).unwrap();
+    fs::create_dir(&entry).unwrap();
+    let why = cache.get(&key(1)).unwrap_err().to_string();
+    assert!(why.contains(&entry.display().to_string()), "{why}");
+}
