@@ -27,8 +27,9 @@ impl fmt::Display for Finding {
 }
 
 /// A codebook of which less is used has collapsed: the same few sounds stand
-/// for everything. A DVAE that is well uses most of its codes on a few minutes.
-const LEAST_SHARE_OF_CODES: f64 = 0.1;
+/// for everything. Measured on the sample corpus: 10 to 23 different codes among
+/// 96 until the codebook opens, 76 to 82 from then on.
+const LEAST_SHARE_OF_CODES: f64 = 0.25;
 
 /// Speech lies some 30 dB above; a sample below has nothing in it to hear.
 const SILENCE: Decibels = Decibels(-50.0);
@@ -49,11 +50,13 @@ pub(super) fn codes_in_use(used: u64, made: u64, codes: u64) -> Finding {
     let least = (possible as f64 * LEAST_SHARE_OF_CODES).ceil() as u64;
     let good = used >= least;
     let words = match good {
-        true => format!("{used} of {codes} codes of the DVAE are in use on held-out recordings"),
+        true => format!(
+            "the DVAE uses {used} of its {codes} codes for held-out recordings of {made} codes"
+        ),
         false => format!(
-            "only {used} of {codes} codes of the DVAE are in use on held-out recordings ({least} \
-             or more are expected): speech of so few sounds cannot be understood; train the DVAE \
-             longer (training.dvae_epochs) or on more recordings"
+            "the DVAE uses only {used} of its {codes} codes for held-out recordings of {made} codes \
+             ({least} or more are expected): speech of so few sounds cannot be understood; train \
+             the DVAE longer (training.dvae_epochs) or on more recordings"
         ),
     };
     Finding {
@@ -133,11 +136,11 @@ mod tests {
     #[test]
     fn a_collapsed_codebook_is_told() {
         assert!(!codes_in_use(19, 1024, 512).good);
-        assert!(!codes_in_use(51, 1024, 512).good);
-        assert!(codes_in_use(52, 1024, 512).good);
-        // Two clips of sixteen codes use at most thirty-two.
-        assert!(codes_in_use(4, 32, 512).good);
-        assert!(!codes_in_use(3, 32, 512).good);
+        assert!(!codes_in_use(127, 1024, 512).good);
+        assert!(codes_in_use(128, 1024, 512).good);
+        // Six clips of sixteen codes use at most ninety-six.
+        assert!(!codes_in_use(19, 96, 512).good);
+        assert!(codes_in_use(80, 96, 512).good);
         assert!(!codes_in_use(0, 0, 0).good);
     }
 
