@@ -56,7 +56,8 @@ impl Default for StrategyConfig {
 /// Keys of `data` that place the data work and bound what is in flight.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PipelineConfig {
-    /// Clips per batch on each model device.
+    /// Clips of the greatest length in a batch, on each model device; batches
+    /// of shorter clips have more of them, and need no more memory.
     #[schemars(range(min = 1, max = 4096))]
     pub batch_size: u32,
     /// Host threads that prepare batches; `auto` takes what the machine can
@@ -86,7 +87,12 @@ pub struct PipelineConfig {
     /// The GPU that trains the model. With `data_gpu`: Multi-GPU Mode.
     #[schemars(extend("x-unset" = "none"))]
     pub model_gpu: Option<u32>,
-    /// Enforce the two memory budgets below.
+    /// What to do where the estimated memory is more than a device has:
+    /// `refuse` shrinks a batch size nobody chose and refuses one somebody
+    /// chose; `warn` tries it as it is.
+    pub memory_check: MemoryCheck,
+    /// Enforce the two memory budgets below: what is estimated above them is
+    /// refused, and a training that holds more than them stops.
     pub enable_memory_isolation: bool,
     /// Memory budget of the data work, in MB, under memory isolation.
     #[schemars(range(min = 64, max = 1_048_576))]
@@ -111,12 +117,22 @@ impl Default for PipelineConfig {
             model_start_delay: Seconds(2.0),
             data_gpu: None,
             model_gpu: None,
+            memory_check: MemoryCheck::Refuse,
             enable_memory_isolation: false,
             data_gpu_memory: Megabytes(8192),
             model_gpu_memory: Megabytes(16384),
             static_shapes: true,
         }
     }
+}
+
+/// What follows from an estimate that is more than a device has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum MemoryCheck {
+    Refuse,
+    Warn,
 }
 
 /// Which backend to use.

@@ -162,15 +162,21 @@ pub enum Adapter {
 }
 
 impl Machine {
-    /// The same host with `count` imaginary GPUs and nothing else.
+    /// The same host with `count` imaginary GPUs of one size and nothing else.
     #[must_use]
     pub fn assume(host: Host, count: u32, memory: Megabytes) -> Self {
-        let gpu = |id| Gpu {
+        Self::assume_each(host, &vec![memory; count as usize])
+    }
+
+    /// The same host with an imaginary GPU of each of these sizes and nothing else.
+    #[must_use]
+    pub fn assume_each(host: Host, memories: &[Megabytes]) -> Self {
+        let gpu = |(id, memory): (u32, &Megabytes)| Gpu {
             id,
             backend: Backend::Assumed,
             name: format!("assumed GPU {id}"),
             kind: GpuKind::Discrete,
-            memory: Reading::Value(memory),
+            memory: Reading::Value(*memory),
             driver: "none".to_owned(),
             other_drivers: vec![],
             pci_address: None,
@@ -179,7 +185,7 @@ impl Machine {
         };
         let report = BackendReport {
             backend: Backend::Assumed,
-            gpus: (0..count).map(gpu).collect(),
+            gpus: (0..).zip(memories).map(gpu).collect(),
             unavailable: None,
             note: None,
         };

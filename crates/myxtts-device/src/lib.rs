@@ -29,8 +29,8 @@ mod strategy;
 pub mod telemetry;
 
 pub use config::{
-    BackendChoice, CollectiveChoice, GpuProfile, PipelineConfig, Precision, PrecisionChoice,
-    StrategyConfig,
+    BackendChoice, CollectiveChoice, GpuProfile, MemoryCheck, PipelineConfig, Precision,
+    PrecisionChoice, StrategyConfig,
 };
 pub use found::{Adapter, Backend, BackendReport, Gpu, GpuKind, Host, Machine};
 pub use fusion::set_fusion;
@@ -39,7 +39,10 @@ pub use nccl::has_nccl;
 pub use open::{OpenError, open};
 pub use panics::{no_memory_fault, told_of_memory};
 pub use peak::peak_flops;
-pub use plan::{Mode, Plan, PlanError, PlanRequest, PlannedDevice, plan};
+pub use plan::{
+    ClipsPerStep, DeviceMemory, LongestShape, MemoryNeeds, Mode, Plan, PlanError, PlanRequest,
+    PlannedDevice, Share, TooLarge, Verdict, Workload, plan,
+};
 pub use preset::{Preset, presets};
 pub use reading::Reading;
 pub use software::{SOFTWARE_GPUS_VARIABLE, SoftwareGpuError, SoftwareGpus};

@@ -39,8 +39,7 @@ pub enum TrainError {
     /// A device had no memory left.
     #[error(
         "{when} ran out of device memory\n  found: {batches}; the device says: {why}\n  \
-         fix:   halve --batch-size, and double --grad-accum to keep the effective batch; with \
-         --enable-memory-isolation the largest bucket is checked before the first step"
+         fix:   halve --batch-size, and double --grad-accum to keep the clips of a step"
     )]
     OutOfMemory {
         /// In which step, or before the first one.

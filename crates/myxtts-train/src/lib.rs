@@ -1,6 +1,7 @@
 //! Training the model.
 
 pub mod bench;
+pub mod demand;
 pub mod ema;
 mod error;
 pub mod feed;

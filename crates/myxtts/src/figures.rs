@@ -2,14 +2,17 @@
 
 use std::fmt;
 
+use myxtts_audio::MelSpec;
+use myxtts_audio::units::Samples;
+use myxtts_device::Precision;
 use myxtts_model::ModelSize;
-use myxtts_model::gpt::{BatchShape, ParameterCount, TrainingMemory, Vocabulary};
+use myxtts_model::gpt::{BatchShape, Kernels, ParameterCount, TrainingMemory};
 use serde::Serialize;
 
+use crate::commands::memory;
+use crate::commands::train::conditioning;
 use crate::config::Config;
 
-/// Frames of the longest conditioning segment, 6 s.
-const CONDITIONING_FRAMES: usize = 517;
 const MIB: f64 = 1024.0 * 1024.0;
 
 /// Parameters and memory of one training.
@@ -18,6 +21,7 @@ pub(crate) struct ModelFigures {
     size: ModelSize,
     gpt_parameters: usize,
     dvae_parameters: usize,
+    precision: Precision,
     /// Of the vocabulary the counts are for.
     text_tokens: usize,
     /// Weights, gradients and both moments, in bytes.
@@ -36,14 +40,16 @@ struct SampleMemory {
 
 impl ModelFigures {
     /// For the sizes and the longest lengths of a configuration.
-    pub(crate) fn of(config: &Config) -> Self {
+    pub(crate) fn of(config: &Config, precision: Precision, on_cpu: bool) -> Self {
         let size = config.model.size;
         let dvae = size.dvae();
-        let vocabulary = Vocabulary {
-            codes: u32::try_from(dvae.codes).unwrap_or(u32::MAX),
-            ..Vocabulary::XTTS_V2
+        let gpt = memory::gpt(config);
+        let kernels = Kernels {
+            own: on_cpu,
+            half: precision != Precision::F32,
         };
-        let gpt = size.gpt(vocabulary);
+        let [_, conditioning] = conditioning(&config.data).map(Samples);
+        let frames = MelSpec::CONDITIONING.frames(conditioning).0;
         let shapes = &config.data.shapes;
         let longest_text = shapes.max_text_length as usize;
         let longest_codes = (shapes.max_mel_frames as usize).div_ceil(dvae.stride());
@@ -52,9 +58,9 @@ impl ModelFigures {
             let shape = BatchShape {
                 text: (longest_text * part).div_ceil(parts),
                 codes: (longest_codes * part).div_ceil(parts),
-                frames: CONDITIONING_FRAMES,
+                frames,
             };
-            (shape, TrainingMemory::of(&gpt, shape, 1))
+            (shape, TrainingMemory::of(&gpt, shape, 1, kernels))
         };
         let (_, longest) = memory(parts);
         let dvae = dvae.parameters();
@@ -62,7 +68,8 @@ impl ModelFigures {
             size,
             gpt_parameters: ParameterCount::of(&gpt).total(),
             dvae_parameters: dvae.encoder + dvae.decoder,
-            text_tokens: vocabulary.text_tokens,
+            precision,
+            text_tokens: gpt.vocabulary.text_tokens,
             weights_and_optimiser: longest.parameters + longest.gradients + longest.moments,
             per_sample: (1..=parts)
                 .map(memory)
@@ -89,7 +96,8 @@ impl fmt::Display for ModelFigures {
         )?;
         writeln!(
             f,
-            "  training in f32: {:.0} MB for weights, gradients and the optimiser, and for each sample",
+            "  training in {}: {:.0} MB for weights, gradients and the optimiser, and for each sample",
+            self.precision.name(),
             megabytes(self.weights_and_optimiser)
         )?;
         for sample in &self.per_sample {

@@ -72,17 +72,19 @@ impl Schedule {
     /// A schedule over clips of the given lengths.
     ///
     /// `batch_size` is the number of rows at the longest bucket; shorter ones
-    /// get more, up to the same number of padded positions. Each gets up to a
+    /// get more, up to the same number of padded positions, and never more than
+    /// `most` allows a shape, which is at least one. Each gets up to a
     /// fifth less, and clips that would not fill a step move to a costlier
     /// bucket, where that leaves less padding; a bucket that all clips left is
     /// no longer one. A clip that fits no bucket is an error that names it:
     /// nothing is left out here, and whoever leaves clips out reports them.
-    pub fn new(
+    pub fn within(
         lengths: &[ClipLength],
         shapes: &[BucketShape],
         batch_size: u32,
         replicas: u32,
         seed: u64,
+        most: impl Fn(BucketShape) -> u32,
     ) -> Result<Self, ClipIndex> {
         let budget =
             shapes.iter().map(BucketShape::cost).max().unwrap_or(0) * u64::from(batch_size);
@@ -92,6 +94,7 @@ impl Schedule {
                 shape: *shape,
                 rows: u32::try_from(budget / shape.cost().max(1))
                     .unwrap_or(u32::MAX)
+                    .min(most(*shape))
                     .max(1),
                 clips: vec![],
                 first_step: 0,
@@ -115,6 +118,32 @@ impl Schedule {
             buckets,
             steps,
         })
+    }
+
+    /// The same without a bound besides the positions.
+    pub fn new(
+        lengths: &[ClipLength],
+        shapes: &[BucketShape],
+        batch_size: u32,
+        replicas: u32,
+        seed: u64,
+    ) -> Result<Self, ClipIndex> {
+        Self::within(lengths, shapes, batch_size, replicas, seed, |_| u32::MAX)
+    }
+
+    /// Clips of a step, all replicas together: the fewest, the most, and the
+    /// mean over an epoch. `None` without clips.
+    pub fn clips_per_step(&self) -> Option<(u64, u64, f64)> {
+        let (mut least, mut most, mut clips) = (u64::MAX, 0, 0);
+        for bucket in &self.buckets {
+            let count = bucket.clips.len() as u64;
+            let full = u64::from(bucket.rows) * self.replicas;
+            let last = count - (bucket.steps(self.replicas) - 1) * full;
+            least = least.min(last);
+            most = most.max(full.min(count));
+            clips += count;
+        }
+        (self.steps > 0).then(|| (least, most, clips as f64 / self.steps as f64))
     }
 
     /// Steps of one epoch, the same for every replica.

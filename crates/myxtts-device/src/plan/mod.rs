@@ -7,10 +7,12 @@
 
 mod budget;
 mod buffers;
+mod memory;
 mod precision;
 mod words;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use myxtts_config::units::{Megabytes, Seconds};
 use serde::Serialize;
@@ -19,6 +21,10 @@ use thiserror::Error;
 use crate::config::{BackendChoice, PipelineConfig, Precision, StrategyConfig};
 use crate::found::{Adapter, Backend, Gpu, Machine};
 use crate::strategy::{Strategy, StrategyError, place};
+
+pub use memory::{
+    ClipsPerStep, DeviceMemory, LongestShape, MemoryNeeds, Share, TooLarge, Verdict, Workload,
+};
 
 /// What the configuration asks of the devices.
 #[derive(Clone, Debug, Default)]
@@ -29,6 +35,8 @@ pub struct PlanRequest {
     pub pipeline: PipelineConfig,
     /// Keys (`section.key`) that a person set, as opposed to defaults and presets.
     pub chosen: BTreeSet<String>,
+    /// What the training needs of a device's memory; without it nothing is compared.
+    pub workload: Option<Arc<dyn Workload>>,
 }
 
 impl PlanRequest {
@@ -87,12 +95,20 @@ pub struct Plan {
     pub prefetch_start: u32,
     /// Host threads that prepare batches.
     pub workers: u32,
-    /// Clips per batch on each model device.
+    /// Rows of the longest shape in a batch, on each model device; batches of
+    /// shorter clips have more.
     pub batch_size: u32,
     /// Batches per optimiser step.
     pub gradient_accumulation_steps: u32,
-    /// Clips per optimiser step: batch x accumulation x replicas.
-    pub effective_batch: u64,
+    /// Rows of the longest shape per optimiser step: batch x accumulation x replicas.
+    pub rows_per_step: u64,
+    /// The longest shape, where a workload was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub longest: Option<LongestShape>,
+    /// Clips per optimiser step, where the clips are known.
+    pub clips_per_step: Option<ClipsPerStep>,
+    /// What each device is estimated to need, and has.
+    pub memory: Vec<DeviceMemory>,
     /// Compute precision.
     pub precision: Precision,
     /// Whether shapes come from a small closed set.
@@ -161,6 +177,9 @@ pub enum PlanError {
         /// What would fit.
         fix: String,
     },
+    /// By the estimate the training needs more memory than a device has.
+    #[error(transparent)]
+    Memory(Box<TooLarge>),
     /// The device ring is larger than all that may be in flight.
     #[error(
         "the device ring does not fit the buffer\n  \
@@ -227,21 +246,24 @@ pub fn plan(request: &PlanRequest, machine: &Machine) -> Result<Plan, PlanError>
     let lanes = u32::try_from(model_devices.len()).unwrap_or(u32::MAX);
     let starts = buffers::starts(request, device_prefetch, lanes, &mut record);
     let precision = precision::choose(request, &model_gpus, &mut record)?;
-    let replicas = model_devices.len() as u64;
-    let StrategyConfig {
-        gradient_accumulation_steps,
-        enable_graph_mode,
-        ..
-    } = request.strategy;
+    let devices = memory::Devices {
+        data: &data_device,
+        models: &model_devices,
+        precision,
+        ring: device_prefetch,
+        in_flight: starts.in_flight,
+        host_ring: buffers::host_bytes(&machine.host),
+    };
+    let fitted = memory::fit(request, &devices, &mut record)?;
+    let replicas = u32::try_from(model_devices.len()).unwrap_or(u32::MAX);
+    let per_step = fitted.accumulation.saturating_mul(replicas);
+    let workload = request.workload.as_deref();
+    let clips = workload.and_then(|workload| workload.clips(fitted.batch_size, replicas));
+    let clips_per_step = clips.map(|clips| clips.times(fitted.accumulation));
+    let enable_graph_mode = request.strategy.enable_graph_mode;
     let pipeline = &request.pipeline;
-    let effective_batch =
-        u64::from(pipeline.batch_size) * u64::from(gradient_accumulation_steps) * replicas;
-    record.because(format!(
-        "the effective batch is {} clips x {gradient_accumulation_steps} accumulated x {replicas} \
-         {} = {effective_batch}",
-        pipeline.batch_size,
-        if replicas == 1 { "replica" } else { "replicas" },
-    ));
+    let mut notices = placement.notices;
+    notices.extend(fitted.notices);
     record.because(match pipeline.static_shapes {
         true => "static shapes are on: nothing recompiles after warm-up",
         false => "static shapes are off: every new length may compile kernels again",
@@ -275,9 +297,12 @@ pub fn plan(request: &PlanRequest, machine: &Machine) -> Result<Plan, PlanError>
         device_prefetch,
         prefetch_start: starts.prefetch,
         workers,
-        batch_size: pipeline.batch_size,
-        gradient_accumulation_steps,
-        effective_batch,
+        batch_size: fitted.batch_size,
+        gradient_accumulation_steps: fitted.accumulation,
+        rows_per_step: u64::from(fitted.batch_size) * u64::from(per_step),
+        longest: workload.map(Workload::longest),
+        clips_per_step,
+        memory: fitted.memory,
         precision,
         static_shapes: pipeline.static_shapes,
         graph_mode,
@@ -285,7 +310,7 @@ pub fn plan(request: &PlanRequest, machine: &Machine) -> Result<Plan, PlanError>
         model_start_delay: pipeline.model_start_delay,
         memory_isolation: pipeline.enable_memory_isolation,
         reasons: record.reasons,
-        notices: placement.notices,
+        notices,
         given_up: record.given_up,
         strategy_lines: placement.lines,
     })

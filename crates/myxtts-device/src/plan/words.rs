@@ -5,7 +5,7 @@ use std::fmt;
 
 use myxtts_config::units::Megabytes;
 
-use super::{Mode, Plan, PlannedDevice};
+use super::{ClipsPerStep, DeviceMemory, Mode, Plan, PlannedDevice, Verdict};
 use crate::found::Backend;
 
 impl PlannedDevice {
@@ -58,6 +58,42 @@ impl Plan {
             .iter()
             .map(|d| format!("{} -> {}", d.physical, d.logical));
         pairs.collect::<Vec<_>>().join(", ")
+    }
+
+    fn batch(&self) -> String {
+        let rows = match self.batch_size {
+            1 => "1 clip".to_owned(),
+            rows => format!("{rows} clips"),
+        };
+        let longest = match self.longest {
+            Some(longest) => format!(
+                " of the greatest length ({} text tokens, {} mel frames)",
+                longest.text, longest.mel_frames
+            ),
+            None => " of the greatest length".to_owned(),
+        };
+        let replicas = match self.model_devices.len() {
+            1 => "1 replica".to_owned(),
+            n => format!("{n} replicas"),
+        };
+        format!(
+            "{rows}{longest}, more of shorter ones, x {} accumulated x {replicas}",
+            self.gradient_accumulation_steps
+        )
+    }
+
+    /// As they will be where the clips are known; else what is known without them.
+    fn clips(&self) -> String {
+        match self.clips_per_step {
+            Some(ClipsPerStep { least, most, mean }) => {
+                format!("{mean:.1} on average, {least} to {most}")
+            }
+            None => format!(
+                "{} where all are of the greatest length, more where they are shorter; the average \
+                 is known once the dataset is prepared",
+                self.rows_per_step
+            ),
+        }
     }
 
     fn budgets(&self) -> String {
@@ -142,17 +178,12 @@ impl fmt::Display for Plan {
             )?,
         }
         writeln!(f, "  Memory budgets: {}", self.budgets())?;
-        writeln!(
-            f,
-            "  Batch: {} clips x {} accumulated x {} = {} per step",
-            self.batch_size,
-            self.gradient_accumulation_steps,
-            match self.model_devices.len() {
-                1 => "1 replica".to_owned(),
-                n => format!("{n} replicas"),
-            },
-            self.effective_batch
-        )?;
+        for memory in &self.memory {
+            writeln!(f, "{}", memory_line(memory))?;
+            writeln!(f, "    {}", memory.needs)?;
+        }
+        writeln!(f, "  Batch: {}", self.batch())?;
+        writeln!(f, "  Clips per step: {}", self.clips())?;
         writeln!(f, "  Workers: {}", self.workers)?;
         writeln!(f, "  Precision: {}", self.precision.name())?;
         writeln!(f, "  Static shapes: {}", on_off(self.static_shapes))?;
@@ -164,7 +195,6 @@ impl fmt::Display for Plan {
                 "  Model start: when the buffer is ready, after {} at most",
                 self.model_start_delay
             )?;
-            writeln!(f, "Multi-GPU configuration completed successfully")?;
         }
         writeln!(f, "Why:")?;
         for reason in &self.reasons {
@@ -180,6 +210,22 @@ fn begun(start: u32, most: u32) -> String {
         true => format!(" ({start} to begin with)"),
         false => String::new(),
     }
+}
+
+fn memory_line(memory: &DeviceMemory) -> String {
+    let verdict = match (memory.verdict, memory.memory_mb) {
+        (Verdict::Unknown, _) | (_, None) => {
+            "and the driver does not report how much there is".to_owned()
+        }
+        (Verdict::Fits, Some(_)) => format!("of {}: fits", memory.found()),
+        (Verdict::TooLarge, Some(_)) => format!("of {}: TOO LARGE", memory.found()),
+    };
+    format!(
+        "  Memory estimate, {}, {}: {} {verdict}",
+        memory.device,
+        memory.work(),
+        memory.needed_mb
+    )
 }
 
 fn on_off(on: bool) -> &'static str {

@@ -14,6 +14,7 @@
 
 #[cfg(unix)]
 mod discovery;
+mod plan_memory;
 mod plan_words;
 mod strategy_table;
 mod support;

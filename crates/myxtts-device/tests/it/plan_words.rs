@@ -366,7 +366,7 @@ fn workers_leave_a_core_unless_chosen() {
 }
 
 #[test]
-fn the_effective_batch_counts_replicas() {
+fn the_rows_of_a_step_count_replicas() {
     let plan = plan(
         &request(|r| {
             r.strategy.multi_gpu = true;
@@ -375,7 +375,7 @@ fn the_effective_batch_counts_replicas() {
         }),
         &machine(4),
     );
-    assert_eq!(plan.unwrap().effective_batch, 120);
+    assert_eq!(plan.unwrap().rows_per_step, 120);
 }
 
 #[test]

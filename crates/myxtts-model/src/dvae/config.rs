@@ -158,4 +158,24 @@ impl DvaeConfig {
             codebook: self.codebook_dim * self.codes,
         }
     }
+
+    /// Numbers that its layers put out for each mel frame that goes in, encoder
+    /// and decoder each: what a pass keeps is a few times that.
+    pub fn outputs_per_frame(&self) -> [usize; 2] {
+        let (wide, stride) = (self.innermost(), self.stride());
+        let blocks = 3 * self.resnet_blocks * wide;
+        let rated = |pairs: Vec<(usize, usize)>, rates: Vec<usize>| -> usize {
+            let layers = pairs.into_iter().zip(rates);
+            layers
+                .map(|((_, outputs), rate)| outputs.div_ceil(rate))
+                .sum()
+        };
+        let inwards = (1..=self.layers).map(|layer| 1 << layer).collect();
+        let outwards = (0..self.layers).rev().map(|layer| 1 << layer).collect();
+        let lowest = (blocks + self.codebook_dim + self.codes).div_ceil(stride);
+        [
+            rated(self.halvings(), inwards) + lowest,
+            rated(self.doublings(), outwards) + (blocks + wide).div_ceil(stride) + self.channels,
+        ]
+    }
 }

@@ -7,22 +7,76 @@ use super::count::ParameterCount;
 /// Bytes of a number.
 const F32: u64 = 4;
 
-/// Tensors of one block that the backward pass reads, in units of
-/// `positions x channels`: of each norm its input, its centred input and the
-/// quotient (6), queries, keys and values flat, by head and scaled (7), the
-/// mixed heads and their merge (2), the input of three products (3), the two
-/// sums (2), and of the feed-forward part its input, the terms of GELU and its
-/// output, each four times as wide (6 x 4).
-const BLOCK: u64 = 44;
+/// Who computes, and in what: that decides what is kept for the way back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kernels {
+    /// Operations of our own on the CPU, which keep their inputs and compute
+    /// the rest again; else compositions of the engine's operations, each of
+    /// which keeps what it reads.
+    pub own: bool,
+    /// Products in half precision: rounded copies of weights and inputs are
+    /// kept beside those in f32.
+    pub half: bool,
+}
 
-/// The same for a block of the conditioning encoder, which has no feed-forward part.
-const ENCODER_BLOCK: u64 = 16;
+impl Kernels {
+    /// The CPU's, in f32.
+    pub const CPU: Self = Self {
+        own: true,
+        half: false,
+    };
+    /// A GPU's, in f32.
+    pub const GPU: Self = Self {
+        own: false,
+        half: false,
+    };
+}
 
-/// Copies of the scores of one head: masked, as weights, and their gradient.
-const SCORES: u64 = 3;
+/// What one pass keeps, in numbers.
+struct Kept {
+    /// Of a block, in units of `positions x channels`. A composition: of each
+    /// norm its input, its centred input and the quotient (6), queries, keys
+    /// and values flat, by head and scaled (7), the mixed heads and their merge
+    /// (2), the input of three products (3), the two sums (2), and of the
+    /// feed-forward part its input, the terms of GELU and its output, each four
+    /// times as wide (6 x 4). Ours: the inputs of two norms (2) and of four
+    /// products (7), queries, keys and values (3), GELU's input (4).
+    block: u64,
+    /// The same for a block of the conditioning encoder, which has no
+    /// feed-forward part.
+    encoder_block: u64,
+    /// Copies of the scores of one head: masked, as weights, and their
+    /// gradient. Ours computes them again.
+    scores: u64,
+    /// Copies of the scores of tokens: as they are, as logarithms, and their
+    /// gradient; in place of the logarithms, ours has the sum of a row.
+    logits: u64,
+    /// Of the resampler's layer: keys and values, and what latents have.
+    perceiver: [u64; 2],
+}
 
-/// Copies of the scores of tokens: as they are, as logarithms, and their gradient.
-const LOGITS: u64 = 3;
+impl Kept {
+    fn by(kernels: Kernels) -> Self {
+        // Half as many bytes for the inputs of four products, seven channels wide.
+        let half = u64::from(kernels.half);
+        match kernels.own {
+            true => Self {
+                block: 16 + 4 * half,
+                encoder_block: 8 + half,
+                scores: 0,
+                logits: 2,
+                perceiver: [3 + half, 12],
+            },
+            false => Self {
+                block: 44 + 4 * half,
+                encoder_block: 16 + half,
+                scores: 3,
+                logits: 3,
+                perceiver: [6 + half, 24],
+            },
+        }
+    }
+}
 
 /// The static shape of one sample in a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,13 +89,13 @@ pub struct BatchShape {
     pub frames: usize,
 }
 
-/// Bytes that training in f32 holds at its fullest: an estimate, made to be
-/// rather above than below.
+/// Bytes that training holds at its fullest: an estimate, made to be rather
+/// above than below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrainingMemory {
-    /// Parameters.
+    /// Parameters, and their rounded copies in half precision.
     pub parameters: u64,
-    /// Their gradients.
+    /// A set of their gradients.
     pub gradients: u64,
     /// Both moments of AdamW.
     pub moments: u64,
@@ -51,13 +105,17 @@ pub struct TrainingMemory {
 
 impl TrainingMemory {
     /// Of a batch with this many samples of one shape.
-    pub fn of(config: &GptConfig, shape: BatchShape, samples: usize) -> Self {
+    pub fn of(config: &GptConfig, shape: BatchShape, samples: usize, kernels: Kernels) -> Self {
         let parameters = ParameterCount::of(config).total() as u64 * F32;
+        let rounded = match kernels.half {
+            true => parameters / 2,
+            false => 0,
+        };
         Self {
-            parameters,
+            parameters: parameters + rounded,
             gradients: parameters,
             moments: 2 * parameters,
-            activations: samples as u64 * activations(config, shape) * F32,
+            activations: samples as u64 * activations(config, shape, kernels) * F32,
         }
     }
 
@@ -67,8 +125,26 @@ impl TrainingMemory {
     }
 }
 
+/// The most rows of a shape that keep no more than `rows` rows of the longest,
+/// whoever computes them. The conditioning encoder reads as many frames for a
+/// short clip as for a long one, so rows do not grow as clips shrink.
+pub fn rows_within(
+    config: &GptConfig,
+    longest: BatchShape,
+    rows: usize,
+    shape: BatchShape,
+) -> usize {
+    let most = |kernels: Kernels| {
+        let budget = rows as u64 * activations(config, longest, kernels);
+        budget / activations(config, shape, kernels).max(1)
+    };
+    let most = most(Kernels::CPU).min(most(Kernels::GPU)).max(1);
+    usize::try_from(most).unwrap_or(usize::MAX)
+}
+
 /// Numbers kept for one sample.
-fn activations(config: &GptConfig, shape: BatchShape) -> u64 {
+fn activations(config: &GptConfig, shape: BatchShape, kernels: Kernels) -> u64 {
+    let kept = Kept::by(kernels);
     let [channels, heads, layers, blocks] = [
         config.channels,
         config.heads,
@@ -81,17 +157,19 @@ fn activations(config: &GptConfig, shape: BatchShape) -> u64 {
     let latents = config.perceiver.latents as u64;
     let positions = latents + text + codes;
     let frames = shape.frames as u64;
-    let block = BLOCK * positions * channels + SCORES * heads * positions * positions;
-    let encoder_block = ENCODER_BLOCK * frames * channels + SCORES * heads * frames * frames;
+    let block = kept.block * positions * channels + kept.scores * heads * positions * positions;
+    let encoder_block =
+        kept.encoder_block * frames * channels + kept.scores * heads * frames * frames;
     let inner = config.perceiver.inner() as u64;
     let read = frames + latents;
-    let perceiver_layer = read * (channels + 6 * inner)
-        + SCORES * config.perceiver.heads as u64 * latents * read
-        + 24 * latents * channels;
+    let [per_frame, per_latent] = kept.perceiver;
+    let perceiver_layer = read * (channels + per_frame * inner)
+        + kept.scores * config.perceiver.heads as u64 * latents * read
+        + per_latent * latents * channels;
     let vocabulary = &config.vocabulary;
     let logits = text * vocabulary.text_tokens as u64 + codes * vocabulary.audio_tokens() as u64;
     layers * block
         + blocks * encoder_block
         + config.perceiver.depth as u64 * perceiver_layer
-        + LOGITS * logits
+        + kept.logits * logits
 }

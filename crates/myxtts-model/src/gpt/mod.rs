@@ -27,7 +27,7 @@ pub use config::{GptConfig, Vocabulary};
 pub use count::ParameterCount;
 pub use dropout::StepDropout;
 pub use freeze::{FreezeError, check_frozen};
-pub use memory::{BatchShape, TrainingMemory};
+pub use memory::{BatchShape, Kernels, TrainingMemory, rows_within};
 pub use quirks::{Quirks, RowLengths};
 pub use transformer::{Block, Mlp, SelfAttention, Transformer};
 

@@ -169,4 +169,17 @@ impl HifiganConfig {
         }
         sum
     }
+
+    /// Numbers that the generator's layers put out for each frame that goes in.
+    pub fn outputs_per_frame(&self) -> usize {
+        let convs: usize = self.resblock_dilations.iter().map(|d| 2 * d.len()).sum();
+        let mut samples = 1;
+        let mut sum = self.channels;
+        for (stage, rate) in self.upsample_rates.iter().enumerate() {
+            samples *= rate;
+            // The stage itself, its convolutions, and the mean of its blocks.
+            sum += samples * self.width(stage + 1) * (convs + 2);
+        }
+        sum + samples
+    }
 }

@@ -62,6 +62,64 @@ impl DiscriminatorConfig {
         };
         Err(HifiganConfigError(fault.to_owned()))
     }
+
+    /// Trained parameters, without making any.
+    pub fn parameters(&self) -> usize {
+        // Taps, a bias and a length of weight norm for each output.
+        let conv = |inputs: usize, outputs: usize, kernel: usize| (inputs * kernel + 2) * outputs;
+        let widths = period_widths(self.period_channels);
+        let pairs = widths.iter().zip(widths.iter().skip(1));
+        let period: usize = pairs.map(|(i, o)| conv(*i, *o, 5)).sum();
+        let period = period + conv(32 * self.period_channels, 1, 3);
+        let layers = scale_layers(self.scale_channels).into_iter();
+        let scale: usize = layers
+            .map(|(inputs, outputs, kernel, _, groups)| conv(inputs / groups, outputs, kernel))
+            .sum();
+        let scale = scale + conv(8 * self.scale_channels, 1, 3);
+        self.periods.len() * period + self.scales * scale
+    }
+
+    /// Numbers that all judges' layers put out for a wave of so many samples.
+    pub fn outputs(&self, samples: usize) -> usize {
+        let widths = period_widths(self.period_channels);
+        let mut length = samples;
+        let mut period = 0;
+        for (index, width) in widths.iter().enumerate().skip(1) {
+            length = match index + 1 == widths.len() {
+                true => length,
+                false => length.div_ceil(3),
+            };
+            period += length * width;
+        }
+        let scale = |index: usize| -> usize {
+            let mut length = samples >> index;
+            let layers = scale_layers(self.scale_channels).into_iter();
+            let outputs = layers.map(|(_, outputs, _, stride, _)| {
+                length = length.div_ceil(stride);
+                length * outputs
+            });
+            outputs.sum()
+        };
+        self.periods.len() * period + (0..self.scales).map(scale).sum::<usize>()
+    }
+}
+
+/// Channels of a period's judge, its input first.
+fn period_widths(base: usize) -> [usize; 6] {
+    [1, base, 4 * base, 16 * base, 32 * base, 32 * base]
+}
+
+/// Channels in, out, taps, step, groups of a scale's judge.
+fn scale_layers(base: usize) -> [(usize, usize, usize, usize, usize); 7] {
+    [
+        (1, base, 15, 1, 1),
+        (base, base, 41, 2, 4),
+        (base, 2 * base, 41, 2, 16),
+        (2 * base, 4 * base, 41, 4, 16),
+        (4 * base, 8 * base, 41, 4, 16),
+        (8 * base, 8 * base, 41, 1, 16),
+        (8 * base, 8 * base, 5, 1, 1),
+    ]
 }
 
 /// What one judge says of a batch.
@@ -137,7 +195,7 @@ impl Discriminator {
 impl PeriodDiscriminator {
     fn new(init: &Init, period: usize, config: &DiscriminatorConfig) -> Self {
         let base = config.period_channels;
-        let widths = [1, base, 4 * base, 16 * base, 32 * base, 32 * base];
+        let widths = period_widths(base);
         let last = widths.len() - 2;
         let pairs = widths.iter().zip(widths.iter().skip(1)).enumerate();
         let convs = pairs.map(|(index, (&inputs, &outputs))| {
@@ -178,16 +236,7 @@ fn phases(wave_b1t: Tensor<3>, period: usize) -> Tensor<3> {
 
 impl ScaleDiscriminator {
     fn new(init: &Init, base: usize) -> Self {
-        // Channels in, out, taps, step, groups.
-        let layers = [
-            (1, base, 15, 1, 1),
-            (base, base, 41, 2, 4),
-            (base, 2 * base, 41, 2, 16),
-            (2 * base, 4 * base, 41, 4, 16),
-            (4 * base, 8 * base, 41, 4, 16),
-            (8 * base, 8 * base, 41, 1, 16),
-            (8 * base, 8 * base, 5, 1, 1),
-        ];
+        let layers = scale_layers(base);
         let convs = layers.map(|(inputs, outputs, kernel, stride, groups)| {
             let same = ConvShape::same(inputs, outputs, kernel);
             NormedConv1d::grouped(init, ConvShape { stride, ..same }, groups)

@@ -53,6 +53,9 @@ fn counts_are_what_is_made() {
         assert_eq!(made.num_params(), config.parameters());
         assert_eq!(made.folded().num_params(), config.folded_parameters());
     }
+    let judges = DiscriminatorConfig::tiny();
+    let made = Discriminator::new(&init, &judges).unwrap();
+    assert_eq!(made.num_params(), judges.parameters());
     let config = SpeakerConfig::TINY;
     let made = SpeakerEncoder::new(&init, &config).unwrap();
     let statistics: usize = params::state_dict(&made)

@@ -4,7 +4,9 @@ use burn::module::Module;
 use burn::tensor::Device;
 use myxtts_model::ModelSize;
 use myxtts_model::conditioning::PerceiverConfig;
-use myxtts_model::gpt::{BatchShape, Gpt, GptConfig, ParameterCount, TrainingMemory, Vocabulary};
+use myxtts_model::gpt::{
+    BatchShape, Gpt, GptConfig, Kernels, ParameterCount, TrainingMemory, Vocabulary, rows_within,
+};
 use myxtts_model::init::Init;
 
 fn with_tokens(text_tokens: usize) -> Vocabulary {
@@ -108,7 +110,7 @@ fn the_table_of_sizes() {
     let mut table = String::from("size      parameters  weights, gradients, moments  per sample\n");
     for size in ModelSize::ALL {
         let config = size.gpt(Vocabulary::XTTS_V2);
-        let memory = TrainingMemory::of(&config, shape, 1);
+        let memory = TrainingMemory::of(&config, shape, 1, Kernels::GPU);
         let megabytes = |bytes: u64| bytes >> 20;
         let name = serde_json::to_value(size).unwrap();
         table += &format!(
@@ -130,8 +132,58 @@ fn activations_grow_with_the_batch_and_the_rest_does_not() {
         codes: 100,
         frames: 200,
     };
-    let [one, four] = [1, 4].map(|samples| TrainingMemory::of(&config, shape, samples));
+    let [one, four] =
+        [1, 4].map(|samples| TrainingMemory::of(&config, shape, samples, Kernels::GPU));
     assert_eq!(four.activations, 4 * one.activations);
     assert_eq!(four.moments, one.moments);
     assert_eq!(one.moments, 2 * one.parameters);
+}
+
+/// A batch of short clips has more rows and needs no more memory: their
+/// conditioning is as long as that of long clips.
+#[test]
+fn rows_of_a_short_shape_need_no_more_than_the_longest() {
+    let config = ModelSize::XttsV2.gpt(Vocabulary::XTTS_V2);
+    let shape = |text, codes| BatchShape {
+        text,
+        codes,
+        frames: 517,
+    };
+    let longest = shape(200, 200);
+    for rows in [1, 4, 16] {
+        for short in [shape(25, 30), shape(60, 40), shape(120, 150), longest] {
+            let within = rows_within(&config, longest, rows, short);
+            assert!(within >= rows);
+            for kernels in [Kernels::CPU, Kernels::GPU] {
+                let of =
+                    |shape, rows| TrainingMemory::of(&config, shape, rows, kernels).activations;
+                assert!(
+                    of(short, within) <= of(longest, rows),
+                    "{within} of {short:?}"
+                );
+            }
+        }
+    }
+    // By positions alone it would be seven.
+    assert_eq!(rows_within(&config, longest, 1, shape(25, 30)), 3);
+}
+
+#[test]
+fn half_precision_keeps_copies_beside_f32() {
+    let config = ModelSize::Small.gpt(Vocabulary::XTTS_V2);
+    let shape = BatchShape {
+        text: 50,
+        codes: 100,
+        frames: 200,
+    };
+    let of = |half| {
+        let kernels = Kernels {
+            half,
+            ..Kernels::GPU
+        };
+        TrainingMemory::of(&config, shape, 1, kernels)
+    };
+    let (half, whole) = (of(true), of(false));
+    assert_eq!(half.parameters, whole.parameters * 3 / 2);
+    assert!(half.activations > whole.activations);
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use myxtts_audio::MelSpec;
-use myxtts_data::schedule::{ConditioningSpec, Schedule};
+use myxtts_data::schedule::{BucketShape, ConditioningSpec, Schedule};
 use myxtts_data::units::Codes;
 use myxtts_pipeline::{Bounds, Knobs, RingBounds, Setup, Wiring};
 
@@ -39,10 +39,19 @@ pub struct Largest {
 impl Largest {
     /// Of a schedule whose clips are conditioned by segments of `mel`.
     pub fn of(schedule: &Schedule, conditioning: ConditioningSpec, mel: &MelSpec) -> Self {
+        Self::of_shapes(schedule.shapes(), conditioning, mel)
+    }
+
+    /// Of batches with so many rows of each shape.
+    pub fn of_shapes(
+        shapes: impl Iterator<Item = (BucketShape, u32)>,
+        conditioning: ConditioningSpec,
+        mel: &MelSpec,
+    ) -> Self {
         let padded = conditioning.max.max(conditioning.min);
         let frames = mel.frames(padded).0;
         let (mut most_rows, mut most_text, mut most_codes, mut device) = (0, 0, 0, 0);
-        for (shape, rows) in schedule.shapes() {
+        for (shape, rows) in shapes {
             let rows = rows as usize;
             let (text, codes) = (shape.text.0 as usize, shape.audio.0 as usize);
             most_rows = most_rows.max(rows);

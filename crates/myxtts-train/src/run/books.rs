@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use super::evaluate::Evaluator;
 use super::job::{Cadence, Job};
 use super::material::Material;
-use super::memory::PoolWatch;
+use super::memory::{PoolWatch, resident};
 use super::rendering::InProgress;
 use super::saving::{self, OWED, Owed, Position, snapshot};
 use crate::error::{TrainError, unless_stopped};
@@ -46,6 +46,8 @@ pub(super) struct Desk {
     pub(super) saver: AsyncSaver,
     pub(super) stop: StopRequest,
     pub(super) cadence: Cadence,
+    /// Whether it was said that all devices are open.
+    pub(super) is_configured: bool,
     /// Kernels that were compiled after a warm-up.
     pub(super) late_kernels: u64,
     /// Levels of what was rendered last, by what it is.
@@ -269,6 +271,11 @@ impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
             setting,
             trainee: PhantomData,
         })
+    }
+
+    /// With the memory watched by `pool`.
+    pub(super) fn watching(self, pool: PoolWatch) -> Self {
+        Self { pool, ..self }
     }
 
     fn step(&self) -> Step {
@@ -564,7 +571,7 @@ impl<T: Trainee, E: Evaluator<T>> Watch<T> for Books<'_, T, E> {
         self.record(done)?;
         self.desk.told_of_save()?;
         self.say_what_happened(done);
-        if let Some(line) = self.pool.after(&state.trainee.device()) {
+        if let Some(line) = self.pool.after(&state.trainee.device())? {
             self.desk.say(&line);
         }
         let cadence = self.desk.cadence;
@@ -619,7 +626,9 @@ impl<T: Trainee, E: Evaluator<T>> StageWatch<T> for Books<'_, T, E> {
         start: &Start,
         state: &State<T>,
     ) -> Result<bool, TrainError> {
-        if self.setting.has_data_device {
+        // Every device of the run is open by its first stage.
+        let is_configured = std::mem::replace(&mut self.desk.is_configured, true);
+        if self.setting.has_data_device && !is_configured {
             self.desk
                 .say("Multi-GPU configuration completed successfully");
         }
@@ -654,7 +663,7 @@ pub(super) fn had_memory(what: &str) -> Result<(), TrainError> {
     no_memory_fault().map_err(|why| {
         TrainError::Failed(format!(
             "{what} ran out of device memory\n  found: {why}\n  fix:   halve --batch-size, and \
-             double --grad-accum to keep the effective batch"
+             double --grad-accum to keep the clips of a step"
         ))
     })
 }
@@ -667,11 +676,4 @@ fn memory_peak() -> Option<u64> {
         .find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kibibytes: u64 = line.split_whitespace().next()?.parse().ok()?;
     Some(kibibytes * 1024)
-}
-
-/// Memory this process holds; Linux tells.
-fn resident() -> Option<u64> {
-    let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
-    let pages: u64 = statm.split_whitespace().nth(1)?.parse().ok()?;
-    Some(pages * 4096)
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use burn::module::Module;
 use burn::tensor::Device;
 use myxtts_audio::units::SampleRate;
+use myxtts_data::schedule::Schedule;
 use myxtts_infer::{DecoderCard, ModelCard, VoiceKind, VoiceVectors, state_dict};
 use myxtts_model::ModelSize;
 use myxtts_model::dvae::Dvae;
@@ -17,7 +18,8 @@ use myxtts_weights::TensorMap;
 
 use super::evaluate::DecoderEvaluator;
 use super::flow::flow;
-use super::job::StageName;
+use super::job::{Job, StageName};
+use super::material::Material;
 use super::origin::Origin;
 use super::saving::without_prefix;
 use super::{Run, encode, gpt_stage, stage};
@@ -62,7 +64,7 @@ impl Run<'_> {
             card: decoder.clone(),
             rate: card.audio.sample_rate,
         };
-        let schedule = gpt_stage::schedule(job, material, placement.replicas(), job.batch_size)?;
+        let schedule = schedule(job, material, placement.replicas(), self.bounds_rows)?;
         let schedule = Arc::new(schedule);
         let (recipe, position) =
             stage::begin(job, StageName::Decoder, &schedule, self.before, resumed)?;
@@ -125,8 +127,22 @@ impl Run<'_> {
     }
 }
 
+/// The batches of the stage. A segment costs the same whatever its clip's
+/// length, so where rows are bounded none has more than the longest.
+pub(super) fn schedule(
+    job: &Job,
+    material: &Material,
+    replicas: u32,
+    bounds_rows: bool,
+) -> Result<Schedule, TrainError> {
+    gpt_stage::batches(job, material, replicas, |_| match bounds_rows {
+        true => job.batch_size,
+        false => u32::MAX,
+    })
+}
+
 /// What the decoder is: as its weights say, or new and of a size.
-fn card_of(size: ModelSize, model: &ModelCard) -> DecoderCard {
+pub(super) fn card_of(size: ModelSize, model: &ModelCard) -> DecoderCard {
     if let Some(decoder) = &model.decoder {
         return decoder.clone();
     }

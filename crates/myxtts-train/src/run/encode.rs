@@ -70,7 +70,7 @@ pub fn encode(
     let card = origin.card.clone();
     let card = card.unwrap_or_else(|| gpt_stage::card_of(job, &material));
     let dvae = frozen_dvae(&card, dvae)?;
-    let schedule = gpt_stage::schedule(job, &material, replicas, job.batch_size)?;
+    let schedule = gpt_stage::schedule(job, &material, replicas, Some(&card))?;
     let schedule = Arc::new(schedule);
     let (codes, notice) = gpt_stage::codes_cache(job, &material, &dvae, &schedule)?;
     let spec = card.conditioning;

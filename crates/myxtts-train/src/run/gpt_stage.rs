@@ -7,7 +7,7 @@ use burn::tensor::Device;
 use myxtts_audio::units::Samples;
 use myxtts_data::cache::FeatureCache;
 use myxtts_data::prepare::CACHE;
-use myxtts_data::schedule::{ConditioningSpec, Schedule, choose_buckets};
+use myxtts_data::schedule::{BucketShape, ConditioningSpec, Schedule, choose_buckets};
 use myxtts_data::stage::{Clip, Segments};
 use myxtts_infer::{ModelCard, SamplingDefaults};
 use myxtts_model::dvae::Dvae;
@@ -23,7 +23,8 @@ use super::job::{CacheKind, Job, StageName};
 use super::material::Material;
 use super::origin::Origin;
 use super::warm_up::{Listener, WarmUp};
-use super::{Run, encode, precision, stage};
+use super::{Run, decoder_stage, encode, precision, stage};
+use crate::demand::Demand;
 use crate::error::TrainError;
 use crate::feed::{CodesCache, CodesSource, DeviceFeed, HostFeed, Largest, ShapeWatch, Targets};
 use crate::stage_run::{MakeSite, StageRun};
@@ -53,16 +54,17 @@ impl Run<'_> {
         check_frozen(&card.gpt, &job.frozen)
             .map_err(|why| TrainError::Usage(format!("training.freeze: {why}")))?;
         let dvae = encode::frozen_dvae(&card, &dvae_weights)?;
-        let schedule = schedule(job, material, placement.replicas(), job.batch_size)?;
+        let schedule = schedule(job, material, placement.replicas(), self.bound(&card))?;
         let schedule = Arc::new(schedule);
         let (recipe, position) =
             stage::begin(job, StageName::Gpt, &schedule, self.before, resumed)?;
         let padding = schedule.padding_percent(&material.train.lengths);
         self.desk.say(&format!(
-            "{} clips in {} shapes, {} batches an epoch, {padding:.1} % padding",
+            "{} clips in {} shapes, {} batches an epoch{}, {padding:.1} % padding",
             material.train.clips.len(),
             schedule.shapes().count(),
-            schedule.steps_per_epoch()
+            schedule.steps_per_epoch(),
+            clips_of(&schedule)
         ));
         let (codes, notice) = codes_cache(job, material, &dvae, &schedule)?;
         if let Some(notice) = notice {
@@ -203,19 +205,67 @@ pub(super) fn card_of(job: &Job, material: &Material) -> ModelCard {
 }
 
 /// The batches of the stage: where clips go, and what was made of them.
+///
+/// With a card, a batch of short clips has no more rows than need as much
+/// memory as the longest the configuration allows.
 pub(super) fn schedule(
     job: &Job,
     material: &Material,
     replicas: u32,
-    batch_size: u32,
+    bound: Option<&ModelCard>,
+) -> Result<Schedule, TrainError> {
+    let demand = bound.map(|card| demand_of(job, card));
+    batches(job, material, replicas, |shape| {
+        let most = demand.as_ref();
+        most.map_or(u32::MAX, |demand| demand.rows_within(job.batch_size, shape))
+    })
+}
+
+/// What training a model of this card asks of its devices.
+pub(super) fn demand_of(job: &Job, card: &ModelCard) -> Demand {
+    let decoder = decoder_stage::card_of(job.decoder_size, card);
+    Demand {
+        gpt: card.gpt.clone(),
+        dvae: card.dvae,
+        decoder: decoder.hifigan,
+        stages: job.stages.clone(),
+        longest: BucketShape {
+            text: job.max_text,
+            audio: job.max_audio,
+        },
+        conditioning: card.conditioning,
+        segments: [job.segment_frames, job.segment_batch as usize],
+        decoder_frames: job.decoder_frames,
+        has_average: job.optimisation.ema_decay > 0.0,
+        has_start: job.init.is_some(),
+        clips: None,
+    }
+}
+
+/// `, 16 to 47 clips in each (mean 30.9)`.
+fn clips_of(schedule: &Schedule) -> String {
+    schedule
+        .clips_per_step()
+        .map_or_else(String::new, |(least, most, mean)| {
+            format!(", {least} to {most} clips in each (mean {mean:.1})")
+        })
+}
+
+/// Batches with at most so many rows of each shape.
+pub(super) fn batches(
+    job: &Job,
+    material: &Material,
+    replicas: u32,
+    most: impl Fn(BucketShape) -> u32,
 ) -> Result<Schedule, TrainError> {
     let shapes = choose_buckets(&material.train.lengths, job.buckets);
-    Schedule::new(
+    Schedule::within(
         &material.train.lengths,
         &shapes,
-        batch_size,
+        job.batch_size,
         replicas,
         job.seed,
+        most,
     )
     .map_err(|clip| TrainError::Failed(format!("clip {} fits no bucket", clip.0)))
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use myxtts_audio::AudioConfig;
 use myxtts_data::prepare::Reading;
-use myxtts_data::units::Tokens;
-use myxtts_device::Precision;
+use myxtts_data::units::{Codes, Tokens};
+use myxtts_device::{DeviceMemory, MemoryCheck, Precision};
 use myxtts_model::ModelSize;
 use myxtts_model::dvae::DvaeConfig;
 use myxtts_model::gpt::{GptConfig, Quirks};
@@ -169,8 +169,6 @@ pub struct Buffers {
     pub waits: bool,
     /// Bytes the rings may hold.
     pub ring_bytes: RingBytes,
-    /// Bytes the model may use of its device, under memory isolation.
-    pub model_bytes: Option<u64>,
 }
 
 /// What a training is told.
@@ -217,6 +215,8 @@ pub struct Job {
     pub buckets: usize,
     /// Whether batches keep to them.
     pub static_shapes: bool,
+    /// Most codes of a clip.
+    pub max_audio: Codes,
     /// Rows of the longest bucket, on each replica.
     pub batch_size: u32,
     /// Batches of a step.
@@ -233,6 +233,10 @@ pub struct Job {
     pub cadence: Cadence,
     /// Rings and workers.
     pub buffers: Buffers,
+    /// What devices were estimated to need, and have.
+    pub memory: Vec<DeviceMemory>,
+    /// What to do where they have less.
+    pub memory_check: MemoryCheck,
     /// Whether accidents of the public implementation are repeated.
     pub quirks: Quirks,
     /// Parts of the GPT that are left as they are, by the start of their names.

@@ -62,7 +62,7 @@ pub fn measure(job: &Job, placement: &Placement, steps: u64) -> Result<TrainFigu
     let home = Device::flex();
     let dvae = Dvae::new(&Init::new(job.seed, &home), &card.dvae).map_err(TrainError::failed)?;
     let replicas = placement.replicas();
-    let schedule = gpt_stage::schedule(job, &material, replicas, job.batch_size)?;
+    let schedule = gpt_stage::schedule(job, &material, replicas, Some(&card))?;
     let schedule = Arc::new(schedule);
     let source = CodesSource::of(&dvae, &material.front_end, &job.audio);
     let source = source.map_err(TrainError::failed)?;

@@ -1,143 +1,16 @@
-//! Whether the largest bucket fits the model's memory budget, and what the
-//! device holds once training goes.
+//! Whether the batches of a training fit the memory of its devices, and what
+//! the devices hold once training goes.
 
 use burn::tensor::Device;
 use myxtts_data::schedule::{BucketShape, Schedule};
-use myxtts_model::gpt::{BatchShape, GptConfig, TrainingMemory};
+use myxtts_device::{DeviceMemory, MemoryCheck, Share, Verdict, Workload};
+use myxtts_infer::ModelCard;
 
-use super::origin::Origin;
+use super::job::Job;
 use super::{Run, gpt_stage};
+use crate::demand::Demand;
 use crate::error::TrainError;
-use crate::feed::Largest;
-
-impl Run<'_> {
-    /// Refuses, before anything is trained, what the model's budget cannot hold.
-    pub(super) fn check_memory(&self, origin: &Origin) -> Result<(), TrainError> {
-        let job = self.job;
-        let Some(budget) = job.buffers.model_bytes else {
-            return Ok(());
-        };
-        let card = origin
-            .card
-            .clone()
-            .unwrap_or_else(|| gpt_stage::card_of(job, &self.material));
-        let schedule = |batch_size: u32| {
-            gpt_stage::schedule(job, &self.material, self.placement.replicas(), batch_size)
-        };
-        let batches = schedule(job.batch_size)?;
-        let mel = &card.conditioning_mel;
-        let largest = Largest::of(&batches, card.conditioning, mel);
-        let demand = Demand {
-            gpt: &card.gpt,
-            frames: mel.frames(card.conditioning.max).0,
-            waiting: largest.device * job.buffers.depth.max(1) as u64,
-        };
-        demand.check(&batches, job.batch_size, budget, schedule)
-    }
-}
-
-/// What a training asks of a model device.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Demand<'a> {
-    /// The model.
-    pub(super) gpt: &'a GptConfig,
-    /// Frames of the conditioning mel.
-    pub(super) frames: usize,
-    /// Bytes of the batches that wait on the device.
-    pub(super) waiting: u64,
-}
-
-/// The bucket that takes most.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Fullest {
-    shape: BucketShape,
-    rows: u32,
-    memory: TrainingMemory,
-}
-
-impl Demand<'_> {
-    fn fullest(&self, schedule: &Schedule) -> Option<Fullest> {
-        let all = schedule.shapes().map(|(shape, rows)| {
-            let sample = BatchShape {
-                text: shape.text.0 as usize,
-                codes: shape.audio.0 as usize,
-                frames: self.frames,
-            };
-            Fullest {
-                shape,
-                rows,
-                memory: TrainingMemory::of(self.gpt, sample, rows as usize),
-            }
-        });
-        all.max_by_key(|bucket| bucket.memory.total())
-    }
-
-    fn bytes(&self, schedule: &Schedule) -> u64 {
-        let fullest = self.fullest(schedule);
-        self.waiting + fullest.map_or(0, |bucket| bucket.memory.total())
-    }
-
-    /// Refuses a schedule that needs more than `budget`. `with_batch_size`
-    /// makes the schedule of another batch size, to name one that fits.
-    pub(super) fn check(
-        &self,
-        schedule: &Schedule,
-        batch_size: u32,
-        budget: u64,
-        with_batch_size: impl Fn(u32) -> Result<Schedule, TrainError>,
-    ) -> Result<(), TrainError> {
-        let Some(fullest) = self.fullest(schedule) else {
-            return Ok(());
-        };
-        let needed = self.bytes(schedule);
-        if needed <= budget {
-            return Ok(());
-        }
-        // Needs grow with the batch size: the largest that fits by halving.
-        let (mut fits, mut too_large) = (0, batch_size);
-        while too_large - fits > 1 {
-            let middle = fits + (too_large - fits) / 2;
-            match self.bytes(&with_batch_size(middle)?) <= budget {
-                true => fits = middle,
-                false => too_large = middle,
-            }
-        }
-        let fix = match fits {
-            0 => format!(
-                "no batch size fits: give --model-gpu-memory {} or more, or a smaller --model-size",
-                megabytes(self.bytes(&with_batch_size(1)?))
-            ),
-            fits => format!(
-                "--batch-size {fits} is the largest that fits (--grad-accum keeps the effective \
-                 batch), or give --model-gpu-memory {}",
-                megabytes(needed)
-            ),
-        };
-        let TrainingMemory {
-            parameters,
-            gradients,
-            moments,
-            activations,
-        } = fullest.memory;
-        Err(TrainError::Usage(format!(
-            "training needs {} MB of a model device, and its budget is {} MB\n  asked: --batch-size \
-             {batch_size}, --model-gpu-memory {} under memory isolation\n  found: the bucket of {} \
-             text tokens and {} codes has {} rows: weights {} MB, gradients {} MB, AdamW {} MB, \
-             activations {} MB, waiting batches {} MB\n  fix:   {fix}",
-            megabytes(needed),
-            budget / MEGABYTE,
-            budget / MEGABYTE,
-            fullest.shape.text.0,
-            fullest.shape.audio.0,
-            fullest.rows,
-            megabytes(parameters),
-            megabytes(gradients),
-            megabytes(moments),
-            megabytes(activations),
-            megabytes(self.waiting),
-        )))
-    }
-}
+use crate::placement::Placement;
 
 const MEGABYTE: u64 = 1024 * 1024;
 
@@ -146,34 +19,171 @@ fn megabytes(bytes: u64) -> u64 {
     bytes.div_ceil(MEGABYTE)
 }
 
+impl Run<'_> {
+    /// Refuses, before anything is trained, what a device cannot hold. The plan
+    /// has asked the same of the longest clips there may be; these are the
+    /// clips there are, and the sizes of the weights themselves.
+    pub(super) fn check_memory(&mut self, card: &ModelCard) -> Result<(), TrainError> {
+        let (job, replicas) = (self.job, self.placement.replicas());
+        let schedule = gpt_stage::schedule(job, &self.material, replicas, self.bound(card))?;
+        let demand = gpt_stage::demand_of(job, card);
+        for line in check(job, &demand, &schedule)? {
+            self.desk.say(&line);
+        }
+        Ok(())
+    }
+}
+
+/// What is worth saying of the devices, or why the batches do not fit one.
+fn check(job: &Job, demand: &Demand, schedule: &Schedule) -> Result<Vec<String>, TrainError> {
+    let shapes: Vec<(BucketShape, u32)> = schedule.shapes().collect();
+    let mut lines = vec![];
+    for planned in &job.memory {
+        let needs = demand.needs_for(&planned.share, &shapes);
+        let memory = planned.clone().needing(needs);
+        let line = format!(
+            "memory estimate, {}, {}: {} MB of {}",
+            memory.device,
+            memory.work(),
+            memory.needed_mb.0,
+            memory.found()
+        );
+        match (memory.verdict, job.memory_check) {
+            (Verdict::TooLarge, MemoryCheck::Refuse) => {
+                return Err(refusal(job, demand, &memory));
+            }
+            (Verdict::TooLarge, MemoryCheck::Warn) => {
+                lines.push(format!(
+                    "{line}: it may run out (data.memory_check is warn)"
+                ));
+            }
+            (Verdict::Fits | Verdict::Unknown, _) => lines.push(line),
+        }
+    }
+    Ok(lines)
+}
+
+fn refusal(job: &Job, demand: &Demand, memory: &DeviceMemory) -> TrainError {
+    let fits = |batch_size: &u32| {
+        job.memory.iter().all(|planned| {
+            let share = Share {
+                batch_size: *batch_size,
+                ..planned.share
+            };
+            let memory = planned.clone().needing(demand.needs(&share));
+            memory.verdict != Verdict::TooLarge
+        })
+    };
+    let fix = match (1..job.batch_size).rev().find(fits) {
+        Some(batch_size) => format!("--batch-size {batch_size} is the largest that fits"),
+        None => "shorter clips (--max-mel-frames) or a smaller model".to_owned(),
+    };
+    TrainError::Usage(format!(
+        "the batches of this training do not fit {}\n  asked: --batch-size {}\n  needs: {} MB for \
+         the {}, by estimate: {}\n  found: {}\n  fix:   {fix}; or `--set data.memory_check=warn` \
+         to try it as it is",
+        memory.device,
+        job.batch_size,
+        memory.needed_mb.0,
+        memory.work(),
+        memory.needs,
+        memory.found(),
+    ))
+}
+
+/// A budget that a person set, and the device it is of.
+#[derive(Clone, Debug)]
+struct Budget {
+    label: String,
+    device: Device,
+    bytes: u64,
+    /// The flags that would raise it.
+    flags: String,
+}
+
+/// The budgets of a training under memory isolation, by device: those of one
+/// device add up, because the engine does not tell data work from the model.
+fn budgets(job: &Job, placement: &Placement) -> Vec<Budget> {
+    let mut budgets: Vec<Budget> = vec![];
+    for memory in &job.memory {
+        let (Some(flag), Some(limit)) = (memory.budget, memory.memory_mb) else {
+            continue;
+        };
+        let of_data = !memory.share.trains;
+        let devices = match of_data {
+            true => &placement.data,
+            false => &placement.models,
+        };
+        // Model devices come in the order of their logical numbers.
+        let before = |other: &&DeviceMemory| {
+            other.share.trains == memory.share.trains && other.logical < memory.logical
+        };
+        let index = job.memory.iter().filter(before).count();
+        let Some(device) = devices.get(index) else {
+            continue;
+        };
+        let bytes = limit.0 * MEGABYTE;
+        match budgets.iter_mut().find(|budget| budget.device == *device) {
+            Some(budget) => {
+                budget.bytes += bytes;
+                budget.flags = format!("{} or {flag}", budget.flags);
+            }
+            None => budgets.push(Budget {
+                label: memory.device.clone(),
+                device: device.clone(),
+                bytes,
+                flags: flag.to_owned(),
+            }),
+        }
+    }
+    budgets
+}
+
 /// Steps after which a device has what it needs: the first allocates moments.
 const SETTLED: u64 = 2;
-/// Steps between two looks after that.
+/// Steps between two looks after that; a budget is looked after more often.
 const LOOK_EVERY: u64 = 50;
+const ENFORCE_EVERY: u64 = 10;
 /// How much more is worth a warning.
 const GROWTH_PERCENT: u64 = 20;
 
-/// Watches the memory that the engine holds on a model device. Pools belong to
-/// threads, so this is asked on the thread that trains.
+/// Watches the memory that the engine holds on the devices, over all threads
+/// that use them; on the CPU, where it keeps no pools, that of the process.
 #[derive(Debug, Default)]
 pub(super) struct PoolWatch {
     steps: u64,
     settled: Option<u64>,
     held: Option<u64>,
     warned: bool,
+    budgets: Vec<Budget>,
 }
 
 impl PoolWatch {
-    /// After a step; the line there is to say.
-    pub(super) fn after(&mut self, device: &Device) -> Option<String> {
-        self.steps += 1;
-        let is_due = self.steps == SETTLED || self.steps.is_multiple_of(LOOK_EVERY);
-        if !is_due {
-            return None;
+    /// Under the budgets of a job.
+    pub(super) fn new(job: &Job, placement: &Placement) -> Self {
+        Self {
+            budgets: budgets(job, placement),
+            ..Self::default()
         }
-        let usage = device.clone().inner().memory_pool_usage()?;
-        self.held = Some(usage.bytes_reserved);
-        self.see(usage.bytes_reserved)
+    }
+
+    /// After a step; the line there is to say. More than a budget is an error.
+    pub(super) fn after(&mut self, device: &Device) -> Result<Option<String>, TrainError> {
+        self.steps += 1;
+        let settles = self.steps == SETTLED;
+        if settles || self.steps.is_multiple_of(ENFORCE_EVERY) {
+            for budget in &self.budgets {
+                budget.keep(held(&budget.device))?;
+            }
+        }
+        if !settles && !self.steps.is_multiple_of(LOOK_EVERY) {
+            return Ok(None);
+        }
+        let usage = device.clone().inner().memory_pool_usage();
+        Ok(usage.and_then(|usage| {
+            self.held = Some(usage.bytes_reserved);
+            self.see(usage.bytes_reserved)
+        }))
     }
 
     /// Bytes on the device when it was last looked at; `None` where a device
@@ -205,57 +215,41 @@ impl PoolWatch {
     }
 }
 
+/// What is held of a device's memory, where that can be known.
+fn held(device: &Device) -> Option<u64> {
+    match device.clone().inner() == Device::flex() {
+        true => resident(),
+        false => device.memory_pool_usage().map(|usage| usage.bytes_reserved),
+    }
+}
+
+/// Memory this process holds; Linux tells.
+pub(super) fn resident() -> Option<u64> {
+    let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = statm.split_whitespace().nth(1)?.parse().ok()?;
+    Some(pages * 4096)
+}
+
+impl Budget {
+    fn keep(&self, held: Option<u64>) -> Result<(), TrainError> {
+        match held.filter(|held| *held > self.bytes) {
+            None => Ok(()),
+            Some(held) => Err(TrainError::Failed(format!(
+                "{} holds more than its memory budget\n  asked: {} MB in all (memory isolation is \
+                 on)\n  found: {} MB held by the training\n  fix:   raise {}, or take a smaller \
+                 --batch-size",
+                self.label,
+                self.bytes / MEGABYTE,
+                megabytes(held),
+                self.flags
+            ))),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use myxtts_data::schedule::ClipLength;
-    use myxtts_data::units::{Codes, Tokens};
-    use myxtts_model::ModelSize;
-    use myxtts_model::gpt::Vocabulary;
-
     use super::*;
-
-    fn schedule(batch_size: u32) -> Result<Schedule, TrainError> {
-        let length = |text, audio| ClipLength {
-            text: Tokens(text),
-            audio: Codes(audio),
-        };
-        let lengths: Vec<ClipLength> = (0..64).map(|i| length(20 + i, 40 + 2 * i)).collect();
-        let shapes = myxtts_data::schedule::choose_buckets(&lengths, 2);
-        Schedule::new(&lengths, &shapes, batch_size, 1, 0)
-            .map_err(|clip| TrainError::Failed(format!("{clip:?}")))
-    }
-
-    fn check(budget_mb: u64, batch_size: u32) -> Result<(), TrainError> {
-        let gpt = ModelSize::Tiny.gpt(Vocabulary::XTTS_V2);
-        let demand = Demand {
-            gpt: &gpt,
-            frames: 517,
-            waiting: 3 * MEGABYTE,
-        };
-        let budget = budget_mb * MEGABYTE;
-        demand.check(&schedule(batch_size)?, batch_size, budget, schedule)
-    }
-
-    #[test]
-    fn a_bucket_that_does_not_fit_names_the_batch_size_that_does() {
-        insta::assert_snapshot!(check(1024, 32).unwrap_err());
-        check(1_000_000, 32).unwrap();
-    }
-
-    #[test]
-    fn a_model_that_fits_with_no_batch_size_asks_for_memory() {
-        insta::assert_snapshot!(check(64, 32).unwrap_err());
-    }
-
-    /// The number in the fix is the border: it fits, and one more does not.
-    #[test]
-    fn the_batch_size_named_is_the_largest() {
-        let words = check(1024, 32).unwrap_err().to_string();
-        let (_, rest) = words.split_once("fix:   --batch-size ").unwrap();
-        let named: u32 = rest.split(' ').next().unwrap().parse().unwrap();
-        check(1024, named).unwrap();
-        check(1024, named + 1).unwrap_err();
-    }
 
     #[test]
     fn growth_is_told_once() {
@@ -264,5 +258,24 @@ mod tests {
         assert_eq!(watch.see(119 * MEGABYTE), None);
         insta::assert_snapshot!(watch.see(130 * MEGABYTE).unwrap());
         assert!(watch.warned);
+    }
+
+    #[test]
+    fn a_budget_is_kept_to_the_byte() {
+        let budget = Budget {
+            label: "GPU 1".to_owned(),
+            device: Device::flex(),
+            bytes: 64 * MEGABYTE,
+            flags: "--model-gpu-memory".to_owned(),
+        };
+        budget.keep(None).unwrap();
+        budget.keep(Some(64 * MEGABYTE)).unwrap();
+        let over = budget.keep(Some(64 * MEGABYTE + 1)).unwrap_err();
+        insta::assert_snapshot!(over, @r"
+        GPU 1 holds more than its memory budget
+          asked: 64 MB in all (memory isolation is on)
+          found: 65 MB held by the training
+          fix:   raise --model-gpu-memory, or take a smaller --batch-size
+        ");
     }
 }

@@ -33,6 +33,7 @@ use std::sync::Arc;
 
 use myxtts_data::prepare::Quarantined;
 use myxtts_data::stage::Tell;
+use myxtts_infer::ModelCard;
 use myxtts_pipeline::Outcome;
 use myxtts_run::FileError;
 use myxtts_run::checkpoint::{AsyncSaver, Best, Checkpoint, Retention, Store};
@@ -46,6 +47,7 @@ use myxtts_text::{CleanOptions, Language, clean_with};
 use serde_json::json;
 
 pub use encode::{Encoded, encode};
+pub(crate) use evaluate::MOST_VALIDATED;
 pub use job::{
     Buffers, CacheKind, Cadence, Job, Optimisation, Resume, ScheduleKind, StageLength, StageName,
 };
@@ -153,16 +155,22 @@ pub fn run(job: &Job, placement: &Placement, stop: StopRequest) -> Result<Finish
     keep_quarantine(job, &material, &folder)?;
     job.reading.finish();
     material.lost.tell(lost_clips(&folder)?);
+    let bounds_rows = resumed.as_ref().is_none_or(bounds_rows);
+    let mut desk = desk(
+        job,
+        folder,
+        log,
+        store,
+        resumed.as_ref(),
+        stop.clone(),
+        &clips,
+    )?;
+    if bounds_rows {
+        desk.sections.push((ROWS.to_owned(), json!("bounded")));
+    }
     let mut run = Run {
-        desk: desk(
-            job,
-            folder,
-            log,
-            store,
-            resumed.as_ref(),
-            stop.clone(),
-            &clips,
-        )?,
+        desk,
+        bounds_rows,
         job,
         placement,
         material,
@@ -242,6 +250,15 @@ fn judged(
         ));
     }
     verdict
+}
+
+/// The section of a checkpoint that says how many rows its batches have.
+const ROWS: &str = "rows";
+
+/// Whether the run of a checkpoint bounds the rows of short buckets by what
+/// they need.
+fn bounds_rows(checkpoint: &Checkpoint) -> bool {
+    checkpoint.manifest().sections.contains_key(ROWS)
 }
 
 /// Where a run stands before its first step of this time.
@@ -354,6 +371,7 @@ fn desk(
         saver: AsyncSaver::start(store)?,
         stop,
         cadence: job.cadence,
+        is_configured: false,
         late_kernels: 0,
         levels: BTreeMap::new(),
         sections,
@@ -365,6 +383,9 @@ fn desk(
 /// A training in progress.
 struct Run<'a> {
     desk: Desk,
+    /// Whether rows are bounded by what they need; those of runs that began
+    /// without the bound are not, or their batches would be others.
+    bounds_rows: bool,
     job: &'a Job,
     placement: &'a Placement,
     material: Material,
@@ -431,10 +452,10 @@ impl Run<'_> {
                     .to_owned(),
             ));
         }
-        if stages.contains(&StageName::Gpt) {
-            self.check_memory(&origin)?;
-        }
-        let lengths = self.lengths()?;
+        let card = origin.card.clone();
+        let card = card.unwrap_or_else(|| gpt_stage::card_of(self.job, &self.material));
+        self.check_memory(&card)?;
+        let lengths = self.lengths(&card)?;
         for (index, stage) in stages.iter().copied().enumerate() {
             self.desk.place = StagePlace {
                 number: index + 1,
@@ -472,16 +493,22 @@ impl Run<'_> {
         }
     }
 
+    /// The card that bounds rows, where they are bounded.
+    fn bound<'c>(&self, card: &'c ModelCard) -> Option<&'c ModelCard> {
+        self.bounds_rows.then_some(card)
+    }
+
     /// Steps of each stage, were none to end early: what is shown of the whole
     /// run must not change from stage to stage.
-    fn lengths(&self) -> Result<Vec<u64>, TrainError> {
+    fn lengths(&self, card: &ModelCard) -> Result<Vec<u64>, TrainError> {
         let (job, replicas) = (self.job, self.placement.replicas());
         let material = &self.material;
         let steps = |stage: &StageName| {
             let batches = match stage {
                 StageName::Dvae => dvae_stage::schedule(job, material, replicas)?,
-                StageName::Gpt | StageName::Decoder => {
-                    gpt_stage::schedule(job, material, replicas, job.batch_size)?
+                StageName::Gpt => gpt_stage::schedule(job, material, replicas, self.bound(card))?,
+                StageName::Decoder => {
+                    decoder_stage::schedule(job, material, replicas, self.bounds_rows)?
                 }
             };
             Ok(recipe::recipe(job, *stage, &batches)?.steps)

@@ -21,6 +21,7 @@ const RULES: &[Rule<'static>] = &[
     ("data.model_start_delay", Policy::Free),
     ("data.data_gpu", Policy::Free),
     ("data.model_gpu", Policy::Free),
+    ("data.memory_check", Policy::Free),
     ("data.enable_memory_isolation", Policy::Free),
     ("data.data_gpu_memory", Policy::Free),
     ("data.model_gpu_memory", Policy::Free),

@@ -16,6 +16,7 @@ use super::books::{Books, Desk, Setting};
 use super::evaluate::Evaluator;
 use super::job::{Job, StageName};
 use super::material::Material;
+use super::memory::PoolWatch;
 use super::recipe::{recipe, warm_up_words};
 use super::saving::{self, Position};
 use crate::ema::Ema;
@@ -145,7 +146,8 @@ where
         has_data_device: run.placement.has_hop,
         has_warm_up: position.stage == StageName::Gpt && run.placement.has_gpu(),
     };
-    let mut books = Books::open(desk, evaluator, position, setting, job, material, resumed)?;
+    let books = Books::open(desk, evaluator, position, setting, job, material, resumed)?;
+    let mut books = books.watching(PoolWatch::new(job, run.placement));
     let (state, outcome) = run_stage(run, &mut books)?;
     books.close(&state)?;
     Ok((state, outcome))

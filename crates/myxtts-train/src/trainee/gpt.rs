@@ -23,6 +23,12 @@ const PIECES: usize = 2;
 /// Rows of a piece, at least.
 const LEAST_ROWS: usize = 4;
 
+/// Whether the CPU computes a batch of so many rows in pieces, each with
+/// gradients of its own.
+pub(crate) fn is_divided(rows: usize) -> bool {
+    rows >= PIECES * LEAST_ROWS
+}
+
 /// What the GPT's loss is made of.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GptRecipe {
@@ -114,7 +120,7 @@ impl GptTrainee {
         let [rows] = batch.code_lengths_b.dims();
         // The public implementation's accidents are of a whole batch.
         let divisible = is_cpu(&self.device()) && quirks == Quirks::Fixed;
-        if !divisible || rows < PIECES * LEAST_ROWS {
+        if !divisible || !is_divided(rows) {
             return vec![];
         }
         let lengths = batch.row_lengths();

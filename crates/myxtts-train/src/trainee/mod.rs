@@ -15,6 +15,7 @@ use myxtts_ops::Compute;
 pub use decoder::DecoderTrainee;
 pub(crate) use decoder::JUDGES_FILE;
 pub use dvae::{DvaeRecipe, DvaeTrainee};
+pub(crate) use gpt::is_divided;
 pub use gpt::{GptRecipe, GptTrainee};
 
 use crate::optim::{AdamW, NamedGradients};

@@ -19,9 +19,16 @@ use myxtts_train::optim::{AdamW, AdamWConfig, NamedGradients};
 use myxtts_train::scaler::LossScale;
 use myxtts_train::trainee::{Loss, Trainee};
 
+use myxtts_device::{
+    DeviceMemory, MemoryCheck, MemoryNeeds, PlanRequest, Precision, Share, Verdict, open,
+};
+use myxtts_run::signals::StopRequest;
+use myxtts_train::placement::Placement;
+use myxtts_train::run::run;
+
 use crate::fixtures::Part;
 use crate::overfit::train_on;
-use crate::{place, software};
+use crate::{mini, place, software};
 
 /// The step before the one that does not fit.
 const FITTING: u64 = 2;
@@ -75,6 +82,52 @@ fn child() {
     let (before, rescued) = (limited.before.unwrap(), limited.rescued.unwrap());
     assert_eq!(rescued.0, FITTING);
     assert!(before == rescued.1);
+}
+
+/// What the engine's pools hold is compared with the budget after steps.
+#[test]
+fn a_budget_is_enforced_on_a_gpu() {
+    let Some(plan) = software::planned() else {
+        return;
+    };
+    let _alone = place::COUNTED.lock();
+    let folder = tempfile::tempdir().unwrap();
+    let mut job = mini::job(folder.path());
+    let [mut none, mut one] = [PlanRequest::default().pipeline.model_gpu_memory; 2];
+    (none.0, one.0) = (0, 1);
+    let share = Share {
+        trains: true,
+        prepares: true,
+        has_copies: false,
+        is_host: false,
+        batch_size: 2,
+        accumulation: 1,
+        ring: 2,
+        in_flight: 4,
+        host_ring: none,
+        precision: Precision::F32,
+        mel_frames: None,
+    };
+    let planned = &plan.model_devices[0];
+    let budget = DeviceMemory {
+        device: planned.label(),
+        logical: planned.logical,
+        share,
+        needs: MemoryNeeds::default(),
+        needed_mb: none,
+        memory_mb: Some(one),
+        budget: Some("--model-gpu-memory"),
+        verdict: Verdict::Fits,
+    };
+    job.memory = vec![budget];
+    job.memory_check = MemoryCheck::Warn;
+    let placement = Placement::on(&open(planned).unwrap());
+    let error = run(&job, &placement, StopRequest::install().unwrap()).unwrap_err();
+    let words = error.to_string();
+    assert!(
+        words.starts_with("GPU 0 holds more than its memory budget\n  asked: 1 MB in all"),
+        "{words}"
+    );
 }
 
 /// The least that can be trained, on batches that are only large.

@@ -104,7 +104,7 @@ pub(crate) const FLAGS: &[(&str, &[Flag])] = &[
                 "N",
                 "data.batch_size",
                 "by GPU profile",
-                "clips per batch on each model device",
+                "clips of the greatest length in a batch, on each model device; more of shorter ones",
             ),
             value(
                 "num-workers",
@@ -226,7 +226,7 @@ pub(crate) const FLAGS: &[(&str, &[Flag])] = &[
                 "N",
                 "training.gradient_accumulation_steps",
                 "by GPU profile",
-                "batches per step; multiplies the effective batch",
+                "batches per step; multiplies the clips of a step",
             ),
             value(
                 "optimization-level",

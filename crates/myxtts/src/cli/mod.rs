@@ -160,7 +160,7 @@ fn plan() -> Command {
         .long_about(
             "Print what a training would do and stop: devices, strategy, buffers, memory, \
              precision, with the reason for each decision. Takes every flag of `train` and \
-             touches no device.",
+             touches no device. Exits with code 2 where the training would not fit the memory.",
         )
         .arg(
             Arg::new("assume-gpus")
@@ -172,10 +172,11 @@ fn plan() -> Command {
         .arg(
             Arg::new("assume-memory")
                 .long("assume-memory")
-                .value_name("MB")
+                .value_name("MB,...")
                 .requires("assume-gpus")
+                .value_delimiter(',')
                 .value_parser(value_parser!(u64).range(1..=1_048_576))
-                .help("Memory of each imaginary GPU [default: 24576]"),
+                .help("Memory of the imaginary GPUs: one size for all, or one for each, as in 12000,6000 [default: 24576]"),
         )
         .args(flags::arguments())
 }

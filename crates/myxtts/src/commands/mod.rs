@@ -6,6 +6,7 @@ mod devices;
 mod export;
 mod import;
 mod later;
+pub(crate) mod memory;
 mod plan;
 mod prepare;
 mod synthesize;

@@ -3,9 +3,10 @@
 use clap::ArgMatches;
 use myxtts_config::units::Megabytes;
 use myxtts_device::discover::host;
-use myxtts_device::{Machine, Plan, plan};
+use myxtts_device::{Backend, Machine, Plan, plan};
 use serde::Serialize;
 
+use super::memory;
 use crate::config;
 use crate::figures::ModelFigures;
 use crate::outline::Outline;
@@ -15,20 +16,15 @@ const ASSUMED_MEMORY: Megabytes = Megabytes(24_576);
 
 pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
     let machine = match matches.get_one::<u32>("assume-gpus") {
-        Some(count) => {
-            let memory = matches.get_one::<u64>("assume-memory");
-            Machine::assume(
-                host(),
-                *count,
-                memory.map_or(ASSUMED_MEMORY, |mb| Megabytes(*mb)),
-            )
-        }
+        Some(count) => Machine::assume_each(host(), &assumed(matches, *count)?),
         None => super::machine()?,
     };
     let settings = config::load(&config::keys(), &super::given(matches)?, || machine.clone())
         .map_err(Failure::usage)?;
-    let plan = plan(&config::plan_request(&settings), &machine).map_err(Failure::usage)?;
-    let model = ModelFigures::of(&settings.config);
+    let request = memory::training_request(&settings, memory::clips(&settings))?;
+    let plan = plan(&request, &machine).map_err(Failure::usage)?;
+    let on_cpu = plan.data_device.backend == Backend::Cpu;
+    let model = ModelFigures::of(&settings.config, plan.precision, on_cpu);
     let outline = Outline::of(&settings)?;
     let words = format!("{plan}\n{outline}\n{model}");
     let document = Document {
@@ -37,6 +33,33 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         model,
     };
     output.result(&document, &words)
+}
+
+/// Memory of each imaginary GPU: one size for all, or one for each.
+fn assumed(matches: &ArgMatches, count: u32) -> Result<Vec<Megabytes>, Failure> {
+    let given = matches.get_many::<u64>("assume-memory");
+    let given: Vec<Megabytes> = given
+        .into_iter()
+        .flatten()
+        .copied()
+        .map(Megabytes)
+        .collect();
+    let all = |memory: Megabytes| vec![memory; count as usize];
+    match given.as_slice() {
+        [] => Ok(all(ASSUMED_MEMORY)),
+        [memory] => Ok(all(*memory)),
+        each if each.len() == count as usize => Ok(given),
+        each => Err(Failure::Usage(format!(
+            "--assume-memory names {} sizes for {count} GPUs\n  fix:   one size for all, or one for \
+             each: --assume-gpus {} --assume-memory {}",
+            each.len(),
+            each.len(),
+            each.iter()
+                .map(|mb| mb.0.to_string())
+                .collect::<Vec<_>>()
+                .join(",")
+        ))),
+    }
 }
 
 /// The plan and what it is for.

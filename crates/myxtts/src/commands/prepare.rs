@@ -97,7 +97,8 @@ fn codes(
     weights: &Path,
     output: &Output,
 ) -> Result<Encoded, Failure> {
-    let plan = plan(&config::plan_request(settings), machine).map_err(Failure::usage)?;
+    let request = super::memory::training_request(settings, None)?;
+    let plan = plan(&request, machine).map_err(Failure::usage)?;
     let job = super::train::job(settings, &plan, output, String::new(), Some(prepared))?;
     let placement = Placement::of(&plan).map_err(|why| Failure::Job(why.to_string()))?;
     let Some(device) = placement.data.first() else {

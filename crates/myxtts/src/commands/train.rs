@@ -9,12 +9,13 @@ use std::time::Duration;
 use clap::ArgMatches;
 use myxtts_config::{Settings, shell};
 use myxtts_data::prepare::{self, Reading, Ready};
-use myxtts_data::units::Tokens;
+use myxtts_data::units::{Codes, Tokens};
 use myxtts_device::{Backend, Mode, Plan, peak_flops, plan};
 use myxtts_run::guard::SpikeAction;
 use myxtts_run::signals::StopRequest;
 use myxtts_text::Vocabulary;
 use myxtts_train::TrainError;
+use myxtts_train::demand::codes_of;
 use myxtts_train::feed::RingBytes;
 use myxtts_train::optim::AdamWConfig;
 use myxtts_train::placement::Placement;
@@ -24,18 +25,20 @@ use myxtts_train::run::{
 };
 use serde_json::json;
 
+use super::memory;
 use super::prepare::{Part as DatasetPart, dataset, output_folder, request, with_progress};
 use crate::config::{
-    self, Cache, Config, GivenFlag, LearningRate, OptimiserConfig, Part, Quirks, Resumed,
+    self, Cache, Config, DataSection, GivenFlag, LearningRate, OptimiserConfig, Part, Quirks,
+    Resumed,
 };
 use crate::outline::Outline;
 use crate::output::{Failure, Output};
 
 /// Frames of a segment the DVAE learns from, and segments of a batch.
-const SEGMENT_FRAMES: usize = 64;
-const SEGMENT_BATCH: u32 = 16;
+pub(super) const SEGMENT_FRAMES: usize = 64;
+pub(super) const SEGMENT_BATCH: u32 = 16;
 /// Frames of a segment the decoder learns from: 0.37 s, as HiFi-GAN has it.
-const DECODER_FRAMES: usize = 35;
+pub(super) const DECODER_FRAMES: usize = 35;
 
 /// What `--quick` sets where nobody else does.
 const QUICK: [(&str, &str); 3] = [
@@ -60,7 +63,8 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     }
     let keys = config::keys();
     let settings = config::load(&keys, &given, || machine.clone()).map_err(Failure::usage)?;
-    let plan = plan(&config::plan_request(&settings), &machine).map_err(Failure::usage)?;
+    let request = memory::training_request(&settings, None)?;
+    let plan = plan(&request, &machine).map_err(Failure::usage)?;
     output.log(&plan);
     output.log(Outline::of(&settings)?);
     let job = job(
@@ -158,7 +162,7 @@ pub(super) fn job(
         prepare_folder(settings, folder, part, vocabulary.as_deref(), output)
     };
     let reading = Reading::default();
-    let mut config = json!(settings.config);
+    let mut config = effective(settings, plan);
     let dataset_folder = match prepared_at {
         Some(folder) => folder,
         None => {
@@ -188,32 +192,10 @@ pub(super) fn job(
         epochs: u64::from(epochs),
         max_steps: run.max_steps,
     };
-    let samples = |seconds: f64| {
-        let rate = f64::from(data.audio.sample_rate.hz());
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "at most half a minute"
-        )]
-        let samples = (seconds * rate) as usize;
-        samples
-    };
-    let [min, max] = [
-        data.shapes.conditioning_min.0,
-        data.shapes.conditioning_max.0,
-    ]
-    .map(samples);
+    let [min, max] = conditioning(data);
     Ok(Job {
         run: run.folder(),
-        stages: Outline::of(settings)?
-            .stages
-            .into_iter()
-            .map(|part| match part {
-                Part::Dvae => StageName::Dvae,
-                Part::Gpt => StageName::Gpt,
-                Part::Decoder => StageName::Decoder,
-            })
-            .collect(),
+        stages: stages(settings)?,
         dataset: dataset_folder,
         validation,
         reading,
@@ -237,6 +219,7 @@ pub(super) fn job(
         seed: run.seed,
         audio: data.audio.clone(),
         max_text: Tokens(data.shapes.max_text_length),
+        max_audio: Codes(codes_of(data.shapes.max_mel_frames, &model.size.dvae())),
         buckets: data.shapes.buckets as usize,
         static_shapes: plan.static_shapes,
         batch_size: plan.batch_size,
@@ -262,6 +245,8 @@ pub(super) fn job(
             log: run.log_every,
         },
         buffers: buffers(settings, plan),
+        memory: plan.memory.clone(),
+        memory_check: data.pipeline.memory_check,
         quirks: match model.quirks {
             Quirks::Fixed => myxtts_model::gpt::Quirks::Fixed,
             Quirks::Compat => myxtts_model::gpt::Quirks::Compat,
@@ -327,6 +312,41 @@ fn optimisation(config: &OptimiserConfig, warmup_chosen: bool, patience: u64) ->
     }
 }
 
+/// What is trained, in order.
+pub(super) fn stages(settings: &Settings<Config>) -> Result<Vec<StageName>, Failure> {
+    let parts = Outline::of(settings)?.stages.into_iter();
+    let stages = parts.map(|part| match part {
+        Part::Dvae => StageName::Dvae,
+        Part::Gpt => StageName::Gpt,
+        Part::Decoder => StageName::Decoder,
+    });
+    Ok(stages.collect())
+}
+
+/// The shortest and the longest conditioning segment, in samples.
+pub(crate) fn conditioning(data: &DataSection) -> [usize; 2] {
+    let rate = f64::from(data.audio.sample_rate.hz());
+    let shapes = &data.shapes;
+    [shapes.conditioning_min.0, shapes.conditioning_max.0].map(|seconds| {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "at most half a minute"
+        )]
+        let samples = (seconds * rate) as usize;
+        samples
+    })
+}
+
+/// The configuration with what the plan made of start values: a run whose
+/// batches were fitted to one machine is not continued with those of another.
+fn effective(settings: &Settings<Config>, plan: &Plan) -> serde_json::Value {
+    let mut config = settings.config.clone();
+    config.data.pipeline.batch_size = plan.batch_size;
+    config.training.strategy.gradient_accumulation_steps = plan.gradient_accumulation_steps;
+    json!(config)
+}
+
 /// Rings and workers of the plan, and which of them a person chose.
 fn buffers(settings: &Settings<Config>, plan: &Plan) -> Buffers {
     let chosen = |key: &str| settings.is_chosen(key);
@@ -350,13 +370,6 @@ fn buffers(settings: &Settings<Config>, plan: &Plan) -> Buffers {
                 // Rings may have half of the data budget; the rest is the DVAE's.
                 .map(|budget| budget.0 * 1024 * 1024 / 2),
         },
-        model_bytes: plan
-            .model_devices
-            .iter()
-            .filter_map(|device| device.memory_budget_mb)
-            .min()
-            .filter(|_| plan.memory_isolation)
-            .map(|budget| budget.0 * 1024 * 1024),
     }
 }
 

@@ -230,5 +230,6 @@ pub(crate) fn plan_request(settings: &Settings<Config>) -> PlanRequest {
         strategy: settings.config.training.strategy.clone(),
         pipeline: settings.config.data.pipeline.clone(),
         chosen: chosen.map(|(key, _)| key.to_owned()).collect(),
+        workload: None,
     }
 }

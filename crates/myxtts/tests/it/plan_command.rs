@@ -10,7 +10,15 @@ fn plan(arguments: &[&str]) -> serde_json::Value {
 
 #[test]
 fn ids_map_as_written() {
-    let plan = plan(&["--assume-gpus", "2", "--data-gpu", "1", "--model-gpu", "0"]);
+    let split = ["--assume-gpus", "2", "--data-gpu", "1", "--model-gpu", "0"];
+    // No device is open yet: that is said by a training, once all are.
+    let words = myxtts(&[&["plan"], &split[..]].concat());
+    assert!(
+        !words.stdout.contains("completed successfully"),
+        "{}",
+        words.stdout
+    );
+    let plan = plan(&split);
     assert_eq!(plan["strategy"], "split");
     assert_eq!(plan["mode"], "multi_gpu");
     assert_eq!(plan["data_device"]["physical"], 1);
@@ -126,6 +134,107 @@ fn the_gpu_profile_follows_the_memory_unless_named() {
         ]),
         5
     );
+}
+
+/// The audit's case: 32 rows of the public size on 12 GB were approved.
+#[test]
+fn a_training_that_does_not_fit_is_refused_with_one_that_does() {
+    let on_12_gb = |arguments: &[&str]| {
+        let assumed = ["plan", "--assume-gpus", "1", "--assume-memory", "12000"];
+        let size = ["--model-size", "xtts-v2"];
+        myxtts(&[&assumed[..], &size[..], arguments].concat())
+    };
+    let refused = on_12_gb(&["--batch-size", "32"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stdout);
+    insta::assert_snapshot!(refused.stderr);
+    let (_, rest) = refused.stderr.split_once(": --batch-size 1 ").unwrap();
+    let (frames, _) = rest
+        .strip_prefix("--max-mel-frames ")
+        .unwrap()
+        .split_once(' ')
+        .unwrap();
+    let advised = ["--batch-size", "1", "--max-mel-frames", frames];
+    let advised = on_12_gb(&advised);
+    assert_eq!(advised.code, Some(0), "{}", advised.stderr);
+    assert!(advised.stdout.contains("of 12000 MB: fits"));
+}
+
+/// Whatever the preset says, what is planned fits every size and every card.
+#[test]
+fn presets_fit_every_model_size() {
+    for size in ["tiny", "small", "normal", "big"] {
+        for memory in ["12000", "24576"] {
+            let plan = plan(&[
+                "--assume-gpus",
+                "1",
+                "--assume-memory",
+                memory,
+                "--model-size",
+                size,
+            ]);
+            assert_eq!(plan["memory"][0]["verdict"], "fits", "{size} on {memory}");
+        }
+    }
+    let small = [
+        "--assume-gpus",
+        "1",
+        "--assume-memory",
+        "12000",
+        "--model-size",
+        "small",
+    ];
+    let plan = plan(&small);
+    assert!(plan["batch_size"].as_u64().unwrap() < 32);
+    let rows = plan["rows_per_step"].as_u64().unwrap();
+    assert!(rows >= 32, "accumulation keeps the clips of a step: {rows}");
+}
+
+#[test]
+fn unlike_cards_are_assumed_one_by_one() {
+    let plan = plan(&[
+        "--assume-gpus",
+        "2",
+        "--assume-memory",
+        "12000,6000",
+        "--multi-gpu",
+    ]);
+    let memories: Vec<_> = plan["memory"].as_array().unwrap().iter().collect();
+    assert_eq!(memories[0]["memory_mb"], 12_000);
+    assert_eq!(memories[1]["memory_mb"], 6000);
+    let refused = myxtts(&[
+        "plan",
+        "--assume-gpus",
+        "3",
+        "--assume-memory",
+        "12000,6000",
+    ]);
+    assert_eq!(refused.code, Some(2));
+    insta::assert_snapshot!(refused.stderr, @r"
+    error: --assume-memory names 2 sizes for 3 GPUs
+      fix:   one size for all, or one for each: --assume-gpus 2 --assume-memory 12000,6000
+    ");
+}
+
+/// Two sets of gradients where batches are accumulated, and rounded copies of
+/// weights in half precision.
+#[test]
+fn the_estimate_knows_accumulation_and_precision() {
+    let needs = |arguments: &[&str]| {
+        let assumed = ["--assume-gpus", "1", "--batch-size", "4"];
+        let plan = plan(&[&assumed[..], arguments].concat());
+        let part = |name: &str| plan["memory"][0]["needs"][name].as_u64().unwrap();
+        [part("weights"), part("gradients"), part("activations")]
+    };
+    let one = ["--grad-accum", "1", "--precision"];
+    let [weights, gradients, activations] = needs(&[&one[..], &["f32"]].concat());
+    assert_eq!(weights, gradients);
+    assert_eq!(
+        needs(&["--grad-accum", "2", "--precision", "f32"]),
+        [weights, 2 * gradients, activations]
+    );
+    let bf16 = needs(&[&one[..], &["bf16"]].concat());
+    assert_eq!(bf16[0], weights * 3 / 2);
+    assert!(bf16[2] > activations);
 }
 
 #[test]

@@ -258,6 +258,68 @@ fn the_training_all_others_are_compared_with() {
     assert!(WORLD.folder.path().join("clips/myxtts/cache").exists());
 }
 
+/// `--enable-memory-isolation` with budgets that the estimate does not fit is
+/// refused; where that only warns, the training is stopped by what it holds.
+#[test]
+fn a_memory_budget_is_enforced() {
+    let budgets = [
+        "--stage",
+        "dvae",
+        "--max-steps",
+        "4",
+        "--enable-memory-isolation",
+        "--data-gpu-memory",
+        "64",
+        "--model-gpu-memory",
+        "64",
+    ];
+    let refused = train("budget-refused", &budgets);
+    assert_eq!(refused.run.code, Some(2), "{}", refused.run.stderr);
+    refused.says("the training does not fit CPU");
+    assert!(!refused.place.exists(), "nothing was begun");
+    let warn = ["--set", "data.memory_check=warn"];
+    let stopped = train("budget", &[&budgets[..], &warn].concat());
+    assert_eq!(stopped.run.code, Some(1), "{}", stopped.run.stderr);
+    stopped.says("may run out");
+    stopped.says("CPU holds more than its memory budget\n  asked: 128 MB in all");
+    stopped.says("writing an emergency checkpoint of step 2");
+    assert!(stopped.place.join("checkpoints/step_000000002").exists());
+}
+
+/// The plan says the clips of a step as they are, once the clips are known.
+#[test]
+fn the_plan_says_the_clips_of_a_step_as_they_will_be() {
+    WORLD.dataset("counted");
+    let plan = |flags: &[&str]| {
+        let plan = [
+            "plan",
+            "--json",
+            "--train-data",
+            "counted",
+            "--batch-size",
+            "4",
+        ];
+        let quiet = ["--set", "data.conditioning_min=0.5"];
+        let run = run_in(
+            WORLD.folder.path(),
+            &[&plan[..], &quiet, flags].concat(),
+            &[],
+        );
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        run.json()
+    };
+    assert!(plan(&[])["clips_per_step"].is_null(), "it is not prepared");
+    let flags = ["--train-data", "counted", "--max-steps", "1"];
+    let trained = train("counted", &flags).well();
+    let planned = plan(&[])["clips_per_step"].clone();
+    let [least, most] = ["least", "most"].map(|end| planned[end].as_u64().unwrap());
+    let mean = planned["mean"].as_f64().unwrap();
+    trained.says(&format!("{least} to {most} clips in each (mean {mean:.1})"));
+    assert!(mean > 4.0, "short clips share a batch: {mean}");
+    let twice = plan(&["--grad-accum", "2"])["clips_per_step"]["mean"].as_f64();
+    assert_eq!(twice, Some(2.0 * mean));
+}
+
 /// `--seed`, `--stage dvae`.
 #[test]
 fn another_seed_is_another_training() {

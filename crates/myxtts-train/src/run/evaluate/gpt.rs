@@ -29,7 +29,7 @@ use crate::looping::State;
 use crate::trainee::GptTrainee;
 
 /// Clips validated on.
-const MOST_VALIDATED: usize = 256;
+pub(crate) const MOST_VALIDATED: usize = 256;
 /// Samples while training goes on.
 const FEW: usize = 2;
 

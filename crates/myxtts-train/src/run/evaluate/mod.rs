@@ -21,6 +21,7 @@ use myxtts_weights::{OursDescription, OursFiles, Outgoing};
 pub(super) use decoder::DecoderEvaluator;
 pub(super) use dvae::{CODES_MADE, CODES_USED, DvaeEvaluator};
 pub(super) use gpt::GptEvaluator;
+pub(crate) use gpt::MOST_VALIDATED;
 pub(super) use heard::{Heard, HeardClip};
 
 use super::job::Job;

@@ -1,0 +1,470 @@
+//! Whether the work fits the memory of the devices.
+//!
+//! This crate knows no models: what a training needs of a device is asked of a
+//! [`Workload`], a pure function of sizes. The answer is an estimate, made to
+//! be rather above than below, and the plan calls it one. A batch size nobody
+//! chose shrinks until it fits, and accumulation nobody chose grows, so that a
+//! step still sees as many clips; a batch size somebody chose is refused with
+//! the largest that fits.
+
+use std::fmt;
+
+use myxtts_config::units::Megabytes;
+use serde::Serialize;
+use thiserror::Error;
+
+use super::{PlanError, PlanRequest, PlannedDevice, Record};
+use crate::config::{MemoryCheck, Precision};
+use crate::found::Backend;
+
+const BATCH_KEY: &str = "data.batch_size";
+const ACCUMULATION_KEY: &str = "training.gradient_accumulation_steps";
+/// The most that accumulation grows to by itself.
+const MOST_ACCUMULATED: u32 = 256;
+/// Mel frames below which a shorter longest clip is no advice.
+const LEAST_FRAMES: u32 = 64;
+const MEGABYTE: u64 = 1 << 20;
+
+/// What a device does in a training, as far as its memory is concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Share {
+    /// Whether a replica of the model trains on it.
+    pub trains: bool,
+    /// Whether batches are made on it.
+    pub prepares: bool,
+    /// Whether the model is copied to it for validation and samples.
+    pub has_copies: bool,
+    /// Whether it is the host: its kernels keep less for the way back, and the
+    /// program itself and all its buffers are in the same memory.
+    pub is_host: bool,
+    /// Rows of the longest shape in a batch.
+    pub batch_size: u32,
+    /// Batches of a step.
+    pub accumulation: u32,
+    /// Batches that wait on it.
+    pub ring: u32,
+    /// Batches in flight to begin with, all stages together.
+    pub in_flight: u32,
+    /// What batches may take while they wait in host memory.
+    pub host_ring: Megabytes,
+    /// Compute precision.
+    pub precision: Precision,
+    /// The longest clip, in mel frames, where it is not the workload's own.
+    pub mel_frames: Option<u32>,
+}
+
+/// Bytes that a training needs of one device at its fullest, by part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct MemoryNeeds {
+    /// Parameters.
+    pub weights: u64,
+    /// Their gradients; more than one set where batches are accumulated.
+    pub gradients: u64,
+    /// Both moments of AdamW.
+    pub moments: u64,
+    /// What forward keeps for backward, in the bucket that keeps most.
+    pub activations: u64,
+    /// Batches that wait for their step.
+    pub batches: u64,
+    /// Making batches: mels, the DVAE, in the decoder's stage a frozen GPT.
+    pub data_work: u64,
+    /// Further copies of weights: of validation and samples, of averages, of
+    /// the weights a training started from.
+    pub copies: u64,
+    /// The program itself, and what its allocator or the engine's pools hold
+    /// beyond what is asked of them.
+    pub overhead: u64,
+}
+
+impl MemoryNeeds {
+    /// All of it.
+    pub fn total(&self) -> u64 {
+        self.parts().iter().map(|(_, bytes)| bytes).sum()
+    }
+
+    fn parts(&self) -> [(&'static str, u64); 8] {
+        [
+            ("weights", self.weights),
+            ("gradients", self.gradients),
+            ("AdamW", self.moments),
+            ("activations", self.activations),
+            ("batches", self.batches),
+            ("data work", self.data_work),
+            ("copies", self.copies),
+            ("overhead", self.overhead),
+        ]
+    }
+}
+
+/// `weights 84, gradients 84, ... MB`, without the parts that are nothing.
+impl fmt::Display for MemoryNeeds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = self.parts().into_iter().filter(|(_, bytes)| *bytes > 0);
+        let words: Vec<String> = parts
+            .map(|(name, bytes)| format!("{name} {}", megabytes(bytes).0))
+            .collect();
+        write!(f, "{} MB", words.join(", "))
+    }
+}
+
+/// Rounded up: a device of the number shown is enough.
+fn megabytes(bytes: u64) -> Megabytes {
+    Megabytes(bytes.div_ceil(MEGABYTE))
+}
+
+/// Clips of one optimiser step, over an epoch: batches of short clips have more
+/// rows than those of long ones.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ClipsPerStep {
+    /// The fewest.
+    pub least: u64,
+    /// The most.
+    pub most: u64,
+    /// On average.
+    pub mean: f64,
+}
+
+impl ClipsPerStep {
+    /// Of so many batches in place of one.
+    #[must_use]
+    pub fn times(self, batches: u32) -> Self {
+        Self {
+            least: self.least * u64::from(batches),
+            most: self.most * u64::from(batches),
+            mean: self.mean * f64::from(batches),
+        }
+    }
+}
+
+/// What is trained, as a pure function from a share of the work to its memory.
+pub trait Workload: fmt::Debug + Send + Sync {
+    /// What a device with this share needs, in the stage that needs most.
+    fn needs(&self, share: &Share) -> MemoryNeeds;
+    /// Text tokens and codes of the longest shape, and its mel frames.
+    fn longest(&self) -> LongestShape;
+    /// Clips of one batch, all replicas together, where the clips are known.
+    fn clips(&self, batch_size: u32, replicas: u32) -> Option<ClipsPerStep>;
+}
+
+/// The longest shape that the configuration allows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct LongestShape {
+    /// Text tokens.
+    pub text: u32,
+    /// Audio codes.
+    pub codes: u32,
+    /// Mel frames of those codes.
+    pub mel_frames: u32,
+}
+
+/// Whether the work fits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// By the estimate.
+    Fits,
+    /// By the estimate it does not, and `data.memory_check` is `warn`.
+    TooLarge,
+    /// The driver does not say how much memory there is.
+    Unknown,
+}
+
+/// What one device is estimated to need, and has.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DeviceMemory {
+    /// `GPU 0`, or `CPU`.
+    pub device: String,
+    /// Its logical number.
+    pub logical: u32,
+    /// What it does.
+    pub share: Share,
+    /// The estimate, in bytes.
+    pub needs: MemoryNeeds,
+    /// All of it.
+    pub needed_mb: Megabytes,
+    /// Memory, or budget under memory isolation; absent where it is unknown.
+    pub memory_mb: Option<Megabytes>,
+    /// The flag that sets the budget, under memory isolation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget: Option<&'static str>,
+    /// Whether it fits.
+    pub verdict: Verdict,
+}
+
+impl DeviceMemory {
+    /// The same with another estimate.
+    #[must_use]
+    pub fn needing(mut self, needs: MemoryNeeds) -> Self {
+        self.needs = needs;
+        self.needed_mb = megabytes(needs.total());
+        self.verdict = match self.memory_mb {
+            None => Verdict::Unknown,
+            Some(memory) if self.needed_mb <= memory => Verdict::Fits,
+            Some(_) => Verdict::TooLarge,
+        };
+        self
+    }
+
+    /// `model and data work`, `model` or `data work`.
+    pub fn work(&self) -> &'static str {
+        match (self.share.trains, self.share.prepares) {
+            (true, true) => "model and data work",
+            (true, false) => "model",
+            (false, _) => "data work",
+        }
+    }
+
+    /// What there is, in words.
+    pub fn found(&self) -> String {
+        match (self.memory_mb, self.budget) {
+            (None, _) => "the driver does not report memory".to_owned(),
+            (Some(memory), None) => memory.to_string(),
+            (Some(memory), Some(flag)) => format!("{flag} {}", memory.0),
+        }
+    }
+}
+
+/// By the estimate the training needs more memory than a device has.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "the training does not fit {device}\n  asked: {asked}\n  needs: {needed}, by estimate: {needs}\n  \
+     found: {found}\n  fix:   {fix}; or `--set data.memory_check=warn` to try it as it is"
+)]
+pub struct TooLarge {
+    device: String,
+    asked: String,
+    needed: Megabytes,
+    needs: String,
+    found: String,
+    fix: String,
+}
+
+/// Batch and accumulation that fit, and what they need.
+pub(super) struct Fitted {
+    pub(super) batch_size: u32,
+    pub(super) accumulation: u32,
+    pub(super) memory: Vec<DeviceMemory>,
+    pub(super) notices: Vec<String>,
+}
+
+/// The devices of a plan, to ask a workload about.
+pub(super) struct Devices<'a> {
+    pub(super) data: &'a PlannedDevice,
+    pub(super) models: &'a [PlannedDevice],
+    pub(super) precision: Precision,
+    pub(super) ring: u32,
+    pub(super) in_flight: u32,
+    pub(super) host_ring: Megabytes,
+}
+
+/// Batch and accumulation as asked for, or as they fit.
+pub(super) fn fit(
+    request: &PlanRequest,
+    devices: &Devices<'_>,
+    record: &mut Record,
+) -> Result<Fitted, PlanError> {
+    let asked = [
+        request.pipeline.batch_size,
+        request.strategy.gradient_accumulation_steps,
+    ];
+    let [batch_size, accumulation] = asked;
+    let fitted = |[batch_size, accumulation]: [u32; 2], memory, notices| Fitted {
+        batch_size,
+        accumulation,
+        memory,
+        notices,
+    };
+    let Some(workload) = request.workload.as_deref() else {
+        return Ok(fitted(asked, vec![], vec![]));
+    };
+    let needs = |[batch_size, accumulation]: [u32; 2], mel_frames: Option<u32>| {
+        devices.needs(request, workload, [batch_size, accumulation], mel_frames)
+    };
+    let as_asked = needs(asked, None);
+    let Some(tight) = tightest(&as_asked).cloned() else {
+        return Ok(fitted(asked, as_asked, vec![]));
+    };
+    if request.pipeline.memory_check == MemoryCheck::Warn {
+        let notice = format!(
+            "{} may run out of memory: {} MB are estimated for the {}, and it has {} \
+             (data.memory_check is warn)",
+            tight.device,
+            tight.needed_mb.0,
+            tight.work(),
+            tight.found()
+        );
+        return Ok(fitted(asked, as_asked, vec![notice]));
+    }
+    let kept = |batch: u32| [batch, accumulation];
+    // As many clips in a step as were asked for, where nobody chose how many
+    // batches they come in.
+    let spread = |batch: u32| {
+        let rows = u64::from(batch_size) * u64::from(accumulation);
+        let steps = u32::try_from(rows.div_ceil(u64::from(batch))).unwrap_or(u32::MAX);
+        let most = MOST_ACCUMULATED.max(accumulation);
+        [batch, steps.clamp(accumulation, most)]
+    };
+    let fits = |sizes: [u32; 2], frames: Option<u32>| tightest(&needs(sizes, frames)).is_none();
+    let spread_out = match request.is_chosen(ACCUMULATION_KEY) {
+        true => None,
+        false => largest(batch_size, |batch| fits(spread(batch), None)).map(spread),
+    };
+    // A second set of gradients may be what does not fit.
+    let largest_kept = || largest(batch_size, |batch| fits(kept(batch), None)).map(kept);
+    let largest_fitting = spread_out.or_else(largest_kept);
+    let is_chosen = request.is_chosen(BATCH_KEY);
+    let may_change = !is_chosen || request.strategy.allow_fallback;
+    let Some(settled) = largest_fitting.filter(|_| may_change) else {
+        let fix = match largest_fitting {
+            Some([batch, steps]) if steps > accumulation => {
+                format!("--batch-size {batch} --grad-accum {steps} is the largest that fits")
+            }
+            Some([batch, _]) => format!("--batch-size {batch} is the largest that fits"),
+            None => {
+                let one = needs(kept(1), None);
+                let least = one.iter().map(|memory| memory.needed_mb).max();
+                shorter(workload.longest(), least, |frames| {
+                    fits(kept(1), Some(frames))
+                })
+            }
+        };
+        return Err(PlanError::Memory(Box::new(TooLarge {
+            device: format!("{} ({})", tight.device, devices.name(&tight)),
+            needed: tight.needed_mb,
+            asked: words(asked, workload.longest()),
+            found: tight.found(),
+            needs: tight.needs.to_string(),
+            fix,
+        })));
+    };
+    let [batch, steps] = settled;
+    let why = format!(
+        "{} MB are estimated for the {} of {}, which has {}",
+        tight.needed_mb.0,
+        tight.work(),
+        tight.device,
+        tight.found()
+    );
+    let accumulated = match steps > accumulation {
+        true => format!(", accumulated {steps} times"),
+        false => String::new(),
+    };
+    match is_chosen {
+        true => record.given_up.push(format!(
+            "--batch-size {batch_size} was given up for {batch}{accumulated}: {why}"
+        )),
+        false => record.because(format!(
+            "the batch is {batch}{accumulated}: with the start value {batch_size} {why}"
+        )),
+    }
+    Ok(fitted(settled, needs(settled, None), vec![]))
+}
+
+fn words([batch_size, accumulation]: [u32; 2], longest: LongestShape) -> String {
+    let accumulated = match accumulation {
+        1 => String::new(),
+        steps => format!(", --grad-accum {steps}"),
+    };
+    format!(
+        "--batch-size {batch_size}{accumulated}, clips of up to {} text tokens and {} mel frames",
+        longest.text, longest.mel_frames
+    )
+}
+
+/// Advice where no batch size fits.
+fn shorter(longest: LongestShape, least: Option<Megabytes>, fits: impl Fn(u32) -> bool) -> String {
+    let frames = largest(longest.mel_frames, fits).filter(|frames| *frames >= LEAST_FRAMES);
+    match (frames, least) {
+        (Some(frames), _) => format!(
+            "no batch size fits clips of that length: --batch-size 1 --max-mel-frames {frames} \
+             does, or take a smaller --model-size"
+        ),
+        (None, Some(least)) => format!(
+            "no batch size fits: take a smaller --model-size, or a device with {} MB for one clip",
+            least.0
+        ),
+        (None, None) => "no batch size fits: take a smaller --model-size".to_owned(),
+    }
+}
+
+/// The largest number up to `most` for which `fits` holds, if any does. What
+/// is asked of a device grows with it.
+fn largest(most: u32, fits: impl Fn(u32) -> bool) -> Option<u32> {
+    let (mut low, mut high) = (0, most.saturating_add(1));
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        match fits(middle) {
+            true => low = middle,
+            false => high = middle,
+        }
+    }
+    (low > 0).then_some(low)
+}
+
+/// The device that lacks most, of those that lack any.
+fn tightest(devices: &[DeviceMemory]) -> Option<&DeviceMemory> {
+    let lacking = |device: &&DeviceMemory| device.verdict == Verdict::TooLarge;
+    let lack = |device: &&DeviceMemory| {
+        let memory = device.memory_mb.map_or(0, |memory| memory.0);
+        device.needed_mb.0.saturating_sub(memory)
+    };
+    devices.iter().filter(lacking).max_by_key(lack)
+}
+
+impl Devices<'_> {
+    fn name(&self, memory: &DeviceMemory) -> &str {
+        let mut all = std::iter::once(self.data).chain(self.models);
+        let found = all.find(|device| device.logical == memory.logical);
+        found.map_or("", |device| device.name.as_str())
+    }
+
+    /// What each device needs; one that two budgets share, for each.
+    fn needs(
+        &self,
+        request: &PlanRequest,
+        workload: &dyn Workload,
+        [batch_size, accumulation]: [u32; 2],
+        mel_frames: Option<u32>,
+    ) -> Vec<DeviceMemory> {
+        let is_isolated = request.pipeline.enable_memory_isolation;
+        let is_shared = |model: &PlannedDevice| model.logical == self.data.logical;
+        // Mirrored replicas each make their own batches.
+        let own_data = self.models.iter().any(is_shared);
+        let of = |device: &PlannedDevice, trains: bool, prepares: bool| {
+            let share = Share {
+                trains,
+                prepares,
+                has_copies: prepares && !own_data,
+                is_host: device.backend == Backend::Cpu,
+                batch_size,
+                accumulation,
+                ring: self.ring.max(1),
+                in_flight: self.in_flight,
+                host_ring: self.host_ring,
+                precision: self.precision,
+                mel_frames,
+            };
+            DeviceMemory {
+                device: device.label(),
+                logical: device.logical,
+                share,
+                needs: MemoryNeeds::default(),
+                needed_mb: Megabytes(0),
+                memory_mb: device.memory_budget_mb,
+                budget: is_isolated.then_some(match trains {
+                    true => "--model-gpu-memory",
+                    false => "--data-gpu-memory",
+                }),
+                verdict: Verdict::Unknown,
+            }
+            .needing(workload.needs(&share))
+        };
+        let mut all = vec![];
+        if is_isolated || !own_data {
+            all.push(of(self.data, false, true));
+        }
+        let models = self.models.iter();
+        all.extend(models.map(|model| of(model, true, own_data && !is_isolated)));
+        all
+    }
+}
