@@ -155,12 +155,12 @@ impl Demand {
             &MelSpec::CONDITIONING,
         );
         needs.batches = largest.device * u64::from(share.ring);
-        if share.is_host {
+        if share.is_host && share.prepares {
             let waiting = largest.host * u64::from(share.in_flight);
             needs.batches += waiting.min(share.host_ring.0 << 20);
         }
         needs.overhead = needs.total() * WASTE / 100;
-        if share.is_host {
+        if share.is_host && share.prepares {
             needs.overhead += PROGRAM;
         }
         needs
