@@ -16,7 +16,7 @@ use myxtts_text::Vocabulary as TextVocabulary;
 use myxtts_train::demand::{Clips, Demand, codes_of};
 use myxtts_train::feed::{Corpus, train_vocabulary};
 
-use super::prepare::{default_output, request};
+use super::prepare::request;
 use super::train::{DECODER_FRAMES, SEGMENT_BATCH, SEGMENT_FRAMES, conditioning, stages};
 use crate::config::{self, Config};
 use crate::output::Failure;
@@ -84,7 +84,10 @@ pub(super) fn clips(settings: &Settings<Config>) -> Option<Clips> {
     }
     let named = data.dataset.train_data.as_ref().map(PathBuf::from);
     let dataset = named.or_else(|| corpus::default_folder().ok())?;
-    let out = default_output(&dataset);
+    let out = match &data.dataset.prepared {
+        Some(folder) => PathBuf::from(folder),
+        None => prepare::place(&dataset).ok()?.folder,
+    };
     if !out.exists() {
         return None;
     }
@@ -92,7 +95,7 @@ pub(super) fn clips(settings: &Settings<Config>) -> Option<Clips> {
         Some(path) => Some(TextVocabulary::read(path.as_ref()).ok()?),
         None => None,
     };
-    let asked = request(settings, dataset, out.clone(), named.as_ref(), false);
+    let asked = request(settings, dataset, out.clone(), named.as_ref()).ok()?;
     prepare::earlier(&asked).ok()??;
     let vocabulary = match named {
         Some(vocabulary) => vocabulary,
