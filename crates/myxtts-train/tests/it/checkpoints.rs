@@ -297,7 +297,7 @@ const MEASURED: &str = "MYXTTS_TEST_MEASURED_RUN";
 #[ignore = "a child of another test"]
 fn a_run_that_is_measured() {
     let folder = PathBuf::from(std::env::var_os(MEASURED).unwrap());
-    let job = job(&folder, 6, 4);
+    let job = job(&folder, 12, 10);
     let job = Job {
         gpt: GptConfig {
             layers: 8,
@@ -307,7 +307,7 @@ fn a_run_that_is_measured() {
         },
         validation: Some(job.dataset.clone()),
         cadence: Cadence {
-            validate: 4,
+            validate: 10,
             ..job.cadence
         },
         batch_size: 2,
@@ -315,9 +315,10 @@ fn a_run_that_is_measured() {
     };
     let over = AtomicBool::new(false);
     let steps = std::thread::scope(|scope| {
-        // Six steps of the DVAE, and the third of the GPT is under way.
+        // Twelve steps of the DVAE and nine of the GPT are done; the next is
+        // under way, and a validation and a checkpoint follow it.
         let watch = scope.spawn(|| {
-            while mini::losses_so_far(&job.run).len() < 8 && !over.load(Ordering::Relaxed) {
+            while mini::losses_so_far(&job.run).len() < 21 && !over.load(Ordering::Relaxed) {
                 std::thread::sleep(Duration::from_millis(1));
             }
             memory_peak()
@@ -351,7 +352,7 @@ fn validation_and_checkpoints_take_a_tenth_of_memory_more() {
     let (steps, all) = peaks.split_once(' ').unwrap();
     let [steps, all] = [steps, all].map(|peak| peak.parse::<f64>().unwrap() / 1024.0);
     let log = fs::read_to_string(folder.path().join("run/train.log")).unwrap();
-    assert!(log.contains("checkpoint of step 10 written"), "{log}");
+    assert!(log.contains("checkpoint of step 22 written"), "{log}");
     println!("steps {steps:.0} MiB, with validation and checkpoints {all:.0} MiB");
     assert!(
         all <= 1.1 * steps,
