@@ -29,7 +29,7 @@ use super::memory;
 use super::prepare::{Part as DatasetPart, dataset, output_folder, request, with_progress};
 use crate::config::{
     self, Cache, Config, DataSection, GivenFlag, LearningRate, OptimiserConfig, Part, Quirks,
-    Resumed,
+    Resumed, RunConfig,
 };
 use crate::outline::Outline;
 use crate::output::{Failure, Output};
@@ -150,10 +150,35 @@ pub(super) fn job(
         model,
         training,
     } = &settings.config;
-    let run = &training.run;
+    // Every key by its name: one that nothing is made of does not compile.
+    let RunConfig {
+        // `RunConfig::folder` makes the run's folder of the two.
+        name: _,
+        checkpoint_dir: _,
+        // `Outline` makes stages of it.
+        stage: _,
+        init,
+        epochs,
+        dvae_epochs,
+        decoder_epochs,
+        max_steps,
+        seed,
+        resume,
+        reset_training,
+        validate_every,
+        patience,
+        sample_every,
+        sample_count,
+        sample_texts,
+        checkpoint_every,
+        keep_checkpoints,
+        log_every,
+        freeze,
+        vocab,
+    } = &training.run;
     let optimiser = &training.optimiser;
     let is_chosen = |key: &str| settings.is_chosen(key);
-    let vocabulary = match &run.vocab {
+    let vocabulary = match vocab {
         Some(path) => Some(Vocabulary::read(path.as_ref()).map_err(Failure::usage)?),
         None => None,
     };
@@ -183,18 +208,18 @@ pub(super) fn job(
     };
     // `--epochs` is a person's word for every stage; a preset's is not.
     let epochs_of = |key: &str, own: u32| match is_chosen("training.epochs") && !is_chosen(key) {
-        true => run.epochs,
+        true => *epochs,
         false => own,
     };
-    let dvae_epochs = epochs_of("training.dvae_epochs", run.dvae_epochs);
-    let decoder_epochs = epochs_of("training.decoder_epochs", run.decoder_epochs);
+    let dvae_epochs = epochs_of("training.dvae_epochs", *dvae_epochs);
+    let decoder_epochs = epochs_of("training.decoder_epochs", *decoder_epochs);
     let length = |epochs: u32| StageLength {
         epochs: u64::from(epochs),
-        max_steps: run.max_steps,
+        max_steps: *max_steps,
     };
     let [min, max] = conditioning(data);
     Ok(Job {
-        run: run.folder(),
+        run: training.run.folder(),
         stages: stages(settings)?,
         dataset: dataset_folder,
         validation,
@@ -204,19 +229,19 @@ pub(super) fn job(
         dvae: model.size.dvae(),
         decoder_size: model.size,
         vocabulary,
-        init: run.init.as_ref().map(PathBuf::from),
-        resume: match run.resume {
+        init: init.as_ref().map(PathBuf::from),
+        resume: match *resume {
             Resumed::Word(config::ResumeWord::Auto) => Resume::Auto,
             Resumed::Word(config::ResumeWord::Never) => Resume::Never,
             Resumed::Step(step) => Resume::At(step),
         },
-        reset_training: run.reset_training,
+        reset_training: *reset_training,
         precision: plan.precision,
         peak_flops: plan
             .model_devices
             .first()
             .and_then(|device| peak_flops(&device.name, plan.precision)),
-        seed: run.seed,
+        seed: *seed,
         audio: data.audio.clone(),
         max_text: Tokens(data.shapes.max_text_length),
         max_audio: Codes(codes_of(data.shapes.max_mel_frames, &model.size.dvae())),
@@ -230,19 +255,19 @@ pub(super) fn job(
             Cache::Memory => CacheKind::Memory,
             Cache::Disk => CacheKind::Disk,
         },
-        optimisation: optimisation(optimiser, is_chosen("training.warmup_steps"), run.patience),
+        optimisation: optimisation(optimiser, is_chosen("training.warmup_steps"), *patience),
         lengths: [
             (StageName::Dvae, length(dvae_epochs)),
-            (StageName::Gpt, length(run.epochs)),
+            (StageName::Gpt, length(*epochs)),
             (StageName::Decoder, length(decoder_epochs)),
         ]
         .into(),
         cadence: Cadence {
-            validate: run.validate_every,
-            samples: run.sample_every,
-            checkpoint: run.checkpoint_every,
-            keep: run.keep_checkpoints as usize,
-            log: run.log_every,
+            validate: *validate_every,
+            samples: *sample_every,
+            checkpoint: *checkpoint_every,
+            keep: *keep_checkpoints as usize,
+            log: *log_every,
         },
         buffers: buffers(settings, plan),
         memory: plan.memory.clone(),
@@ -251,9 +276,9 @@ pub(super) fn job(
             Quirks::Fixed => myxtts_model::gpt::Quirks::Fixed,
             Quirks::Compat => myxtts_model::gpt::Quirks::Compat,
         },
-        frozen: run.freeze.clone().unwrap_or_default(),
-        sample_texts: run.sample_texts.clone().unwrap_or_default(),
-        sample_count: run.sample_count as usize,
+        frozen: freeze.clone().unwrap_or_default(),
+        sample_texts: sample_texts.clone().unwrap_or_default(),
+        sample_count: *sample_count as usize,
         segment_frames: SEGMENT_FRAMES,
         segment_batch: SEGMENT_BATCH,
         decoder_frames: DECODER_FRAMES,

@@ -30,7 +30,7 @@ pub(crate) use dataset::Cache;
 pub(crate) use model::Quirks;
 pub(crate) use model::layer as size_layer;
 pub(crate) use optimiser::{OptimiserConfig, OptimizationLevel, Schedule as LearningRate};
-pub(crate) use run::{Part, Resume as Resumed, ResumeWord};
+pub(crate) use run::{Part, Resume as Resumed, ResumeWord, RunConfig};
 use weights::StartingWeights;
 
 /// Variables with our prefix that are not settings.
@@ -65,7 +65,7 @@ pub(crate) struct DataSection {
 #[serde(default)]
 pub(crate) struct TrainingSection {
     #[serde(flatten)]
-    pub(crate) run: run::RunConfig,
+    pub(crate) run: RunConfig,
     #[serde(flatten)]
     pub(crate) optimiser: OptimiserConfig,
     #[serde(flatten)]
