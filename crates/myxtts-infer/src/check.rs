@@ -57,6 +57,14 @@ const RATES: std::ops::RangeInclusive<u32> = 8_000..=192_000;
 /// Checks a card against itself and against the weights it came with.
 pub(crate) fn check(card: &ModelCard, checkpoint: &Checkpoint) -> Result<(), InferError> {
     check_gpt(card, &checkpoint.gpt)?;
+    // No tensor tells heads from channels of a head, and any divisor would load
+    // and speak otherwise: the two places that say it must agree.
+    same(
+        "gpt.heads",
+        card.gpt.heads,
+        checkpoint.config.model_args.gpt_n_heads,
+        "xtts.model_args.gpt_n_heads",
+    )?;
     check_vocabulary(card, checkpoint)?;
     check_dvae(&card.dvae)?;
     if let Some(tensors) = &checkpoint.dvae {

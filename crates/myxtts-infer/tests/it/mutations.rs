@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use burn::tensor::Device;
-use myxtts_infer::{Synthesizer, WeightsSummary};
+use myxtts_infer::{ModelCard, Synthesizer, WeightsSummary};
 use myxtts_model::generate::SamplingConfig;
 use myxtts_weights::{Checkpoint, XttsConfig, write_ours};
 use serde_json::{Value, json};
@@ -153,6 +153,18 @@ fn the_rest_of_a_description_is_checked_too() {
     let (_, _, faults) = unnamed(&checkpoint, "");
     let panics = faults.iter().filter(|fault| fault.ends_with("panics"));
     assert_eq!(panics.count(), 0, "{}", faults.join("\n"));
+}
+
+/// Another divisor of the channels has the same tensors and another sound.
+#[test]
+fn heads_that_fit_and_are_not_the_models_are_refused() {
+    let mut checkpoint = Tiny::new(&["en"], 30).checkpoint();
+    let card = checkpoint.model.as_mut().unwrap();
+    assert_eq!(card["gpt"]["heads"], 2);
+    card["gpt"]["heads"] = json!(4);
+    let error = ModelCard::of(&checkpoint).unwrap_err().to_string();
+    assert!(error.contains("`gpt.heads` is 4"), "{error}");
+    assert!(error.contains("xtts.model_args.gpt_n_heads"), "{error}");
 }
 
 /// The text of a public `config.json`, as `import` reads it.
