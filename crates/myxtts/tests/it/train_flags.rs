@@ -430,8 +430,16 @@ fn flags_of_data_and_optimiser() {
     assert_eq!(steps, batches / 2, "one epoch of steps of two batches");
     assert_eq!(trained.steps("gpt").len(), steps);
     assert_eq!(trained.first("gpt", "learning_rate"), 0.005);
-    // The basic level has no warm-up; that of the base begins far below.
-    assert!(WORLD.base.first("gpt", "learning_rate") < 1e-3);
+    // The basic level keeps the rate; that of the base changes it at every step.
+    let rates = |run: &Trained| -> BTreeSet<u64> {
+        let steps = run.steps("gpt");
+        let rates = steps
+            .iter()
+            .map(|step| step["learning_rate"].as_f64().unwrap());
+        rates.map(f64::to_bits).collect()
+    };
+    assert_eq!(rates(&trained).len(), 1, "a constant rate");
+    assert_eq!(rates(&WORLD.base).len(), 2, "one a step");
     let checkpoints = std::fs::read_dir(trained.place.join("checkpoints")).unwrap();
     let kept = checkpoints.filter(|entry| entry.as_ref().unwrap().path().is_dir());
     assert_eq!(kept.count(), steps, "one a step, as the file says");
