@@ -161,14 +161,14 @@ fn words_of(source: &str) -> Vec<String> {
             let end = from.find('\n').unwrap_or(from.len());
             lines.push(from[..end].to_owned());
             rest = &from[end..];
-        } else if from.starts_with('"') {
+        } else if let Some(inside) = from.strip_prefix('"') {
             let hashes: String = rest[..at].chars().rev().take_while(|c| *c == '#').collect();
             let is_raw = rest[..at - hashes.len()].ends_with('r');
             let (end, text) = match is_raw {
                 true => {
                     let close = format!("\"{hashes}");
-                    let end = from[1..].find(&close).map_or(from.len(), |end| end + 1);
-                    (end, from[1..end].to_owned())
+                    let end = inside.find(&close).unwrap_or(inside.len());
+                    (end + 1, inside[..end].to_owned())
                 }
                 false => literal(from),
             };
