@@ -7,7 +7,9 @@
 //! beside other work it finds something else every time. So a software GPU is
 //! given peaks that any kernel reaches, and the first that works is taken.
 //!
-//! Convolutions have candidates without a peak; those are still timed.
+//! Convolutions and reductions fused with what they are broadcast to have
+//! candidates without a peak; those are still timed, so results that go through
+//! them may differ in their last bits from run to run.
 
 use std::time::Duration;
 
