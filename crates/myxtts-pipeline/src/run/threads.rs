@@ -60,7 +60,7 @@ impl Context {
             at_us: 0,
             wait_in_us: microseconds(clock.wait_in),
             busy_us: microseconds(busy),
-            wait_out_us: microseconds(clock.lap()),
+            wait_out_us: microseconds(clock.take_wait_out()),
             bytes,
             occupancy: ring.state().batches,
         });
@@ -131,12 +131,13 @@ pub(super) fn site<S: SiteWork>(
     let mut work = made(Stage::Device, make)?;
     let mut clock = Clock::start(Stage::Device, number);
     while let Ok(Some((_, packed))) = input.pop() {
+        clock.begin_work();
         let ticket = packed.ticket;
         let output = &outputs[ticket.lane];
         if context.may_make(output, ticket.step) == Err(Closed) {
             return Ok(());
         }
-        clock.begin_work();
+        clock.end_wait_out();
         let batch = work
             .process(ticket, &packed.batch)
             .map_err(|why| failed(Stage::Device, ticket, why))?;
@@ -201,6 +202,8 @@ struct Clock {
     worker: usize,
     last: Instant,
     wait_in: Duration,
+    /// Before the work, where a batch is made only when it is asked for.
+    wait_out: Duration,
 }
 
 impl Clock {
@@ -210,12 +213,23 @@ impl Clock {
             worker,
             last: Instant::now(),
             wait_in: Duration::ZERO,
+            wait_out: Duration::ZERO,
         }
     }
 
     /// The input is there.
     fn begin_work(&mut self) {
         self.wait_in = self.lap();
+    }
+
+    /// The batch may be made: whoever is to have it has asked.
+    fn end_wait_out(&mut self) {
+        self.wait_out = self.lap();
+    }
+
+    /// What was waited for the other side, before the work and after it.
+    fn take_wait_out(&mut self) -> Duration {
+        std::mem::take(&mut self.wait_out) + self.lap()
     }
 
     fn lap(&mut self) -> Duration {
