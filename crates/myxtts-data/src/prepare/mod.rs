@@ -35,7 +35,6 @@ mod place;
 mod quarantine;
 mod report;
 mod run;
-mod shell;
 mod tally;
 
 use std::num::NonZeroUsize;
@@ -58,7 +57,6 @@ pub use place::{Place, place};
 pub use quarantine::{Quarantine, Quarantined};
 pub use report::{Report, TooManyBad};
 pub use run::{Event, Progress, Ready, prepare, ready};
-pub use shell::quoted;
 
 /// The manifest's file in the output folder.
 pub const MANIFEST: &str = "manifest.jsonl";

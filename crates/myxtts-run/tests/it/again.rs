@@ -8,7 +8,17 @@ const ROLE: &str = "MYXTTS_RUN_TEST_FOLDER";
 /// Runs the test `name` of this binary in a process of its own, which finds
 /// `folder` with [`folder`].
 pub fn start(name: &str, folder: &Path) -> Child {
-    start_by(Command::new(std::env::current_exe().unwrap()), name, folder)
+    let program = std::env::current_exe().unwrap();
+    let command = match cfg!(target_os = "linux") {
+        // Tests started with `nohup` would hand it down.
+        true => {
+            let mut env = Command::new("env");
+            env.arg("--default-signal=HUP").arg(program);
+            env
+        }
+        false => Command::new(program),
+    };
+    start_by(command, name, folder)
 }
 
 /// The same as `nohup` starts a program.

@@ -131,7 +131,7 @@ pub fn run(job: &Job, placement: &Placement, stop: StopRequest) -> Result<Finish
     let log = Arc::new(log);
     // The terminal has it already.
     let _ = log.note(&job.plan_text);
-    let _answering = Answering::start(&stop, &log);
+    let answering = Answering::start(&stop, &log);
     let Standing {
         store,
         resumed,
@@ -187,6 +187,7 @@ pub fn run(job: &Job, placement: &Placement, stop: StopRequest) -> Result<Finish
     } = run;
     // A checkpoint in flight is written whatever happened.
     let saved = desk.saver.finish();
+    drop(answering);
     trained?;
     let saved = saved?;
     finished.stopped = desk.stop.asked();
@@ -456,6 +457,7 @@ impl Run<'_> {
         let card = card.unwrap_or_else(|| gpt_stage::card_of(self.job, &self.material));
         self.check_memory(&card)?;
         let lengths = self.lengths(&card)?;
+        self.finished.speaks = origin.gpt.is_some();
         for (index, stage) in stages.iter().copied().enumerate() {
             self.desk.place = StagePlace {
                 number: index + 1,
@@ -476,13 +478,18 @@ impl Run<'_> {
                 StageName::Gpt => self.gpt(&mut origin, resumed.as_ref())?,
                 StageName::Decoder => self.decoder(&mut origin, resumed.as_ref())?,
             };
+            self.finished.speaks = match stage {
+                // The GPT of an earlier DVAE means other codes.
+                StageName::Dvae => false,
+                StageName::Gpt => true,
+                StageName::Decoder => self.finished.speaks,
+            };
             self.before += done;
             self.finished.steps = self.before;
             if self.desk.stop.asked().is_some() {
                 break;
             }
         }
-        self.finished.speaks = origin.gpt.is_some();
         match &self.start {
             None => Ok(()),
             Some(position) => Err(TrainError::Usage(format!(

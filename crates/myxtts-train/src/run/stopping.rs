@@ -27,7 +27,11 @@ impl Answering {
         let (stop, log) = (stop.clone(), Arc::clone(log));
         let thread = thread::Builder::new().name("stop".to_owned());
         let thread = thread.spawn(move || {
-            while is_over.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Timeout) {
+            let mut is_running = true;
+            // Looked at once more at the end: a run that stopped sooner than it
+            // was looked at has been asked, too.
+            while is_running {
+                is_running = is_over.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Timeout);
                 if let Some(signal) = stop.asked() {
                     let line = format!(
                         "{}: stopping after the last whole step, with a checkpoint; a second \

@@ -1,7 +1,9 @@
 //! Every training flag of the contract changes what a training does. It is
 //! judged by that: the steps taken, their numbers, the batches on the ledger,
-//! the files, or an error; never by the value coming back in `plan.json` or
-//! `config.yaml`.
+//! the files, or an error; never by the value coming back in `config.yaml`.
+//! Flags that only place the work are the exception: their effect is the plan,
+//! and what a training does with a plan is tested in `pipeline_flags` here and
+//! on software GPUs in `myxtts-train`.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -21,14 +23,12 @@ const SHORT: [&str; 6] = [
     "data.conditioning_min=0.5",
 ];
 
-/// Flags that place the work: where it goes is what the plan decides, and tests
-/// on software GPUs train there. Ids are of imaginary GPUs.
+/// Flags that place the work, and what the plan decides of it. Ids are of
+/// imaginary GPUs.
 const PLANNED: &[(&[&str], &str, &str)] = &[
     (&["--buffer-size", "7"], "/buffer_size", "7"),
     (&["--model-start-delay", "0.5"], "/model_start_delay", "0.5"),
     (&["--prefetch-buffer-size", "5"], "/device_prefetch", "5"),
-    (&["--prefetch-to-gpu"], "/device_prefetch", "2"),
-    (&["--no-prefetch-to-gpu"], "/device_prefetch", "0"),
     (
         &["--assume-gpus", "1", "--graph-mode"],
         "/graph_mode",
@@ -265,6 +265,9 @@ fn a_memory_budget_is_enforced() {
     let budgets = [
         "--stage",
         "dvae",
+        // Any step of it holds more than the smallest budgets.
+        "--model-size",
+        "small",
         "--max-steps",
         "4",
         "--enable-memory-isolation",
@@ -315,7 +318,6 @@ fn the_plan_says_the_clips_of_a_step_as_they_will_be() {
     let [least, most] = ["least", "most"].map(|end| planned[end].as_u64().unwrap());
     let mean = planned["mean"].as_f64().unwrap();
     trained.says(&format!("{least} to {most} clips in each (mean {mean:.1})"));
-    assert!(mean > 4.0, "short clips share a batch: {mean}");
     let twice = plan(&["--grad-accum", "2"])["clips_per_step"]["mean"].as_f64();
     assert_eq!(twice, Some(2.0 * mean));
 }

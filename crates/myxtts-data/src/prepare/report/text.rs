@@ -3,11 +3,12 @@
 use std::fmt::{self, Display, Formatter};
 
 use myxtts_audio::units::Samples;
+use myxtts_config::shell::quoted;
 
 use super::{Finding, LimitReport, Report, TextUnit};
 use crate::layout::Decided;
 use crate::prepare::findings::TOO_LONG;
-use crate::prepare::{HOP, MANIFEST, Note, QUARANTINE, REPORT, REPORT_TEXT, quoted};
+use crate::prepare::{HOP, MANIFEST, Note, QUARANTINE, REPORT, REPORT_TEXT};
 
 /// The longest bar, in characters.
 const WIDEST: u64 = 40;
@@ -350,7 +351,7 @@ impl Report {
             Err(_) => format!("mend or remove the clips in {QUARANTINE}, then prepare again"),
             Ok(()) if self.kept == 0 => "no clip is left to train on".to_owned(),
             Ok(()) => {
-                let words: Vec<String> = self.next.iter().map(|word| quoted(word)).collect();
+                let words: Vec<_> = self.next.iter().map(|word| quoted(word)).collect();
                 words.join(" ")
             }
         }
