@@ -167,7 +167,7 @@ pub struct Seat {
 }
 
 /// Numbers that travel together; large enough that a round costs little
-/// beside its values, small enough that a few copies of them are no burden.
+/// beside its values, small enough that a few copies of them cost little.
 const BUCKET: usize = 1 << 20;
 
 impl Seat {

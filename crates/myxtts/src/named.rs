@@ -36,7 +36,7 @@ const GENERATOR: [&str; 1] = ["wide"];
 /// Words after `myxtts` where it is the name of a folder.
 const FOLDER_NAME: [&str; 1] = ["in"];
 
-/// Variables that are no settings.
+/// Variables that are not settings.
 const VARIABLES: [&str; 4] = [
     "MYXTTS_SOFTWARE_GPUS",
     "MYXTTS_PARITY_DIR",
@@ -199,7 +199,7 @@ fn literal(from: &str) -> (usize, String) {
             '"' => return (at, text),
             '\\' => match letters.next() {
                 Some((_, 'n')) => text.push('\n'),
-                // A line that goes on without its indent.
+                // A line that continues without its indent.
                 Some((_, '\n')) => {
                     while letters.next_if(|(_, next)| next.is_whitespace()).is_some() {}
                 }

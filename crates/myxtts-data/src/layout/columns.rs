@@ -146,7 +146,7 @@ impl Columns {
         Ok(columns)
     }
 
-    /// Those that a first line names; `None` if it is no header.
+    /// Those that a first line names; `None` if it is not a header.
     pub(super) fn of_header(fields: &[String]) -> Option<Self> {
         let mut columns = vec![Column::Unused; fields.len()];
         let fields: Vec<String> = fields.iter().map(|field| field.to_lowercase()).collect();
@@ -339,7 +339,7 @@ enum Kind {
     Tag,
 }
 
-/// More words than this are no name.
+/// More words than this are not a name.
 const LONGEST_NAME_WORDS: usize = 3;
 const LONGEST_NAME_CHARACTERS: usize = 40;
 

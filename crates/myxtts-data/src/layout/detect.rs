@@ -342,7 +342,7 @@ pub(super) fn is_audio(path: &Path) -> bool {
     ending.is_some_and(|ending| AUDIO_ENDINGS.contains(&ending.to_ascii_lowercase().as_str()))
 }
 
-/// Folders deeper than this are no dataset.
+/// Folders deeper than this are not a dataset.
 const DEEPEST: u32 = 8;
 
 /// What a folder holds, at any depth.

@@ -215,7 +215,7 @@ fn recording(root: &Path, name: &str) -> PathBuf {
             let path = folder.join(name);
             let is_there = match detect::is_audio(&path) {
                 true => path.exists(),
-                // A folder of that name is no recording.
+                // A folder of that name is not a recording.
                 false => path.is_file(),
             };
             if is_there {

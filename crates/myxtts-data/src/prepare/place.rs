@@ -23,7 +23,7 @@ pub fn place(dataset: &Path) -> Result<Place, CorpusError> {
         false => dataset,
     };
     let folder = root.join("myxtts");
-    // What is no dataset is told as such, and nothing is made in it.
+    // What is not a dataset is told as such, and nothing is made in it.
     let Some(why) = refusal(&folder).filter(|_| dataset.exists()) else {
         return Ok(Place {
             folder,

@@ -21,7 +21,7 @@ const BATCH_KEY: &str = "data.batch_size";
 const ACCUMULATION_KEY: &str = "training.gradient_accumulation_steps";
 /// The most that accumulation grows to by itself.
 const MOST_ACCUMULATED: u32 = 256;
-/// Mel frames below which a shorter longest clip is no advice.
+/// Mel frames below which a shorter longest clip is not useful advice.
 const LEAST_FRAMES: u32 = 64;
 const MEGABYTE: u64 = 1 << 20;
 

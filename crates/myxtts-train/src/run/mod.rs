@@ -195,7 +195,7 @@ pub fn run(job: &Job, placement: &Placement, stop: StopRequest) -> Result<Finish
     if finished.stopped.is_none() {
         desk.metrics.sync()?;
         let lines = metrics::read(&desk.folder.metrics())?;
-        // A pointer that leads nowhere is no reason to fail a run that is done.
+        // A pointer that leads nowhere is not a reason to fail a run that is done.
         let best = saved.store.best().ok().flatten();
         finished.verdict = judged(job, &lines, &desk.levels, best, finished.steps);
         for finding in &finished.verdict {
