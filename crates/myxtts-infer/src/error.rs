@@ -6,6 +6,7 @@ use myxtts_audio::units::{SampleRate, Seconds};
 use myxtts_audio::{GriffinLimError, MelError};
 use myxtts_model::dvae::DvaeConfigError;
 use myxtts_model::generate::GenerateError;
+use myxtts_model::hifigan::HifiganConfigError;
 use myxtts_model::params::LoadError;
 use myxtts_model::speaker::SpeakerConfigError;
 use myxtts_text::{EncodeError, SplitError, VocabError};
@@ -118,6 +119,9 @@ pub enum InferError {
     Dvae(#[from] DvaeConfigError),
     /// Sizes that are impossible.
     #[error(transparent)]
+    Hifigan(#[from] HifiganConfigError),
+    /// Sizes that are impossible.
+    #[error(transparent)]
     Speaker(#[from] SpeakerConfigError),
     /// Parts that do not belong together.
     #[error(
@@ -139,6 +143,15 @@ pub enum InferError {
     /// The way back from a mel.
     #[error(transparent)]
     GriffinLim(#[from] GriffinLimError),
+    /// A way to make sound that the model does not have.
+    #[error("the model has nothing that makes sound: neither a waveform decoder nor a DVAE")]
+    NoVocoder,
+    /// A voice that was made without the waveform decoder's part.
+    #[error(
+        "the voice was stored by a model without a waveform decoder, and this one needs its vector\n  \
+         fix:   make the voice again from its recordings with this model, or speak with --vocoder griffin-lim"
+    )]
+    NoVoiceVector,
     /// No recording of the voice.
     #[error("a voice needs at least one recording of the speaker, and none was given")]
     NoReference,

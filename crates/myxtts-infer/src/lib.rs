@@ -1,9 +1,9 @@
 //! Speaking with a model.
 //!
 //! ```text
-//! folder -> Checkpoint -> Modules ─┐
-//! recordings -> VoiceLatents ──────┼─> codes ─> mel ─> Griffin-Lim ─> Speech
-//! text -> pieces -> tokens ────────┘
+//! folder -> Checkpoint -> Modules ─┐         ┌─> latents ─> waveform decoder ─┐
+//! recordings -> Voice ─────────────┼─> codes ┤                                ├─> Speech
+//! text -> pieces -> tokens ────────┘         └─> mel ─> Griffin-Lim ──────────┘
 //! ```
 //!
 //! - [`ModelCard`] is everything about a model that its tensors do not say. It
@@ -11,15 +11,18 @@
 //! - [`Modules`] and [`outgoing`] are the two ways between weights and modules; a
 //!   training streams its files through one, speaking loads them by the other.
 //!   [`checkpoint_of`] is the second way for weights that are in memory.
-//! - [`Synthesizer`] speaks.
+//! - [`Synthesizer`] is a model that speaks; [`Speaking`] speaks many texts together,
+//!   and gives their sound as it becomes known.
 
 mod card;
 mod check;
+mod decoder;
 mod error;
 mod locate;
 mod modules;
 mod public;
 mod sampling;
+mod speaking;
 mod speech;
 mod summary;
 mod synthesizer;
@@ -28,12 +31,14 @@ mod voice_vector;
 
 pub use card::{DecoderCard, ModelCard, VoiceKind};
 pub use check::CardFault;
+pub use decoder::{Decoder, Vocoder};
 pub use error::InferError;
 pub use locate::{Pick, newest_run, resolve, voices};
 pub use modules::{Modules, checkpoint_of, outgoing, state_dict};
 pub use sampling::SamplingDefaults;
+pub use speaking::{Event, Said, SpeakOptions, Speaking, Ticket, Utterance};
 pub use speech::Speech;
 pub use summary::WeightsSummary;
 pub use synthesizer::Synthesizer;
-pub use voice::VoiceLatents;
+pub use voice::{ReferenceSpec, Voice};
 pub use voice_vector::VoiceVectors;

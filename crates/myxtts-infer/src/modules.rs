@@ -1,5 +1,7 @@
 //! Weights into modules, and back.
 
+use std::sync::Arc;
+
 use burn::tensor::{Device, TensorData};
 use myxtts_model::dvae::Dvae;
 use myxtts_model::gpt::Gpt;
@@ -12,6 +14,7 @@ use myxtts_weights::{
 
 use crate::card::ModelCard;
 use crate::error::InferError;
+use crate::voice::ReferenceSpec;
 
 /// In front of the names of the GPT's tensors in a checkpoint.
 const GPT: &str = "gpt";
@@ -28,7 +31,9 @@ pub struct Modules {
     /// Divides each band of its mels.
     pub mel_stats: Option<Vec<f32>>,
     /// Text to tokens.
-    pub vocabulary: Vocabulary,
+    pub vocabulary: Arc<Vocabulary>,
+    /// How much of a speaker's recordings it hears.
+    pub references: ReferenceSpec,
 }
 
 impl Modules {
@@ -50,7 +55,8 @@ impl Modules {
             gpt,
             dvae,
             mel_stats: checkpoint.mel_stats.as_ref().map(Tensor::to_f32),
-            vocabulary: vocabulary_of(checkpoint)?,
+            vocabulary: Arc::new(vocabulary_of(checkpoint)?),
+            references: ReferenceSpec::of(&checkpoint.config),
             card,
         })
     }

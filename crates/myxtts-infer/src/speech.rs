@@ -1,18 +1,17 @@
 //! What was spoken.
 
-use myxtts_audio::units::{Frames, Seconds};
+use myxtts_audio::units::Frames;
 use myxtts_audio::{Mel, Waveform};
 
-/// Silence between the pieces of a long text.
-const PAUSE: Seconds = Seconds(0.25);
+use crate::speaking::Said;
 
 /// A spoken text.
 #[derive(Clone, Debug)]
 pub struct Speech {
     /// The sound, with a short silence between the pieces of a long text.
     pub waveform: Waveform,
-    /// What the DVAE made of the codes.
-    pub mel: Mel,
+    /// What the DVAE made of the codes, where Griffin-Lim spoke.
+    pub mel: Option<Mel>,
     /// The codes, without STOP.
     pub codes: Vec<u32>,
     /// Whether the model itself came to an end, in every piece.
@@ -20,20 +19,13 @@ pub struct Speech {
 }
 
 impl Speech {
-    /// The pieces of a text, one after the other.
-    pub(crate) fn joined(pieces: Vec<Self>) -> Option<Self> {
-        let mut pieces = pieces.into_iter();
-        let mut whole = pieces.next()?;
-        for piece in pieces {
-            let pause = PAUSE.samples(whole.waveform.rate).0;
-            let samples = &mut whole.waveform.samples;
-            samples.resize(samples.len() + pause, 0.0);
-            samples.extend(piece.waveform.samples);
-            whole.mel = beside(&whole.mel, &piece.mel);
-            whole.codes.extend(piece.codes);
-            whole.stopped &= piece.stopped;
+    pub(crate) fn of(waveform: Waveform, said: Said) -> Self {
+        Self {
+            waveform,
+            mel: said.mels.into_iter().reduce(|all, next| beside(&all, &next)),
+            codes: said.codes,
+            stopped: said.unended == 0,
         }
-        Some(whole)
     }
 }
 

@@ -1,35 +1,42 @@
-//! Text into a waveform.
+//! A model that speaks.
 
+use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::Arc;
 
 use burn::module::Module;
 use burn::tensor::{Device, Int, Tensor, TensorData};
-use myxtts_audio::units::Frames;
+use myxtts_audio::units::{Frames, SampleRate};
 use myxtts_audio::{GriffinLim, Mel, Waveform};
 use myxtts_model::dvae::Dvae;
-use myxtts_model::generate::{Choice, SamplingConfig, generate};
-use myxtts_model::gpt::Gpt;
+use myxtts_model::gpt::{Gpt, Quirks};
+use myxtts_model::hifigan::{at_speed, interpolate};
 use myxtts_model::mel::Mels;
 use myxtts_text::{CleanOptions, Language, Limit, Vocabulary, clean_with, split};
 use myxtts_weights::read_ours;
+use std::sync::Arc;
 
 use crate::card::ModelCard;
+use crate::decoder::{Decoder, Vocoder};
 use crate::error::InferError;
 use crate::locate::{Pick, resolve};
 use crate::modules::Modules;
+use crate::speaking::{Event, Said, SpeakOptions, Speaking, Utterance};
 use crate::speech::{Speech, with_last_frame_twice};
-use crate::voice::VoiceLatents;
+use crate::voice::{Listener, ReferenceSpec, Voice};
+
+/// Rows that advance together where nobody says otherwise.
+const ROWS: usize = 8;
 
 /// A model that speaks, on one device.
 #[derive(Debug)]
 pub struct Synthesizer {
     card: ModelCard,
+    references: ReferenceSpec,
     gpt: Gpt,
-    dvae: Dvae,
     vocabulary: Arc<Vocabulary>,
     conditioning_mel: Mels,
-    griffin_lim: GriffinLim,
+    decoder: Option<Decoder>,
+    griffin_lim: Option<(Dvae, GriffinLim)>,
     device: Device,
 }
 
@@ -39,10 +46,6 @@ impl Synthesizer {
     pub fn open(folder: &Path, device: &Device) -> Result<Self, InferError> {
         let checkpoint = read_ours(&resolve(folder, Pick::Newest)?)?;
         let modules = Modules::load(&checkpoint, device)?;
-        let dvae = modules.dvae.ok_or(InferError::Missing {
-            what: "DVAE",
-            fix: "put dvae.pth and mel_stats.pth beside model.pth and import again",
-        })?;
         // Mels that are not divided by them are of another scale: the model
         // would hear, and sound, differently from what it was trained on.
         if modules.mel_stats.is_none() {
@@ -51,43 +54,51 @@ impl Synthesizer {
                 fix: "put mel_stats.pth beside model.pth and import again",
             });
         }
-        Self::new(
-            modules.card,
-            modules.gpt,
-            dvae,
-            modules.mel_stats,
-            Arc::new(modules.vocabulary),
-            device,
-        )
+        let decoder = Decoder::load(&checkpoint, &modules.card, device)?;
+        Self::new(modules, decoder, device)
     }
 
     /// From modules on `device`, whether or not they carry gradients.
     pub fn new(
-        card: ModelCard,
-        gpt: Gpt,
-        dvae: Dvae,
-        mel_stats: Option<Vec<f32>>,
-        vocabulary: Arc<Vocabulary>,
+        modules: Modules,
+        decoder: Option<Decoder>,
         device: &Device,
     ) -> Result<Self, InferError> {
-        let [_, codes] = dvae.codebook.embed.dims();
-        let spoken = gpt.config().vocabulary.codes;
-        if codes < spoken as usize {
-            return Err(InferError::Codes {
-                gpt: spoken,
-                dvae: codes,
-            });
+        let Modules {
+            card,
+            references,
+            gpt,
+            dvae,
+            mel_stats,
+            vocabulary,
+        } = modules;
+        if let Some(dvae) = &dvae {
+            let [_, codes] = dvae.codebook.embed.dims();
+            let spoken = gpt.config().vocabulary.codes;
+            if codes < spoken as usize {
+                let (gpt, dvae) = (spoken, codes);
+                return Err(InferError::Codes { gpt, dvae });
+            }
         }
         let device = device.clone().inner();
-        Ok(Self {
+        let conditioning_mel = Mels::new(card.conditioning_mel, mel_stats.as_deref(), &device)?;
+        let griffin_lim = match dvae {
+            Some(dvae) => Some((dvae.valid(), GriffinLim::new(card.codes_mel, mel_stats)?)),
+            None => None,
+        };
+        let speaker = Self {
             gpt: gpt.valid(),
-            dvae: dvae.valid(),
             vocabulary,
-            conditioning_mel: Mels::new(card.conditioning_mel, mel_stats.as_deref(), &device)?,
-            griffin_lim: GriffinLim::new(card.codes_mel, mel_stats)?,
+            conditioning_mel,
+            decoder,
+            griffin_lim,
+            references,
             device,
             card,
-        })
+        };
+        // It must have one of the two.
+        speaker.vocoder(None)?;
+        Ok(speaker)
     }
 
     /// What the model is.
@@ -100,16 +111,50 @@ impl Synthesizer {
         &self.vocabulary
     }
 
-    /// A voice from recordings, loaded as the card's `audio` says.
-    pub fn voice(&mut self, references: &[Waveform]) -> Result<VoiceLatents, InferError> {
-        let Self {
-            card,
-            gpt,
-            conditioning_mel,
-            device,
-            ..
-        } = self;
-        VoiceLatents::of(references, card, gpt, conditioning_mel, device)
+    /// The vocoder to speak with: the one asked for, or the model's own decoder
+    /// where it has one.
+    pub fn vocoder(&self, asked: Option<Vocoder>) -> Result<Vocoder, InferError> {
+        let usual = match self.decoder {
+            Some(_) => Vocoder::Hifigan,
+            None => Vocoder::GriffinLim,
+        };
+        match asked.unwrap_or(usual) {
+            Vocoder::Hifigan if self.decoder.is_none() => Err(InferError::Missing {
+                what: "waveform decoder",
+                fix: "speak with --vocoder griffin-lim, or train one with `myxtts train --stage decoder`",
+            }),
+            Vocoder::GriffinLim if self.griffin_lim.is_none() => Err(InferError::Missing {
+                what: "DVAE",
+                fix: "put dvae.pth and mel_stats.pth beside model.pth and import again",
+            }),
+            vocoder => Ok(vocoder),
+        }
+    }
+
+    /// The rate of a vocoder's waveforms.
+    pub fn rate(&self, vocoder: Vocoder) -> SampleRate {
+        match (&self.decoder, vocoder) {
+            (Some(decoder), Vocoder::Hifigan) => decoder.rate,
+            _ => self.card.codes_mel.sample_rate,
+        }
+    }
+
+    /// A voice from recordings of one speaker, loaded as the card's `audio` says.
+    pub fn voice(&mut self, recordings: &[Waveform]) -> Result<Voice, InferError> {
+        let mut listener = Listener {
+            card: &self.card,
+            references: self.references,
+            gpt: &self.gpt,
+            mels: &mut self.conditioning_mel,
+            decoder: self.decoder.as_mut(),
+            device: &self.device,
+        };
+        listener.voice(recordings)
+    }
+
+    /// Speaks many texts together, so many rows at a time.
+    pub fn speaking(&mut self, most_rows: usize) -> Speaking<'_> {
+        Speaking::new(self, most_rows)
     }
 
     /// Speaks a text. One that does not fit the model, or is longer than it
@@ -117,74 +162,154 @@ impl Synthesizer {
     pub fn speak(
         &mut self,
         text: &str,
-        language: &Language,
-        voice: &VoiceLatents,
-        sampling: SamplingConfig,
+        voice: &Voice,
+        options: &SpeakOptions,
     ) -> Result<Speech, InferError> {
-        // An unknown language is said before a text that does not fit.
-        self.vocabulary.encode("", language)?;
-        let mut spoken = Vec::new();
-        for (index, piece) in (0..).zip(self.pieces(text, language)?) {
-            let sampling = match sampling.choice {
-                Choice::Greedy => sampling,
-                Choice::Sample { seed } => SamplingConfig {
-                    choice: Choice::Sample {
-                        seed: seed.wrapping_add(index),
-                    },
-                    ..sampling
-                },
-            };
-            spoken.push(self.speak_piece(&piece, language, voice, sampling)?);
-        }
-        Speech::joined(spoken).ok_or(InferError::NoText)
+        let rate = self.rate(options.vocoder);
+        let mut samples = vec![];
+        let said = self.stream(text, voice, options, |sound| {
+            samples.extend_from_slice(sound);
+            ControlFlow::Continue(())
+        })?;
+        Ok(Speech::of(Waveform { samples, rate }, said))
     }
 
-    fn pieces(&self, text: &str, language: &Language) -> Result<Vec<String>, InferError> {
+    /// Speaks a text and hands out its sound as it becomes known. Where `hear`
+    /// breaks off, the rest is not spoken.
+    pub fn stream(
+        &mut self,
+        text: &str,
+        voice: &Voice,
+        options: &SpeakOptions,
+        mut hear: impl FnMut(&[f32]) -> ControlFlow<()>,
+    ) -> Result<Said, InferError> {
+        let mut speaking = self.speaking(ROWS);
+        speaking.admit(Utterance {
+            text: text.to_owned(),
+            voice: voice.clone(),
+            options: options.clone(),
+        })?;
+        while !speaking.is_idle() {
+            for event in speaking.step() {
+                match event {
+                    Event::Sound(_, samples) => {
+                        if hear(&samples).is_break() {
+                            return Ok(Said::default());
+                        }
+                    }
+                    Event::Done(_, said) => return Ok(said),
+                    Event::Failed(_, why) => return Err(why),
+                }
+            }
+        }
+        Ok(Said::default())
+    }
+
+    pub(crate) fn gpt(&self) -> &Gpt {
+        &self.gpt
+    }
+
+    /// Whether this model can speak so.
+    pub(crate) fn check(&self, options: &SpeakOptions) -> Result<(), InferError> {
+        self.vocoder(Some(options.vocoder))?;
+        // A language without a tag is said before a text that does not fit.
+        self.vocabulary.encode("", &options.language)?;
+        Ok(())
+    }
+
+    /// The tokens of a text, cut to what the model says in one breath.
+    pub(crate) fn pieces(
+        &self,
+        text: &str,
+        language: &Language,
+    ) -> Result<Vec<Vec<u32>>, InferError> {
         let limit = Limit(self.gpt.config().vocabulary.max_text_tokens);
         let advised = language.advised_characters();
-        split(text, language, limit, |piece| {
+        let pieces = split(text, language, limit, |piece| {
             let tokens = 1 + self.vocabulary.encode_raw(&cleaned(piece, language)).len();
             match piece.chars().nth(advised) {
                 Some(_) => tokens.max(limit.0 + 1),
                 None => tokens,
             }
         })
-        .map_err(InferError::TooLong)
+        .map_err(InferError::TooLong)?;
+        if pieces.is_empty() {
+            return Err(InferError::NoText);
+        }
+        pieces
+            .iter()
+            .map(|piece| {
+                let cleaned = cleaned(piece, language);
+                Ok(self.vocabulary.encode(&cleaned, language)?)
+            })
+            .collect()
     }
 
-    fn speak_piece(
-        &mut self,
-        piece: &str,
-        language: &Language,
-        voice: &VoiceLatents,
-        sampling: SamplingConfig,
-    ) -> Result<Speech, InferError> {
-        let tokens = self
-            .vocabulary
-            .encode(&cleaned(piece, language), language)?;
-        let generated = generate(&self.gpt, voice.latents_1nd.clone(), &tokens, sampling)?;
-        // Neither STOP nor a START that an untrained model may draw is a sound.
-        let codes_known = self.gpt.config().vocabulary.codes;
-        let mut codes = generated.codes;
-        codes.retain(|code| *code < codes_known);
-        let mel = self.mel(&codes)?;
-        let waveform = if codes.is_empty() {
-            Waveform {
-                samples: Vec::new(),
-                rate: self.card.codes_mel.sample_rate,
+    /// Leaves the codes of sounds: neither STOP nor a START that an untrained
+    /// model may draw is one.
+    pub(crate) fn keep_sounds(&self, codes: &mut Vec<u32>) {
+        let known = self.gpt.config().vocabulary.codes;
+        codes.retain(|code| *code < known);
+    }
+
+    /// The sound of a piece: `codes` as they were drawn, STOP included, with the
+    /// latent of each.
+    pub(crate) fn sound(
+        &self,
+        codes: &[u32],
+        latents: Vec<Tensor<3>>,
+        voice: &Voice,
+        options: &SpeakOptions,
+    ) -> Result<(Vec<f32>, Option<Mel>), InferError> {
+        match (options.vocoder, &self.decoder, &self.griffin_lim) {
+            (Vocoder::Hifigan, Some(decoder), _) => {
+                let samples = self.decoded(decoder, codes, latents, voice, options)?;
+                Ok((samples, None))
             }
-        } else {
-            self.griffin_lim.waveform(&with_last_frame_twice(&mel))?
-        };
-        Ok(Speech {
-            waveform,
-            mel,
-            codes,
-            stopped: generated.stopped,
-        })
+            (Vocoder::GriffinLim, _, Some((dvae, griffin_lim))) => {
+                let mut codes = codes.to_vec();
+                self.keep_sounds(&mut codes);
+                let mel = self.mel(dvae, &codes, options.speed)?;
+                let samples = match codes.is_empty() {
+                    true => vec![],
+                    false => griffin_lim.waveform(&with_last_frame_twice(&mel))?.samples,
+                };
+                Ok((samples, Some(mel)))
+            }
+            _ => Err(InferError::NoVocoder),
+        }
     }
 
-    fn mel(&self, codes: &[u32]) -> Result<Mel, InferError> {
+    fn decoded(
+        &self,
+        decoder: &Decoder,
+        codes: &[u32],
+        latents: Vec<Tensor<3>>,
+        voice: &Voice,
+        options: &SpeakOptions,
+    ) -> Result<Vec<f32>, InferError> {
+        let known = self.gpt.config().vocabulary.codes;
+        // The public decoder heard the latent of STOP, too. One trained here
+        // did not.
+        let is_heard = |code: u32| code < known || self.card.quirks == Quirks::Compat;
+        let heard = codes.iter().zip(latents).filter(|(code, _)| is_heard(**code));
+        let latents: Vec<Tensor<3>> = heard.map(|(_, latent)| latent).collect();
+        let Some(vector_1c1) = voice.vector_1c1.clone() else {
+            return Err(InferError::NoVoiceVector);
+        };
+        if latents.is_empty() {
+            return Ok(vec![]);
+        }
+        let mut latents_1nd = Tensor::cat(latents, 1);
+        if options.speed != 1.0 {
+            latents_1nd = at_speed(latents_1nd, options.speed);
+        }
+        let wave_11t = decoder.hifigan.forward(latents_1nd, vector_1c1);
+        let samples = wave_11t.try_into_vec_as::<f32>();
+        samples.map_err(|why| InferError::Device(why.to_string()))
+    }
+
+    fn mel(&self, dvae: &Dvae, codes: &[u32], speed: f64) -> Result<Mel, InferError> {
         let bands = self.card.codes_mel.bands;
         if codes.is_empty() {
             return Ok(Mel {
@@ -196,7 +321,10 @@ impl Synthesizer {
         let ids: Vec<i64> = codes.iter().map(|code| i64::from(*code)).collect();
         let shape = [1, ids.len()];
         let codes_1m = Tensor::<2, Int>::from_data(TensorData::new(ids, shape), &self.device);
-        let mel_1ct = self.dvae.decode(codes_1m);
+        let mut mel_1ct = dvae.decode(codes_1m);
+        if speed != 1.0 {
+            mel_1ct = interpolate(mel_1ct, 1.0 / speed.max(0.05));
+        }
         let [_, bands, frames] = mel_1ct.dims();
         let values = mel_1ct.try_into_vec_as::<f32>();
         Ok(Mel {

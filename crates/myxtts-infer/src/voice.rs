@@ -1,12 +1,17 @@
-//! A voice from recordings.
+//! A voice, from recordings.
+//!
+//! The GPT hears a voice as latents, the waveform decoder as a vector. Both are
+//! made once for a voice, and are all that is kept of it.
 
 use burn::tensor::{Device, Tensor};
 use myxtts_audio::Waveform;
 use myxtts_audio::units::{Decibels, Samples, Seconds};
 use myxtts_model::gpt::{Gpt, Quirks};
 use myxtts_model::mel::Mels;
+use myxtts_weights::XttsConfig;
 
 use crate::card::ModelCard;
+use crate::decoder::Decoder;
 use crate::error::InferError;
 
 /// The least of a recording that the public implementation takes.
@@ -16,73 +21,160 @@ const LEAST: Seconds = Seconds(0.33);
 /// leaves such clips out, too.
 const SILENCE: Decibels = Decibels(-60.0);
 
-/// What the GPT knows of a voice: `(1, latents, channels)`.
+/// What a model knows of a voice.
 #[derive(Clone, Debug)]
-pub struct VoiceLatents {
-    /// The mean over the segments of the recordings.
+pub struct Voice {
+    /// For the GPT: `(1, latents, channels)`.
     pub latents_1nd: Tensor<3>,
+    /// For the waveform decoder, where the model has one: `(1, channels, 1)`.
+    pub vector_1c1: Option<Tensor<3>>,
 }
 
-impl VoiceLatents {
-    pub(crate) fn of(
-        references: &[Waveform],
-        card: &ModelCard,
-        gpt: &Gpt,
-        mels: &mut Mels,
-        device: &Device,
-    ) -> Result<Self, InferError> {
-        let mut latents = Vec::new();
-        for reference in references {
-            for segment in segments(reference, card)? {
-                let mel_1cs = mels.forward(&segment, 1, device)?;
-                latents.push(gpt.condition(mel_1cs));
-            }
+/// How much of a speaker's recordings is heard.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ReferenceSpec {
+    /// Of each recording.
+    pub of_each: Seconds,
+    /// Of all of them, one after the other, by the GPT.
+    pub by_gpt: Seconds,
+    /// Of what the GPT hears at a time.
+    pub segment: Seconds,
+    /// Whether the highest sample of each is brought to this share of full scale.
+    pub peak: Option<f32>,
+}
+
+impl Default for ReferenceSpec {
+    /// As the released model hears.
+    fn default() -> Self {
+        Self::of(&XttsConfig::default())
+    }
+}
+
+impl ReferenceSpec {
+    /// As public files say.
+    pub fn of(config: &XttsConfig) -> Self {
+        let seconds = |count: u32| Seconds(f64::from(count));
+        Self {
+            of_each: seconds(config.max_ref_len),
+            by_gpt: seconds(config.gpt_cond_len),
+            segment: seconds(config.gpt_cond_chunk_len),
+            // The public implementation's level.
+            peak: config.sound_norm_refs.then_some(0.75),
         }
-        if latents.is_empty() {
+    }
+}
+
+/// What listens to recordings.
+pub(crate) struct Listener<'a> {
+    pub(crate) card: &'a ModelCard,
+    pub(crate) references: ReferenceSpec,
+    pub(crate) gpt: &'a Gpt,
+    pub(crate) mels: &'a mut Mels,
+    pub(crate) decoder: Option<&'a mut Decoder>,
+    pub(crate) device: &'a Device,
+}
+
+impl Listener<'_> {
+    /// The voice of one speaker's recordings.
+    pub(crate) fn voice(&mut self, recordings: &[Waveform]) -> Result<Voice, InferError> {
+        let mut heard: Vec<Vec<f32>> = vec![];
+        for recording in recordings {
+            self.accept(recording)?;
+            heard.push(self.cut(recording));
+        }
+        if heard.is_empty() {
             return Err(InferError::NoReference);
         }
-        Ok(Self {
-            latents_1nd: Tensor::cat(latents, 0).mean_dim(0),
+        let segments = match self.card.quirks {
+            Quirks::Compat => self.public_segments(&heard.concat()),
+            Quirks::Fixed => heard.iter().flat_map(|wave| self.segments(wave)).collect(),
+        };
+        let mut latents = vec![];
+        for segment in segments {
+            let mel_1cs = self.mels.forward(&segment, 1, self.device)?;
+            latents.push(self.gpt.condition(mel_1cs));
+        }
+        let latents_1nd = Tensor::cat(latents, 0).mean_dim(0);
+        let vector_1c1 = match &mut self.decoder {
+            Some(decoder) => Some(decoder.vector(&heard, latents_1nd.clone())?),
+            None => None,
+        };
+        Ok(Voice {
+            latents_1nd,
+            vector_1c1,
         })
+    }
+
+    /// Refuses what has no voice in it.
+    fn accept(&self, recording: &Waveform) -> Result<(), InferError> {
+        let needed = self.card.audio.sample_rate;
+        if recording.rate != needed {
+            let found = recording.rate;
+            return Err(InferError::Rate { found, needed });
+        }
+        if recording.duration().0 < LEAST.0 {
+            let (found, least) = (recording.duration(), LEAST);
+            return Err(InferError::ShortReference { found, least });
+        }
+        let peak = peak(&recording.samples);
+        if peak < SILENCE.amplitude() {
+            let length = recording.duration();
+            return Err(InferError::SilentReference { length, peak });
+        }
+        Ok(())
+    }
+
+    /// The part of a recording that is heard, at its level.
+    fn cut(&self, recording: &Waveform) -> Vec<f32> {
+        let spec = &self.references;
+        let samples = &recording.samples;
+        let Samples(most) = spec.of_each.samples(recording.rate);
+        let mut heard = samples[..samples.len().min(most.max(1))].to_vec();
+        let loudest = peak(&heard);
+        if let Some(level) = spec.peak.filter(|_| loudest > 0.0) {
+            heard.iter_mut().for_each(|x| *x *= level / loudest);
+        }
+        heard
+    }
+
+    /// All recordings one after the other, in segments of one length; a rest
+    /// under a third of a second is left out, where there is more.
+    fn public_segments(&self, wave: &[f32]) -> Vec<Vec<f32>> {
+        let rate = self.card.audio.sample_rate;
+        let [Samples(most), Samples(segment), Samples(least)] =
+            [self.references.by_gpt, self.references.segment, LEAST].map(|of| of.samples(rate));
+        let heard = match most {
+            0 => wave,
+            _ => &wave[..wave.len().min(most)],
+        };
+        let mut segments: Vec<Vec<f32>> = vec![];
+        for piece in heard.chunks(segment.max(1)) {
+            if segments.is_empty() || piece.len() >= least {
+                segments.push(piece.to_vec());
+            }
+        }
+        segments
+    }
+
+    /// A recording in segments of the length training uses at most.
+    ///
+    /// Training pads a shorter segment with silence to that length, and so does
+    /// this. A rest that is shorter than training's shortest is left out, where
+    /// there is more.
+    fn segments(&self, wave: &[f32]) -> Vec<Vec<f32>> {
+        let Samples(longest) = self.card.conditioning.max.max(Samples(1));
+        let mut segments: Vec<Vec<f32>> = vec![];
+        for piece in wave.chunks(longest) {
+            if segments.is_empty() || Samples(piece.len()) >= self.card.conditioning.min {
+                let mut segment = piece.to_vec();
+                segment.resize(longest, 0.0);
+                segments.push(segment);
+            }
+        }
+        segments
     }
 }
 
-/// A recording in segments of the length training uses at most.
-///
-/// Training pads a shorter segment with silence to that length, and so does
-/// this; the public implementation leaves it short when it speaks. A rest that
-/// is shorter than training's shortest is left out, where there is more.
-fn segments(reference: &Waveform, card: &ModelCard) -> Result<Vec<Vec<f32>>, InferError> {
-    let needed = card.audio.sample_rate;
-    if reference.rate != needed {
-        let found = reference.rate;
-        return Err(InferError::Rate { found, needed });
-    }
-    if reference.duration().0 < LEAST.0 {
-        let (found, least) = (reference.duration(), LEAST);
-        return Err(InferError::ShortReference { found, least });
-    }
-    let samples = &reference.samples;
-    let peak = samples.iter().fold(0.0_f32, |peak, x| peak.max(x.abs()));
-    if peak < SILENCE.amplitude() {
-        let length = reference.duration();
-        return Err(InferError::SilentReference { length, peak });
-    }
-    let Samples(longest) = card.conditioning.max.max(Samples(1));
-    let shortest = match card.quirks {
-        Quirks::Fixed => card.conditioning.min,
-        Quirks::Compat => LEAST.samples(needed),
-    };
-    let mut segments: Vec<Vec<f32>> = Vec::new();
-    for piece in reference.samples.chunks(longest) {
-        if !segments.is_empty() && Samples(piece.len()) < shortest {
-            continue;
-        }
-        let mut segment = piece.to_vec();
-        if card.quirks == Quirks::Fixed {
-            segment.resize(longest, 0.0);
-        }
-        segments.push(segment);
-    }
-    Ok(segments)
+fn peak(samples: &[f32]) -> f32 {
+    samples.iter().fold(0.0_f32, |peak, x| peak.max(x.abs()))
 }

@@ -65,6 +65,19 @@ impl VoiceVectors {
         })
     }
 
+    /// The vector `(1, channels, 1)` of one recording, all of it heard, whose
+    /// latents in the GPT are `voice_1nd`.
+    pub fn whole(&mut self, wave: &[f32], voice_1nd: Tensor<3>) -> Result<Tensor<3>, InferError> {
+        match &mut self.encoder {
+            None => Ok(of_latents(voice_1nd)),
+            Some(encoder) => {
+                let heard = encoder.resampler.process(wave);
+                let length = heard.len();
+                encoder.embed(heard, [1, length])
+            }
+        }
+    }
+
     /// Vectors `(batch, channels, 1)` of recordings, whose latents in the GPT
     /// are `voice_bnd`.
     ///
@@ -72,9 +85,7 @@ impl VoiceVectors {
     /// again and again: one shape for all, and no silence that nobody spoke.
     pub fn of(&mut self, waves: &[&[f32]], voice_bnd: Tensor<3>) -> Result<Tensor<3>, InferError> {
         let Some(encoder) = &mut self.encoder else {
-            let [rows, _, channels] = voice_bnd.dims();
-            let mean_bd = voice_bnd.mean_dim(1).reshape([rows, channels]);
-            return Ok(unit_length(mean_bd).reshape([rows, channels, 1]));
+            return Ok(of_latents(voice_bnd));
         };
         let mut heard: Vec<f32> = Vec::with_capacity(waves.len() * HEARD);
         for wave in waves {
@@ -83,10 +94,22 @@ impl VoiceVectors {
             let wave = if wave.is_empty() { &silence[..] } else { &wave };
             heard.extend(wave.iter().cycle().take(HEARD));
         }
-        let data = TensorData::new(heard, [waves.len(), HEARD]);
-        let wave_bt = Tensor::<2>::from_data(data, &encoder.device);
-        let vector_bc = encoder.encoder.embed(&encoder.mel, wave_bt)?;
+        encoder.embed(heard, [waves.len(), HEARD])
+    }
+}
+
+impl Encoder {
+    fn embed(&self, heard: Vec<f32>, shape: [usize; 2]) -> Result<Tensor<3>, InferError> {
+        let wave_bt = Tensor::<2>::from_data(TensorData::new(heard, shape), &self.device);
+        let vector_bc = self.encoder.embed(&self.mel, wave_bt)?;
         let [rows, channels] = vector_bc.dims();
         Ok(vector_bc.reshape([rows, channels, 1]))
     }
+}
+
+/// The mean of the GPT's latents, with length 1.
+fn of_latents(voice_bnd: Tensor<3>) -> Tensor<3> {
+    let [rows, _, channels] = voice_bnd.dims();
+    let mean_bd = voice_bnd.mean_dim(1).reshape([rows, channels]);
+    unit_length(mean_bd).reshape([rows, channels, 1])
 }

@@ -103,7 +103,7 @@ fn a_model_from_a_folder_speaks_like_the_one_that_was_saved() {
             max_codes: Some(6),
             ..SamplingConfig::new(1)
         };
-        let speech = synthesizer.speak("Hello.", &language("en"), &voice, sampling);
+        let speech = synthesizer.speak("Hello.", &voice, &options("en", sampling));
         speech.unwrap().waveform
     };
     let opened = Synthesizer::open(folder.path(), &Device::flex()).unwrap();

@@ -80,7 +80,11 @@ fn tried(folder: &Path) -> Became {
             max_codes: Some(2),
             ..drawn.with_seed(1, synthesizer.card().quirks)
         };
-        synthesizer.speak("Hello.", &language("en"), &voice, sampling)
+        let options = SpeakOptions {
+            vocoder: synthesizer.vocoder(None)?,
+            ..options("en", sampling)
+        };
+        synthesizer.speak("Hello.", &voice, &options)
     }));
     match used {
         Ok(Ok(_)) => Became::Spoke,

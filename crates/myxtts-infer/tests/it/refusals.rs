@@ -1,6 +1,5 @@
 //! What cannot be spoken, and what is said about it.
 
-use std::sync::Arc;
 
 use burn::tensor::Device;
 use myxtts_audio::Waveform;
@@ -26,15 +25,14 @@ fn texts_and_voices() {
     let voice = synthesizer.voice(&[recording(30_000)]).unwrap();
     let greedy = SamplingConfig::greedy();
     let mut speak =
-        |text: &str, tag: &str| said(synthesizer.speak(text, &language(tag), &voice, greedy));
+        |text: &str, tag: &str| said(synthesizer.speak(text, &voice, &options(tag, greedy)));
     let mut messages = vec![speak("Hello.", "de"), speak(" \n ", "en")];
     // A language tag alone fills the only place.
     let cramped = Tiny::new(&["en"], 1);
     messages.push(said(cramped.synthesizer().speak(
         "Hello.",
-        &language("en"),
         &voice,
-        greedy,
+        &options("en", greedy),
     )));
     let elsewhere = Waveform {
         rate: SampleRate::VOCODER,
@@ -94,13 +92,15 @@ fn weights() {
         codes: 16,
         ..tiny.card.dvae
     };
-    messages.push(said(Synthesizer::new(
-        tiny.card.clone(),
-        tiny.gpt.clone(),
-        Dvae::new(&Init::new(1, &device), &smaller).unwrap(),
-        None,
-        Arc::clone(&tiny.vocabulary),
-        &device,
-    )));
+    let modules = Modules {
+        dvae: Some(Dvae::new(&Init::new(1, &device), &smaller).unwrap()),
+        ..tiny.modules()
+    };
+    messages.push(said(Synthesizer::new(modules, None, &device)));
+    let modules = Modules {
+        dvae: None,
+        ..tiny.modules()
+    };
+    messages.push(said(Synthesizer::new(modules, None, &device)));
     insta::assert_snapshot!(messages.join("\n\n"));
 }

@@ -2,11 +2,11 @@
 
 use burn::tensor::{Device, Int, Tensor};
 use myxtts_audio::units::SampleRate;
-use myxtts_infer::{Speech, VoiceLatents};
+use myxtts_infer::Speech;
 use myxtts_model::generate::{SamplingConfig, generate};
 use myxtts_text::{Limit, clean};
 
-use crate::tiny::{Tiny, language, recording};
+use crate::tiny::{Tiny, language, options, recording};
 
 fn sampling(seed: u64, codes: usize) -> SamplingConfig {
     SamplingConfig {
@@ -18,7 +18,7 @@ fn sampling(seed: u64, codes: usize) -> SamplingConfig {
 fn speak(tiny: &Tiny, text: &str, sampling: SamplingConfig) -> Speech {
     let mut synthesizer = tiny.synthesizer();
     let voice = synthesizer.voice(&[recording(30_000)]).unwrap();
-    let speech = synthesizer.speak(text, &language("en"), &voice, sampling);
+    let speech = synthesizer.speak(text, &voice, &options("en", sampling));
     speech.unwrap()
 }
 
@@ -30,7 +30,8 @@ fn a_code_is_1024_samples_and_a_seed_says_the_same_again() {
     assert!(!speech.stopped);
     assert_eq!(speech.waveform.samples.len(), 9 * 1024);
     assert_eq!(speech.waveform.rate, SampleRate::XTTS);
-    assert_eq!((speech.mel.bands, speech.mel.frames.0), (80, 9 * 4));
+    let mel = speech.mel.unwrap();
+    assert_eq!((mel.bands, mel.frames.0), (80, 9 * 4));
     assert!(speech.waveform.samples.iter().all(|x| x.is_finite()));
     assert!(speech.waveform.samples.iter().any(|x| x.abs() > 1e-4));
     let again = speak(&tiny, "Hello there.", sampling(4, 9));
@@ -51,12 +52,11 @@ fn greedy_is_what_the_model_generates_and_the_mel_what_the_dvae_decodes() {
     };
     let text = "The quick brown fox!";
     let speech = synthesizer
-        .speak(text, &language("en"), &voice, greedy)
+        .speak(text, &voice, &options("en", greedy))
         .unwrap();
     let cleaned = clean(text, &language("en")).text;
     let tokens = tiny.vocabulary.encode(&cleaned, &language("en")).unwrap();
-    let VoiceLatents { latents_1nd } = voice;
-    let generated = generate(&tiny.gpt, latents_1nd, &tokens, greedy).unwrap();
+    let generated = generate(&tiny.gpt, voice.latents_1nd, &tokens, greedy).unwrap();
     assert_eq!(speech.codes, generated.codes);
     let ids: Vec<i64> = speech.codes.iter().map(|code| i64::from(*code)).collect();
     let ids = Tensor::<1, Int>::from_data(ids.as_slice(), &Device::flex());
@@ -64,7 +64,7 @@ fn greedy_is_what_the_model_generates_and_the_mel_what_the_dvae_decodes() {
     assert_eq!(mel.dims(), [1, 80, 48]);
     assert_eq!(
         mel.into_data().try_to_vec::<f32>().unwrap(),
-        speech.mel.values
+        speech.mel.unwrap().values
     );
 }
 
@@ -111,9 +111,11 @@ fn a_long_text_is_spoken_in_sentences_with_a_pause_between() {
     assert_eq!(whole.waveform.samples, waves.join(&pause[..]));
     let codes: Vec<&[u32]> = apart.iter().map(|one| &one.codes[..]).collect();
     assert_eq!(whole.codes, codes.concat());
-    assert_eq!(whole.mel.frames.0, 16 * pieces.len());
-    for (band, row) in whole.mel.rows().enumerate() {
-        let rows = apart.iter().map(|one| one.mel.rows().nth(band).unwrap());
+    let mel = |one: &Speech| one.mel.clone().unwrap();
+    assert_eq!(mel(&whole).frames.0, 16 * pieces.len());
+    for (band, row) in mel(&whole).rows().enumerate() {
+        let apart: Vec<_> = apart.iter().map(mel).collect();
+        let rows = apart.iter().map(|one| one.rows().nth(band).unwrap());
         assert_eq!(row, rows.collect::<Vec<_>>().concat());
     }
 }

@@ -8,9 +8,13 @@ use burn::tensor::Device;
 use myxtts_audio::units::{SampleRate, Samples};
 use myxtts_audio::{AudioConfig, MelSpec, Waveform};
 use myxtts_data::schedule::ConditioningSpec;
-use myxtts_infer::{DecoderCard, ModelCard, Synthesizer, VoiceKind, checkpoint_of};
+use myxtts_infer::{
+    DecoderCard, ModelCard, Modules, ReferenceSpec, SpeakOptions, Synthesizer, Vocoder, VoiceKind,
+    checkpoint_of,
+};
 use myxtts_model::conditioning::PerceiverConfig;
 use myxtts_model::dvae::{Dvae, DvaeConfig};
+use myxtts_model::generate::SamplingConfig;
 use myxtts_model::gpt::{Gpt, GptConfig, Quirks, Vocabulary as Symbols};
 use myxtts_model::hifigan::{HifiganConfig, HifiganDecoder};
 use myxtts_model::init::Init;
@@ -155,15 +159,18 @@ impl Tiny {
     }
 
     pub fn synthesizer(&self) -> Synthesizer {
-        Synthesizer::new(
-            self.card.clone(),
-            self.gpt.clone(),
-            self.dvae.clone(),
-            Some(self.stats.clone()),
-            self.vocabulary.clone(),
-            &Device::flex(),
-        )
-        .unwrap()
+        Synthesizer::new(self.modules(), None, &Device::flex()).unwrap()
+    }
+
+    pub fn modules(&self) -> Modules {
+        Modules {
+            card: self.card.clone(),
+            references: ReferenceSpec::default(),
+            gpt: self.gpt.clone(),
+            dvae: Some(self.dvae.clone()),
+            mel_stats: Some(self.stats.clone()),
+            vocabulary: self.vocabulary.clone(),
+        }
     }
 
     /// Our files in a folder, as a training's checkpoint has them: beside others.
@@ -171,6 +178,17 @@ impl Tiny {
         myxtts_weights::write_ours(folder, &self.checkpoint()).unwrap();
         std::fs::write(folder.join("manifest.json"), "{}").unwrap();
         std::fs::write(folder.join("optimizer.safetensors"), "no weights of ours").unwrap();
+    }
+}
+
+/// Through Griffin-Lim, as every test model can.
+pub fn options(tag: &str, sampling: SamplingConfig) -> SpeakOptions {
+    SpeakOptions {
+        language: language(tag),
+        sampling,
+        vocoder: Vocoder::GriffinLim,
+        speed: 1.0,
+        stream: false,
     }
 }
 

@@ -10,7 +10,9 @@ use clap::ArgMatches;
 use myxtts_audio::units::Seconds;
 use myxtts_audio::{Limits, Loader, Waveform, wav_pcm16};
 use myxtts_device::{no_memory_fault, open, plan};
-use myxtts_infer::{InferError, ModelCard, Pick, Speech, Synthesizer, newest_run, resolve, voices};
+use myxtts_infer::{
+    InferError, ModelCard, Pick, SpeakOptions, Speech, Synthesizer, newest_run, resolve, voices,
+};
 use myxtts_model::generate::{Choice, SamplingConfig};
 use myxtts_text::{Coverage, Language, Vocabulary, clean};
 use serde::Serialize;
@@ -78,8 +80,15 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     let sampling = sampling(matches, synthesizer.card());
     let started = Instant::now();
     let voice = synthesizer.voice(&recordings).map_err(failure)?;
+    let options = SpeakOptions {
+        language: language.clone(),
+        sampling,
+        vocoder: synthesizer.vocoder(None).map_err(failure)?,
+        speed: 1.0,
+        stream: false,
+    };
     let speech = synthesizer
-        .speak(&text, &language, &voice, sampling)
+        .speak(&text, &voice, &options)
         .map_err(failure)?;
     let took_s = started.elapsed().as_secs_f64();
     no_memory_fault().map_err(|why| failure(InferError::Device(why)))?;

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use burn::module::Module;
 use burn::tensor::{Device, Int, Tensor};
-use myxtts_infer::{ModelCard, Synthesizer, outgoing};
+use myxtts_infer::{
+    ModelCard, Modules, ReferenceSpec, SpeakOptions, Synthesizer, Vocoder, outgoing,
+};
 use myxtts_model::dvae::Dvae;
 use myxtts_model::generate::SamplingConfig;
 use myxtts_model::gpt::{Gpt, GptBatch, ParameterCount, Quirks};
@@ -195,15 +197,18 @@ impl Evaluator<GptTrainee> for GptEvaluator<'_> {
         let gpt = self.model(state)?;
         let histograms = histograms(&gpt).map_err(TrainError::failed)?;
         let sentences = self.sentences(all);
-        let mut synthesizer = Synthesizer::new(
-            self.card.clone(),
+        // A decoder that came with earlier weights heard another GPT: its
+        // latents have moved since, while the DVAE stayed.
+        let modules = Modules {
+            card: self.card.clone(),
+            references: ReferenceSpec::default(),
             gpt,
-            self.dvae.clone(),
-            self.material.front_end.stats.clone(),
-            Arc::clone(&self.material.vocabulary),
-            &self.device,
-        )
-        .map_err(TrainError::failed)?;
+            dvae: Some(self.dvae.clone()),
+            mel_stats: self.material.front_end.stats.clone(),
+            vocabulary: Arc::clone(&self.material.vocabulary),
+        };
+        let mut synthesizer =
+            Synthesizer::new(modules, None, &self.device).map_err(TrainError::failed)?;
         Ok(Box::new(move |stop| {
             let mut heard = Heard {
                 title: "samples",
@@ -212,15 +217,21 @@ impl Evaluator<GptTrainee> for GptEvaluator<'_> {
             };
             for (index, (text, language, voice)) in sentences.into_iter().enumerate() {
                 unless_stopped(stop)?;
-                let sampling = SamplingConfig::greedy();
-                let latents = synthesizer.voice(std::slice::from_ref(&voice.waveform));
-                let speech = latents
-                    .and_then(|latents| synthesizer.speak(&text, &language, &latents, sampling));
+                let options = SpeakOptions {
+                    language,
+                    sampling: SamplingConfig::greedy(),
+                    vocoder: Vocoder::GriffinLim,
+                    speed: 1.0,
+                    stream: false,
+                };
+                let heard_voice = synthesizer.voice(std::slice::from_ref(&voice.waveform));
+                let speech =
+                    heard_voice.and_then(|heard| synthesizer.speak(&text, &heard, &options));
                 match speech {
                     Ok(speech) => heard.clips.push(HeardClip {
                         name: format!("{index:02}_{}.wav", voice.name),
                         waveform: speech.waveform,
-                        mel: Some(speech.mel),
+                        mel: speech.mel,
                         spoken: Some(Spoken {
                             text,
                             speaker: voice.name,

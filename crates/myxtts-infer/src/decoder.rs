@@ -1,0 +1,84 @@
+//! The waveform decoder of a model, and what it knows of voices.
+
+use burn::tensor::{Device, Tensor};
+use myxtts_audio::units::SampleRate;
+use myxtts_model::hifigan::HifiganDecoder;
+use myxtts_model::init::Init;
+use myxtts_model::params;
+use myxtts_weights::Checkpoint;
+use serde::{Deserialize, Serialize};
+
+use crate::card::ModelCard;
+use crate::error::InferError;
+use crate::modules::state_dict;
+use crate::voice_vector::VoiceVectors;
+
+/// In front of the names of the decoder's tensors in a checkpoint.
+const DECODER: &str = "hifigan_decoder";
+
+/// What makes a waveform of what the GPT says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Vocoder {
+    /// The model's own decoder, from the GPT's latents.
+    Hifigan,
+    /// Griffin-Lim, from the mel that the DVAE makes of the codes.
+    GriffinLim,
+}
+
+impl Vocoder {
+    /// As it is typed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Hifigan => "hifigan",
+            Self::GriffinLim => "griffin-lim",
+        }
+    }
+}
+
+/// The waveform decoder, ready to speak.
+#[derive(Debug)]
+pub struct Decoder {
+    pub(crate) hifigan: HifiganDecoder,
+    pub(crate) rate: SampleRate,
+    vectors: VoiceVectors,
+}
+
+impl Decoder {
+    /// That of a checkpoint; `None` where it has none.
+    pub fn load(
+        checkpoint: &Checkpoint,
+        card: &ModelCard,
+        device: &Device,
+    ) -> Result<Option<Self>, InferError> {
+        let Some(decoder) = &card.decoder else {
+            return Ok(None);
+        };
+        let tensors = &checkpoint.hifigan_decoder;
+        let part = "waveform decoder";
+        let device = device.clone().inner();
+        let hifigan = HifiganDecoder::new(&Init::blank(&device), &decoder.hifigan)?;
+        let hifigan = params::load(hifigan, &state_dict(tensors), DECODER)
+            .map_err(|why| InferError::Load { part, why })?;
+        let heard = card.audio.sample_rate;
+        Ok(Some(Self {
+            hifigan: hifigan.folded(),
+            rate: SampleRate::new(decoder.hifigan.output_rate).unwrap_or(SampleRate::VOCODER),
+            vectors: VoiceVectors::new(decoder.voice, tensors, heard, &device)?,
+        }))
+    }
+
+    /// The vector `(1, channels, 1)` of a voice: the mean over its recordings,
+    /// not brought to length 1 again, as the public implementation leaves it.
+    pub(crate) fn vector(
+        &mut self,
+        recordings: &[Vec<f32>],
+        latents_1nd: Tensor<3>,
+    ) -> Result<Tensor<3>, InferError> {
+        let vectors = recordings
+            .iter()
+            .map(|wave| self.vectors.whole(wave, latents_1nd.clone()));
+        let vectors: Vec<Tensor<3>> = vectors.collect::<Result<_, _>>()?;
+        Ok(Tensor::cat(vectors, 0).mean_dim(0))
+    }
+}
