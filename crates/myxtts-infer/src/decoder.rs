@@ -2,7 +2,7 @@
 
 use burn::tensor::{Device, Tensor};
 use myxtts_audio::units::SampleRate;
-use myxtts_model::hifigan::HifiganDecoder;
+use myxtts_model::hifigan::{HifiganDecoder, at_speed};
 use myxtts_model::init::Init;
 use myxtts_model::params;
 use myxtts_weights::Checkpoint;
@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::card::ModelCard;
 use crate::error::InferError;
 use crate::modules::state_dict;
+use crate::voice::Voice;
 use crate::voice_vector::VoiceVectors;
 
 /// In front of the names of the decoder's tensors in a checkpoint.
@@ -66,6 +67,28 @@ impl Decoder {
             rate: SampleRate::new(decoder.hifigan.output_rate).unwrap_or(SampleRate::VOCODER),
             vectors: VoiceVectors::new(decoder.voice, tensors, heard, &device)?,
         }))
+    }
+
+    /// The waveform of latents `(1, 1, channels)`, one a code, in a voice.
+    pub(crate) fn waveform(
+        &self,
+        latents: Vec<Tensor<3>>,
+        voice: &Voice,
+        speed: f64,
+    ) -> Result<Vec<f32>, InferError> {
+        let Some(vector_1c1) = voice.vector_1c1.clone() else {
+            return Err(InferError::NoVoiceVector);
+        };
+        if latents.is_empty() {
+            return Ok(vec![]);
+        }
+        let mut latents_1nd = Tensor::cat(latents, 1);
+        if speed != 1.0 {
+            latents_1nd = at_speed(latents_1nd, speed);
+        }
+        let wave_11t = self.hifigan.forward(latents_1nd, vector_1c1);
+        let samples = wave_11t.try_into_vec_as::<f32>();
+        samples.map_err(|why| InferError::Device(why.to_string()))
     }
 
     /// The vector `(1, channels, 1)` of a voice: the mean over its recordings,

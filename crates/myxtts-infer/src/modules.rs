@@ -54,7 +54,12 @@ impl Modules {
         Ok(Self {
             gpt,
             dvae,
-            mel_stats: checkpoint.mel_stats.as_ref().map(Tensor::to_f32),
+            // Public files have them twice: beside the model, and inside it.
+            mel_stats: checkpoint
+                .mel_stats
+                .as_ref()
+                .or(checkpoint.model_mel_stats.as_ref())
+                .map(Tensor::to_f32),
             vocabulary: Arc::new(vocabulary_of(checkpoint)?),
             references: ReferenceSpec::of(&checkpoint.config),
             card,

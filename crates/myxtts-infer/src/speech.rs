@@ -22,7 +22,10 @@ impl Speech {
     pub(crate) fn of(waveform: Waveform, said: Said) -> Self {
         Self {
             waveform,
-            mel: said.mels.into_iter().reduce(|all, next| beside(&all, &next)),
+            mel: said
+                .mels
+                .into_iter()
+                .reduce(|all, next| beside(&all, &next)),
             codes: said.codes,
             stopped: said.unended == 0,
         }

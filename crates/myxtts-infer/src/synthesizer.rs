@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
 
 use burn::module::Module;
 use burn::tensor::{Device, Int, Tensor, TensorData};
@@ -9,11 +10,10 @@ use myxtts_audio::units::{Frames, SampleRate};
 use myxtts_audio::{GriffinLim, Mel, Waveform};
 use myxtts_model::dvae::Dvae;
 use myxtts_model::gpt::{Gpt, Quirks};
-use myxtts_model::hifigan::{at_speed, interpolate};
+use myxtts_model::hifigan::interpolate;
 use myxtts_model::mel::Mels;
 use myxtts_text::{CleanOptions, Language, Limit, Vocabulary, clean_with, split};
 use myxtts_weights::read_ours;
-use std::sync::Arc;
 
 use crate::card::ModelCard;
 use crate::decoder::{Decoder, Vocoder};
@@ -26,6 +26,8 @@ use crate::voice::{Listener, ReferenceSpec, Voice};
 
 /// Rows that advance together where nobody says otherwise.
 const ROWS: usize = 8;
+/// What speech is slowed down to at most.
+const SLOWEST: f64 = 0.05;
 
 /// A model that speaks, on one device.
 #[derive(Debug)]
@@ -255,84 +257,62 @@ impl Synthesizer {
     /// The sound of a piece: `codes` as they were drawn, STOP included, with the
     /// latent of each.
     pub(crate) fn sound(
-        &self,
+        &mut self,
         codes: &[u32],
         latents: Vec<Tensor<3>>,
         voice: &Voice,
         options: &SpeakOptions,
     ) -> Result<(Vec<f32>, Option<Mel>), InferError> {
-        match (options.vocoder, &self.decoder, &self.griffin_lim) {
+        let known = self.gpt.config().vocabulary.codes;
+        match (options.vocoder, &self.decoder, &mut self.griffin_lim) {
             (Vocoder::Hifigan, Some(decoder), _) => {
-                let samples = self.decoded(decoder, codes, latents, voice, options)?;
-                Ok((samples, None))
+                // The public decoder heard the latent of STOP, too. One trained
+                // here did not.
+                let is_heard = |code: u32| code < known || self.card.quirks == Quirks::Compat;
+                let heard = codes.iter().zip(latents);
+                let heard = heard.filter(|(code, _)| is_heard(**code));
+                let latents: Vec<Tensor<3>> = heard.map(|(_, latent)| latent).collect();
+                Ok((decoder.waveform(latents, voice, options.speed)?, None))
             }
             (Vocoder::GriffinLim, _, Some((dvae, griffin_lim))) => {
-                let mut codes = codes.to_vec();
-                self.keep_sounds(&mut codes);
-                let mel = self.mel(dvae, &codes, options.speed)?;
-                let samples = match codes.is_empty() {
-                    true => vec![],
-                    false => griffin_lim.waveform(&with_last_frame_twice(&mel))?.samples,
-                };
-                Ok((samples, Some(mel)))
+                let codes: Vec<u32> = codes.iter().copied().filter(|code| *code < known).collect();
+                if codes.is_empty() {
+                    let bands = self.card.codes_mel.bands;
+                    return Ok((vec![], Some(empty(bands))));
+                }
+                let mel = mel(dvae, &codes, options.speed, &self.device)?;
+                let wave = griffin_lim.waveform(&with_last_frame_twice(&mel))?;
+                Ok((wave.samples, Some(mel)))
             }
             _ => Err(InferError::NoVocoder),
         }
     }
+}
 
-    fn decoded(
-        &self,
-        decoder: &Decoder,
-        codes: &[u32],
-        latents: Vec<Tensor<3>>,
-        voice: &Voice,
-        options: &SpeakOptions,
-    ) -> Result<Vec<f32>, InferError> {
-        let known = self.gpt.config().vocabulary.codes;
-        // The public decoder heard the latent of STOP, too. One trained here
-        // did not.
-        let is_heard = |code: u32| code < known || self.card.quirks == Quirks::Compat;
-        let heard = codes.iter().zip(latents).filter(|(code, _)| is_heard(**code));
-        let latents: Vec<Tensor<3>> = heard.map(|(_, latent)| latent).collect();
-        let Some(vector_1c1) = voice.vector_1c1.clone() else {
-            return Err(InferError::NoVoiceVector);
-        };
-        if latents.is_empty() {
-            return Ok(vec![]);
-        }
-        let mut latents_1nd = Tensor::cat(latents, 1);
-        if options.speed != 1.0 {
-            latents_1nd = at_speed(latents_1nd, options.speed);
-        }
-        let wave_11t = decoder.hifigan.forward(latents_1nd, vector_1c1);
-        let samples = wave_11t.try_into_vec_as::<f32>();
-        samples.map_err(|why| InferError::Device(why.to_string()))
+fn empty(bands: usize) -> Mel {
+    Mel {
+        bands,
+        frames: Frames(0),
+        values: Vec::new(),
     }
+}
 
-    fn mel(&self, dvae: &Dvae, codes: &[u32], speed: f64) -> Result<Mel, InferError> {
-        let bands = self.card.codes_mel.bands;
-        if codes.is_empty() {
-            return Ok(Mel {
-                bands,
-                frames: Frames(0),
-                values: Vec::new(),
-            });
-        }
-        let ids: Vec<i64> = codes.iter().map(|code| i64::from(*code)).collect();
-        let shape = [1, ids.len()];
-        let codes_1m = Tensor::<2, Int>::from_data(TensorData::new(ids, shape), &self.device);
-        let mut mel_1ct = dvae.decode(codes_1m);
-        if speed != 1.0 {
-            mel_1ct = interpolate(mel_1ct, 1.0 / speed.max(0.05));
-        }
-        let [_, bands, frames] = mel_1ct.dims();
-        let values = mel_1ct.try_into_vec_as::<f32>();
-        Ok(Mel {
-            bands,
-            frames: Frames(frames),
-            values: values.map_err(|why| InferError::Device(why.to_string()))?,
-        })
+/// What the DVAE makes of codes, `speed` times as fast.
+fn mel(dvae: &Dvae, codes: &[u32], speed: f64, device: &Device) -> Result<Mel, InferError> {
+    let ids: Vec<i64> = codes.iter().map(|code| i64::from(*code)).collect();
+    let shape = [1, ids.len()];
+    let codes_1m = Tensor::<2, Int>::from_data(TensorData::new(ids, shape), device);
+    let mut mel_1ct = dvae.decode(codes_1m);
+    if speed != 1.0 {
+        mel_1ct = interpolate(mel_1ct, 1.0 / speed.max(SLOWEST));
     }
+    let [_, bands, frames] = mel_1ct.dims();
+    let values = mel_1ct.try_into_vec_as::<f32>();
+    Ok(Mel {
+        bands,
+        frames: Frames(frames),
+        values: values.map_err(|why| InferError::Device(why.to_string()))?,
+    })
 }
 
 /// A text as training reads it.

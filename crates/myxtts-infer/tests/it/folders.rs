@@ -8,7 +8,7 @@ use myxtts_model::generate::SamplingConfig;
 use myxtts_model::params::{StateDict, state_dict};
 use myxtts_weights::read_ours;
 
-use crate::tiny::{Tiny, language, recording};
+use crate::tiny::{Tiny, options, recording};
 
 fn bytes(weights: &StateDict) -> Vec<(&String, &TensorData)> {
     weights.iter().collect()

@@ -9,12 +9,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use burn::tensor::Device;
-use myxtts_infer::{ModelCard, Synthesizer, WeightsSummary};
+use myxtts_infer::{ModelCard, SpeakOptions, Synthesizer, WeightsSummary};
 use myxtts_model::generate::SamplingConfig;
 use myxtts_weights::{Checkpoint, XttsConfig, write_ours};
 use serde_json::{Value, json};
 
-use crate::tiny::{Tiny, language, recording};
+use crate::tiny::{Tiny, options, recording};
 
 /// The values a field is set to; `None` takes it away.
 fn wrong_values() -> Vec<Option<Value>> {

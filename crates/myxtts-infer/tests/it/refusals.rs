@@ -1,6 +1,5 @@
 //! What cannot be spoken, and what is said about it.
 
-
 use burn::tensor::Device;
 use myxtts_audio::Waveform;
 use myxtts_audio::units::SampleRate;
@@ -9,7 +8,7 @@ use myxtts_model::dvae::{Dvae, DvaeConfig};
 use myxtts_model::generate::SamplingConfig;
 use myxtts_model::init::Init;
 
-use crate::tiny::{Tiny, language, recording};
+use crate::tiny::{Tiny, options, recording};
 
 fn said<T>(result: Result<T, InferError>) -> String {
     match result {
