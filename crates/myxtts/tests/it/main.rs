@@ -25,6 +25,7 @@ mod overfit;
 mod pipeline_flags;
 mod plan_command;
 mod prepare_command;
+mod speech_parity;
 mod starting_weights;
 mod support;
 mod synthesize_command;
