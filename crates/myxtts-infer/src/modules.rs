@@ -61,7 +61,7 @@ impl Modules {
                 .or(checkpoint.model_mel_stats.as_ref())
                 .map(Tensor::to_f32),
             vocabulary: Arc::new(vocabulary_of(checkpoint)?),
-            references: ReferenceSpec::of(&checkpoint.config),
+            references: ReferenceSpec::of(&checkpoint.config)?,
             card,
         })
     }

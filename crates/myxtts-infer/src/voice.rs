@@ -11,6 +11,7 @@ use myxtts_model::mel::Mels;
 use myxtts_weights::XttsConfig;
 
 use crate::card::ModelCard;
+use crate::check::CardFault;
 use crate::decoder::Decoder;
 use crate::error::InferError;
 
@@ -35,7 +36,7 @@ pub struct Voice {
 pub struct ReferenceSpec {
     /// Of each recording.
     pub of_each: Seconds,
-    /// Of all of them, one after the other, by the GPT.
+    /// Of all of them, one after the other, by the GPT; 0 is everything.
     pub by_gpt: Seconds,
     /// Of what the GPT hears at a time.
     pub segment: Seconds,
@@ -46,21 +47,35 @@ pub struct ReferenceSpec {
 impl Default for ReferenceSpec {
     /// As the released model hears.
     fn default() -> Self {
-        Self::of(&XttsConfig::default())
+        Self {
+            of_each: Seconds(30.0),
+            by_gpt: Seconds(30.0),
+            segment: Seconds(4.0),
+            peak: None,
+        }
     }
 }
 
 impl ReferenceSpec {
     /// As public files say.
-    pub fn of(config: &XttsConfig) -> Self {
+    pub fn of(config: &XttsConfig) -> Result<Self, CardFault> {
+        for (field, seconds) in [
+            ("max_ref_len", config.max_ref_len),
+            ("gpt_cond_chunk_len", config.gpt_cond_chunk_len),
+        ] {
+            if seconds == 0 {
+                let needed = "at least a second of a recording must be heard";
+                return Err(CardFault::new(format!("xtts.{field}"), seconds, needed));
+            }
+        }
         let seconds = |count: u32| Seconds(f64::from(count));
-        Self {
+        Ok(Self {
             of_each: seconds(config.max_ref_len),
             by_gpt: seconds(config.gpt_cond_len),
             segment: seconds(config.gpt_cond_chunk_len),
             // The public implementation's level.
             peak: config.sound_norm_refs.then_some(0.75),
-        }
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use burn::tensor::{Device, Int, Tensor};
 use myxtts_audio::units::SampleRate;
-use myxtts_infer::Speech;
+use myxtts_infer::{Decoder, SpeakOptions, Speech, Synthesizer, Vocoder};
 use myxtts_model::generate::{SamplingConfig, generate};
 use myxtts_text::{Limit, clean};
 
@@ -127,4 +127,44 @@ fn a_text_longer_than_the_language_speaks_well_is_cut_too() {
     let speech = speak(&tiny, &text, sampling(1, 3));
     // 408 characters, of which English speaks 250 at a time.
     assert_eq!(speech.codes.len(), 2 * 3);
+}
+
+#[test]
+fn a_model_with_a_decoder_speaks_through_it_and_at_any_speed() {
+    let mut tiny = Tiny::new(&["en"], 30);
+    let checkpoint = tiny.with_decoder();
+    let device = Device::flex();
+    let decoder = Decoder::load(&checkpoint, &tiny.card, &device).unwrap();
+    let mut synthesizer = Synthesizer::new(tiny.modules(), decoder, &device).unwrap();
+    assert_eq!(synthesizer.vocoder(None).unwrap(), Vocoder::Hifigan);
+    let voice = synthesizer.voice(&[recording(30_000)]).unwrap();
+    let greedy = SamplingConfig {
+        max_codes: Some(12),
+        ..SamplingConfig::greedy()
+    };
+    let mut speak = |vocoder, speed| {
+        let options = SpeakOptions {
+            vocoder,
+            speed,
+            ..options("en", greedy)
+        };
+        let speech = synthesizer.speak("Hello there.", &voice, &options);
+        speech.unwrap()
+    };
+    let said = speak(Vocoder::Hifigan, 1.0);
+    assert_eq!(said.waveform.rate, SampleRate::VOCODER);
+    // 12 codes are 48 frames, and 52 at the rate of the output, of 256 samples.
+    assert_eq!(said.waveform.samples.len(), 52 * 256);
+    assert!(said.mel.is_none());
+    let fast = speak(Vocoder::Hifigan, 2.0);
+    assert_eq!(fast.codes, said.codes);
+    assert_eq!(fast.waveform.samples.len(), 26 * 256);
+    let griffin_lim = speak(Vocoder::GriffinLim, 1.0);
+    assert_eq!(griffin_lim.codes, said.codes);
+    assert_eq!(griffin_lim.waveform.rate, SampleRate::XTTS);
+    let slow = speak(Vocoder::GriffinLim, 0.5);
+    assert_eq!(
+        slow.waveform.samples.len(),
+        2 * griffin_lim.waveform.samples.len()
+    );
 }
