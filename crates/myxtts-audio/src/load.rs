@@ -145,16 +145,23 @@ impl Loader {
         waveform: &mut Waveform,
         see: impl FnOnce(&[u8], &Waveform) -> T,
     ) -> Result<(Source, T), LoadError> {
+        // Every key by its name: one that nothing is made of does not compile.
+        #[deny(unused_variables)]
+        let AudioConfig {
+            sample_rate,
+            trim_silence,
+            normalize,
+        } = self.config;
         let (source, seen) = decode_seeing(path, &self.limits, &mut self.bytes, waveform, see)?;
-        self.resample(waveform);
+        self.resample(waveform, sample_rate);
         waveform
             .samples
             .iter_mut()
             .for_each(|x| *x = x.clamp(-1.0, 1.0));
-        if self.config.trim_silence {
+        if trim_silence {
             trim(waveform, &Trim::default());
         }
-        match self.config.normalize {
+        match normalize {
             Normalize::None => Ok(Decibels(0.0)),
             Normalize::Peak => normalize_peak(&mut waveform.samples, CEILING),
             Normalize::Loudness => normalize_loudness(waveform, TARGET_LOUDNESS, CEILING),
@@ -166,8 +173,8 @@ impl Loader {
         Ok((source, seen))
     }
 
-    fn resample(&mut self, waveform: &mut Waveform) {
-        let (from, to) = (waveform.rate, self.config.sample_rate);
+    fn resample(&mut self, waveform: &mut Waveform, to: SampleRate) {
+        let from = waveform.rate;
         if from == to {
             return;
         }

@@ -6,8 +6,6 @@
 use serde::Serialize;
 use thiserror::Error;
 
-use crate::config::{PipelineConfig, StrategyConfig};
-
 /// How the work is spread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -22,6 +20,16 @@ pub enum Strategy {
     Split,
     /// One GPU prepares data for replicas on the others.
     SplitMirrored,
+}
+
+/// What was asked of the placement.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked<'a> {
+    pub(crate) multi_gpu: bool,
+    pub(crate) visible_gpus: Option<&'a [u32]>,
+    pub(crate) data_gpu: Option<u32>,
+    pub(crate) model_gpu: Option<u32>,
+    pub(crate) allow_fallback: bool,
 }
 
 /// The GPUs of a strategy, by id; empty on the CPU.
@@ -125,17 +133,21 @@ impl StrategyError {
 }
 
 /// Places the work on the GPUs with the given ids.
-pub(crate) fn place(
-    strategy: &StrategyConfig,
-    pipeline: &PipelineConfig,
-    installed: &[u32],
-) -> Result<Placement, StrategyError> {
-    let order = (pipeline.data_gpu, pipeline.model_gpu);
-    contradiction(strategy, order, installed)?;
+#[deny(unused_variables)]
+pub(crate) fn place(order: Asked<'_>, installed: &[u32]) -> Result<Placement, StrategyError> {
+    let Asked {
+        multi_gpu,
+        visible_gpus,
+        data_gpu,
+        model_gpu,
+        allow_fallback,
+    } = order;
+    let order = (data_gpu, model_gpu);
+    contradiction(multi_gpu, visible_gpus, order, installed)?;
     let mut given_up = Vec::new();
-    let visible = match visible(strategy.visible_gpus.as_deref(), installed) {
-        Err(error) if strategy.allow_fallback && error.is_shortage() => {
-            let asked = strategy.visible_gpus.clone().unwrap_or_default();
+    let visible = match visible(visible_gpus, installed) {
+        Err(error) if allow_fallback && error.is_shortage() => {
+            let asked = visible_gpus.unwrap_or_default();
             let kept: Vec<u32> = asked
                 .iter()
                 .copied()
@@ -143,7 +155,7 @@ pub(crate) fn place(
                 .collect();
             given_up.push(format!(
                 "visible_gpus {} was given up: found {}, using {}",
-                ids(&asked),
+                ids(asked),
                 gpus(installed),
                 if kept.is_empty() {
                     "the CPU".to_owned()
@@ -159,14 +171,14 @@ pub(crate) fn place(
         visible: &visible,
         installed,
     };
-    let mut placement = match by_order(strategy.multi_gpu, order, &found) {
+    let mut placement = match by_order(multi_gpu, order, &found) {
         Ok(Some(placement)) => placement,
-        Ok(None) => by_count(strategy.multi_gpu, &visible),
-        Err(error) if strategy.allow_fallback && error.is_shortage() => {
-            let placement = by_count(strategy.multi_gpu, &visible);
+        Ok(None) => by_count(multi_gpu, &visible),
+        Err(error) if allow_fallback && error.is_shortage() => {
+            let placement = by_count(multi_gpu, &visible);
             given_up.push(format!(
                 "Multi-GPU Mode ({}) was given up: found {}",
-                asked(order, strategy.multi_gpu),
+                asked(order, multi_gpu),
                 found.words(),
             ));
             placement
@@ -179,11 +191,12 @@ pub(crate) fn place(
 
 /// Orders that make no sense on any machine.
 fn contradiction(
-    strategy: &StrategyConfig,
+    multi_gpu: bool,
+    visible_gpus: Option<&[u32]>,
     order: (Option<u32>, Option<u32>),
     installed: &[u32],
 ) -> Result<(), StrategyError> {
-    if let Some(asked) = &strategy.visible_gpus {
+    if let Some(asked) = visible_gpus {
         if asked.is_empty() {
             return Err(StrategyError::NoneVisible);
         }
@@ -201,7 +214,7 @@ fn contradiction(
     let alone = |given, missing, fix: String| StrategyError::OneIdAlone {
         given,
         missing,
-        asked: asked(order, strategy.multi_gpu),
+        asked: asked(order, multi_gpu),
         found: gpus(installed),
         fix,
     };
@@ -210,7 +223,7 @@ fn contradiction(
             id: data,
             found: gpus(installed),
         }),
-        (Some(data), None) if !strategy.multi_gpu => Err(alone(
+        (Some(data), None) if !multi_gpu => Err(alone(
             "--data-gpu",
             "--model-gpu",
             format!(

@@ -44,10 +44,14 @@ impl Averages {
         if devices.len() == 1 {
             return Self::ALONE;
         }
-        match devices.all(|device| device.backend == Backend::Cuda) {
-            true if has_nccl() => Self::Nccl,
-            true => Self::Host("libnccl is not installed"),
-            false => Self::Host("only CUDA has a collective"),
+        match (
+            plan.collective,
+            devices.all(|device| device.backend == Backend::Cuda),
+        ) {
+            (CollectiveChoice::Host, _) => Self::Host("training.collective says so"),
+            (CollectiveChoice::Auto, true) if has_nccl() => Self::Nccl,
+            (CollectiveChoice::Auto, true) => Self::Host("libnccl is not installed"),
+            (CollectiveChoice::Auto, false) => Self::Host("only CUDA has a collective"),
         }
     }
 }
@@ -110,16 +114,6 @@ impl Placement {
                 averages,
             },
         })
-    }
-
-    /// With gradients averaged as the user wants it.
-    #[must_use]
-    pub fn averaging(self, choice: CollectiveChoice) -> Self {
-        let averages = match choice {
-            CollectiveChoice::Auto => self.averages,
-            CollectiveChoice::Host => Averages::Host("training.collective says so"),
-        };
-        Self { averages, ..self }
     }
 
     /// The devices that average gradients among themselves, if they do.
@@ -225,6 +219,9 @@ impl<B: Portable> Hop for Carry<B> {
 
 #[cfg(test)]
 mod tests {
+    use myxtts_device::discover::host;
+    use myxtts_device::{Machine, PlanRequest, plan};
+
     use super::*;
 
     #[test]
@@ -234,14 +231,30 @@ mod tests {
             averages: Averages::Nccl,
             ..Placement::on(&Device::flex())
         };
-        let auto = replicas.clone().averaging(CollectiveChoice::Auto);
-        assert_eq!(auto.averages.to_string(), "by NCCL, from GPU to GPU");
-        assert_eq!(auto.collective().map(|devices| devices.len()), Some(2));
-        let host = replicas.averaging(CollectiveChoice::Host);
+        assert_eq!(replicas.averages.to_string(), "by NCCL, from GPU to GPU");
+        assert_eq!(replicas.collective().map(|devices| devices.len()), Some(2));
+        // Imaginary GPUs are not CUDA's, and the choice comes before that.
+        let memory = PlanRequest::default().pipeline.data_gpu_memory;
+        let machine = Machine::assume(host(), 2, memory);
+        let averages = |choice: CollectiveChoice| {
+            let mut request = PlanRequest::default();
+            request.strategy.multi_gpu = true;
+            request.strategy.collective = choice;
+            Averages::of(&plan(&request, &machine).unwrap())
+        };
         assert_eq!(
-            host.averages.to_string(),
+            averages(CollectiveChoice::Auto).to_string(),
+            "through the host: only CUDA has a collective"
+        );
+        let host = averages(CollectiveChoice::Host);
+        assert_eq!(
+            host.to_string(),
             "through the host: training.collective says so"
         );
+        let host = Placement {
+            averages: host,
+            ..replicas
+        };
         assert_eq!(host.collective(), None);
     }
 }

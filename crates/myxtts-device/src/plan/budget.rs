@@ -7,22 +7,30 @@ use super::{PlanError, PlanRequest, PlannedDevice, Record};
 const DATA_KEY: &str = "data.data_gpu_memory";
 const MODEL_KEY: &str = "data.model_gpu_memory";
 
+/// What each sort of work may hold, under memory isolation.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Budgets {
+    pub(super) data: Megabytes,
+    pub(super) model: Megabytes,
+}
+
 /// Sets the budget of every device. Without isolation a device may use all it
 /// has, which the plan states where it is known.
 pub(super) fn assign(
     request: &PlanRequest,
+    budgets: Option<Budgets>,
     data: &mut PlannedDevice,
     models: &mut [PlannedDevice],
     record: &mut Record,
 ) -> Result<(), PlanError> {
-    if !request.pipeline.enable_memory_isolation {
+    let Some(budgets) = budgets else {
         record.because("memory isolation is off: each device may use all its memory");
         return Ok(());
-    }
+    };
     let shared = models.iter().any(|model| model.physical == data.physical);
     if shared {
         for model in models.iter_mut() {
-            let (data_share, model_share) = share(request, model, record)?;
+            let (data_share, model_share) = share(request, budgets, model, record)?;
             model.memory_budget_mb = Some(model_share);
             // Mirrored replicas each hold their own data share; the first stands for all.
             if model.physical == data.physical {
@@ -31,22 +39,20 @@ pub(super) fn assign(
         }
         return Ok(());
     }
-    let asked = request.pipeline.data_gpu_memory;
     data.memory_budget_mb = Some(fit(
         request,
         DATA_KEY,
         "--data-gpu-memory",
-        asked,
+        budgets.data,
         data,
         record,
     )?);
     for model in models {
-        let asked = request.pipeline.model_gpu_memory;
         let budget = fit(
             request,
             MODEL_KEY,
             "--model-gpu-memory",
-            asked,
+            budgets.model,
             model,
             record,
         )?;
@@ -94,13 +100,10 @@ fn fit(
 /// Both budgets on one device.
 fn share(
     request: &PlanRequest,
+    Budgets { data, model }: Budgets,
     device: &PlannedDevice,
     record: &mut Record,
 ) -> Result<(Megabytes, Megabytes), PlanError> {
-    let (data, model) = (
-        request.pipeline.data_gpu_memory,
-        request.pipeline.model_gpu_memory,
-    );
     let total = data.0.saturating_add(model.0);
     let Some(memory) = device.memory_budget_mb.filter(|memory| total > memory.0) else {
         record.because(format!(

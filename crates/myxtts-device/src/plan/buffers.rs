@@ -7,9 +7,14 @@ use crate::found::Host;
 
 /// Host threads. A start value is held to what the host has, less one core:
 /// the thread that launches kernels must never wait for one.
-pub(super) fn workers(request: &PlanRequest, host: &Host, record: &mut Record) -> u32 {
+pub(super) fn workers(
+    request: &PlanRequest,
+    asked: Option<u32>,
+    host: &Host,
+    record: &mut Record,
+) -> u32 {
     let usable = host.cores.saturating_sub(1).max(1);
-    match request.pipeline.num_workers {
+    match asked {
         Some(workers) if request.is_chosen("data.num_workers") => {
             record.because(format!(
                 "num_workers {workers} was asked for (the host has {} cores)",
@@ -29,21 +34,21 @@ pub(super) fn workers(request: &PlanRequest, host: &Host, record: &mut Record) -
     }
 }
 
-/// Batches on the device. They count towards the buffer, and the host side
-/// needs at least one place in it.
+/// Batches on the device, where a ring is wanted there. They count towards the
+/// buffer, and the host side needs at least one place in it.
 pub(super) fn device_prefetch(
     request: &PlanRequest,
+    ring: Option<u32>,
+    buffer: u32,
     record: &mut Record,
 ) -> Result<u32, PlanError> {
-    let pipeline = &request.pipeline;
-    if !pipeline.prefetch_to_gpu {
+    let Some(ring) = ring else {
         record.because(
             "prefetch_to_gpu is off: a batch is made on the device when a step asks for it, which \
              waits meanwhile",
         );
         return Ok(0);
-    }
-    let (ring, buffer) = (pipeline.prefetch_buffer_size, pipeline.pipeline_buffer_size);
+    };
     let most = buffer.saturating_sub(1).max(1);
     if ring <= most {
         record.because(format!(
@@ -75,16 +80,16 @@ pub(super) struct Starts {
     pub(super) prefetch: u32,
 }
 
-/// Enough for a start, and more where waits show that it helps. A number that
-/// a person chose is what there is from the first batch on.
+/// Enough for a start where it may adapt, and more where waits show that it
+/// helps. A number that a person chose is what there is from the first batch on.
 pub(super) fn starts(
     request: &PlanRequest,
-    prefetch: u32,
+    adapts: bool,
+    [buffer, prefetch]: [u32; 2],
     lanes: u32,
     record: &mut Record,
 ) -> Starts {
-    let buffer = request.pipeline.pipeline_buffer_size;
-    let is_free = |key: &str| request.pipeline.optimize_cpu_gpu_overlap && !request.is_chosen(key);
+    let is_free = |key: &str| adapts && !request.is_chosen(key);
     let starts = Starts {
         in_flight: match is_free("data.pipeline_buffer_size") {
             true => buffer.min(lanes.saturating_mul(8).max(prefetch.min(16))),
@@ -135,13 +140,12 @@ mod tests {
     fn what_a_person_chose_is_there_from_the_start() {
         let begin = |chosen: &[&str], overlap: bool| {
             let mut request = PlanRequest::default();
-            request.pipeline.optimize_cpu_gpu_overlap = overlap;
             request.chosen = chosen.iter().map(|key| (*key).to_owned()).collect();
             let mut record = Record::default();
             let Starts {
                 in_flight,
                 prefetch,
-            } = starts(&request, 16, 1, &mut record);
+            } = starts(&request, overlap, [50, 16], 1, &mut record);
             (in_flight, prefetch, record.reasons.len())
         };
         assert_eq!(begin(&[], true), (16, 4, 1));

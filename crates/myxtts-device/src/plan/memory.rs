@@ -257,16 +257,14 @@ pub(super) struct Devices<'a> {
     pub(super) host_ring: Megabytes,
 }
 
-/// Batch and accumulation as asked for, or as they fit.
+/// Batch and accumulation as asked for, or as they fit where that is checked.
 pub(super) fn fit(
     request: &PlanRequest,
+    asked: [u32; 2],
+    check: MemoryCheck,
     devices: &Devices<'_>,
     record: &mut Record,
 ) -> Result<Fitted, PlanError> {
-    let asked = [
-        request.pipeline.batch_size,
-        request.strategy.gradient_accumulation_steps,
-    ];
     let [batch_size, accumulation] = asked;
     let fitted = |[batch_size, accumulation]: [u32; 2], memory, notices| Fitted {
         batch_size,
@@ -284,7 +282,7 @@ pub(super) fn fit(
     let Some(tight) = tightest(&as_asked).cloned() else {
         return Ok(fitted(asked, as_asked, vec![]));
     };
-    if request.pipeline.memory_check == MemoryCheck::Warn {
+    if check == MemoryCheck::Warn {
         let notice = format!(
             "{} may run out of memory: {} MB are estimated for the {}, and it has {} \
              (data.memory_check is warn)",

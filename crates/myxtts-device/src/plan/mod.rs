@@ -18,9 +18,9 @@ use myxtts_config::units::{Megabytes, Seconds};
 use serde::Serialize;
 use thiserror::Error;
 
-use crate::config::{BackendChoice, PipelineConfig, Precision, StrategyConfig};
+use crate::config::{BackendChoice, CollectiveChoice, PipelineConfig, Precision, StrategyConfig};
 use crate::found::{Adapter, Backend, Gpu, Machine};
-use crate::strategy::{Strategy, StrategyError, place};
+use crate::strategy::{Asked, Strategy, StrategyError, place};
 
 pub use memory::{
     ClipsPerStep, DeviceMemory, LongestShape, MemoryNeeds, Share, TooLarge, Verdict, Workload,
@@ -115,6 +115,8 @@ pub struct Plan {
     pub static_shapes: bool,
     /// Whether kernels are fused; the CPU has none to fuse.
     pub graph_mode: Option<bool>,
+    /// Who is asked to average the gradients of replicas.
+    pub collective: CollectiveChoice,
     /// Whether workers and ring depth follow the measured waits.
     pub adaptive_prefetch: bool,
     /// Longest wait for the buffer before the first step in Multi-GPU Mode.
@@ -213,11 +215,48 @@ impl Record {
 }
 
 /// Decides everything, or says why it cannot be done.
+#[deny(unused_variables)]
 pub fn plan(request: &PlanRequest, machine: &Machine) -> Result<Plan, PlanError> {
+    // Every key by its name: one that nothing is made of does not compile.
+    let StrategyConfig {
+        multi_gpu,
+        collective,
+        ref visible_gpus,
+        backend,
+        // Chose some of the others, when the presets were merged.
+        gpu_profile: _,
+        gradient_accumulation_steps,
+        precision,
+        enable_graph_mode,
+        allow_fallback,
+    } = request.strategy;
+    let PipelineConfig {
+        batch_size,
+        num_workers,
+        pipeline_buffer_size,
+        prefetch_to_gpu,
+        prefetch_buffer_size,
+        optimize_cpu_gpu_overlap,
+        model_start_delay,
+        data_gpu,
+        model_gpu,
+        memory_check,
+        enable_memory_isolation,
+        data_gpu_memory,
+        model_gpu_memory,
+        static_shapes,
+    } = request.pipeline;
     let mut record = Record::default();
-    let gpus = choose_backend(request, machine, &mut record)?;
+    let gpus = choose_backend(request, backend, machine, &mut record)?;
     let ids: Vec<u32> = gpus.iter().map(|gpu| gpu.id).collect();
-    let placement = place(&request.strategy, &request.pipeline, &ids)?;
+    let asked = Asked {
+        multi_gpu,
+        visible_gpus: visible_gpus.as_deref(),
+        data_gpu,
+        model_gpu,
+        allow_fallback,
+    };
+    let placement = place(asked, &ids)?;
     record.reasons.insert(0, placement.reason);
     record.given_up.extend(placement.given_up);
 
@@ -239,13 +278,31 @@ pub fn plan(request: &PlanRequest, machine: &Machine) -> Result<Plan, PlanError>
     if placement.strategy == Strategy::Mirrored {
         record.because("each replica prepares the data of its own shard on its own GPU");
     }
-    budget::assign(request, &mut data_device, &mut model_devices, &mut record)?;
+    let budgets = enable_memory_isolation.then_some(budget::Budgets {
+        data: data_gpu_memory,
+        model: model_gpu_memory,
+    });
+    budget::assign(
+        request,
+        budgets,
+        &mut data_device,
+        &mut model_devices,
+        &mut record,
+    )?;
 
-    let workers = buffers::workers(request, &machine.host, &mut record);
-    let device_prefetch = buffers::device_prefetch(request, &mut record)?;
+    let workers = buffers::workers(request, num_workers, &machine.host, &mut record);
+    let ring = prefetch_to_gpu.then_some(prefetch_buffer_size);
+    let device_prefetch =
+        buffers::device_prefetch(request, ring, pipeline_buffer_size, &mut record)?;
     let lanes = u32::try_from(model_devices.len()).unwrap_or(u32::MAX);
-    let starts = buffers::starts(request, device_prefetch, lanes, &mut record);
-    let precision = precision::choose(request, &model_gpus, &mut record)?;
+    let starts = buffers::starts(
+        request,
+        optimize_cpu_gpu_overlap,
+        [pipeline_buffer_size, device_prefetch],
+        lanes,
+        &mut record,
+    );
+    let precision = precision::choose(request, precision, &model_gpus, &mut record)?;
     let devices = memory::Devices {
         data: &data_device,
         models: &model_devices,
@@ -254,17 +311,16 @@ pub fn plan(request: &PlanRequest, machine: &Machine) -> Result<Plan, PlanError>
         in_flight: starts.in_flight,
         host_ring: buffers::host_bytes(&machine.host),
     };
-    let fitted = memory::fit(request, &devices, &mut record)?;
+    let sizes = [batch_size, gradient_accumulation_steps];
+    let fitted = memory::fit(request, sizes, memory_check, &devices, &mut record)?;
     let replicas = u32::try_from(model_devices.len()).unwrap_or(u32::MAX);
     let per_step = fitted.accumulation.saturating_mul(replicas);
     let workload = request.workload.as_deref();
     let clips = workload.and_then(|workload| workload.clips(fitted.batch_size, replicas));
     let clips_per_step = clips.map(|clips| clips.times(fitted.accumulation));
-    let enable_graph_mode = request.strategy.enable_graph_mode;
-    let pipeline = &request.pipeline;
     let mut notices = placement.notices;
     notices.extend(fitted.notices);
-    record.because(match pipeline.static_shapes {
+    record.because(match static_shapes {
         true => "static shapes are on: nothing recompiles after warm-up",
         false => "static shapes are off: every new length may compile kernels again",
     });
@@ -291,7 +347,7 @@ pub fn plan(request: &PlanRequest, machine: &Machine) -> Result<Plan, PlanError>
         },
         data_device,
         model_devices,
-        buffer_size: pipeline.pipeline_buffer_size,
+        buffer_size: pipeline_buffer_size,
         buffer_start: starts.in_flight,
         buffer_mb: buffers::host_bytes(&machine.host),
         device_prefetch,
@@ -304,11 +360,12 @@ pub fn plan(request: &PlanRequest, machine: &Machine) -> Result<Plan, PlanError>
         clips_per_step,
         memory: fitted.memory,
         precision,
-        static_shapes: pipeline.static_shapes,
+        static_shapes,
         graph_mode,
-        adaptive_prefetch: pipeline.optimize_cpu_gpu_overlap,
-        model_start_delay: pipeline.model_start_delay,
-        memory_isolation: pipeline.enable_memory_isolation,
+        collective,
+        adaptive_prefetch: optimize_cpu_gpu_overlap,
+        model_start_delay,
+        memory_isolation: enable_memory_isolation,
         reasons: record.reasons,
         notices,
         given_up: record.given_up,
@@ -318,10 +375,10 @@ pub fn plan(request: &PlanRequest, machine: &Machine) -> Result<Plan, PlanError>
 
 fn choose_backend<'m>(
     request: &PlanRequest,
+    choice: BackendChoice,
     machine: &'m Machine,
     record: &mut Record,
 ) -> Result<&'m [Gpu], PlanError> {
-    let choice = request.strategy.backend;
     let gpus = machine.gpus(choice);
     let named = match choice {
         BackendChoice::Auto => {

@@ -9,11 +9,12 @@ const ON_CPU: [Precision; 3] = [Precision::F32, Precision::Bf16, Precision::F16]
 /// One precision for all replicas: what was asked if every device can, else an error.
 pub(super) fn choose(
     request: &PlanRequest,
+    asked: PrecisionChoice,
     gpus: &[&Gpu],
     record: &mut Record,
 ) -> Result<Precision, PlanError> {
     let can = |precision| gpus.iter().all(|gpu| gpu.precisions.contains(&precision));
-    let asked = match request.strategy.precision {
+    let asked = match asked {
         PrecisionChoice::Auto => {
             let (precision, reason) = match gpus {
                 [] => (Precision::F32, "f32, which the CPU computes fastest"),

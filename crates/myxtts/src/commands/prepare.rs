@@ -20,7 +20,7 @@ use myxtts_train::run::{Encoded, encode};
 use serde_json::json;
 
 use crate::cli::flags::DATASET;
-use crate::config::{self, Config, Given, GivenFlag};
+use crate::config::{self, Config, DatasetConfig, Given, GivenFlag};
 use crate::output::{Failure, Output};
 use crate::progress::ProgressBar;
 
@@ -54,8 +54,13 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         named.as_deref(),
         given("vocab").as_deref(),
     );
-    let dataset = dataset(named, &settings.config)?;
-    let out = output_folder(&settings.config, &dataset, Part::Training, output)?;
+    let configured = &settings.config.data.dataset;
+    let dataset = match named {
+        Some(dataset) => dataset,
+        None => dataset(configured.train_data.as_deref())?,
+    };
+    let prepared = configured.prepared.as_deref();
+    let out = output_folder(prepared, &dataset, Part::Training, output)?;
     let mut request = request(&settings, dataset, out, vocabulary.as_ref())?;
     request.settings.convert = matches.get_flag("convert");
     request.next = next;
@@ -140,6 +145,7 @@ fn next(given: &Given, dataset: Option<&Path>, vocabulary: Option<&Path>) -> Vec
 }
 
 /// What a configuration asks of a preparation.
+#[deny(unused_variables)]
 pub(super) fn request<'v>(
     settings: &Resolved<Config>,
     dataset: PathBuf,
@@ -148,7 +154,19 @@ pub(super) fn request<'v>(
 ) -> Result<Request<'v>, Failure> {
     let chosen_workers = settings.is_chosen("data.num_workers");
     let Config { data, training, .. } = &settings.config;
-    let columns = data.dataset.columns.as_deref().map(Columns::named);
+    // Every key by its name: one that nothing is made of does not compile.
+    let DatasetConfig {
+        // Made into `dataset` and `out` before.
+        train_data: _,
+        prepared: _,
+        // A training's, bound in `train::job`.
+        cache: _,
+        val_data,
+        language,
+        columns,
+        max_bad_fraction,
+    } = &data.dataset;
+    let columns = columns.as_deref().map(Columns::named);
     Ok(Request {
         dataset,
         out,
@@ -157,7 +175,7 @@ pub(super) fn request<'v>(
         next: vec![],
         settings: Settings {
             audio: data.audio.clone(),
-            language: match &data.dataset.language {
+            language: match language {
                 Some(language) => Some(language.clone()),
                 None => training.run.init.as_deref().and_then(language_of),
             },
@@ -165,9 +183,9 @@ pub(super) fn request<'v>(
             max_text: Tokens(data.shapes.max_text_length),
             max_frames: Frames(data.shapes.max_mel_frames as usize),
             buckets: data.shapes.buckets,
-            max_bad_fraction: data.dataset.max_bad_fraction,
+            max_bad_fraction: *max_bad_fraction,
             // Validation recordings of their own leave nothing to hold out.
-            held_out_fraction: match data.dataset.val_data {
+            held_out_fraction: match val_data {
                 Some(_) => 0.0,
                 None => Settings::default().held_out_fraction,
             },
@@ -206,11 +224,10 @@ pub(super) fn with_progress<T>(
     prepared.map_err(failure)
 }
 
-/// What was named, else the configured one, else the sample corpus.
-pub(super) fn dataset(named: Option<PathBuf>, config: &Config) -> Result<PathBuf, Failure> {
-    let configured = config.data.dataset.train_data.as_ref().map(PathBuf::from);
-    if let Some(dataset) = named.or(configured) {
-        return Ok(dataset);
+/// The configured one, else the sample corpus.
+pub(super) fn dataset(train_data: Option<&str>) -> Result<PathBuf, Failure> {
+    if let Some(dataset) = train_data {
+        return Ok(PathBuf::from(dataset));
     }
     let folder = corpus::default_folder().map_err(|why| Failure::Job(why.to_string()))?;
     corpus::unpack(&folder).map_err(|why| Failure::Job(why.to_string()))?;
@@ -228,12 +245,12 @@ pub(super) enum Part {
 /// dataset's folder, with the dataset and not hidden; else, where that may not
 /// be written to, the user's cache.
 pub(super) fn output_folder(
-    config: &Config,
+    prepared: Option<&str>,
     dataset: &Path,
     part: Part,
     output: &Output,
 ) -> Result<PathBuf, Failure> {
-    if let Some(folder) = &config.data.dataset.prepared {
+    if let Some(folder) = prepared {
         let folder = PathBuf::from(folder);
         return Ok(match part {
             Part::Training => folder,

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::ArgMatches;
+use myxtts_audio::units::SampleRate;
+use myxtts_config::units::Seconds;
 use myxtts_config::{Settings, shell};
 use myxtts_data::prepare::{self, Reading, Ready};
 use myxtts_data::units::{Codes, Tokens};
@@ -28,8 +30,8 @@ use serde_json::json;
 use super::memory;
 use super::prepare::{Part as DatasetPart, dataset, output_folder, request, with_progress};
 use crate::config::{
-    self, Cache, Config, DataSection, GivenFlag, LearningRate, OptimiserConfig, Part, Quirks,
-    Resumed, RunConfig,
+    self, Cache, Config, DataSection, DatasetConfig, GivenFlag, LearningRate, ModelConfig,
+    OptimiserConfig, Part, Quirks, Resumed, RunConfig, ShapeConfig, run_folder,
 };
 use crate::outline::Outline;
 use crate::output::{Failure, Output};
@@ -77,7 +79,6 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     let stop = StopRequest::install()
         .map_err(|why| Failure::Job(format!("signals cannot be caught: {why}")))?;
     let placement = Placement::of(&plan).map_err(|why| Failure::Job(why.to_string()))?;
-    let placement = placement.averaging(settings.config.training.strategy.collective);
     let finished = train(&job, &placement, stop).map_err(train_failure)?;
     report(&finished, output)
 }
@@ -138,6 +139,7 @@ fn speaking(finished: &Finished) -> String {
 
 /// What a configuration asks of a training. `prepared_at` is the prepared
 /// dataset where there is one already.
+#[deny(unused_variables)]
 pub(super) fn job(
     settings: &Settings<Config>,
     plan: &Plan,
@@ -152,10 +154,10 @@ pub(super) fn job(
     } = &settings.config;
     // Every key by its name: one that nothing is made of does not compile.
     let RunConfig {
-        // `RunConfig::folder` makes the run's folder of the two.
-        name: _,
-        checkpoint_dir: _,
-        // `Outline` makes stages of it.
+        name,
+        checkpoint_dir,
+        // `Stages::parts` has no other caller than the outline, so that the
+        // compiler tells when that stops asking.
         stage: _,
         init,
         epochs,
@@ -176,6 +178,26 @@ pub(super) fn job(
         freeze,
         vocab,
     } = &training.run;
+    let DatasetConfig {
+        train_data,
+        val_data,
+        // A preparation's, bound in `prepare::request`.
+        language: _,
+        columns: _,
+        prepared,
+        cache,
+        max_bad_fraction,
+    } = &data.dataset;
+    let ShapeConfig {
+        // One value is allowed, and the models know it.
+        n_mels: _,
+        max_text_length,
+        max_mel_frames,
+        buckets,
+        conditioning_min,
+        conditioning_max,
+    } = &data.shapes;
+    let ModelConfig { size, quirks } = &model;
     let optimiser = &training.optimiser;
     let is_chosen = |key: &str| settings.is_chosen(key);
     let vocabulary = match vocab {
@@ -183,24 +205,25 @@ pub(super) fn job(
         None => None,
     };
     let vocabulary = vocabulary.map(Arc::new);
-    let prepared = |folder: PathBuf, part| {
-        prepare_folder(settings, folder, part, vocabulary.as_deref(), output)
+    let prepare = |folder: PathBuf, part| {
+        let out = output_folder(prepared.as_deref(), &folder, part, output)?;
+        prepare_folder(settings, folder, out, vocabulary.as_deref(), output)
     };
     let reading = Reading::default();
     let mut config = effective(settings, plan);
     let dataset_folder = match prepared_at {
         Some(folder) => folder,
         None => {
-            let ready = prepared(dataset(None, &settings.config)?, DatasetPart::Training)?;
+            let ready = prepare(dataset(train_data.as_deref())?, DatasetPart::Training)?;
             // What a run was trained in is part of it, whoever decided it.
             config["data"]["language"] = json!(ready.report.language);
             reading.join(&ready.reading);
             ready.folder
         }
     };
-    let validation = match &data.dataset.val_data {
+    let validation = match val_data {
         Some(folder) => {
-            let ready = prepared(PathBuf::from(folder), DatasetPart::Validation)?;
+            let ready = prepare(PathBuf::from(folder), DatasetPart::Validation)?;
             reading.join(&ready.reading);
             Some(ready.folder)
         }
@@ -217,17 +240,16 @@ pub(super) fn job(
         epochs: u64::from(epochs),
         max_steps: *max_steps,
     };
-    let [min, max] = conditioning(data);
     Ok(Job {
-        run: training.run.folder(),
+        run: run_folder(name, checkpoint_dir.as_deref()),
         stages: stages(settings)?,
         dataset: dataset_folder,
         validation,
         reading,
-        max_bad_fraction: data.dataset.max_bad_fraction,
-        gpt: model.size.gpt(myxtts_model::gpt::Vocabulary::XTTS_V2),
-        dvae: model.size.dvae(),
-        decoder_size: model.size,
+        max_bad_fraction: *max_bad_fraction,
+        gpt: size.gpt(myxtts_model::gpt::Vocabulary::XTTS_V2),
+        dvae: size.dvae(),
+        decoder_size: *size,
         vocabulary,
         init: init.as_ref().map(PathBuf::from),
         resume: match *resume {
@@ -243,14 +265,15 @@ pub(super) fn job(
             .and_then(|device| peak_flops(&device.name, plan.precision)),
         seed: *seed,
         audio: data.audio.clone(),
-        max_text: Tokens(data.shapes.max_text_length),
-        max_audio: Codes(codes_of(data.shapes.max_mel_frames, &model.size.dvae())),
-        buckets: data.shapes.buckets as usize,
+        max_text: Tokens(*max_text_length),
+        max_audio: Codes(codes_of(*max_mel_frames, &size.dvae())),
+        buckets: *buckets as usize,
         static_shapes: plan.static_shapes,
         batch_size: plan.batch_size,
         accumulation: plan.gradient_accumulation_steps as usize,
-        conditioning: [min, max],
-        cache: match data.dataset.cache {
+        conditioning: [conditioning_min, conditioning_max]
+            .map(|length| samples(*length, data.audio.sample_rate)),
+        cache: match cache {
             Cache::None => CacheKind::None,
             Cache::Memory => CacheKind::Memory,
             Cache::Disk => CacheKind::Disk,
@@ -272,7 +295,7 @@ pub(super) fn job(
         buffers: buffers(settings, plan),
         memory: plan.memory.clone(),
         memory_check: data.pipeline.memory_check,
-        quirks: match model.quirks {
+        quirks: match quirks {
             Quirks::Fixed => myxtts_model::gpt::Quirks::Fixed,
             Quirks::Compat => myxtts_model::gpt::Quirks::Compat,
         },
@@ -291,6 +314,7 @@ pub(super) fn job(
 
 /// How a training learns. Every key by its name: one that nothing is made of
 /// does not compile.
+#[deny(unused_variables)]
 fn optimisation(config: &OptimiserConfig, warmup_chosen: bool, patience: u64) -> Optimisation {
     let OptimiserConfig {
         learning_rate,
@@ -350,17 +374,19 @@ pub(super) fn stages(settings: &Settings<Config>) -> Result<Vec<StageName>, Fail
 
 /// The shortest and the longest conditioning segment, in samples.
 pub(crate) fn conditioning(data: &DataSection) -> [usize; 2] {
-    let rate = f64::from(data.audio.sample_rate.hz());
     let shapes = &data.shapes;
-    [shapes.conditioning_min.0, shapes.conditioning_max.0].map(|seconds| {
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "at most half a minute"
-        )]
-        let samples = (seconds * rate) as usize;
-        samples
-    })
+    [shapes.conditioning_min, shapes.conditioning_max]
+        .map(|length| samples(length, data.audio.sample_rate))
+}
+
+fn samples(length: Seconds, rate: SampleRate) -> usize {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "at most half a minute"
+    )]
+    let samples = (length.0 * f64::from(rate.hz())) as usize;
+    samples
 }
 
 /// The configuration with what the plan made of start values: a run whose
@@ -398,15 +424,14 @@ fn buffers(settings: &Settings<Config>, plan: &Plan) -> Buffers {
     }
 }
 
-/// A dataset, prepared now or earlier.
+/// A dataset, prepared now or earlier, with what that wrote in `out`.
 fn prepare_folder(
     settings: &Settings<Config>,
     dataset: PathBuf,
-    part: DatasetPart,
+    out: PathBuf,
     vocabulary: Option<&Vocabulary>,
     output: &Output,
 ) -> Result<Ready, Failure> {
-    let out = output_folder(&settings.config, &dataset, part, output)?;
     let request = request(settings, dataset, out, vocabulary)?;
     let ready = with_progress(output, |watch| prepare::ready(&request, watch))?;
     let report = &ready.report;

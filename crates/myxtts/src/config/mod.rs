@@ -26,11 +26,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::cli::flags;
 
-pub(crate) use dataset::Cache;
-pub(crate) use model::Quirks;
+pub(crate) use dataset::{Cache, DatasetConfig};
 pub(crate) use model::layer as size_layer;
+pub(crate) use model::{ModelConfig, Quirks};
 pub(crate) use optimiser::{OptimiserConfig, OptimizationLevel, Schedule as LearningRate};
-pub(crate) use run::{Part, Resume as Resumed, ResumeWord, RunConfig};
+pub(crate) use run::{Part, Resume as Resumed, ResumeWord, RunConfig, run_folder};
+pub(crate) use shapes::ShapeConfig;
 use weights::StartingWeights;
 
 /// Variables with our prefix that are not settings.
@@ -43,7 +44,7 @@ pub(crate) struct Config {
     /// Recordings, features, batches and the pipeline that carries them.
     pub(crate) data: DataSection,
     /// The model.
-    pub(crate) model: model::ModelConfig,
+    pub(crate) model: ModelConfig,
     /// Devices, optimisation and the run.
     pub(crate) training: TrainingSection,
 }
@@ -52,11 +53,11 @@ pub(crate) struct Config {
 #[serde(default)]
 pub(crate) struct DataSection {
     #[serde(flatten)]
-    pub(crate) dataset: dataset::DatasetConfig,
+    pub(crate) dataset: DatasetConfig,
     #[serde(flatten)]
     pub(crate) audio: AudioConfig,
     #[serde(flatten)]
-    pub(crate) shapes: shapes::ShapeConfig,
+    pub(crate) shapes: ShapeConfig,
     #[serde(flatten)]
     pub(crate) pipeline: PipelineConfig,
 }

@@ -132,10 +132,15 @@ pub(crate) enum Part {
 impl RunConfig {
     /// Where the run is kept.
     pub(crate) fn folder(&self) -> PathBuf {
-        match &self.checkpoint_dir {
-            Some(folder) => PathBuf::from(folder),
-            None => PathBuf::from("runs").join(&self.name),
-        }
+        run_folder(&self.name, self.checkpoint_dir.as_deref())
+    }
+}
+
+/// Where a run of this name is kept, unless its folder was given.
+pub(crate) fn run_folder(name: &str, checkpoint_dir: Option<&str>) -> PathBuf {
+    match checkpoint_dir {
+        Some(folder) => PathBuf::from(folder),
+        None => PathBuf::from("runs").join(name),
     }
 }
 
