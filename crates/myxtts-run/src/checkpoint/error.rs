@@ -95,7 +95,7 @@ pub enum CheckpointError {
         expected: String,
     },
     /// A checkpoint is damaged; this says which others are not.
-    #[error("{what}\n  whole: {}\n  fix:   {}", listed(.whole), fix(.whole, .folder))]
+    #[error("{what}\n  whole: {}\n  fix:   {}", whole_steps(.whole), fix(.whole, .folder))]
     Damaged {
         /// What is wrong with it.
         what: Box<CheckpointError>,
@@ -128,7 +128,8 @@ pub enum CheckpointError {
     WriterGone,
 }
 
-fn listed(whole: &[Step]) -> String {
+/// Steps whose checkpoints are whole, in words.
+pub fn whole_steps(whole: &[Step]) -> String {
     match whole {
         [] => "no other checkpoint".to_owned(),
         [step] => format!("the checkpoint of step {step}"),
@@ -163,20 +164,16 @@ impl CheckpointError {
                 | Self::Changed { .. }
                 | Self::Malformed { .. }
         );
-        let Ok(steps) = super::sweep::steps(checkpoints) else {
-            return self;
-        };
         if !is_damage {
             return self;
         }
-        let is_whole = |step: &Step| {
-            let opened = Checkpoint::open(super::store::folder_of(checkpoints, *step));
-            opened.and_then(|checkpoint| checkpoint.verify()).is_ok()
+        let Ok(whole) = Checkpoint::whole(checkpoints) else {
+            return self;
         };
         Self::Damaged {
             what: Box::new(self),
             folder: checkpoints.to_owned(),
-            whole: steps.into_iter().filter(is_whole).collect(),
+            whole: whole.iter().map(Checkpoint::step).collect(),
         }
     }
 }

@@ -30,7 +30,7 @@ mod tests;
 mod write;
 
 pub use content::{Content, Snapshot};
-pub use error::CheckpointError;
+pub use error::{CheckpointError, whole_steps};
 pub use manifest::{FileEntry, Manifest, SCHEMA};
 pub use pointer::Best;
 pub use read::Checkpoint;

@@ -31,7 +31,24 @@ impl Checkpoint {
             .transpose()
     }
 
-    pub(super) fn open(folder: PathBuf) -> Result<Self, CheckpointError> {
+    /// Those of a folder of checkpoints that have every file as it was written,
+    /// lowest step first. All of their files are read.
+    ///
+    /// # Errors
+    /// When the folder cannot be listed.
+    pub fn whole(checkpoints: &Path) -> Result<Vec<Self>, CheckpointError> {
+        let opened = sweep::steps(checkpoints)?.into_iter().map(|step| {
+            let found = Self::open(folder_of(checkpoints, step)).ok()?;
+            found.verify().is_ok().then_some(found)
+        });
+        Ok(opened.flatten().collect())
+    }
+
+    /// The checkpoint in `folder`.
+    ///
+    /// # Errors
+    /// When its manifest cannot be read.
+    pub fn open(folder: PathBuf) -> Result<Self, CheckpointError> {
         let manifest = Manifest::read(&folder)?;
         Ok(Self { folder, manifest })
     }

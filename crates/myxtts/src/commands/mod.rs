@@ -2,6 +2,7 @@
 
 mod bench;
 mod config;
+mod damaged;
 mod devices;
 mod export;
 mod import;

@@ -17,6 +17,7 @@ use myxtts_model::generate::{Choice, SamplingConfig};
 use myxtts_text::{Coverage, Language, Vocabulary, clean};
 use serde::Serialize;
 
+use super::damaged;
 use crate::config;
 use crate::new_file::NewFile;
 use crate::output::{Failure, Output};
@@ -74,7 +75,11 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     };
     let device = open(planned).map_err(|why| Failure::Job(why.to_string()))?;
 
-    let mut synthesizer = Synthesizer::open(&checkpoint, &device).map_err(failure)?;
+    let mut synthesizer = Synthesizer::open(&checkpoint, &device).map_err(|error| {
+        damaged::explained(failure(error), &checkpoint, |line, other| {
+            damaged::with_flag(line, "--checkpoint", other)
+        })
+    })?;
     let language = language(matches, &synthesizer.card().languages)?;
     let recordings = load(&references, &synthesizer)?;
     let sampling = sampling(matches, synthesizer.card());

@@ -13,6 +13,7 @@ use myxtts_config::{Settings, shell};
 use myxtts_data::prepare::{self, Reading, Ready};
 use myxtts_data::units::{Codes, Tokens};
 use myxtts_device::{Backend, Mode, Plan, peak_flops, plan};
+use myxtts_run::checkpoint::CheckpointError;
 use myxtts_run::guard::SpikeAction;
 use myxtts_run::signals::StopRequest;
 use myxtts_text::Vocabulary;
@@ -27,8 +28,8 @@ use myxtts_train::run::{
 };
 use serde_json::json;
 
-use super::memory;
 use super::prepare::{Part as DatasetPart, dataset, output_folder, request, with_progress};
+use super::{damaged, memory};
 use crate::config::{
     self, Cache, Config, DataSection, DatasetConfig, GivenFlag, LearningRate, ModelConfig,
     OptimiserConfig, Part, Quirks, Resumed, RunConfig, ShapeConfig, run_folder,
@@ -79,7 +80,12 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     let stop = StopRequest::install()
         .map_err(|why| Failure::Job(format!("signals cannot be caught: {why}")))?;
     let placement = Placement::of(&plan).map_err(|why| Failure::Job(why.to_string()))?;
-    let finished = train(&job, &placement, stop).map_err(train_failure)?;
+    let finished = train(&job, &placement, stop).map_err(|error| match error {
+        TrainError::Checkpoint(CheckpointError::Damaged { what, whole, .. }) => {
+            damaged::resuming(&what, &whole, &job.run)
+        }
+        other => train_failure(other),
+    })?;
     report(&finished, output)
 }
 

@@ -1,0 +1,167 @@
+//! Damaged checkpoints: which others of the run are whole, and the command line
+//! that uses the newest of them.
+//!
+//! A command fails by what it cannot read first, which says little: a tensor
+//! that is too short, a field that is not there. Only then is the checkpoint
+//! compared with its manifest, hash by hash, and so are the others of the run;
+//! a command that works reads nothing twice.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+use myxtts_config::shell;
+use myxtts_run::checkpoint::{Checkpoint, CheckpointError, whole_steps};
+use myxtts_run::units::Step;
+
+use crate::output::Failure;
+
+/// Describes weights that can speak; a checkpoint of the DVAE's stage has none.
+const CARD: &str = "config.json";
+
+/// The failure of a command that reads the weights of `checkpoint`; where they
+/// are damaged, with what to do. `again` puts another checkpoint into the
+/// command line.
+pub(super) fn explained(
+    failure: Failure,
+    checkpoint: &Path,
+    again: impl FnOnce(Vec<OsString>, &Path) -> Vec<OsString>,
+) -> Failure {
+    let (Failure::Job(message), Some(checkpoints)) = (&failure, checkpoint.parent()) else {
+        return failure;
+    };
+    // Weights that were imported lie anywhere and have no manifest.
+    let name = checkpoint.file_name().unwrap_or_default();
+    if !name.to_string_lossy().starts_with("step_") {
+        return failure;
+    }
+    let opened = Checkpoint::open(checkpoint.to_owned());
+    let Err(what) = opened.and_then(|found| found.verify()) else {
+        return failure;
+    };
+    let whole = Checkpoint::whole(checkpoints).unwrap_or_default();
+    let speaks = |found: &Checkpoint| found.folder().join(CARD).is_file();
+    let whole: Vec<Checkpoint> = whole.into_iter().filter(speaks).collect();
+    let fix = match whole.last() {
+        Some(other) => line(again(arguments(), other.folder())),
+        None => "put back a copy of its files, or train again".to_owned(),
+    };
+    let steps: Vec<Step> = whole.iter().map(Checkpoint::step).collect();
+    let first = message.lines().next().unwrap_or_default();
+    Failure::Job(format!(
+        "{first}\n  why:   {what}\n  whole: {}\n  fix:   {fix}",
+        whole_steps(&steps)
+    ))
+}
+
+/// The failure of a training that resumes from a damaged checkpoint of `run`.
+pub(super) fn resuming(what: &CheckpointError, whole: &[Step], run: &Path) -> Failure {
+    let arguments = arguments();
+    let arguments = match whole.last() {
+        Some(step) => with_flag(arguments, "--resume", step.to_string()),
+        None => {
+            let arguments = without_flag(arguments, "--resume");
+            with_flag(arguments, "--checkpoint-dir", beside(run))
+        }
+    };
+    Failure::Job(format!(
+        "{what}\n  whole: {}\n  fix:   {}",
+        whole_steps(whole),
+        line(arguments)
+    ))
+}
+
+/// A folder like this one that is not there yet, for a run that begins anew.
+fn beside(run: &Path) -> OsString {
+    let numbered = (2..).map(|number: u64| {
+        let mut name = run.as_os_str().to_owned();
+        name.push(format!("-{number}"));
+        name
+    });
+    let mut free = numbered.skip_while(|name| Path::new(name).exists());
+    free.next().unwrap_or_default()
+}
+
+/// What was typed after `myxtts`.
+fn arguments() -> Vec<OsString> {
+    std::env::args_os().skip(1).collect()
+}
+
+fn line(arguments: Vec<OsString>) -> String {
+    shell::command(arguments.iter().map(OsString::as_os_str))
+}
+
+/// The arguments with one flag given once, with this value.
+pub(super) fn with_flag(
+    arguments: Vec<OsString>,
+    flag: &str,
+    value: impl Into<OsString>,
+) -> Vec<OsString> {
+    let mut arguments = without_flag(arguments, flag);
+    arguments.extend([flag.into(), value.into()]);
+    arguments
+}
+
+/// The arguments without a flag that takes a value, in both of its spellings.
+fn without_flag(arguments: Vec<OsString>, flag: &str) -> Vec<OsString> {
+    let joined = format!("{flag}=");
+    let mut kept = Vec::with_capacity(arguments.len());
+    let mut is_value = false;
+    for argument in arguments {
+        let is_flag = argument == OsStr::new(flag);
+        let is_joined = argument.to_string_lossy().starts_with(&joined);
+        if !is_value && !is_flag && !is_joined {
+            kept.push(argument);
+        }
+        is_value = !is_value && is_flag;
+    }
+    kept
+}
+
+/// The arguments with the last one that is `path` replaced: a folder that is
+/// given without a flag. (A value of a flag that happens to be the same folder
+/// stands before or after it as the user likes; `out` is never the source.)
+pub(super) fn with_path(mut arguments: Vec<OsString>, path: &Path, other: &Path) -> Vec<OsString> {
+    let found = arguments
+        .iter()
+        .rposition(|argument| argument == path.as_os_str());
+    if let Some(at) = found {
+        arguments[at] = other.into();
+    }
+    arguments
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<OsString> {
+        line.split(' ').map(OsString::from).collect()
+    }
+
+    #[test]
+    fn a_flag_is_replaced_in_every_spelling() {
+        let with = |line: &str| {
+            let line = with_flag(words(line), "--resume", "7");
+            super::line(line)
+        };
+        for line in [
+            "train --quick",
+            "train --resume auto --quick",
+            "train --resume=auto --quick",
+            "train --quick --resume 3 --resume=4",
+        ] {
+            assert_eq!(with(line), "myxtts train --quick --resume 7");
+        }
+        // A value that looks like the flag is a value.
+        assert_eq!(
+            with("train --resume --resume --quick"),
+            "myxtts train --quick --resume 7"
+        );
+        let line = with_path(
+            words("export run --out there"),
+            "run".as_ref(),
+            "x".as_ref(),
+        );
+        assert_eq!(super::line(line), "myxtts export x --out there");
+    }
+}
