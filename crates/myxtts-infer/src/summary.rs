@@ -6,7 +6,8 @@ use std::path::Path;
 use myxtts_audio::AudioConfig;
 use myxtts_data::schedule::ConditioningSpec;
 use myxtts_model::ModelSize;
-use myxtts_model::gpt::Quirks;
+use myxtts_model::dvae::DvaeConfig;
+use myxtts_model::gpt::{GptConfig, Quirks, Vocabulary};
 use myxtts_weights::describe_ours;
 use serde::Deserialize;
 
@@ -20,9 +21,10 @@ use crate::public;
 /// tensors are read, and `plan` never reads them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WeightsSummary {
-    /// Blocks and width of the GPT; a run that has trained its DVAE alone has
-    /// none yet.
+    /// The GPT; a run that has trained its DVAE alone has none yet.
     pub gpt: Option<GptSummary>,
+    /// Sizes of the DVAE.
+    pub dvae: DvaeConfig,
     /// The size by name; the nearest one where the GPT is like none.
     pub size: ModelSize,
     /// How recordings were heard.
@@ -32,12 +34,9 @@ pub struct WeightsSummary {
 /// What is known of a GPT.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GptSummary {
-    /// Blocks.
-    pub layers: usize,
-    /// Channels of a position.
-    pub channels: usize,
-    /// Heads of a block.
-    pub heads: usize,
+    /// Its sizes. Public weights tell some of them by the shapes of tensors
+    /// only; those are the release's here.
+    pub sizes: GptConfig,
     /// Whether it was trained with the public implementation's accidents.
     pub quirks: Quirks,
     /// How long a segment of the voice is.
@@ -60,41 +59,49 @@ impl WeightsSummary {
     pub fn is_named_size(&self) -> bool {
         self.gpt
             .as_ref()
-            .is_none_or(|gpt| ModelSize::of(gpt.layers, gpt.channels, gpt.heads) == Some(self.size))
+            .is_none_or(|gpt| named(&gpt.sizes) == Some(self.size))
     }
 
     fn described(weights: &Path) -> Result<Self, InferError> {
         let described = describe_ours(weights)?;
         let args = &described.config.model_args;
-        let (audio, gpt) = match &described.model {
+        let (audio, dvae, gpt) = match &described.model {
             Some(model) => {
                 let card = ModelCard::read(model)?;
                 let gpt = GptSummary {
-                    layers: card.gpt.layers,
-                    channels: card.gpt.channels,
-                    heads: card.gpt.heads,
+                    sizes: card.gpt,
                     quirks: card.quirks,
                     conditioning: card.conditioning,
                     languages: card.languages,
                 };
-                (card.audio, gpt)
+                (card.audio, card.dvae, gpt)
             }
             None => {
                 let gpt = GptSummary {
-                    layers: args.gpt_layers,
-                    channels: args.gpt_n_model_channels,
-                    heads: args.gpt_n_heads,
+                    sizes: GptConfig {
+                        layers: args.gpt_layers,
+                        channels: args.gpt_n_model_channels,
+                        heads: args.gpt_n_heads,
+                        vocabulary: Vocabulary {
+                            max_text_tokens: args.gpt_max_text_tokens,
+                            max_audio_tokens: args.gpt_max_audio_tokens,
+                            codes: args.gpt_start_audio_token,
+                            ..Vocabulary::XTTS_V2
+                        },
+                        ..ModelSize::XttsV2.gpt(Vocabulary::XTTS_V2)
+                    },
                     quirks: Quirks::Compat,
                     conditioning: public::CONDITIONING,
                     languages: described.config.languages,
                 };
-                (public::AUDIO, gpt)
+                (public::AUDIO, DvaeConfig::RELEASED, gpt)
             }
         };
         Ok(Self {
-            size: ModelSize::of(gpt.layers, gpt.channels, gpt.heads)
-                .unwrap_or_else(|| ModelSize::nearest(gpt.layers, gpt.channels)),
+            size: named(&gpt.sizes)
+                .unwrap_or_else(|| ModelSize::nearest(gpt.sizes.layers, gpt.sizes.channels)),
             gpt: Some(gpt),
+            dvae,
             audio,
         })
     }
@@ -123,8 +130,14 @@ impl WeightsSummary {
         let Told { model, data } = manifest.sections.config;
         Some(Self {
             gpt: None,
+            dvae: model.size.dvae(),
             size: model.size,
             audio: data,
         })
     }
+}
+
+/// The size that is called by a name, if these are its.
+fn named(gpt: &GptConfig) -> Option<ModelSize> {
+    ModelSize::of(gpt.layers, gpt.channels, gpt.heads)
 }

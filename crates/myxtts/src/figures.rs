@@ -9,16 +9,17 @@ use myxtts_model::ModelSize;
 use myxtts_model::gpt::{BatchShape, Kernels, ParameterCount, TrainingMemory};
 use serde::Serialize;
 
-use crate::commands::memory;
 use crate::commands::train::conditioning;
-use crate::config::Config;
+use crate::config::{Config, Sizes};
 
 const MIB: f64 = 1024.0 * 1024.0;
 
 /// Parameters and memory of one training.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct ModelFigures {
+    /// By name, or the nearest that has one.
     size: ModelSize,
+    has_name: bool,
     gpt_parameters: usize,
     dvae_parameters: usize,
     precision: Precision,
@@ -40,10 +41,9 @@ struct SampleMemory {
 
 impl ModelFigures {
     /// For the sizes and the longest lengths of a configuration.
-    pub(crate) fn of(config: &Config, precision: Precision, on_cpu: bool) -> Self {
+    pub(crate) fn of(config: &Config, sizes: &Sizes, precision: Precision, on_cpu: bool) -> Self {
         let size = config.model.size;
-        let dvae = size.dvae();
-        let gpt = memory::gpt(config);
+        let Sizes { gpt, dvae } = sizes;
         let kernels = Kernels {
             own: on_cpu,
             half: precision != Precision::F32,
@@ -60,13 +60,14 @@ impl ModelFigures {
                 codes: (longest_codes * part).div_ceil(parts),
                 frames,
             };
-            (shape, TrainingMemory::of(&gpt, shape, 1, kernels))
+            (shape, TrainingMemory::of(gpt, shape, 1, kernels))
         };
         let (_, longest) = memory(parts);
         let dvae = dvae.parameters();
         Self {
             size,
-            gpt_parameters: ParameterCount::of(&gpt).total(),
+            has_name: ModelSize::of(gpt.layers, gpt.channels, gpt.heads) == Some(size),
+            gpt_parameters: ParameterCount::of(gpt).total(),
             dvae_parameters: dvae.encoder + dvae.decoder,
             precision,
             text_tokens: gpt.vocabulary.text_tokens,
@@ -89,7 +90,10 @@ impl fmt::Display for ModelFigures {
         writeln!(
             f,
             "Model {}: {} parameters in the GPT ({} text tokens), {} in the DVAE",
-            self.size.name(),
+            match self.has_name {
+                true => self.size.name().to_owned(),
+                false => format!("of its own size, near {}", self.size.name()),
+            },
             grouped(self.gpt_parameters),
             grouped(self.text_tokens),
             grouped(self.dvae_parameters)

@@ -11,25 +11,14 @@ use myxtts_data::prepare;
 use myxtts_data::schedule::{BucketShape, ConditioningSpec};
 use myxtts_data::units::{Codes, Tokens};
 use myxtts_device::PlanRequest;
-use myxtts_model::gpt::{GptConfig, Vocabulary};
 use myxtts_text::Vocabulary as TextVocabulary;
 use myxtts_train::demand::{Clips, Demand, codes_of};
 use myxtts_train::feed::{Corpus, train_vocabulary};
 
 use super::prepare::request;
 use super::train::{DECODER_FRAMES, SEGMENT_BATCH, SEGMENT_FRAMES, conditioning, stages};
-use crate::config::{self, Config};
+use crate::config::{self, Config, Sizes};
 use crate::output::Failure;
-
-/// The GPT of a configuration, with the public vocabulary: a new one is
-/// learned from the transcripts and smaller.
-pub(crate) fn gpt(config: &Config) -> GptConfig {
-    let size = config.model.size;
-    size.gpt(Vocabulary {
-        codes: u32::try_from(size.dvae().codes).unwrap_or(u32::MAX),
-        ..Vocabulary::XTTS_V2
-    })
-}
 
 /// What a configuration asks of devices, their memory included. With `clips`
 /// the plan also says how many of them a step has.
@@ -53,7 +42,7 @@ fn demand(settings: &Settings<Config>) -> Result<Demand, Failure> {
         model,
         training,
     } = &settings.config;
-    let (gpt, dvae) = (gpt(&settings.config), model.size.dvae());
+    let Sizes { gpt, dvae } = config::sizes(settings).map_err(Failure::usage)?;
     let [min, max] = conditioning(data).map(Samples);
     let has_init = training.run.init.is_some();
     Ok(Demand {

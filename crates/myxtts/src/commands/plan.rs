@@ -24,7 +24,8 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     let request = memory::training_request(&settings, memory::clips(&settings))?;
     let plan = plan(&request, &machine).map_err(Failure::usage)?;
     let on_cpu = plan.data_device.backend == Backend::Cpu;
-    let model = ModelFigures::of(&settings.config, plan.precision, on_cpu);
+    let sizes = config::sizes(&settings).map_err(Failure::usage)?;
+    let model = ModelFigures::of(&settings.config, &sizes, plan.precision, on_cpu);
     let outline = Outline::of(&settings)?;
     let words = format!("{plan}\n{outline}\n{model}");
     let document = Document {

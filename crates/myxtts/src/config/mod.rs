@@ -21,6 +21,8 @@ use myxtts_device::{
     BackendChoice, Gpu, Machine, PipelineConfig, PlanRequest, Preset, SOFTWARE_GPUS_VARIABLE,
     StrategyConfig,
 };
+use myxtts_model::dvae::DvaeConfig;
+use myxtts_model::gpt::{GptConfig, Vocabulary};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -219,6 +221,37 @@ fn model_gpus(strategy: &StrategyConfig, pipeline: &PipelineConfig, gpus: &[Gpu]
         return vec![];
     }
     gpus.iter().filter(wanted).cloned().collect()
+}
+
+/// Sizes of the model that a configuration trains: those of the weights it
+/// starts from, named or not, else the preset's with the public vocabulary (a
+/// new one is learned from the transcripts and smaller).
+pub(crate) fn sizes(settings: &Settings<Config>) -> Result<Sizes, Problems> {
+    let size = settings.config.model.size;
+    let named = || {
+        size.gpt(Vocabulary {
+            codes: u32::try_from(size.dvae().codes).unwrap_or(u32::MAX),
+            ..Vocabulary::XTTS_V2
+        })
+    };
+    let weights = StartingWeights::of(settings, Init::Needed)?;
+    Ok(match weights.as_ref().map(StartingWeights::sizes) {
+        Some((gpt, dvae)) => Sizes {
+            gpt: gpt.cloned().unwrap_or_else(named),
+            dvae: dvae.clone(),
+        },
+        None => Sizes {
+            gpt: named(),
+            dvae: size.dvae(),
+        },
+    })
+}
+
+/// Sizes of the parts of a model.
+#[derive(Clone, Debug)]
+pub(crate) struct Sizes {
+    pub(crate) gpt: GptConfig,
+    pub(crate) dvae: DvaeConfig,
 }
 
 /// What the configuration asks of the devices.

@@ -12,7 +12,8 @@ use std::path::Path;
 use myxtts_config::{Layer, Origin, Problem, Problems, Settings};
 use myxtts_infer::WeightsSummary;
 use myxtts_model::ModelSize;
-use myxtts_model::gpt::Quirks;
+use myxtts_model::dvae::DvaeConfig;
+use myxtts_model::gpt::{GptConfig, Quirks};
 use serde_json::{Value, json};
 
 use super::{Config, Init};
@@ -61,13 +62,24 @@ impl StartingWeights {
         }
     }
 
+    /// Sizes as they are, whether they have a name or not.
+    pub(super) fn sizes(&self) -> (Option<&GptConfig>, &DvaeConfig) {
+        let gpt = self.summary.gpt.as_ref().map(|gpt| &gpt.sizes);
+        (gpt, &self.summary.dvae)
+    }
+
     /// The size by name, or the nearest.
     pub(super) fn size(&self) -> ModelSize {
         self.summary.size
     }
 
     fn values(&self) -> Vec<(&'static str, Value)> {
-        let WeightsSummary { gpt, size, audio } = &self.summary;
+        let WeightsSummary {
+            gpt,
+            dvae: _,
+            size,
+            audio,
+        } = &self.summary;
         let mut values = vec![
             ("model.size", json!(size)),
             ("data.sample_rate", json!(audio.sample_rate)),
