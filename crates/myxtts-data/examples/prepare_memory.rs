@@ -18,7 +18,7 @@ use std::time::Instant;
 
 use myxtts_audio::units::SampleRate;
 use myxtts_audio::{Waveform, write_wav_pcm16};
-use myxtts_data::prepare::{Request, Settings, prepare};
+use myxtts_data::prepare::{Request, Settings, prepare, unwatched};
 
 fn main() {
     let clips: u32 = std::env::args()
@@ -37,7 +37,7 @@ fn main() {
     };
     let before = peak();
     let start = Instant::now();
-    let report = prepare(&request, &mut |_| {}).unwrap();
+    let report = prepare(&request, &mut unwatched).unwrap();
     assert_eq!(
         (report.total, report.kept),
         (u64::from(clips), u64::from(clips))

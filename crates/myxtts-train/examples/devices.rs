@@ -30,7 +30,7 @@ use myxtts_audio::units::Samples;
 use myxtts_audio::{AudioConfig, Limits};
 use myxtts_data::bench::generate;
 use myxtts_data::layout::Split;
-use myxtts_data::prepare::{self, Settings, prepare};
+use myxtts_data::prepare::{self, Settings, prepare, unwatched};
 use myxtts_data::schedule::{BucketShape, ConditioningSpec, Schedule};
 use myxtts_data::stage::{Clip, HostStage, Segments, StageConfig};
 use myxtts_device::discover::{discover, probe};
@@ -193,7 +193,7 @@ impl World {
                 ..Settings::default()
             },
         };
-        prepare(&request, &mut |_| {})?;
+        prepare(&request, &mut unwatched)?;
         let vocabulary = train_vocabulary(&out)?;
         let corpus = Corpus::read(&out, Split::Train, &vocabulary)?;
         let longest = BucketShape {

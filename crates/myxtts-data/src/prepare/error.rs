@@ -102,6 +102,9 @@ pub enum PrepareError {
     /// A converted recording cannot be written.
     #[error(transparent)]
     Convert(#[from] WriteError),
+    /// Somebody asked it to stop.
+    #[error("the preparation was stopped; what was prepared before stands as it was")]
+    Stopped,
     /// The books do not balance: a fault of this program.
     #[error(
         "{total} clips came in, and {kept} kept and {quarantined} quarantined went out\n  why:   a fault in this program; nothing of the result can be trusted\n  fix:   please report it, with the dataset's layout"

@@ -6,6 +6,7 @@
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -57,11 +58,11 @@ pub(super) struct Lock {
 }
 
 impl Lock {
-    /// Waits for the folder; `waiting` is told once if there is a wait.
+    /// Waits for the folder; `waiting` is told of it, and may break it off.
     pub(super) fn take(
         folder: &Path,
         access: Access,
-        waiting: &mut dyn FnMut(Waiting),
+        waiting: &mut dyn FnMut(Waiting) -> ControlFlow<()>,
     ) -> Result<Self, PrepareError> {
         let path = folder.join(LOCK);
         let mut file = File::options()
@@ -83,11 +84,12 @@ impl Lock {
                     // The second time: by then the holder has signed, and a wait
                     // that nobody notices is not told.
                     tries += 1;
-                    if tries == 2 {
-                        waiting(Waiting {
-                            folder: folder.to_owned(),
-                            holder: holder(&mut file),
-                        });
+                    let waits = Waiting {
+                        folder: folder.to_owned(),
+                        holder: holder(&mut file),
+                    };
+                    if tries >= 2 && waiting(waits).is_break() {
+                        return Err(PrepareError::Stopped);
                     }
                     thread::sleep(PATIENCE);
                 }

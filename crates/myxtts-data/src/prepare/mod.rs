@@ -56,7 +56,7 @@ pub use manifest::{Clip, Manifest};
 pub use place::{Place, place};
 pub use quarantine::{Quarantine, Quarantined};
 pub use report::{Report, TooManyBad};
-pub use run::{Event, Progress, Ready, prepare, ready};
+pub use run::{Event, Progress, Ready, Watch, prepare, ready, unwatched};
 
 /// The manifest's file in the output folder.
 pub const MANIFEST: &str = "manifest.jsonl";

@@ -9,6 +9,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
@@ -51,8 +52,17 @@ pub struct Progress {
 pub enum Event {
     /// A row is done.
     Row(Progress),
-    /// Another process uses the output folder.
+    /// Another process uses the output folder; told again while it does.
     Waiting(Waiting),
+}
+
+/// Told what happens; to break off is to stop, and then what stood in the
+/// output folder stands there still.
+pub type Watch<'a> = &'a mut dyn FnMut(Event) -> ControlFlow<()>;
+
+/// A [`Watch`] of somebody who neither looks nor stops.
+pub fn unwatched(_: Event) -> ControlFlow<()> {
+    ControlFlow::Continue(())
 }
 
 /// Prepares a dataset: reads every clip once and writes the manifest, the
@@ -61,10 +71,7 @@ pub enum Event {
 ///
 /// Too many bad clips are no error here: the report says so, and
 /// [`Report::check`] is for those who go on to train.
-pub fn prepare(
-    request: &Request<'_>,
-    watch: &mut dyn FnMut(Event),
-) -> Result<Report, PrepareError> {
+pub fn prepare(request: &Request<'_>, watch: Watch<'_>) -> Result<Report, PrepareError> {
     let dataset = Dataset::open(request)?;
     let _lock = lock(&request.out, Access::Write, watch)?;
     make(request, &dataset, watch)
@@ -85,7 +92,7 @@ pub struct Ready {
 ///
 /// What stands in the output folder with other settings stays: a training that
 /// wants others gets a folder below it, named by its settings.
-pub fn ready(request: &Request<'_>, watch: &mut dyn FnMut(Event)) -> Result<Ready, PrepareError> {
+pub fn ready(request: &Request<'_>, watch: Watch<'_>) -> Result<Ready, PrepareError> {
     let mut request = request.clone();
     let dataset = Dataset::open(&request)?;
     request.settings.language = Some(dataset.language.to_string());
@@ -149,7 +156,7 @@ impl Dataset {
     }
 }
 
-fn lock(out: &Path, access: Access, watch: &mut dyn FnMut(Event)) -> Result<Lock, PrepareError> {
+fn lock(out: &Path, access: Access, watch: Watch<'_>) -> Result<Lock, PrepareError> {
     fs::create_dir_all(out).map_err(PrepareError::output(out))?;
     Lock::take(out, access, &mut |waiting| watch(Event::Waiting(waiting)))
 }
@@ -158,7 +165,7 @@ fn lock(out: &Path, access: Access, watch: &mut dyn FnMut(Event)) -> Result<Lock
 fn make(
     request: &Request<'_>,
     dataset: &Dataset,
-    watch: &mut dyn FnMut(Event),
+    watch: Watch<'_>,
 ) -> Result<Report, PrepareError> {
     let Dataset {
         path,
@@ -216,7 +223,9 @@ fn make(
                 progress.quarantined += 1;
             }
             progress.done += 1;
-            watch(Event::Row(progress));
+            if watch(Event::Row(progress)).is_break() {
+                return Err(PrepareError::Stopped);
+            }
         }
         Ok(())
     })?;

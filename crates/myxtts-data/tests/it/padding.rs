@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use myxtts_data::bench::generate;
 use myxtts_data::corpus::unpack;
-use myxtts_data::prepare::{Manifest, Request, Settings, prepare};
+use myxtts_data::prepare::{Manifest, Request, Settings, prepare, unwatched};
 use myxtts_data::schedule::{
     BucketShape, ClipLength, Schedule, bucket_of, choose_buckets, padding_percent,
 };
@@ -31,7 +31,7 @@ fn lengths_of(dataset: &Path) -> Vec<ClipLength> {
             ..Settings::default()
         },
     };
-    prepare(&request, &mut |_| {}).unwrap();
+    prepare(&request, &mut unwatched).unwrap();
     let mut clips = vec![];
     let mut languages = BTreeSet::new();
     for clip in Manifest::open(&out).unwrap().map(Result::unwrap) {

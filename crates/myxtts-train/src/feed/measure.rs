@@ -21,7 +21,7 @@ use myxtts_audio::{AudioConfig, Limits};
 use myxtts_data::bench::generate;
 use myxtts_data::cache::FeatureCache;
 use myxtts_data::layout::Split;
-use myxtts_data::prepare::{self, Settings, prepare};
+use myxtts_data::prepare::{self, Settings, prepare, unwatched};
 use myxtts_data::schedule::{
     BucketShape, ConditioningSpec, Schedule, choose_buckets, padding_percent,
 };
@@ -133,7 +133,7 @@ impl<'a> Bench<'a> {
                 ..Settings::default()
             },
         };
-        prepare(&prepared, &mut |_| {})?;
+        prepare(&prepared, &mut unwatched)?;
         let vocabulary = train_vocabulary(&out)?;
         let corpus = Corpus::read(&out, Split::Train, &vocabulary)?;
         let shapes = choose_buckets(&corpus.lengths, BUCKETS);

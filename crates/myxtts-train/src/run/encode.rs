@@ -15,7 +15,7 @@ use super::gpt_stage;
 use super::job::{CacheKind, Job};
 use super::material::Material;
 use super::origin::Origin;
-use crate::error::TrainError;
+use crate::error::{TrainError, unless_stopped};
 
 /// What became of the clips.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -29,7 +29,8 @@ pub struct Encoded {
 }
 
 /// Fills the cache that a training of `job` on so many replicas reads, with
-/// the DVAE of `weights`. `progress` is told of clips done, and of how many.
+/// the DVAE of `weights`. `progress` is told of clips done, and of how many;
+/// `stop` ends it between two batches.
 ///
 /// Codes go by the padded length, so they are made in the batches of the
 /// training's own schedule.
@@ -38,6 +39,7 @@ pub fn encode(
     weights: &Path,
     device: &Device,
     replicas: u32,
+    stop: &StopRequest,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Encoded, TrainError> {
     if job.cache != CacheKind::Disk {
@@ -63,10 +65,7 @@ pub fn encode(
             weights.display()
         )));
     };
-    // Nothing catches signals here: one ends the process, and what is in the
-    // cache is whole.
-    let stop = StopRequest::new();
-    let material = Material::read(job, origin.vocabulary.clone(), origin.stats.clone(), &stop)?;
+    let material = Material::read(job, origin.vocabulary.clone(), origin.stats.clone(), stop)?;
     let card = origin.card.clone();
     let card = card.unwrap_or_else(|| gpt_stage::card_of(job, &material));
     let dvae = frozen_dvae(&card, dvae)?;
@@ -85,6 +84,8 @@ pub fn encode(
     let mut spare = None;
     for step in 0..schedule.steps_per_epoch() {
         for lane in 0..replicas as usize {
+            // What is in the cache is whole.
+            unless_stopped(stop)?;
             let filled = host.prepare(Ticket { step, lane }, spare.take());
             let filled = filled.map_err(TrainError::Failed)?;
             let clips = filled.batch.clips().iter().flatten().count();

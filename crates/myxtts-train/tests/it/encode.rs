@@ -9,7 +9,15 @@ use myxtts_train::run::{CacheKind, Encoded, Job, encode, run};
 use crate::mini;
 
 fn encoded(job: &Job, weights: &std::path::Path) -> Encoded {
-    encode(job, weights, &Device::flex(), 1, &mut |_, _| {}).unwrap()
+    encode(
+        job,
+        weights,
+        &Device::flex(),
+        1,
+        &StopRequest::new(),
+        &mut |_, _| {},
+    )
+    .unwrap()
 }
 
 fn train(job: &Job) {
@@ -73,7 +81,15 @@ fn codes_that_cannot_be_kept_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let job = mini::job(folder.path());
     let refused = |job: &Job| {
-        let error = encode(job, &job.run, &Device::flex(), 1, &mut |_, _| {}).unwrap_err();
+        let error = encode(
+            job,
+            &job.run,
+            &Device::flex(),
+            1,
+            &StopRequest::new(),
+            &mut |_, _| {},
+        )
+        .unwrap_err();
         assert!(matches!(error, TrainError::Usage(_)));
         error.to_string()
     };

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use myxtts_audio::units::SampleRate;
 use myxtts_audio::{AudioConfig, Waveform, wav_pcm16};
-use myxtts_data::prepare::{Request, Settings, prepare};
+use myxtts_data::prepare::{Request, Settings, prepare, unwatched};
 use myxtts_data::units::Tokens;
 use myxtts_model::conditioning::PerceiverConfig;
 use myxtts_model::dvae::DvaeConfig;
@@ -69,7 +69,7 @@ pub fn prepare_from(folder: &Path, dataset: &Path) -> u64 {
             ..Settings::default()
         },
     };
-    prepare(&request, &mut |_| {}).unwrap().kept
+    prepare(&request, &mut unwatched).unwrap().kept
 }
 
 fn job_of(folder: &Path) -> Job {

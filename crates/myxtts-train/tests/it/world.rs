@@ -8,7 +8,7 @@ use myxtts_audio::units::Samples;
 use myxtts_audio::{AudioConfig, Limits};
 use myxtts_data::corpus::unpack;
 use myxtts_data::layout::Split;
-use myxtts_data::prepare::{Request, Settings, prepare};
+use myxtts_data::prepare::{Request, Settings, prepare, unwatched};
 use myxtts_data::schedule::{ClipLength, ConditioningSpec, Schedule, choose_buckets};
 use myxtts_data::stage::{Clip, ClipSource, HostStage, Segments, StageConfig};
 use myxtts_model::dvae::{Dvae, DvaeConfig};
@@ -52,7 +52,7 @@ pub(crate) static WORLD: LazyLock<World> = LazyLock::new(|| {
         workers: NonZeroUsize::new(2).unwrap(),
         settings: Settings::default(),
     };
-    prepare(&request, &mut |_| {}).unwrap();
+    prepare(&request, &mut unwatched).unwrap();
     let vocabulary = train_vocabulary(&out).unwrap();
     let corpus = Corpus::read(&out, Split::Train, &vocabulary).unwrap();
     let shapes = choose_buckets(&corpus.lengths, 3);

@@ -1,6 +1,7 @@
 //! `myxtts prepare`
 
 use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
@@ -9,11 +10,12 @@ use myxtts_config::Settings as Resolved;
 use myxtts_config::units::Megabytes;
 use myxtts_data::corpus;
 use myxtts_data::layout::Columns;
-use myxtts_data::prepare::{Event, Place, PrepareError, Request, Settings, place, prepare};
+use myxtts_data::prepare::{Event, Place, PrepareError, Request, Settings, Watch, place, prepare};
 use myxtts_data::units::Tokens;
 use myxtts_device::discover::host;
 use myxtts_device::{Machine, plan};
 use myxtts_infer::{ModelCard, Pick, resolve};
+use myxtts_run::signals::{StopRequest, StopSignal};
 use myxtts_text::Vocabulary;
 use myxtts_train::placement::Placement;
 use myxtts_train::run::{Encoded, encode};
@@ -64,7 +66,8 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     let mut request = request(&settings, dataset, out, vocabulary.as_ref())?;
     request.settings.convert = matches.get_flag("convert");
     request.next = next;
-    let report = with_progress(output, |watch| prepare(&request, watch))?;
+    let stop = stop_request()?;
+    let report = with_progress(output, &stop, |watch| prepare(&request, watch))?;
     let problem = match report.check() {
         Err(too_many) => Some(too_many.to_string()),
         Ok(()) if report.kept == 0 => Some(format!(
@@ -83,7 +86,8 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     document["error"] = json!(problem);
     let mut words = report.to_string();
     if let (true, None, Some(weights)) = (encodes, &problem, given("checkpoint")) {
-        let encoded = codes(&settings, &machine, request.out.clone(), &weights, output)?;
+        let place = request.out.clone();
+        let encoded = codes(&settings, &machine, place, &weights, &stop, output)?;
         words.push_str(&format!(
             "codes: {} clips encoded, {} had theirs\n",
             encoded.encoded, encoded.cached
@@ -100,21 +104,28 @@ fn codes(
     machine: &Machine,
     prepared: PathBuf,
     weights: &Path,
+    stop: &StopRequest,
     output: &Output,
 ) -> Result<Encoded, Failure> {
     let request = super::memory::training_request(settings, None)?;
     let plan = plan(&request, machine).map_err(Failure::usage)?;
-    let job = super::train::job(settings, &plan, output, String::new(), Some(prepared))?;
+    let job = super::train::job(settings, &plan, stop, output, String::new(), Some(prepared))?;
     let placement = Placement::of(&plan).map_err(|why| Failure::Job(why.to_string()))?;
     let Some(device) = placement.data.first() else {
         return Err(Failure::Job("the plan has no data device".to_owned()));
     };
     let replicas = placement.replicas();
     let mut bar = ProgressBar::new();
-    let encoded = encode(&job, weights, device, replicas, &mut |done, total| {
+    let encoded = encode(&job, weights, device, replicas, stop, &mut |done, total| {
         bar.show(done, total, " clips encoded");
     });
     bar.clear();
+    if let Some(signal) = stop.asked() {
+        return Err(stopped(
+            signal,
+            "the encoding was stopped; the codes made so far are kept",
+        ));
+    }
     let encoded = encoded.map_err(super::train::train_failure)?;
     for notice in &encoded.notices {
         output.log(notice);
@@ -210,18 +221,44 @@ fn language_of(init: &str) -> Option<String> {
 /// Prepares, with progress.
 pub(super) fn with_progress<T>(
     output: &Output,
-    prepare: impl FnOnce(&mut dyn FnMut(Event)) -> Result<T, PrepareError>,
+    stop: &StopRequest,
+    prepare: impl FnOnce(Watch<'_>) -> Result<T, PrepareError>,
 ) -> Result<T, Failure> {
     let mut bar = ProgressBar::new();
-    let prepared = prepare(&mut |event| match event {
-        Event::Row(progress) => {
-            let words = format!(", {} quarantined", progress.quarantined);
-            bar.show(progress.done, progress.about, &words);
+    let mut is_told = false;
+    let prepared = prepare(&mut |event| {
+        match event {
+            Event::Row(progress) => {
+                let words = format!(", {} quarantined", progress.quarantined);
+                bar.show(progress.done, progress.about, &words);
+            }
+            Event::Waiting(waiting) if !is_told => {
+                output.log(waiting);
+                is_told = true;
+            }
+            Event::Waiting(_) => {}
         }
-        Event::Waiting(waiting) => output.log(waiting),
+        match stop.is_asked() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
     });
     bar.clear();
-    prepared.map_err(failure)
+    prepared.map_err(|error| match (error, stop.asked()) {
+        (error @ PrepareError::Stopped, Some(signal)) => stopped(signal, error),
+        (error, _) => failure(error),
+    })
+}
+
+/// The end of a command that a signal stopped before there was anything to keep.
+pub(super) fn stopped(signal: StopSignal, words: impl std::fmt::Display) -> Failure {
+    let code = u8::try_from(signal.exit_code()).unwrap_or(1);
+    Failure::Stopped(format!("{}: {words}", signal.name()), code)
+}
+
+/// Catches the signals that ask for an orderly end.
+pub(super) fn stop_request() -> Result<StopRequest, Failure> {
+    StopRequest::install().map_err(|why| Failure::Job(format!("signals cannot be caught: {why}")))
 }
 
 /// The configured one, else the sample corpus.

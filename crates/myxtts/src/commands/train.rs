@@ -28,7 +28,9 @@ use myxtts_train::run::{
 };
 use serde_json::json;
 
-use super::prepare::{Part as DatasetPart, dataset, output_folder, request, with_progress};
+use super::prepare::{
+    Part as DatasetPart, dataset, output_folder, request, stop_request, with_progress,
+};
 use super::{damaged, memory};
 use crate::config::{
     self, Cache, Config, DataSection, DatasetConfig, GivenFlag, LearningRate, ModelConfig,
@@ -70,15 +72,15 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     let plan = plan(&request, &machine).map_err(Failure::usage)?;
     output.log(&plan);
     output.log(Outline::of(&settings)?);
+    let stop = stop_request()?;
     let job = job(
         &settings,
         &plan,
+        &stop,
         output,
         super::config::effective_yaml(&keys, &settings),
         None,
     )?;
-    let stop = StopRequest::install()
-        .map_err(|why| Failure::Job(format!("signals cannot be caught: {why}")))?;
     let placement = Placement::of(&plan).map_err(|why| Failure::Job(why.to_string()))?;
     let finished = train(&job, &placement, stop).map_err(|error| match error {
         TrainError::Checkpoint(CheckpointError::Damaged { what, whole, .. }) => {
@@ -149,6 +151,7 @@ fn speaking(finished: &Finished) -> String {
 pub(super) fn job(
     settings: &Settings<Config>,
     plan: &Plan,
+    stop: &StopRequest,
     output: &Output,
     config_text: String,
     prepared_at: Option<PathBuf>,
@@ -213,7 +216,7 @@ pub(super) fn job(
     let vocabulary = vocabulary.map(Arc::new);
     let prepare = |folder: PathBuf, part| {
         let out = output_folder(prepared.as_deref(), &folder, part, output)?;
-        prepare_folder(settings, folder, out, vocabulary.as_deref(), output)
+        prepare_folder(settings, folder, out, vocabulary.as_deref(), stop, output)
     };
     let reading = Reading::default();
     let mut config = effective(settings, plan);
@@ -436,10 +439,11 @@ fn prepare_folder(
     dataset: PathBuf,
     out: PathBuf,
     vocabulary: Option<&Vocabulary>,
+    stop: &StopRequest,
     output: &Output,
 ) -> Result<Ready, Failure> {
     let request = request(settings, dataset, out, vocabulary)?;
-    let ready = with_progress(output, |watch| prepare::ready(&request, watch))?;
+    let ready = with_progress(output, stop, |watch| prepare::ready(&request, watch))?;
     let report = &ready.report;
     report
         .check()

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::ops::ControlFlow;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -52,6 +53,7 @@ fn every_clip_of_it_is_kept() {
         };
         assert_eq!((progress.done, progress.about), (last + 1, 112));
         last = progress.done;
+        ControlFlow::Continue(())
     })
     .unwrap();
     assert_eq!((report.total, report.kept, last), (112, 112, 112));

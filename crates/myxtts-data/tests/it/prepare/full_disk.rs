@@ -77,6 +77,7 @@ fn child() {
         return;
     };
     let request = request(std::path::Path::new(&folder));
-    let error = myxtts_data::prepare::prepare(&request, &mut |_| {}).unwrap_err();
+    let error =
+        myxtts_data::prepare::prepare(&request, &mut myxtts_data::prepare::unwatched).unwrap_err();
     println!("\nMESSAGE\n{error}\nEND");
 }

@@ -8,6 +8,7 @@ use myxtts_audio::units::SampleRate;
 use myxtts_audio::{Waveform, write_wav_pcm16};
 use myxtts_data::prepare::{
     Clip, Manifest, PrepareError, Quarantine, Quarantined, Report, Request, Settings, prepare,
+    unwatched,
 };
 
 pub struct Dataset {
@@ -80,7 +81,7 @@ impl Dataset {
     }
 
     pub fn prepare_as(&self, request: &Request<'_>) -> Result<Prepared, PrepareError> {
-        let report = prepare(request, &mut |_| {})?;
+        let report = prepare(request, &mut unwatched)?;
         let clips = Manifest::open(&request.out)?.collect::<Result<Vec<_>, _>>()?;
         let quarantined = Quarantine::open(&request.out)?.collect::<Result<Vec<_>, _>>()?;
         assert_eq!(report.kept, clips.len() as u64);

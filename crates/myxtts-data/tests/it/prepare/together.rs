@@ -2,12 +2,16 @@
 //!
 //! Each is this test's program again, told by a variable what to prepare.
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::{Child, Command};
 
 use myxtts_audio::units::Frames;
-use myxtts_data::prepare::{Event, Manifest, Quarantine, Report, prepare, ready};
+use myxtts_data::prepare::{
+    Event, Manifest, PrepareError, Quarantine, Report, Request, prepare, ready, unwatched,
+};
 
 use super::support::Dataset;
 
@@ -103,9 +107,61 @@ fn a_wait_names_who_is_waited_for() {
             told.push(data.anonymous(waiting));
             lock.take();
         }
+        ControlFlow::Continue(())
     })
     .unwrap();
     insta::assert_snapshot!(told.join("\n"), @"waiting for process 4711, which prepares DATASET/myxtts; Ctrl-C ends the wait");
+}
+
+/// A stop in any row leaves what stood there, and nothing else.
+#[test]
+fn a_stopped_preparation_leaves_what_was_there() {
+    let data = dataset();
+    let mut request = data.request();
+    let stop_at = |request: &Request<'_>, row: u64| {
+        prepare(request, &mut |event| match event {
+            Event::Row(progress) if progress.done == row => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        })
+    };
+    let names = || {
+        let entries = fs::read_dir(data.path().join("myxtts")).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.collect::<BTreeSet<String>>()
+    };
+    assert!(matches!(stop_at(&request, 7), Err(PrepareError::Stopped)));
+    assert!(!names().contains("report.json"));
+    assert!(
+        !names().iter().any(|name| name.starts_with(".unfinished")),
+        "{:?}",
+        names()
+    );
+    let first = prepare(&request, &mut unwatched).unwrap();
+    let whole = names();
+    request.settings.max_frames = Frames(100);
+    assert!(matches!(stop_at(&request, 24), Err(PrepareError::Stopped)));
+    assert_eq!(names(), whole);
+    assert_eq!(agree(&request.out), first);
+}
+
+/// Whoever waits for another process may stop waiting.
+#[test]
+fn a_wait_can_be_stopped() {
+    let data = dataset();
+    let request = data.request();
+    fs::create_dir_all(&request.out).unwrap();
+    let lock = fs::File::create(request.out.join(".lock")).unwrap();
+    lock.lock().unwrap();
+    let mut waits = 0;
+    let stopped = ready(&request, &mut |_| {
+        waits += 1;
+        match waits {
+            3 => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        }
+    });
+    assert!(matches!(stopped, Err(PrepareError::Stopped)));
+    assert_eq!(waits, 3);
 }
 
 /// A killed process leaves no report that is not of its files.
@@ -113,10 +169,10 @@ fn a_wait_names_who_is_waited_for() {
 fn what_was_left_half_way_is_made_again() {
     let data = dataset();
     let request = data.request();
-    prepare(&request, &mut |_| {}).unwrap();
+    prepare(&request, &mut unwatched).unwrap();
     fs::remove_file(request.out.join("report.json")).unwrap();
     fs::write(request.out.join(".unfinished-x"), "").unwrap();
-    let found = ready(&request, &mut |_| {}).unwrap();
+    let found = ready(&request, &mut unwatched).unwrap();
     assert_eq!(found.folder, request.out);
     agree(&request.out);
     assert!(!request.out.join(".unfinished-x").exists());
@@ -135,13 +191,13 @@ fn worker() {
     request.out = Path::new(&folder).join("myxtts");
     request.settings.max_frames = Frames(frames.parse().unwrap());
     if variable(READS).as_deref() == Some("true") {
-        let found = ready(&request, &mut |_| {}).unwrap();
+        let found = ready(&request, &mut unwatched).unwrap();
         // Time for others to get in the way.
         std::thread::sleep(std::time::Duration::from_millis(50));
         let report = agree(&found.folder);
         assert_eq!(report.settings.max_frames, request.settings.max_frames);
         assert_eq!(report, found.report);
     } else {
-        prepare(&request, &mut |_| {}).unwrap();
+        prepare(&request, &mut unwatched).unwrap();
     }
 }

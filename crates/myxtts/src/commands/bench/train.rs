@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::ArgMatches;
 use myxtts_device::plan;
+use myxtts_run::signals::StopRequest;
 use myxtts_train::placement::Placement;
 use myxtts_train::run::{TrainFigures, measure};
 use serde::{Deserialize, Serialize};
@@ -108,7 +109,9 @@ fn figures(
     let settings =
         config::load(&config::keys(), &given, || machine.clone()).map_err(Failure::usage)?;
     let plan = plan(&config::plan_request(&settings), &machine).map_err(Failure::usage)?;
-    let job = job(&settings, &plan, output, String::new(), None)?;
+    // Signals end a benchmark as they end any program: it keeps nothing.
+    let stop = StopRequest::new();
+    let job = job(&settings, &plan, &stop, output, String::new(), None)?;
     let placement = Placement::of(&plan).map_err(|why| Failure::Job(why.to_string()))?;
     measure(&job, &placement, u64::from(steps)).map_err(|why| Failure::Job(why.to_string()))
 }
