@@ -14,6 +14,7 @@
 )]
 
 mod abuse;
+mod at_once;
 mod bench_command;
 mod commands;
 mod config_command;
@@ -21,6 +22,7 @@ mod decoder_stage;
 mod file_errors;
 mod flags_page;
 mod full_disk;
+mod gpu_flags;
 mod overfit;
 mod pipeline_flags;
 mod plan_command;

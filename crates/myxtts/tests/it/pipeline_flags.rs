@@ -87,6 +87,53 @@ fn without_prefetch_a_batch_is_made_when_it_is_asked_for() {
     assert!(is_ahead(&["--prefetch-to-gpu"]));
 }
 
+/// The most batches that were anywhere between the host's first look at them
+/// and the end of their step, at one time.
+fn most_in_flight(ledger: &[Value]) -> usize {
+    let number = |entry: &Value, name: &str| entry[name].as_u64().unwrap();
+    let of = |stage: &'static str| ledger.iter().filter(move |entry| entry["stage"] == stage);
+    let begun: Vec<u64> = of("host")
+        .map(|entry| {
+            let spent = number(entry, "busy_us") + number(entry, "wait_out_us");
+            number(entry, "at_us").saturating_sub(spent)
+        })
+        .collect();
+    let ended: Vec<u64> = of("model").map(|entry| number(entry, "at_us")).collect();
+    let in_flight = |moment: u64| {
+        let before = |times: &[u64]| times.iter().filter(|time| **time <= moment).count();
+        // Entries are rounded down to microseconds.
+        before(&begun).saturating_sub(before(&ended))
+    };
+    begun.iter().map(|moment| in_flight(*moment)).max().unwrap()
+}
+
+/// `--buffer-size`: the data side is faster than the steps here, so that it is
+/// held back by the places there are.
+#[test]
+fn no_more_batches_are_in_flight_than_the_buffer_has_places() {
+    let most = |places: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let flags = ["--buffer-size", places, "--epochs", "99"];
+        train(folder.path(), "14", &flags);
+        most_in_flight(&lines(folder.path(), "ledger.jsonl"))
+    };
+    assert_eq!([most("2"), most("9")], [2, 9]);
+}
+
+/// `--prefetch-buffer-size`: how many batches ever waited on the device.
+#[test]
+fn the_device_ring_is_as_deep_as_asked_for() {
+    let deepest = |places: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let flags = ["--prefetch-buffer-size", places, "--epochs", "99"];
+        train(folder.path(), "14", &flags);
+        let ledger = lines(folder.path(), "ledger.jsonl");
+        let device = ledger.iter().filter(|entry| entry["stage"] == "device");
+        device.filter_map(|entry| entry["occupancy"].as_u64()).max()
+    };
+    assert_eq!([deepest("1"), deepest("5")], [Some(1), Some(5)]);
+}
+
 /// A rise that somebody chose is as long as they said, in a short stage too;
 /// one that nobody chose is shortened, and that is said.
 #[test]

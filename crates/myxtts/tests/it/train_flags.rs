@@ -1,9 +1,9 @@
 //! Every training flag of the contract changes what a training does. It is
 //! judged by that: the steps taken, their numbers, the batches on the ledger,
 //! the files, or an error; never by the value coming back in `config.yaml`.
-//! Flags that only place the work are the exception: their effect is the plan,
-//! and what a training does with a plan is tested in `pipeline_flags` here and
-//! on software GPUs in `myxtts-train`.
+//! Flags of buffers and prefetch are in `pipeline_flags`, those that place the
+//! work on GPUs in `gpu_flags`, and what kernel fusion launches, on and off, is
+//! counted in `software_gpu/fusion.rs` of `myxtts-train`.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -23,104 +23,6 @@ const SHORT: [&str; 6] = [
     "data.conditioning_min=0.5",
 ];
 
-/// Flags that place the work, and what the plan decides of it. Ids are of
-/// imaginary GPUs.
-const PLANNED: &[(&[&str], &str, &str)] = &[
-    (&["--buffer-size", "7"], "/buffer_size", "7"),
-    (&["--model-start-delay", "0.5"], "/model_start_delay", "0.5"),
-    (&["--prefetch-buffer-size", "5"], "/device_prefetch", "5"),
-    (
-        &["--assume-gpus", "1", "--graph-mode"],
-        "/graph_mode",
-        "true",
-    ),
-    (
-        &["--assume-gpus", "1", "--eager-debug"],
-        "/graph_mode",
-        "false",
-    ),
-    // The CPU has no kernels to fuse.
-    (
-        &["--set", "training.backend=cpu", "--eager-debug"],
-        "/graph_mode",
-        "null",
-    ),
-    (
-        &["--assume-gpus", "2", "--data-gpu", "1", "--model-gpu", "0"],
-        "/data_device/physical",
-        "1",
-    ),
-    (
-        &["--assume-gpus", "2", "--multi-gpu"],
-        "/model_devices/1/physical",
-        "1",
-    ),
-    (
-        &["--assume-gpus", "3", "--multi-gpu", "--visible-gpus", "0,2"],
-        "/model_devices/1/physical",
-        "2",
-    ),
-    (
-        &["--assume-gpus", "1", "--enable-memory-isolation"],
-        "/memory_isolation",
-        "true",
-    ),
-    (
-        &[
-            "--assume-gpus",
-            "2",
-            "--enable-memory-isolation",
-            "--data-gpu",
-            "0",
-            "--model-gpu",
-            "1",
-            "--data-gpu-memory",
-            "3000",
-        ],
-        "/data_device/memory_budget_mb",
-        "3000",
-    ),
-    (
-        &[
-            "--assume-gpus",
-            "2",
-            "--enable-memory-isolation",
-            "--data-gpu",
-            "0",
-            "--model-gpu",
-            "1",
-            "--model-gpu-memory",
-            "5000",
-        ],
-        "/model_devices/0/memory_budget_mb",
-        "5000",
-    ),
-    (
-        &[
-            "--assume-gpus",
-            "1",
-            "--allow-fallback",
-            "--data-gpu",
-            "0",
-            "--model-gpu",
-            "1",
-        ],
-        "/strategy",
-        "\"one_device\"",
-    ),
-];
-
-#[test]
-fn flags_of_the_plan() {
-    for (flags, place, expected) in PLANNED {
-        let run = myxtts(&[&["plan", "--json"], *flags].concat());
-        assert_eq!(run.code, Some(0), "{flags:?}: {}", run.stderr);
-        let found = run.json().pointer(place).cloned();
-        let found = found.unwrap_or_else(|| panic!("{flags:?}: no {place}"));
-        assert_eq!(found.to_string(), *expected, "{flags:?}");
-    }
-}
-
 /// A folder with datasets and a training of both stages.
 struct World {
     folder: tempfile::TempDir,
@@ -130,7 +32,15 @@ struct World {
 static WORLD: LazyLock<World> = LazyLock::new(|| {
     let folder = tempfile::tempdir().unwrap();
     few_clips(&folder.path().join("clips"), 24);
-    let flags = ["--max-steps", "2", "--enable-static-shapes"];
+    let flags = [
+        "--max-steps",
+        "2",
+        "--enable-static-shapes",
+        "--set",
+        "training.checkpoint_every=1",
+        "--set",
+        "training.keep_checkpoints=9",
+    ];
     let base = train_in(folder.path(), "base", &flags);
     World { folder, base }
 });
@@ -287,6 +197,52 @@ fn a_memory_budget_is_enforced() {
     stopped.says("CPU holds more than its memory budget\n  asked: 128 MB in all");
     stopped.says("writing an emergency checkpoint of step 2");
     assert!(stopped.place.join("checkpoints/step_000000002").exists());
+}
+
+/// `--data-gpu-memory`, `--model-gpu-memory`: each bounds its own work, and what
+/// does not fit is refused by the flag that is too small.
+#[test]
+fn each_budget_bounds_its_own_work() {
+    for (data, model, refused) in [
+        ("64", "6000", "--data-gpu-memory 64"),
+        ("6000", "64", "--model-gpu-memory 64"),
+    ] {
+        let trained = train(
+            "own-budget",
+            &[
+                "--enable-memory-isolation",
+                "--data-gpu-memory",
+                data,
+                "--model-gpu-memory",
+                model,
+            ],
+        );
+        assert_eq!(trained.run.code, Some(2), "{}", trained.run.stderr);
+        trained.says("the training does not fit CPU");
+        trained.says(&format!("found: {refused}"));
+        assert!(!trained.place.exists(), "nothing was begun");
+    }
+}
+
+/// `--allow-fallback`: what is refused without it is trained on what is there,
+/// and the log says what was given up.
+#[test]
+fn a_fallback_trains_where_it_can() {
+    let flags = [
+        "--stage",
+        "dvae",
+        "--max-steps",
+        "1",
+        "--data-gpu",
+        "7",
+        "--model-gpu",
+        "8",
+    ];
+    let refused = train("no-fallback", &flags);
+    assert_eq!(refused.run.code, Some(2), "{}", refused.run.stderr);
+    let trained = train("fallback", &[&flags[..], &["--allow-fallback"]].concat()).well();
+    assert_eq!(trained.steps("dvae").len(), 1);
+    trained.says("Multi-GPU Mode (data GPU 7, model GPU 8) was given up");
 }
 
 /// The plan says the clips of a step as they are, once the clips are known.
@@ -588,4 +544,64 @@ fn what_cannot_be_done_is_refused() {
         refused.says(words);
         assert!(!refused.place.exists(), "{flags:?}");
     }
+}
+
+/// A run whose newest checkpoint is damaged: every command lists the steps that
+/// are whole, and the line it prints works as pasted.
+#[test]
+fn a_damaged_run_lists_its_whole_steps() {
+    let place = WORLD.folder.path().join("runs/it's damaged");
+    let copied = std::process::Command::new("cp")
+        .arg("-r")
+        .args([&WORLD.base.place, &place])
+        .status();
+    assert!(copied.unwrap().success());
+    let file = place.join("checkpoints/step_000000004/gpt.safetensors");
+    let whole = std::fs::read(&file).unwrap();
+    std::fs::write(&file, &whole[..whole.len() / 2]).unwrap();
+    let run = "runs/it's damaged";
+    let speaking = ["synthesize", "--greedy", "--text", "Hi.", "--out", "hi.wav"];
+    let training = train_in(WORLD.folder.path(), "it's damaged", &["--max-steps", "2"]);
+    let pasted = [
+        run_in(
+            WORLD.folder.path(),
+            &[&speaking[..], &["--checkpoint", run]].concat(),
+            &[],
+        ),
+        run_in(
+            WORLD.folder.path(),
+            &["export", run, "--out", "exported"],
+            &[],
+        ),
+        training.run,
+    ];
+    let words = pasted.map(|run| {
+        assert_eq!(run.code, Some(1), "{}", run.stderr);
+        let (_, words) = run.stderr.split_once("error: ").unwrap();
+        let (_, line) = words.split_once("fix:   myxtts ").unwrap();
+        let program = env!("CARGO_BIN_EXE_myxtts");
+        let again = std::process::Command::new("sh")
+            .current_dir(WORLD.folder.path())
+            .args(["-c", &format!("'{program}' {line}")])
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&again.stderr);
+        assert!(again.status.success(), "{line}{said}");
+        let hidden = words.replace(WORLD.folder.path().to_str().unwrap(), "FOLDER");
+        let half = (whole.len() / 2).to_string();
+        let hidden = hidden
+            .replace(&half, "HALF")
+            .replace(&whole.len().to_string(), "WHOLE");
+        let is_hash = |word: &str| {
+            let word = word.trim_end_matches(',');
+            word.len() == 64 && word.chars().all(|c| c.is_ascii_hexdigit())
+        };
+        let lines = hidden.lines().map(|line| {
+            let words = line.split(' ');
+            let words = words.map(|word| if is_hash(word) { "HASH" } else { word });
+            words.collect::<Vec<_>>().join(" ")
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    });
+    insta::assert_snapshot!("a_damaged_run", words.join("\n"));
 }

@@ -1,0 +1,119 @@
+//! Flags that place the work on GPUs, by what a training on software GPUs did:
+//! the stages and lanes of its ledger, and what it waited for.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::support::{few_clips, run_in};
+
+/// Whether this machine has software GPUs; CI insists on them.
+fn has_gpus(folder: &Path) -> bool {
+    let run = run_in(
+        folder,
+        &["plan", "--json"],
+        &[("MYXTTS_SOFTWARE_GPUS", "1")],
+    );
+    let found = run.code == Some(0) && run.json()["strategy"] == "one_device";
+    let required = std::env::var_os("REQUIRE_SOFTWARE_GPUS").is_some();
+    assert!(found || !required, "software GPUs are required here");
+    if !found {
+        // Past the test harness, which shows no output of a test that passes.
+        let skipped = b"SKIPPED: no software GPU here (Debian: mesa-vulkan-drivers)\n";
+        std::io::stderr().write_all(skipped).unwrap();
+    }
+    found
+}
+
+/// Two steps of the DVAE: its log, and what the ledger says of who did what.
+fn train(folder: &Path, gpus: &str, name: &str, flags: &[&str]) -> (String, Vec<Value>) {
+    let short = [
+        "train",
+        "--train-data",
+        "clips",
+        "--stage",
+        "dvae",
+        "--max-steps",
+        "2",
+        "--checkpoint-dir",
+        name,
+        "--set",
+        "training.sample_count=0",
+    ];
+    let run = run_in(
+        folder,
+        &[&short, flags].concat(),
+        &[("MYXTTS_SOFTWARE_GPUS", gpus)],
+    );
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let ledger = std::fs::read_to_string(folder.join(name).join("ledger.jsonl")).unwrap();
+    let lines = ledger
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap());
+    (run.stderr, lines.collect())
+}
+
+/// Different values of a field, in the entries of one stage.
+fn different(ledger: &[Value], stage: &str, field: &str) -> BTreeSet<u64> {
+    let of_stage = ledger.iter().filter(|entry| entry["stage"] == stage);
+    of_stage.filter_map(|entry| entry[field].as_u64()).collect()
+}
+
+/// `--data-gpu`, `--model-gpu`, `--model-start-delay`.
+#[test]
+fn data_and_model_on_two_gpus() {
+    let folder = tempfile::tempdir().unwrap();
+    if !has_gpus(folder.path()) {
+        return;
+    }
+    few_clips(&folder.path().join("clips"), 8);
+    let split = ["--data-gpu", "1", "--model-gpu", "0"];
+    // Nothing can be ready so soon, and the model does not wait for it.
+    let hasty = [&split[..], &["--model-start-delay", "0"]].concat();
+    let (said, ledger) = train(folder.path(), "2", "hasty", &hasty);
+    assert_eq!(
+        different(&ledger, "hop", "step").len(),
+        2,
+        "each batch hops"
+    );
+    assert!(
+        said.contains("model_start_delay of 0.00 s passed with "),
+        "{said}"
+    );
+    // Both batches of the run are there in less than ten minutes.
+    let patient = [&split[..], &["--model-start-delay", "600"]].concat();
+    let (said, _) = train(folder.path(), "2", "patient", &patient);
+    assert!(
+        said.contains("all 2 batches of the run were ready after "),
+        "{said}"
+    );
+}
+
+/// `--multi-gpu`, `--visible-gpus`: as many replicas, each with batches of its own.
+#[test]
+fn replicas_on_the_gpus_that_may_be_used() {
+    let folder = tempfile::tempdir().unwrap();
+    if !has_gpus(folder.path()) {
+        return;
+    }
+    few_clips(&folder.path().join("clips"), 8);
+    let lanes = |name: &str, flags: &[&str]| {
+        let (said, ledger) = train(folder.path(), "3", name, flags);
+        assert!(!said.contains("Multi-GPU configuration"), "{said}");
+        assert!(
+            different(&ledger, "hop", "step").is_empty(),
+            "each makes its own"
+        );
+        [
+            different(&ledger, "model", "lane").len(),
+            different(&ledger, "device", "worker").len(),
+        ]
+    };
+    assert_eq!(lanes("one", &[]), [1, 1]);
+    assert_eq!(
+        lanes("two", &["--multi-gpu", "--visible-gpus", "0,2"]),
+        [2, 2]
+    );
+}
