@@ -14,9 +14,19 @@ use crate::{mini, place, software};
 const GPT_STEPS: u64 = 8;
 const STEPS: u64 = 2 + GPT_STEPS;
 
-/// Kernels that may come after the warm-up. None should: one was seen once,
-/// mirrored and beside other work, and its cause is not known. The faults that
-/// this test has caught gave 8 or 16.
+/// Kernels that may come after the warm-up where there are several devices.
+///
+/// Proven is that the warm-up meets every shape, that no kernel is new in its
+/// last round, and that on one device none is afterwards. Not proven is that
+/// none can be elsewhere: one was seen once, mirrored and beside other work.
+/// Batches are whole before they are handed over (`DeviceFeed` waits for them),
+/// so no step cuts short what a data thread has queued. But the engine writes
+/// into a tensor's memory only while nobody else holds the tensor, and keeps
+/// one store of fused kernels for all threads of a device: what it launches
+/// depends on when another thread lets go, which is the scheduler's to say. A
+/// kernel that is late for that reason costs one step its compilation, once,
+/// and is told (`kernels after warm-up`). The faults that this test has caught
+/// gave 8 or 16, in every run.
 const LATE: u64 = 4;
 
 fn losses(name: &str, placement: &Placement) -> Vec<f64> {
@@ -34,7 +44,11 @@ fn losses(name: &str, placement: &Placement) -> Vec<f64> {
     assert_eq!(finished.steps, STEPS, "{name}");
     assert_eq!(finished.shapes_after_warmup, 0, "{name}");
     let late = finished.kernels_after_warmup;
-    assert!(late <= LATE, "{name}: {late} kernels after the warm-up");
+    let allowed = match placement.data.len() + placement.models.len() {
+        2 if !placement.has_hop => 0,
+        _ => LATE,
+    };
+    assert!(late <= allowed, "{name}: {late} kernels after the warm-up");
     let log = std::fs::read_to_string(job.run.join("train.log")).unwrap();
     assert!(log.contains("Model training starting now"), "{name}: {log}");
     // One bucket, met once where batches are made and twice where steps are taken;
