@@ -103,6 +103,33 @@ fn weights(folder: &Path) {
     myxtts_weights::write_ours(&folder.join("weights"), &tiny.checkpoint()).unwrap();
 }
 
+/// Weights of no named size are planned with their own sizes, not with those of
+/// the preset that is nearest.
+#[test]
+fn weights_of_no_named_size_are_planned_as_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    weights(folder.path());
+    let gpt = read_ours(&folder.path().join("weights")).unwrap().gpt;
+    let numbers: usize = gpt
+        .iter()
+        .map(|(_, tensor)| tensor.shape().iter().product::<usize>())
+        .sum();
+    let plan = |flags: &[&str]| {
+        let run = run_in(folder.path(), &[&["plan"], flags].concat(), &[]);
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        run
+    };
+    let own = plan(&["--json", "--init", "weights"]).json();
+    assert_eq!(own["model"]["gpt_parameters"], numbers);
+    let nearest = own["model"]["size"].as_str().unwrap();
+    let named = plan(&["--json", "--model-size", nearest]).json();
+    assert!(named["model"]["gpt_parameters"].as_u64() != Some(numbers as u64));
+    let words = plan(&["--init", "weights"]).stdout;
+    let (_, words) = words.split_once("\nModel ").unwrap();
+    let line = words.lines().next().unwrap();
+    insta::assert_snapshot!("a_size_without_a_name", line);
+}
+
 const TEXTS: [&str; 4] = [
     "سلام، حال شما چطور است؟",
     "نانوا هفت سیب می‌برد.",
