@@ -2,7 +2,7 @@
 
 use burn::tensor::{Device, Tensor};
 use myxtts_audio::units::SampleRate;
-use myxtts_model::hifigan::{HifiganDecoder, at_speed};
+use myxtts_model::hifigan::{HifiganDecoder, SpeakingDecoder};
 use myxtts_model::init::Init;
 use myxtts_model::params;
 use myxtts_weights::Checkpoint;
@@ -40,7 +40,7 @@ impl Vocoder {
 /// The waveform decoder, ready to speak.
 #[derive(Debug)]
 pub struct Decoder {
-    pub(crate) hifigan: HifiganDecoder,
+    pub(crate) hifigan: SpeakingDecoder,
     pub(crate) rate: SampleRate,
     vectors: VoiceVectors,
 }
@@ -63,7 +63,7 @@ impl Decoder {
             .map_err(|why| InferError::Load { part, why })?;
         let heard = card.audio.sample_rate;
         Ok(Some(Self {
-            hifigan: hifigan.folded(),
+            hifigan: hifigan.for_speaking(),
             rate: SampleRate::new(decoder.hifigan.output_rate).unwrap_or(SampleRate::VOCODER),
             vectors: VoiceVectors::new(decoder.voice, tensors, heard, &device)?,
         }))
@@ -82,12 +82,8 @@ impl Decoder {
         if latents.is_empty() {
             return Ok(vec![]);
         }
-        let mut latents_1nd = Tensor::cat(latents, 1);
-        if speed != 1.0 {
-            latents_1nd = at_speed(latents_1nd, speed);
-        }
-        let wave_11t = self.hifigan.forward(latents_1nd, vector_1c1);
-        let samples = wave_11t.try_into_vec_as::<f32>();
+        let latents_1nd = Tensor::cat(latents, 1);
+        let samples = self.hifigan.waveform(latents_1nd, vector_1c1, speed);
         samples.map_err(|why| InferError::Device(why.to_string()))
     }
 

@@ -96,8 +96,8 @@ impl SamplingDefaults {
             temperature: self.temperature,
             top_k: usize::try_from(self.top_k).unwrap_or(usize::MAX),
             top_p: self.top_p,
-            max_codes: None,
             quirks,
+            ..SamplingConfig::new(seed)
         }
     }
 }

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, VecDeque};
 use burn::tensor::Tensor;
 use myxtts_audio::Mel;
 use myxtts_audio::units::{SampleRate, Seconds};
-use myxtts_model::generate::{Choice, Generation, SamplingConfig};
+use myxtts_model::generate::{Choice, Generation, RowId, SamplingConfig, generate};
 use myxtts_text::Language;
 
 use crate::decoder::Vocoder;
@@ -86,6 +86,7 @@ pub struct Speaking<'a> {
     /// Most rows that advance together.
     most_rows: usize,
     jobs: BTreeMap<Ticket, Job>,
+    generation: Generation,
     rows: Vec<Row>,
     next_ticket: u64,
 }
@@ -115,7 +116,8 @@ struct Piece {
 struct Row {
     ticket: Ticket,
     place: usize,
-    generation: Generation,
+    /// In the generation; `None` once it has all its codes.
+    id: Option<RowId>,
     codes: Vec<u32>,
     latents: Vec<Tensor<3>>,
 }
@@ -123,6 +125,7 @@ struct Row {
 impl<'a> Speaking<'a> {
     pub(crate) fn new(synthesizer: &'a mut Synthesizer, most_rows: usize) -> Self {
         Self {
+            generation: Generation::new(synthesizer.gpt()),
             synthesizer,
             most_rows: most_rows.max(1),
             jobs: BTreeMap::new(),
@@ -161,7 +164,11 @@ impl<'a> Speaking<'a> {
     /// Forgets an utterance; nothing more is heard of it.
     pub fn cancel(&mut self, ticket: Ticket) {
         self.jobs.remove(&ticket);
-        self.rows.retain(|row| row.ticket != ticket);
+        for row in self.rows.extract_if(.., |row| row.ticket == ticket) {
+            if let Some(id) = row.id {
+                self.generation.cancel(id);
+            }
+        }
     }
 
     /// Whether everything admitted was spoken.
@@ -173,21 +180,33 @@ impl<'a> Speaking<'a> {
     pub fn step(&mut self) -> Vec<Event> {
         let mut events = vec![];
         self.fill(&mut events);
-        let mut rows = std::mem::take(&mut self.rows);
-        for mut row in rows.drain(..) {
-            // A neighbour's failure may have ended the utterance in this step.
-            if !self.jobs.contains_key(&row.ticket) {
-                continue;
-            }
-            match row.generation.step() {
-                Ok(Some(step)) => {
+        match self.generation.step() {
+            Ok(steps) => {
+                for step in steps {
+                    let is_its = |row: &&mut Row| row.id == Some(step.row);
+                    let Some(row) = self.rows.iter_mut().find(is_its) else {
+                        continue;
+                    };
                     row.codes.push(step.code);
                     row.latents.push(step.latent_11d);
-                    self.rows.push(row);
+                    if step.ended.is_some() {
+                        row.id = None;
+                    }
                 }
-                Ok(None) => self.end(row, &mut events),
-                Err(why) => self.fail(row.ticket, why.into(), &mut events),
             }
+            // What the rows share has failed: the device, or the model.
+            Err(why) => {
+                let tickets: Vec<Ticket> = self.rows.iter().map(|row| row.ticket).collect();
+                for ticket in tickets {
+                    if self.jobs.contains_key(&ticket) {
+                        self.fail(ticket, why.clone().into(), &mut events);
+                    }
+                }
+            }
+        }
+        let ended: Vec<Row> = self.rows.extract_if(.., |row| row.id.is_none()).collect();
+        for row in ended {
+            self.end(row, &mut events);
         }
         events
     }
@@ -206,15 +225,27 @@ impl<'a> Speaking<'a> {
                 };
                 let latents_1nd = job.voice.latents_1nd.clone();
                 let sampling = of_piece(job.options.sampling, place);
-                let gpt = self.synthesizer.gpt();
-                match Generation::new(gpt, latents_1nd, &tokens, sampling) {
-                    Ok(generation) => self.rows.push(Row {
-                        ticket,
-                        place,
-                        generation,
-                        codes: vec![],
-                        latents: vec![],
-                    }),
+                let mut row = Row {
+                    ticket,
+                    place,
+                    id: None,
+                    codes: vec![],
+                    latents: vec![],
+                };
+                let begun = if sampling.num_beams > 1 {
+                    // A search has its rows to itself.
+                    let gpt = self.synthesizer.gpt();
+                    generate(gpt, latents_1nd, &tokens, sampling).map(|found| {
+                        let latent = |at| found.latents_1nd.clone().narrow(1, at, 1);
+                        row.latents = (0..found.codes.len()).map(latent).collect();
+                        row.codes = found.codes;
+                    })
+                } else {
+                    let id = self.generation.admit(latents_1nd, &tokens, sampling);
+                    id.map(|id| row.id = self.generation.is_live(id).then_some(id))
+                };
+                match begun {
+                    Ok(()) => self.rows.push(row),
                     Err(why) => {
                         failed.push((ticket, why));
                         break;

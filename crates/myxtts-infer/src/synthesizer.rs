@@ -9,7 +9,8 @@ use burn::tensor::{Device, Int, Tensor, TensorData};
 use myxtts_audio::units::{Frames, SampleRate};
 use myxtts_audio::{GriffinLim, Mel, Waveform};
 use myxtts_model::dvae::Dvae;
-use myxtts_model::gpt::{Gpt, Quirks};
+use myxtts_model::generate::SpeakingGpt;
+use myxtts_model::gpt::Quirks;
 use myxtts_model::hifigan::interpolate;
 use myxtts_model::mel::Mels;
 use myxtts_text::{CleanOptions, Language, Limit, Vocabulary, clean_with, split};
@@ -34,7 +35,7 @@ const SLOWEST: f64 = 0.05;
 pub struct Synthesizer {
     card: ModelCard,
     references: ReferenceSpec,
-    gpt: Gpt,
+    gpt: SpeakingGpt,
     vocabulary: Arc<Vocabulary>,
     conditioning_mel: Mels,
     decoder: Option<Decoder>,
@@ -89,7 +90,7 @@ impl Synthesizer {
             None => None,
         };
         let speaker = Self {
-            gpt: gpt.valid(),
+            gpt: gpt.for_speaking(),
             vocabulary,
             conditioning_mel,
             decoder,
@@ -146,7 +147,7 @@ impl Synthesizer {
         let mut listener = Listener {
             card: &self.card,
             references: self.references,
-            gpt: &self.gpt,
+            gpt: self.gpt.gpt(),
             mels: &mut self.conditioning_mel,
             decoder: self.decoder.as_mut(),
             device: &self.device,
@@ -207,7 +208,7 @@ impl Synthesizer {
         Ok(Said::default())
     }
 
-    pub(crate) fn gpt(&self) -> &Gpt {
+    pub(crate) fn gpt(&self) -> &SpeakingGpt {
         &self.gpt
     }
 

@@ -187,6 +187,11 @@ impl Conv1d {
         }
     }
 
+    /// How it moves over time.
+    pub(crate) fn shape(&self) -> ConvShape {
+        self.shape
+    }
+
     /// Convolves.
     pub fn forward(&self, x_bct: Tensor<3>) -> Tensor<3> {
         let shape = self.shape;

@@ -120,6 +120,16 @@ impl NormedConv1d {
         }
     }
 
+    /// How it moves over time.
+    pub(crate) fn shape(&self) -> ConvShape {
+        self.shape
+    }
+
+    /// `(out, in, taps)`.
+    pub(crate) fn weight(&self) -> Tensor<3> {
+        self.weight_.weight()
+    }
+
     /// Convolves.
     pub fn forward(&self, x_bct: Tensor<3>) -> Tensor<3> {
         let ConvShape {
@@ -165,6 +175,21 @@ impl NormedConvTranspose1d {
             stride,
             padding: (kernel - stride) / 2,
         }
+    }
+
+    /// `(in, out, taps)`.
+    pub(crate) fn weight(&self) -> Tensor<3> {
+        self.weight_.weight()
+    }
+
+    /// Frames it makes of one.
+    pub(crate) fn stride(&self) -> usize {
+        self.stride
+    }
+
+    /// Frames that are cut off at each end.
+    pub(crate) fn padding(&self) -> usize {
+        self.padding
     }
 
     /// Convolves.

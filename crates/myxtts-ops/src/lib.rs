@@ -11,6 +11,7 @@ mod compute;
 mod cores;
 mod dropout;
 mod host;
+pub mod inference;
 mod kernel;
 mod linear;
 mod loss;

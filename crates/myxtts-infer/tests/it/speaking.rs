@@ -56,7 +56,7 @@ fn greedy_is_what_the_model_generates_and_the_mel_what_the_dvae_decodes() {
         .unwrap();
     let cleaned = clean(text, &language("en")).text;
     let tokens = tiny.vocabulary.encode(&cleaned, &language("en")).unwrap();
-    let generated = generate(&tiny.gpt, voice.latents_1nd, &tokens, greedy).unwrap();
+    let generated = generate(&tiny.gpt.for_speaking(), voice.latents_1nd, &tokens, greedy).unwrap();
     assert_eq!(speech.codes, generated.codes);
     let ids: Vec<i64> = speech.codes.iter().map(|code| i64::from(*code)).collect();
     let ids = Tensor::<1, Int>::from_data(ids.as_slice(), &Device::flex());

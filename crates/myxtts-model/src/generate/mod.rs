@@ -1,11 +1,27 @@
-//! Codes from a voice and a text, one after the other.
+//! Codes from voices and texts, one after the other, many texts at once.
+//!
+//! ```text
+//! Gpt ─for_speaking─> SpeakingGpt ─> Generation: admit rows, step, cancel
+//!                                      │ scores of every row
+//!                                      ├─ CPU: blocks over slices, a cache per row    (host)
+//!                                      └─ others: the engine's operations, one cache  (device)
+//! ```
 
-mod cache;
+mod beams;
+mod device;
+mod ending;
+mod engine;
+mod error;
+mod host;
 mod processors;
 mod sampling;
 mod session;
+mod speaking;
 
-pub(crate) use cache::LayerCache;
+pub use beams::search;
+pub use ending::{Ending, Guards};
+pub use error::GenerateError;
 pub use processors::{repetition_penalty, temperature, top_k, top_p};
 pub use sampling::{Choice, Sampler, SamplingConfig};
-pub use session::{GenerateError, Generated, Generation, Step, generate};
+pub use session::{Generated, Generation, RowId, Step, generate};
+pub use speaking::SpeakingGpt;

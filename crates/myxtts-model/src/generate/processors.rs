@@ -69,3 +69,15 @@ pub(super) fn softmax(scores: &[f32]) -> Vec<f64> {
     let sum: f64 = weights.iter().sum();
     weights.into_iter().map(|weight| weight / sum).collect()
 }
+
+/// Logarithms of the probabilities of scores.
+#[expect(clippy::cast_possible_truncation, reason = "scores are f32")]
+pub(super) fn log_softmax(scores: &[f32]) -> Vec<f32> {
+    let most = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let sum: f64 = scores
+        .iter()
+        .map(|score| f64::from(score - most).exp())
+        .sum();
+    let sum = sum.ln() as f32;
+    scores.iter().map(|score| score - most - sum).collect()
+}

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::ending::Guards;
 use super::processors::{repetition_penalty, softmax, temperature, top_k, top_p};
 use crate::gpt::{Quirks, Vocabulary};
 use crate::init::{mix, unit};
@@ -36,6 +37,27 @@ pub struct SamplingConfig {
     pub max_codes: Option<usize>,
     /// With [`Quirks::Compat`] code 1 counts as seen from the start.
     pub quirks: Quirks,
+    /// STOP cannot be chosen before so many codes.
+    #[serde(default)]
+    pub min_codes: usize,
+    /// Rows that a search keeps; 1 does not search.
+    #[serde(default = "one_beam")]
+    pub num_beams: usize,
+    /// What a search divides by: the length to this power. Above 0 favours
+    /// longer rows, below 0 shorter ones.
+    #[serde(default = "plain_length")]
+    pub length_penalty: f32,
+    /// What ends a row that the model does not end.
+    #[serde(default)]
+    pub guards: Guards,
+}
+
+fn one_beam() -> usize {
+    1
+}
+
+fn plain_length() -> f32 {
+    1.0
 }
 
 impl SamplingConfig {
@@ -49,6 +71,10 @@ impl SamplingConfig {
             top_p: 0.85,
             max_codes: None,
             quirks: Quirks::Fixed,
+            min_codes: 0,
+            num_beams: one_beam(),
+            length_penalty: plain_length(),
+            guards: Guards::default(),
         }
     }
 
@@ -59,6 +85,13 @@ impl SamplingConfig {
             repetition_penalty: 1.0,
             ..Self::new(0)
         }
+    }
+
+    /// Most codes that a text of so many tokens gets.
+    pub(super) fn most_codes(&self, vocabulary: &Vocabulary, tokens: usize) -> usize {
+        let asked = self.max_codes.unwrap_or(usize::MAX);
+        let guarded = self.guards.most(tokens);
+        asked.min(guarded).min(vocabulary.max_new_codes())
     }
 }
 
@@ -73,12 +106,7 @@ pub struct Sampler {
 impl Sampler {
     /// At the start of a generation.
     pub fn new(config: SamplingConfig, vocabulary: &Vocabulary) -> Self {
-        // The public implementation fills the place of the prefix with ones,
-        // and takes them for codes.
-        let seen = match config.quirks {
-            Quirks::Compat => vec![1, vocabulary.start_audio()],
-            Quirks::Fixed => vec![],
-        };
+        let seen = seen_at_start(&config, vocabulary);
         Self {
             config,
             seen,
@@ -106,6 +134,15 @@ impl Sampler {
         self.drawn += 1;
         self.seen.push(code);
         code
+    }
+}
+
+/// Codes that count as seen before the first: the public implementation fills
+/// the place of the prefix with ones, and takes them for codes.
+pub(super) fn seen_at_start(config: &SamplingConfig, vocabulary: &Vocabulary) -> Vec<u32> {
+    match config.quirks {
+        Quirks::Compat => vec![1, vocabulary.start_audio()],
+        Quirks::Fixed => vec![],
     }
 }
 

@@ -1,162 +1,243 @@
-//! A generation in progress.
+//! A generation in progress: rows that come and go.
 
-use burn::module::Module;
-use burn::tensor::{Device, Int, Tensor, TensorData};
+use burn::tensor::{Device, Tensor};
 
-use super::cache::KvCache;
+use super::beams::search;
+use super::ending::Ending;
+use super::engine::{Engine, Scored};
+use super::error::GenerateError;
 use super::sampling::{Sampler, SamplingConfig};
-use crate::gpt::{Gpt, TooLong};
+use super::speaking::SpeakingGpt;
 
-/// Why a generation stopped short.
-#[derive(Debug, thiserror::Error)]
-pub enum GenerateError {
-    /// The text has more tokens than the model has positions.
-    #[error(transparent)]
-    TooLong(#[from] TooLong),
-    /// The device failed.
-    #[error(
-        "the scores of code {step} could not be read from the device: {why}\n  \
-         fix: a device out of memory does this; generate shorter texts or use another device"
-    )]
-    Device {
-        /// How many codes there were.
-        step: usize,
-        /// The engine's words.
-        why: String,
-    },
-    /// The model does not work.
-    #[error(
-        "the scores of code {0} are not numbers: the weights are damaged or training diverged; \
-         use an earlier checkpoint"
-    )]
-    NotANumber(usize),
-}
+/// Which row of a generation; no two are the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RowId(u64);
 
-/// One more code, and the vector it was chosen from.
+/// One more code of a row, and the vector it was chosen from.
 #[derive(Clone, Debug)]
 pub struct Step {
+    /// Whose.
+    pub row: RowId,
     /// The code; STOP is the last.
     pub code: u32,
     /// For the vocoder, `(1, 1, channels)`.
     pub latent_11d: Tensor<3>,
+    /// Why this is the row's last code, if it is.
+    pub ended: Option<Ending>,
 }
 
-/// A whole generation.
+/// All codes of a text.
 #[derive(Clone, Debug)]
 pub struct Generated {
-    /// The codes, with STOP at the end unless the limit came first.
+    /// The codes, with STOP at the end if that is how they ended.
     pub codes: Vec<u32>,
     /// A vector per code, for the vocoder: `(1, codes, channels)`.
     pub latents_1nd: Tensor<3>,
-    /// Whether the model itself stopped.
-    pub stopped: bool,
+    /// Why there are no more.
+    pub ended: Ending,
 }
 
-/// Makes codes one by one.
+impl Generated {
+    /// Whether the model itself came to an end.
+    pub fn stopped(&self) -> bool {
+        self.ended == Ending::Stop
+    }
+}
+
+/// Makes codes of many texts, one code of each at a time.
+///
+/// Rows may be admitted and cancelled while others run. A row's codes do not
+/// depend on its neighbours, but for rounding.
 pub struct Generation {
-    gpt: Gpt,
-    device: Device,
-    cache: KvCache,
+    gpt: SpeakingGpt,
+    engine: Engine,
+    /// In the engine's order.
+    running: Vec<Row>,
+    waiting: Vec<(Row, Tensor<3>)>,
+    next: u64,
+}
+
+/// What is known of a row besides its keys and values.
+struct Row {
+    id: RowId,
+    config: SamplingConfig,
     sampler: Sampler,
+    codes: Vec<u32>,
     limit: usize,
-    made: usize,
-    /// The input of the next position; `None` after STOP.
-    next_btd: Option<Tensor<3>>,
 }
 
 impl Generation {
-    /// Starts with a voice, `(1, latents, channels)` as
-    /// [`Gpt::condition`] gives it, and the tokens of a text.
-    pub fn new(
-        gpt: &Gpt,
+    /// Without rows.
+    pub fn new(gpt: &SpeakingGpt) -> Self {
+        Self {
+            engine: Engine::new(gpt),
+            gpt: gpt.clone(),
+            running: vec![],
+            waiting: vec![],
+            next: 0,
+        }
+    }
+
+    /// One more row: a voice, `(1, latents, channels)` as
+    /// [`Gpt::condition`](crate::gpt::Gpt::condition) gives it, and the tokens
+    /// of a text. The next [`step`](Self::step) makes its first code.
+    pub fn admit(
+        &mut self,
         voice_1nd: Tensor<3>,
         text: &[u32],
         config: SamplingConfig,
-    ) -> Result<Self, GenerateError> {
-        let gpt = gpt.valid();
-        let voice_1nd = voice_1nd.inner();
-        let device = voice_1nd.device();
-        let vocabulary = gpt.config().vocabulary;
-        let prefix_btd = gpt.prefix(voice_1nd, ids(text, &device))?;
-        let start_btd = gpt.embed_codes(ids(&[vocabulary.start_audio()], &device), 0);
-        let most = vocabulary.max_new_codes();
-        Ok(Self {
-            cache: KvCache::new(&gpt),
+    ) -> Result<RowId, GenerateError> {
+        if config.num_beams > 1 {
+            // Beams are rows of one text; a generation's rows are texts.
+            return Err(GenerateError::BeamsInRows(config.num_beams));
+        }
+        let prefix_1pd = self.gpt.prefix(voice_1nd, text)?;
+        let vocabulary = self.gpt.config().vocabulary;
+        let id = RowId(self.next);
+        self.next += 1;
+        let row = Row {
+            id,
+            config,
             sampler: Sampler::new(config, &vocabulary),
-            limit: config.max_codes.map_or(most, |asked| asked.min(most)),
-            made: 0,
-            next_btd: Some(Tensor::cat(vec![prefix_btd, start_btd], 1)),
-            device,
-            gpt,
-        })
-    }
-
-    /// The next code; `None` after STOP or at the limit.
-    pub fn step(&mut self) -> Result<Option<Step>, GenerateError> {
-        if self.made == self.limit {
-            return Ok(None);
-        }
-        let Some(x_btd) = self.next_btd.take() else {
-            return Ok(None);
+            codes: vec![],
+            limit: config.most_codes(&vocabulary, text.len()),
         };
-        let [_, added, _] = x_btd.dims();
-        let hidden_btd = self.cache.advance(&self.gpt, x_btd);
-        let latent_11d = self.gpt.latent(hidden_btd.narrow(1, added - 1, 1));
-        let scores = self.scores(latent_11d.clone())?;
-        let code = self.sampler.next(scores);
-        self.made += 1;
-        if code != self.gpt.config().vocabulary.stop_audio() {
-            let id_11 = ids(&[code], &self.device);
-            self.next_btd = Some(self.gpt.embed_codes(id_11, self.made));
+        if row.limit > 0 {
+            self.waiting.push((row, prefix_1pd));
         }
-        Ok(Some(Step { code, latent_11d }))
+        Ok(id)
     }
 
-    fn scores(&self, latent_11d: Tensor<3>) -> Result<Vec<f32>, GenerateError> {
-        let scores = self
-            .gpt
-            .code_scores(latent_11d)
-            .try_into_vec_as::<f32>()
-            .map_err(|why| GenerateError::Device {
-                step: self.made,
-                why: why.to_string(),
-            })?;
-        if scores.iter().any(|score| score.is_nan()) {
-            return Err(GenerateError::NotANumber(self.made));
+    /// Rows that have more codes to come.
+    pub fn live(&self) -> usize {
+        self.running.len() + self.waiting.len()
+    }
+
+    /// Whether this row has more codes to come.
+    pub fn is_live(&self, row: RowId) -> bool {
+        let waiting = self.waiting.iter().map(|(row, _)| row);
+        self.running
+            .iter()
+            .chain(waiting)
+            .any(|live| live.id == row)
+    }
+
+    /// Ends a row; one that has ended is left alone.
+    pub fn cancel(&mut self, row: RowId) {
+        self.waiting.retain(|(waiting, _)| waiting.id != row);
+        self.retain(|running| running.id != row);
+    }
+
+    /// One more code of every row, in the order of their admission; none when
+    /// all have ended.
+    pub fn step(&mut self) -> Result<Vec<Step>, GenerateError> {
+        let positions: Vec<(u32, usize)> = self
+            .running
+            .iter()
+            .filter_map(|row| Some((*row.codes.last()?, row.codes.len())))
+            .collect();
+        let mut scored = self.engine.advance(&self.gpt, &positions)?;
+        for (row, prefix_1pd) in std::mem::take(&mut self.waiting) {
+            let first = self.engine.begin(&self.gpt, prefix_1pd, row.limit)?;
+            scored.push(first);
+            self.running.push(row);
         }
-        Ok(scores)
+        let stop = self.gpt.config().vocabulary.stop_audio();
+        let mut steps = Vec::with_capacity(scored.len());
+        for (row, scored) in self.running.iter_mut().zip(scored) {
+            steps.push(row.choose(scored, stop)?);
+        }
+        let ended: Vec<RowId> = steps
+            .iter()
+            .filter(|step| step.ended.is_some())
+            .map(|step| step.row)
+            .collect();
+        self.retain(|row| !ended.contains(&row.id));
+        Ok(steps)
+    }
+
+    fn retain(&mut self, keep: impl Fn(&Row) -> bool) {
+        let order: Vec<usize> = (0..)
+            .zip(&self.running)
+            .filter(|(_, row)| keep(row))
+            .map(|(at, _)| at)
+            .collect();
+        if order.len() < self.running.len() {
+            self.engine.keep(&order);
+            self.running.retain(keep);
+        }
     }
 }
 
-/// All codes at once.
+impl Row {
+    fn choose(&mut self, scored: Scored, stop: u32) -> Result<Step, GenerateError> {
+        let Scored {
+            latent_11d,
+            mut scores,
+        } = scored;
+        let made = self.codes.len();
+        if scores.iter().any(|score| score.is_nan()) {
+            return Err(GenerateError::NotANumber(made));
+        }
+        if made < self.config.min_codes
+            && let Some(score) = scores.get_mut(stop as usize)
+        {
+            *score = f32::NEG_INFINITY;
+        }
+        let code = self.sampler.next(scores);
+        self.codes.push(code);
+        let ended = if code == stop {
+            Some(Ending::Stop)
+        } else if let Some(from) = self.config.guards.looping(&self.codes) {
+            Some(Ending::Loop { from })
+        } else {
+            (self.codes.len() >= self.limit).then_some(Ending::Limit)
+        };
+        Ok(Step {
+            row: self.id,
+            code,
+            latent_11d,
+            ended,
+        })
+    }
+}
+
+/// All codes of one text.
 pub fn generate(
-    gpt: &Gpt,
+    gpt: &SpeakingGpt,
     voice_1nd: Tensor<3>,
     text: &[u32],
     config: SamplingConfig,
 ) -> Result<Generated, GenerateError> {
+    if config.num_beams > 1 {
+        return search(gpt, voice_1nd, text, config);
+    }
+    let mut generation = Generation::new(gpt);
     let [_, _, channels] = voice_1nd.dims();
-    let mut generation = Generation::new(gpt, voice_1nd, text, config)?;
+    let device = voice_1nd.device();
+    generation.admit(voice_1nd, text, config)?;
     let mut codes = vec![];
     let mut latents = vec![];
-    while let Some(step) = generation.step()? {
-        codes.push(step.code);
-        latents.push(step.latent_11d);
+    let mut ended = Ending::Limit;
+    while generation.live() > 0 {
+        for step in generation.step()? {
+            codes.push(step.code);
+            latents.push(step.latent_11d);
+            ended = step.ended.unwrap_or(ended);
+        }
     }
-    let latents_1nd = if latents.is_empty() {
-        Tensor::zeros([1, 0, channels], &generation.device)
-    } else {
-        Tensor::cat(latents, 1)
-    };
-    let stop = gpt.config().vocabulary.stop_audio();
     Ok(Generated {
-        stopped: codes.last() == Some(&stop),
         codes,
-        latents_1nd,
+        latents_1nd: joined(latents, channels, &device),
+        ended,
     })
 }
 
-fn ids(ids: &[u32], device: &Device) -> Tensor<2, Int> {
-    let values: Vec<i64> = ids.iter().map(|&id| i64::from(id)).collect();
-    Tensor::from_data(TensorData::new(values, [1, ids.len()]), device)
+/// A vector per code in one tensor.
+pub(super) fn joined(latents: Vec<Tensor<3>>, channels: usize, device: &Device) -> Tensor<3> {
+    if latents.is_empty() {
+        Tensor::zeros([1, 0, channels], &device.clone().inner())
+    } else {
+        Tensor::cat(latents, 1)
+    }
 }

@@ -29,6 +29,7 @@ pub use dropout::StepDropout;
 pub use freeze::{FreezeError, check_frozen};
 pub use memory::{BatchShape, Kernels, TrainingMemory, rows_within};
 pub use quirks::{Quirks, RowLengths};
+pub(crate) use transformer::EPSILON;
 pub use transformer::{Block, Mlp, SelfAttention, Transformer};
 
 use crate::conditioning::{ConditioningEncoder, PerceiverResampler};
@@ -362,6 +363,6 @@ impl Gpt {
 
     /// Blocks' output to the vector that heads and vocoder read.
     pub(crate) fn latent(&self, hidden_bpd: Tensor<3>) -> Tensor<3> {
-        self.final_norm.layer_norm(hidden_bpd, transformer::EPSILON)
+        self.final_norm.layer_norm(hidden_bpd, EPSILON)
     }
 }

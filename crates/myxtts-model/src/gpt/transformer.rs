@@ -4,14 +4,14 @@
 
 use burn::module::Module;
 use burn::tensor::Tensor;
+use myxtts_ops::inference::CachedBlock;
 use myxtts_ops::{AttentionMask, Compute, dropout, dropout_add, gelu_tanh, self_attention};
 
 use super::dropout::{Site, StepDropout};
-use crate::generate::LayerCache;
 use crate::init::Init;
 use crate::layers::{NormParams, TransposedLinear};
 
-pub(super) const EPSILON: f64 = 1e-5;
+pub(crate) const EPSILON: f64 = 1e-5;
 
 /// Deviation of new weights.
 const STD: f64 = 0.02;
@@ -53,21 +53,27 @@ impl Transformer {
         self.ln_f.layer_norm(x_btd, EPSILON)
     }
 
-    /// The next positions after those in the cache: the first ones, or one more.
-    pub(crate) fn cached(
+    /// The next positions of sequences, with `attend` for what they see of those
+    /// before them: it is given the layer, its queries, keys and values, and their scale.
+    pub(crate) fn attending(
         &self,
-        mut x_btd: Tensor<3>,
-        caches: Vec<LayerCache>,
-        mask: &AttentionMask,
+        x_btd: Tensor<3>,
         compute: Compute,
-    ) -> (Tensor<3>, Vec<LayerCache>) {
-        let mut kept = Vec::with_capacity(caches.len());
-        for (block, cache) in self.h.iter().zip(caches) {
-            let (next_btd, cache) = block.cached(x_btd, cache, mask, compute);
-            x_btd = next_btd;
-            kept.push(cache);
-        }
-        (self.ln_f.layer_norm(x_btd, EPSILON), kept)
+        mut attend: impl FnMut(usize, [Tensor<4>; 3], f64) -> Tensor<4>,
+    ) -> Tensor<3> {
+        let blocks = self.h.iter().enumerate();
+        let x_btd = blocks.fold(x_btd, |x_btd, (layer, block)| {
+            let normal_btd = block.ln_1.layer_norm(x_btd.clone(), EPSILON);
+            let heads = block.attn.heads(normal_btd, compute);
+            let mixed_btd = merge(attend(layer, heads, block.attn.scale()));
+            block.finish(x_btd, mixed_btd, None, 0, compute)
+        });
+        self.ln_f.layer_norm(x_btd, EPSILON)
+    }
+
+    /// The blocks as the CPU speaks with them; `None` on other devices.
+    pub(crate) fn cached_blocks(&self) -> Option<Vec<CachedBlock>> {
+        self.h.iter().map(Block::cached).collect()
     }
 }
 
@@ -121,18 +127,21 @@ impl Block {
         self.finish(x_btd, mixed_btd, drop, layer, compute)
     }
 
-    fn cached(
-        &self,
-        x_btd: Tensor<3>,
-        cache: LayerCache,
-        mask: &AttentionMask,
-        compute: Compute,
-    ) -> (Tensor<3>, LayerCache) {
-        let normal_btd = self.ln_1.layer_norm(x_btd.clone(), EPSILON);
-        let heads = self.attn.heads(normal_btd, compute);
-        let (mixed_bhtc, cache) = cache.attend(heads, mask, self.attn.scale());
-        let x_btd = self.finish(x_btd, merge(mixed_bhtc), None, 0, compute);
-        (x_btd, cache)
+    #[expect(clippy::cast_possible_truncation, reason = "a constant")]
+    fn cached(&self) -> Option<CachedBlock> {
+        let norm = |norm: &NormParams| [norm.weight.val(), norm.bias.val()];
+        let linear = |layer: &TransposedLinear| (layer.weight.val(), layer.bias.val());
+        CachedBlock::new(
+            [norm(&self.ln_1), norm(&self.ln_2)],
+            [
+                linear(&self.attn.c_attn),
+                linear(&self.attn.c_proj),
+                linear(&self.mlp.c_fc),
+                linear(&self.mlp.c_proj),
+            ],
+            self.attn.heads,
+            EPSILON as f32,
+        )
     }
 
     /// All of the block after its attention.

@@ -9,9 +9,9 @@ use crate::init::Init;
 use crate::layers::{Conv1d, ConvShape};
 use crate::weight_norm::{NormedConv1d, NormedConvTranspose1d};
 
-const SLOPE: f64 = 0.1;
+pub(super) const SLOPE: f64 = 0.1;
 /// The reference leaves the last slope at the library's default.
-const LAST_SLOPE: f64 = 0.01;
+pub(super) const LAST_SLOPE: f64 = 0.01;
 
 /// Frames to samples.
 #[derive(Module, Debug)]
@@ -137,6 +137,31 @@ impl Generator {
         self.conv_post.forward(leaky_relu(x_bct, LAST_SLOPE)).tanh()
     }
 
+    /// Samples of a frame.
+    pub(super) fn hop(&self) -> usize {
+        self.ups.iter().map(NormedConvTranspose1d::stride).product()
+    }
+
+    /// How many frames a sample hears at most on each side of its own.
+    pub(super) fn reach(&self) -> usize {
+        let padding = |shape: ConvShape| shape.padding as f64;
+        let per_stage = self.resblocks.len() / self.ups.len().max(1);
+        let mut reach = padding(self.conv_pre.shape());
+        let mut rate = 1.0;
+        for (up, blocks) in self.ups.iter().zip(self.resblocks.chunks(per_stage.max(1))) {
+            let [_, _, kernel] = up.weight().dims();
+            reach += kernel.div_ceil(up.stride().max(1)) as f64 / rate;
+            rate *= up.stride() as f64;
+            let block = |block: &ResBlock| {
+                let convs = block.convs1.iter().chain(&block.convs2);
+                convs.map(|conv| padding(conv.shape())).sum::<f64>()
+            };
+            reach += blocks.iter().map(block).fold(0.0, f64::max) / rate;
+        }
+        reach += padding(self.conv_post.shape()) / rate;
+        rounded_up(reach)
+    }
+
     /// With plain weights, for inference.
     #[must_use]
     pub fn folded(mut self) -> Self {
@@ -148,4 +173,13 @@ impl Generator {
         self.resblocks = self.resblocks.into_iter().map(ResBlock::folded).collect();
         self
     }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a few frames"
+)]
+fn rounded_up(frames: f64) -> usize {
+    frames.ceil() as usize
 }

@@ -58,29 +58,32 @@ impl FrameRates {
 }
 
 /// Between which frames an output lies, and how near the right one.
-struct Position {
-    left: usize,
-    right: usize,
-    weight: f32,
+pub(super) struct Position {
+    pub(super) left: usize,
+    pub(super) right: usize,
+    pub(super) weight: f32,
 }
 
+fn positions(frames: usize, outputs: usize, scale: f64) -> Vec<Position> {
+    let last = frames.saturating_sub(1);
+    let at = |output: usize| position(output, scale, last);
+    (0..outputs).map(at).collect()
+}
+
+/// Where an output lies among frames up to `last`.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     clippy::cast_precision_loss,
     reason = "the reference's own f32 arithmetic"
 )]
-fn positions(frames: usize, outputs: usize, scale: f64) -> Vec<Position> {
+pub(super) fn position(output: usize, scale: f64, last: usize) -> Position {
     let step = (1.0 / scale) as f32;
-    let last = frames.saturating_sub(1);
-    let position = |output: usize| {
-        let at = (step * (output as f32 + 0.5) - 0.5).max(0.0);
-        let left = (at as usize).min(last);
-        Position {
-            left,
-            right: (left + 1).min(last),
-            weight: (at - left as f32).clamp(0.0, 1.0),
-        }
-    };
-    (0..outputs).map(position).collect()
+    let at = (step * (output as f32 + 0.5) - 0.5).max(0.0);
+    let left = (at as usize).min(last);
+    Position {
+        left,
+        right: (left + 1).min(last),
+        weight: (at - left as f32).clamp(0.0, 1.0),
+    }
 }

@@ -1,20 +1,20 @@
 //! Latents of the GPT to a waveform, and what trains it.
 
 mod config;
-mod crossfade;
 mod discriminator;
 mod generator;
 mod interpolate;
 mod losses;
+mod stream;
 
 pub use config::{HifiganConfig, HifiganConfigError};
-pub use crossfade::{CrossFade, Ending};
 pub use discriminator::{
     Discriminator, DiscriminatorConfig, Judgement, PeriodDiscriminator, ScaleDiscriminator,
 };
 pub use generator::{Generator, ResBlock};
 pub use interpolate::{FrameRates, interpolate, scaled_frames};
 pub use losses::{MelLoss, discriminator_loss, feature_matching_loss, generator_adversarial_loss};
+pub use stream::{SpeakingDecoder, WaveError, WaveStream};
 
 use burn::module::Module;
 use burn::tensor::Tensor;

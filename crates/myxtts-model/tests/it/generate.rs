@@ -4,7 +4,8 @@ use burn::module::Param;
 use burn::tensor::{Device, Int, Tensor};
 use myxtts_model::ModelSize;
 use myxtts_model::generate::{
-    Choice, Generation, Sampler, SamplingConfig, generate, repetition_penalty, top_k, top_p,
+    Choice, Ending, Generated, Generation, Guards, RowId, Sampler, SamplingConfig, SpeakingGpt,
+    generate, repetition_penalty, top_k, top_p,
 };
 use myxtts_model::gpt::{Gpt, Quirks, Vocabulary};
 use myxtts_model::init::Init;
@@ -149,15 +150,21 @@ fn a_seed_gives_the_same_codes_and_streaming_too() {
         ..SamplingConfig::new(9)
     };
     let text = [3, 4, 5];
-    let whole = generate(&gpt, voice_1nd.clone(), &text, config).unwrap();
+    let speaking = gpt.for_speaking();
+    let whole = generate(&speaking, voice_1nd.clone(), &text, config).unwrap();
     assert_eq!(whole.codes.len(), 60);
-    assert!(!whole.stopped);
-    let mut generation = Generation::new(&gpt, voice_1nd.clone(), &text, config).unwrap();
+    assert_eq!(whole.ended, Ending::Limit);
+    let mut generation = Generation::new(&speaking);
+    let row = generation.admit(voice_1nd.clone(), &text, config).unwrap();
     let mut codes = vec![];
-    while let Some(step) = generation.step().unwrap() {
-        assert_eq!(step.latent_11d.dims(), [1, 1, 192]);
-        codes.push(step.code);
+    while generation.is_live(row) {
+        for step in generation.step().unwrap() {
+            assert_eq!(step.row, row);
+            assert_eq!(step.latent_11d.dims(), [1, 1, 192]);
+            codes.push(step.code);
+        }
     }
+    assert!(generation.step().unwrap().is_empty());
     assert_eq!(codes, whole.codes);
     assert_eq!(whole.latents_1nd.dims(), [1, codes.len(), 192]);
     let ids = |ids: &[u32]| {
@@ -173,7 +180,7 @@ fn a_seed_gives_the_same_codes_and_streaming_too() {
         .max()
         .into_scalar::<f32>();
     assert!(difference < 1e-4, "{difference}");
-    let longest = generate(&gpt, voice_1nd, &text, SamplingConfig::new(9)).unwrap();
+    let longest = generate(&speaking, voice_1nd, &text, SamplingConfig::new(9)).unwrap();
     assert_eq!(longest.codes.len(), VOCABULARY.max_new_codes());
     assert_eq!(longest.codes[..60], whole.codes);
 }
@@ -181,6 +188,232 @@ fn a_seed_gives_the_same_codes_and_streaming_too() {
 #[test]
 fn a_text_beyond_the_positions_is_refused() {
     let (gpt, voice_1nd) = model();
-    let error = generate(&gpt, voice_1nd, &[1; 21], SamplingConfig::greedy()).unwrap_err();
+    let speaking = gpt.for_speaking();
+    let error = generate(&speaking, voice_1nd, &[1; 21], SamplingConfig::greedy()).unwrap_err();
     insta::assert_snapshot!(error.to_string(), @"21 text tokens do not fit the model, which has positions for 20: shorten the clip or the text, or use a model with more positions");
+}
+
+/// On the CPU by blocks of our own, and by the engine's operations as on any device.
+fn ways(gpt: &Gpt) -> [SpeakingGpt; 2] {
+    [gpt.for_speaking(), SpeakingGpt::plain(gpt)]
+}
+
+fn apart(a: &Generated, b: &Generated) -> f32 {
+    let difference = a.latents_1nd.clone() - b.latents_1nd.clone();
+    difference.abs().max().into_scalar::<f32>()
+}
+
+#[test]
+fn the_fast_way_is_the_plain_one() {
+    let (gpt, voice_1nd) = model();
+    let [fast, plain] = ways(&gpt);
+    for text in [&[7_u32][..], &[3, 4, 5], &[9; 20]] {
+        for config in [SamplingConfig::greedy(), SamplingConfig::new(5)] {
+            let fast = generate(&fast, voice_1nd.clone(), text, config).unwrap();
+            let plain = generate(&plain, voice_1nd.clone(), text, config).unwrap();
+            assert_eq!(fast.codes, plain.codes);
+            assert!(apart(&fast, &plain) < 1e-4);
+        }
+    }
+}
+
+/// Rows of other lengths that come and go beside a row leave its codes as they are.
+#[test]
+fn a_row_does_not_depend_on_its_neighbours() {
+    let (gpt, voice_1nd) = model();
+    let other_1nd = gpt.condition(Tensor::ones([1, 80, 12], &Device::flex()) * 0.3);
+    let config = |max_codes: usize, seed: u64| SamplingConfig {
+        max_codes: Some(max_codes),
+        repetition_penalty: 1.0,
+        ..SamplingConfig::new(seed)
+    };
+    // The step at which each comes, its voice, text and sampling.
+    let rows = [
+        (0, &voice_1nd, vec![3, 4, 5], config(70, 1)),
+        (0, &other_1nd, vec![8; 17], config(30, 2)),
+        (0, &voice_1nd, vec![6], SamplingConfig::greedy()),
+        (20, &other_1nd, vec![1, 2], config(80, 3)),
+        // Long after the first are gone: slots of theirs are given back.
+        (75, &voice_1nd, vec![9, 9], config(60, 4)),
+    ];
+    for speaking in ways(&gpt) {
+        let mut generation = Generation::new(&speaking);
+        let mut ids: Vec<Option<RowId>> = vec![None; rows.len()];
+        let mut codes = vec![vec![]; rows.len()];
+        for step in 0.. {
+            for (index, (at, voice_1nd, text, config)) in rows.iter().enumerate() {
+                if *at == step {
+                    let voice_1nd = (*voice_1nd).clone();
+                    ids[index] = Some(generation.admit(voice_1nd, text, *config).unwrap());
+                }
+            }
+            if step > 75 && generation.live() == 0 {
+                break;
+            }
+            for made in generation.step().unwrap() {
+                let index = ids.iter().position(|id| *id == Some(made.row)).unwrap();
+                codes[index].push(made.code);
+            }
+        }
+        for ((_, voice_1nd, text, config), codes) in rows.iter().zip(codes) {
+            let alone = generate(&speaking, (*voice_1nd).clone(), text, *config).unwrap();
+            assert_eq!(alone.codes, codes);
+        }
+    }
+}
+
+#[test]
+fn a_cancelled_row_ends_and_the_others_continue() {
+    let (gpt, voice_1nd) = model();
+    for speaking in ways(&gpt) {
+        let mut generation = Generation::new(&speaking);
+        let mut admit = |text: &[u32]| {
+            let config = SamplingConfig::greedy();
+            generation.admit(voice_1nd.clone(), text, config).unwrap()
+        };
+        let [first, second, third] = [admit(&[1]), admit(&[2, 3]), admit(&[4])];
+        generation.cancel(third);
+        assert_eq!(generation.step().unwrap().len(), 2);
+        generation.cancel(first);
+        generation.cancel(first);
+        assert!(!generation.is_live(first) && generation.is_live(second));
+        let step = generation.step().unwrap();
+        assert_eq!(step.len(), 1);
+        assert_eq!(step[0].row, second);
+    }
+}
+
+#[test]
+fn a_model_that_lost_its_way_is_stopped() {
+    let (mut gpt, voice_1nd) = model();
+    // Always code 7.
+    let mut bias = vec![0.0; VOCABULARY.audio_tokens()];
+    bias[7] = 1e4;
+    gpt.mel_head.bias = Some(Param::from_data(bias.as_slice(), &Device::flex()));
+    let speaking = gpt.for_speaking();
+    let with = |guards: Guards| {
+        let config = SamplingConfig {
+            guards,
+            ..SamplingConfig::greedy()
+        };
+        generate(&speaking, voice_1nd.clone(), &[3, 4, 5], config).unwrap()
+    };
+    let left_alone = with(Guards::default());
+    assert_eq!(left_alone.ended, Ending::Limit);
+    assert_eq!(left_alone.codes.len(), VOCABULARY.max_new_codes());
+    let looping = with(Guards {
+        loop_codes: Some(30),
+        ..Guards::default()
+    });
+    assert_eq!(looping.ended, Ending::Loop { from: 0 });
+    assert_eq!(looping.codes.len(), 30);
+    let long = with(Guards {
+        codes_per_token: Some(16.0),
+        ..Guards::default()
+    });
+    assert_eq!((long.codes.len(), long.ended), (48, Ending::Limit));
+}
+
+#[test]
+fn stop_comes_no_earlier_than_asked() {
+    let (mut gpt, voice_1nd) = model();
+    let mut bias = vec![0.0; VOCABULARY.audio_tokens()];
+    bias[VOCABULARY.stop_audio() as usize] = 1e4;
+    gpt.mel_head.bias = Some(Param::from_data(bias.as_slice(), &Device::flex()));
+    let config = SamplingConfig {
+        min_codes: 4,
+        ..SamplingConfig::greedy()
+    };
+    let said = generate(&gpt.for_speaking(), voice_1nd, &[3], config).unwrap();
+    assert_eq!(said.codes.len(), 5);
+    assert!(said.stopped());
+}
+
+/// With more beams than codes nothing is left out: the best of all pairs is found.
+#[test]
+fn a_wide_search_finds_the_best_of_all() {
+    let device = Device::flex();
+    let (mut gpt, voice_1nd) = model();
+    gpt.mel_head.bias = Some(Param::from_tensor(Tensor::zeros(
+        [VOCABULARY.audio_tokens()],
+        &device,
+    )));
+    let text = [3, 4, 5];
+    let row = |ids: &[u32]| {
+        let ids: Vec<i64> = ids.iter().map(|&id| id.into()).collect();
+        Tensor::<1, Int>::from_data(ids.as_slice(), &device).unsqueeze::<2>()
+    };
+    // Log-probabilities of the code after these, by the whole sequence at once.
+    let after = |codes: &[u32]| -> Vec<f64> {
+        let with_one_more: Vec<u32> = codes.iter().copied().chain([0]).collect();
+        let latents = gpt
+            .latents(voice_1nd.clone(), row(&text), row(&with_one_more))
+            .unwrap();
+        let last = latents.narrow(1, codes.len(), 1);
+        let scores: Vec<f64> = gpt.mel_head.forward(last).into_data().iter().collect();
+        let sum: f64 = scores.iter().map(|score| score.exp()).sum();
+        scores.iter().map(|score| score - sum.ln()).collect()
+    };
+    let stop = VOCABULARY.stop_audio();
+    for length_penalty in [0.0, 1.0, 3.0] {
+        let mut best = (f64::NEG_INFINITY, vec![]);
+        let by_length = |score: f64, codes: &[u32]| {
+            score / (codes.len() as f64).powf(f64::from(length_penalty))
+        };
+        for (first, score) in (0..).zip(after(&[])) {
+            if first == stop {
+                let alone = (by_length(score, &[first]), vec![first]);
+                best = if alone.0 > best.0 { alone } else { best };
+                continue;
+            }
+            for (second, more) in (0..).zip(after(&[first])) {
+                let pair = vec![first, second];
+                let pair = (by_length(score + more, &pair), pair);
+                best = if pair.0 > best.0 { pair } else { best };
+            }
+        }
+        let config = SamplingConfig {
+            num_beams: VOCABULARY.audio_tokens(),
+            length_penalty,
+            max_codes: Some(2),
+            ..SamplingConfig::greedy()
+        };
+        for speaking in ways(&gpt) {
+            let found = generate(&speaking, voice_1nd.clone(), &text, config).unwrap();
+            assert_eq!(found.codes, best.1, "length penalty {length_penalty}");
+            assert_eq!(found.stopped(), best.1.last() == Some(&stop));
+            assert_eq!(found.latents_1nd.dims(), [1, best.1.len(), 192]);
+        }
+    }
+}
+
+/// One beam is the greedy choice, and beams are not drawn.
+#[test]
+fn a_search_is_not_drawn() {
+    let (gpt, voice_1nd) = model();
+    let speaking = gpt.for_speaking();
+    let config = SamplingConfig {
+        num_beams: 3,
+        ..SamplingConfig::new(1)
+    };
+    let error = generate(&speaking, voice_1nd.clone(), &[3], config).unwrap_err();
+    insta::assert_snapshot!(error.to_string(), @r"
+    3 beams cannot be drawn at random: a search with beams keeps the best
+      fix: choose greedily, or leave it at 1 beam
+    ");
+    let mut generation = Generation::new(&speaking);
+    let error = generation.admit(voice_1nd, &[3], config).unwrap_err();
+    insta::assert_snapshot!(error.to_string(), @r"
+    3 beams cannot run beside other rows: their rows are all of one text
+      fix: search texts one at a time, or leave it at 1 beam
+    ");
+}
+
+/// Cards and requests written before a setting existed mean what they meant.
+#[test]
+fn sampling_is_read_without_the_newer_settings() {
+    let old = r#"{"choice":"greedy","repetition_penalty":1.0,"temperature":0.75,"top_k":50,
+        "top_p":0.85,"max_codes":null,"quirks":"fixed"}"#;
+    let read: SamplingConfig = serde_json::from_str(old).unwrap();
+    assert_eq!(read, SamplingConfig::greedy());
 }

@@ -15,7 +15,6 @@
 
 mod codec_sizes;
 mod cpu;
-mod crossfade;
 mod dvae_training;
 mod fixtures;
 mod generate;
@@ -30,5 +29,6 @@ mod parity_mel;
 mod parity_speaker;
 mod public_names;
 mod sizes;
+mod wave_stream;
 
 use cpu as place;

@@ -161,7 +161,8 @@ fn inference() {
                 quirks: Quirks::Compat,
                 ..SamplingConfig::greedy()
             };
-            let generated = generate(&gpt, voice_1nd.clone(), &text, config).unwrap();
+            let generated =
+                generate(&gpt.for_speaking(), voice_1nd.clone(), &text, config).unwrap();
             let codes: Vec<i64> = generated.codes.iter().map(|&code| code.into()).collect();
             let reference = file.ints(name);
             let at_once = gpt

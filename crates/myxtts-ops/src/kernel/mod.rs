@@ -6,8 +6,10 @@
 
 pub(crate) mod adamw;
 pub(crate) mod attention;
+pub(crate) mod conv;
 pub(crate) mod dropout;
 pub(crate) mod elementwise;
+pub(crate) mod few_rows;
 mod fresh;
 pub(crate) mod gelu;
 pub(crate) mod gemm;

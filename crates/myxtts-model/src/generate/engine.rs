@@ -1,0 +1,102 @@
+//! What runs the rows of a generation.
+
+use burn::tensor::Tensor;
+use myxtts_ops::inference::HostTensor;
+
+use super::device::DeviceCache;
+use super::error::GenerateError;
+use super::host::HostRow;
+use super::speaking::SpeakingGpt;
+
+/// What the model says after a row's last code.
+#[derive(Debug)]
+pub(super) struct Scored {
+    /// What the scores were made of, for the vocoder.
+    pub(super) latent_11d: Tensor<3>,
+    /// Of every code.
+    pub(super) scores: Vec<f32>,
+}
+
+/// Keys and values of rows, in their order.
+#[derive(Debug)]
+pub(super) enum Engine {
+    /// A cache for each.
+    Host(Vec<HostRow>),
+    /// One cache.
+    Device(DeviceCache),
+}
+
+impl Engine {
+    /// Without rows.
+    pub(super) fn new(gpt: &SpeakingGpt) -> Self {
+        match gpt.host {
+            Some(_) => Self::Host(vec![]),
+            None => Self::Device(DeviceCache::default()),
+        }
+    }
+
+    /// A new row behind the others, and its first scores. `codes` are the most
+    /// that will come.
+    pub(super) fn begin(
+        &mut self,
+        gpt: &SpeakingGpt,
+        prefix_1pd: Tensor<3>,
+        codes: usize,
+    ) -> Result<Scored, GenerateError> {
+        let [_, positions, _] = prefix_1pd.dims();
+        match (self, &gpt.host) {
+            (Self::Host(rows), Some(host)) => {
+                let prefix = HostTensor::of(prefix_1pd).ok_or_else(elsewhere)?;
+                let mut row = HostRow::new(host, positions + codes);
+                let scored = host.begin(&mut row, prefix.elements());
+                rows.push(row);
+                scored.ok_or_else(elsewhere)
+            }
+            (Self::Device(cache), _) => cache.begin(gpt, prefix_1pd),
+            (Self::Host(_), None) => Err(elsewhere()),
+        }
+    }
+
+    /// The next scores of every row after its last code and the position of that.
+    pub(super) fn advance(
+        &mut self,
+        gpt: &SpeakingGpt,
+        codes: &[(u32, usize)],
+    ) -> Result<Vec<Scored>, GenerateError> {
+        if codes.is_empty() {
+            return Ok(vec![]);
+        }
+        match (self, &gpt.host) {
+            (Self::Host(rows), Some(host)) => Ok(host.advance(rows, codes)),
+            (Self::Device(cache), _) => cache.advance(gpt, codes),
+            (Self::Host(_), None) => Err(elsewhere()),
+        }
+    }
+
+    /// These rows in this order; one may come twice.
+    pub(super) fn keep(&mut self, order: &[usize]) {
+        match self {
+            Self::Host(rows) => {
+                let mut left: Vec<Option<HostRow>> = rows.drain(..).map(Some).collect();
+                for (at, &row) in order.iter().enumerate() {
+                    let again = order[at + 1..].contains(&row);
+                    let kept = match left.get_mut(row) {
+                        Some(row) if again => row.clone(),
+                        Some(row) => row.take(),
+                        None => None,
+                    };
+                    rows.extend(kept);
+                }
+            }
+            Self::Device(cache) => cache.keep(order),
+        }
+    }
+}
+
+/// A voice on another device than the model.
+fn elsewhere() -> GenerateError {
+    GenerateError::Device {
+        step: 0,
+        why: "the voice is not on the model's device".to_owned(),
+    }
+}

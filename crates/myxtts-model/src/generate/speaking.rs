@@ -1,0 +1,103 @@
+//! A GPT that is about to speak.
+
+use burn::module::Module;
+use burn::tensor::{Device, Int, Tensor, TensorData};
+use myxtts_ops::Compute;
+use myxtts_ops::inference::{CachedBlock, HostTensor};
+
+use super::error::GenerateError;
+use crate::gpt::{Gpt, GptConfig};
+
+/// A GPT without gradients, with its weights as speaking reads them.
+///
+/// Made once, by [`Gpt::for_speaking`]; clones share the weights.
+#[derive(Clone, Debug)]
+pub struct SpeakingGpt {
+    pub(super) gpt: Gpt,
+    pub(super) host: Option<HostGpt>,
+}
+
+/// What the CPU reads where the tensors have it.
+#[derive(Clone, Debug)]
+pub(super) struct HostGpt {
+    pub(super) blocks: Vec<CachedBlock>,
+    pub(super) last_norm: [HostTensor; 2],
+    pub(super) final_norm: [HostTensor; 2],
+    pub(super) head: [HostTensor; 2],
+    pub(super) codes: HostTensor,
+    pub(super) code_positions: HostTensor,
+}
+
+impl Gpt {
+    /// Ready to speak: without gradients, and on the CPU by way of blocks of our own.
+    pub fn for_speaking(&self) -> SpeakingGpt {
+        let gpt = self.valid();
+        let host = (gpt.compute() == Compute::F32)
+            .then(|| HostGpt::of(&gpt))
+            .flatten();
+        SpeakingGpt { gpt, host }
+    }
+}
+
+impl SpeakingGpt {
+    /// With the engine's operations, which every device has. On the CPU they
+    /// are what the faster way is compared with.
+    pub fn plain(gpt: &Gpt) -> Self {
+        Self {
+            gpt: gpt.valid(),
+            host: None,
+        }
+    }
+
+    /// Its sizes.
+    pub fn config(&self) -> &GptConfig {
+        self.gpt.config()
+    }
+
+    /// The model.
+    pub fn gpt(&self) -> &Gpt {
+        &self.gpt
+    }
+
+    /// What a row starts from: the voice, the text, START of the codes.
+    pub(super) fn prefix(
+        &self,
+        voice_1nd: Tensor<3>,
+        text: &[u32],
+    ) -> Result<Tensor<3>, GenerateError> {
+        let voice_1nd = voice_1nd.inner();
+        let device = voice_1nd.device();
+        let start = self.config().vocabulary.start_audio();
+        let prefix_1pd = self.gpt.prefix(voice_1nd, ids(text, &device))?;
+        let start_11d = self.gpt.embed_codes(ids(&[start], &device), 0);
+        Ok(Tensor::cat(vec![prefix_1pd, start_11d], 1))
+    }
+}
+
+impl HostGpt {
+    fn of(gpt: &Gpt) -> Option<Self> {
+        let norm = |norm: &crate::layers::NormParams| {
+            Some([
+                HostTensor::of(norm.weight.val())?,
+                HostTensor::of(norm.bias.val())?,
+            ])
+        };
+        Some(Self {
+            blocks: gpt.gpt.cached_blocks()?,
+            last_norm: norm(&gpt.gpt.ln_f)?,
+            final_norm: norm(&gpt.final_norm)?,
+            head: [
+                HostTensor::of(gpt.mel_head.weight.val())?,
+                HostTensor::of(gpt.mel_head.bias.as_ref()?.val())?,
+            ],
+            codes: HostTensor::of(gpt.mel_embedding.weight.val())?,
+            code_positions: HostTensor::of(gpt.mel_pos_embedding.emb.weight.val())?,
+        })
+    }
+}
+
+/// A row of ids.
+pub(super) fn ids(ids: &[u32], device: &Device) -> Tensor<2, Int> {
+    let values: Vec<i64> = ids.iter().map(|&id| i64::from(id)).collect();
+    Tensor::from_data(TensorData::new(values, [1, ids.len()]), device)
+}

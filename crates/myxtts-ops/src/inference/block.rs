@@ -1,0 +1,253 @@
+//! A block of GPT-2 over the next positions of several sequences.
+
+use burn::tensor::Tensor;
+use rayon::prelude::*;
+
+use super::HostTensor;
+use super::cache::LayerCache;
+use crate::kernel::attention::{self, Heads, Rule, Shape};
+use crate::kernel::few_rows;
+use crate::kernel::gelu;
+use crate::kernel::gemm::{Matrix, MatrixMut, Old, Threads, multiply};
+use crate::kernel::math::{exp, max, sum, sum2, vectorize};
+
+/// From so many rows on a product is a matter of computing, and no more of
+/// reading the weight once.
+const MANY: usize = 8;
+/// Numbers of keys below which attention stays on one thread.
+const SHARED: usize = 1 << 17;
+
+/// A block's parameters, where the tensors have them.
+#[derive(Clone, Debug)]
+pub struct CachedBlock {
+    norm_1: [HostTensor; 2],
+    qkv: [HostTensor; 2],
+    attended: [HostTensor; 2],
+    norm_2: [HostTensor; 2],
+    wide: [HostTensor; 2],
+    narrow: [HostTensor; 2],
+    heads: usize,
+    epsilon: f32,
+}
+
+/// The next positions of one sequence.
+#[derive(Debug)]
+pub struct Positions<'a> {
+    /// What came before them; they are added to it.
+    pub cache: &'a mut LayerCache,
+    /// How many of the rows are this sequence's.
+    pub count: usize,
+}
+
+impl CachedBlock {
+    /// From scale and shift of a norm, weight `(in, out)` and bias of a linear
+    /// layer: before attention, to queries, keys and values, back; before the
+    /// feed-forward part, to its width, back. `None` where
+    /// [`HostTensor::of`] takes none of them.
+    pub fn new(
+        [norm_1, norm_2]: [[Tensor<1>; 2]; 2],
+        [qkv, attended, wide, narrow]: [(Tensor<2>, Tensor<1>); 4],
+        heads: usize,
+        epsilon: f32,
+    ) -> Option<Self> {
+        let norm =
+            |[scale, shift]: [Tensor<1>; 2]| Some([HostTensor::of(scale)?, HostTensor::of(shift)?]);
+        let linear = |(weight, bias): (Tensor<2>, Tensor<1>)| {
+            Some([HostTensor::of(weight)?, HostTensor::of(bias)?])
+        };
+        Some(Self {
+            norm_1: norm(norm_1)?,
+            qkv: linear(qkv)?,
+            attended: linear(attended)?,
+            norm_2: norm(norm_2)?,
+            wide: linear(wide)?,
+            narrow: linear(narrow)?,
+            heads,
+            epsilon,
+        })
+    }
+
+    /// Channels of a position.
+    pub fn channels(&self) -> usize {
+        self.norm_1[0].elements().len()
+    }
+
+    /// An empty cache for it.
+    pub fn cache(&self, room: usize) -> LayerCache {
+        LayerCache::new(self.heads, self.channels() / self.heads, room)
+    }
+
+    /// Runs the rows of `x`, which are the next positions of each sequence in turn.
+    pub fn advance(&self, x: &mut [f32], sequences: &mut [Positions<'_>]) {
+        let channels = self.channels();
+        let rows = x.len() / channels;
+        let normal = normalise(x, &self.norm_1, self.epsilon);
+        let qkv = linear(&normal, &self.qkv, rows);
+        let mut mixed = vec![0.0; x.len()];
+        self.attend(&qkv, sequences, &mut mixed);
+        add_linear(&mixed, &self.attended, x, rows);
+        let normal = normalise(x, &self.norm_2, self.epsilon);
+        let mut wide = linear(&normal, &self.wide, rows);
+        vectorize(
+            #[inline(always)]
+            || {
+                for x in &mut wide {
+                    *x = gelu::value(*x);
+                }
+            },
+        );
+        add_linear(&wide, &self.narrow, x, rows);
+    }
+
+    fn attend(&self, qkv: &[f32], sequences: &mut [Positions<'_>], mixed: &mut [f32]) {
+        let channels = self.channels();
+        let per_head = channels / self.heads;
+        let scale = 1.0 / (per_head as f32).sqrt();
+        // What each single query has to do: its head, its cache, its output.
+        let mut single = vec![];
+        let (mut qkv, mut mixed) = (qkv, mixed);
+        for Positions { cache, count } in sequences {
+            let (rows, later) = qkv.split_at(*count * 3 * channels);
+            let (out, rest) = mixed.split_at_mut(*count * channels);
+            (qkv, mixed) = (later, rest);
+            cache.append(rows);
+            if *count == 1 {
+                let heads = out.chunks_exact_mut(per_head);
+                let queries = rows[..channels].chunks_exact(per_head);
+                for (head, (query, out)) in queries.zip(heads).enumerate() {
+                    single.push((query, cache.head(head), out));
+                }
+            } else if *count > 1 {
+                many(rows, cache, [*count, self.heads, per_head], scale, out);
+            }
+        }
+        let work: usize = single.iter().map(|(_, [keys, _], _)| keys.len()).sum();
+        let one = |(query, [keys, values], out): (&[f32], [&[f32]; 2], &mut [f32])| {
+            one_query(query, keys, values, scale, out);
+        };
+        if work < SHARED {
+            single.into_iter().for_each(one);
+        } else {
+            single.into_par_iter().for_each(one);
+        }
+    }
+}
+
+/// Attention of the last positions of a sequence, each to all up to itself.
+fn many(
+    rows: &[f32],
+    cache: &LayerCache,
+    [count, heads, channels]: [usize; 3],
+    scale: f32,
+    out: &mut [f32],
+) {
+    let shape = Shape {
+        batch: 1,
+        heads,
+        queries: count,
+        keys: cache.length(),
+        channels,
+    };
+    let rule = Rule {
+        shape,
+        causal: true,
+        hidden_bk: None,
+        scale,
+        keep: None,
+    };
+    let [keys, values] = cache.all();
+    let queries = Heads::merged(rows, shape, 0, 3);
+    let (by_head, _) = attention::forward(queries, keys, values, &rule);
+    for (head, from) in by_head.chunks_exact(count * channels).enumerate() {
+        let to = out.chunks_exact_mut(heads * channels);
+        for (to, from) in to.zip(from.chunks_exact(channels)) {
+            to[head * channels..(head + 1) * channels].copy_from_slice(from);
+        }
+    }
+}
+
+/// `softmax(scale q k^T) v` of one query.
+fn one_query(query: &[f32], keys: &[f32], values: &[f32], scale: f32, out: &mut [f32]) {
+    let channels = query.len();
+    let mut weights = vec![0.0; keys.len() / channels.max(1)];
+    vectorize(
+        #[inline(always)]
+        || {
+            for (weight, key) in weights.iter_mut().zip(keys.chunks_exact(channels)) {
+                *weight = scale * sum2(query, key, |q, k| q * k);
+            }
+            let most = max(&weights);
+            for weight in &mut weights {
+                *weight = exp(*weight - most);
+            }
+            let share = 1.0 / sum(&weights, |weight| weight);
+            for (&weight, value) in weights.iter().zip(values.chunks_exact(channels)) {
+                for (out, &value) in out.iter_mut().zip(value) {
+                    *out += weight * value;
+                }
+            }
+            for out in out {
+                *out *= share;
+            }
+        },
+    );
+}
+
+/// A layer norm of rows as wide as its scale and shift.
+pub fn normalise(x: &[f32], [scale, shift]: &[HostTensor; 2], epsilon: f32) -> Vec<f32> {
+    let (scale, shift) = (scale.elements(), shift.elements());
+    let mut y = x.to_vec();
+    vectorize(
+        #[inline(always)]
+        || {
+            for row in y.chunks_exact_mut(scale.len()) {
+                let count = row.len() as f32;
+                let mean = sum(row, |x| x) / count;
+                let variance = sum(row, |x| (x - mean) * (x - mean)) / count;
+                let factor = 1.0 / (variance + epsilon).sqrt();
+                for ((x, &scale), &shift) in row.iter_mut().zip(scale).zip(shift) {
+                    *x = (*x - mean) * factor * scale + shift;
+                }
+            }
+        },
+    );
+    y
+}
+
+/// Scores of a head with its weight as `(out, in)`, for rows as wide as its inputs.
+pub fn head_scores(x: &[f32], [weight_oi, bias]: &[HostTensor; 2]) -> Vec<f32> {
+    let (weight_oi, bias) = (weight_oi.elements(), bias.elements());
+    let inputs = weight_oi.len() / bias.len().max(1);
+    let rows = x.len() / inputs.max(1);
+    let mut scores = vec![0.0; rows * bias.len()];
+    few_rows::product_of_rows(x, weight_oi, bias, &mut scores, rows);
+    scores
+}
+
+fn linear(x: &[f32], layer: &[HostTensor; 2], rows: usize) -> Vec<f32> {
+    let mut y = vec![0.0; rows * layer[1].elements().len()];
+    add_linear(x, layer, &mut y, rows);
+    y
+}
+
+/// `y += x w + b`.
+fn add_linear(x: &[f32], [weight_io, bias]: &[HostTensor; 2], y: &mut [f32], rows: usize) {
+    let (weight_io, bias) = (weight_io.elements(), bias.elements());
+    for row in y.chunks_exact_mut(bias.len().max(1)) {
+        for (y, b) in row.iter_mut().zip(bias) {
+            *y += b;
+        }
+    }
+    if rows < MANY {
+        few_rows::add_product(x, weight_io, y, rows);
+    } else {
+        multiply(
+            MatrixMut::packed(y, bias.len()),
+            Old::Add,
+            1.0,
+            Matrix::packed(x, x.len() / rows),
+            Matrix::packed(weight_io, bias.len()),
+            Threads::All,
+        );
+    }
+}
