@@ -254,7 +254,7 @@ pub(crate) fn forget_peak() {
 }
 
 /// Most memory this process has had.
-pub(crate) fn peak_bytes() -> Option<u64> {
+pub fn peak_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;
     let kilobytes: u64 = line.split_whitespace().next()?.parse().ok()?;

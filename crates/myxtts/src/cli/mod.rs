@@ -399,6 +399,29 @@ fn bench() -> Command {
                 )),
         )
         .subcommand(
+            Command::new("synth")
+                .about("Speaking on the CPU: whole sentences, and the first sound of a stream")
+                .long_about(
+                    "Speak sentences of 100, 200 and 400 codes with random weights on the CPU, greedily, \
+                     from text tokens to samples, and measure when a stream gives its first sound. With \
+                     the Python of an environment that has coqui-tts, the weights are made there and \
+                     imported, and both sides are measured in turns.",
+                )
+                .arg(
+                    Arg::new("size")
+                        .long("size")
+                        .value_name("tiny|small|xtts-v2")
+                        .default_value("tiny")
+                        .value_parser(["tiny", "small", "xtts-v2"])
+                        .hide_possible_values(true)
+                        .help("Preset to measure"),
+                )
+                .arg(number("rounds", "3", 1000).help("Times that each is measured"))
+                .arg(path("peer", "PYTHON").help(
+                    "Python with coqui-tts 0.27.2 to measure beside, as `benchmarks/synth_vs_reference.py` says",
+                )),
+        )
+        .subcommand(
             Command::new("step")
                 .about("One training step of the GPT on the CPU: forward, backward, optimiser")
                 .arg(

@@ -33,12 +33,9 @@ impl Interpolation {
         self.held.extend_from_slice(frames);
         self.seen += frames.len() / self.channels.max(1);
         let mut out = vec![];
-        let end = if last {
-            scaled_frames(self.seen, self.scale)
-        } else {
-            usize::MAX
-        };
-        while self.made < end && self.seen > 0 {
+        // A slower rate leaves a last part of a frame out: no more than these are certain.
+        let end = scaled_frames(self.seen, self.scale);
+        while self.made < end {
             // Before the end there is no last frame to stay at.
             let at = position(self.made, self.scale, self.seen - 1);
             if !last && at.left + 1 >= self.seen {

@@ -3,6 +3,8 @@
 mod data;
 mod pipeline;
 mod step;
+mod synth;
+mod synth_peer;
 mod train;
 
 use std::fmt;
@@ -18,6 +20,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     match matches.subcommand() {
         Some(("data", matches)) => data::run(matches, output),
         Some(("step", matches)) => step::run(matches, output),
+        Some(("synth", matches)) => synth::run(matches, output),
         Some(("train", matches)) => train::run(matches, output),
         Some(("pipeline", matches)) => pipeline::run(matches, output),
         _ => Err(Failure::Usage("no subcommand was given".to_owned())),
