@@ -4,7 +4,7 @@
     python3 -m venv VENV && VENV/bin/pip install coqui-tts==0.27.2 torch==2.8.0 torchaudio==2.8.0
     VENV/bin/python benchmarks/train_vs_reference.py --folder CORPUS --size tiny --vocab vocab.json
 
-CORPUS holds `metadata.csv` (id|text|normalised text, as LJSpeech) and `wavs/ID.wav` or `.flac`.
+CORPUS holds `metadata.csv` (id|text|normalised text, as LJSpeech) and `wavs/ID.wav`, `.flac` or `.ogg`.
 What runs is `Trainer.train_epoch` of coqui-tts-trainer over `GPTTrainer` and `XTTSDataset`: decode and
 tokenise in DataLoader workers, which every epoch starts anew; mels and the codes of the frozen DVAE in
 the main process, every step; forward, backward, AdamW with the recipe's settings. Nothing is
@@ -111,10 +111,10 @@ def read_corpus(folder):
         fields = line.split("|")
         if len(fields) < 2:
             fail(f"metadata.csv, line {number}: expected id|text|normalised text")
-        files = [folder / "wavs" / f"{fields[0]}{suffix}" for suffix in (".wav", ".flac")]
+        files = [folder / "wavs" / f"{fields[0]}{suffix}" for suffix in (".wav", ".flac", ".ogg")]
         audio = next((file for file in files if file.exists()), None)
         if audio is None:
-            fail(f"metadata.csv, line {number}: {files[0]} does not exist, nor as .flac")
+            fail(f"metadata.csv, line {number}: {files[0]} does not exist, nor as .flac or .ogg")
         text = fields[2] if len(fields) > 2 else fields[1]
         clip = {"text": text, "audio_file": str(audio), "root_path": str(folder)}
         clips.append({**clip, "speaker_name": "corpus", "language": LANGUAGE})

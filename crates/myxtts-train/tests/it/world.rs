@@ -1,4 +1,4 @@
-//! The sample corpus, prepared once for all tests.
+//! Some of the sample corpus, prepared once for all tests.
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, LazyLock};
@@ -44,6 +44,11 @@ pub(crate) static WORLD: LazyLock<World> = LazyLock::new(|| {
     let folder = tempfile::tempdir().unwrap();
     let (dataset, out) = (folder.path().join("corpus"), folder.path().join("out"));
     unpack(&dataset).unwrap();
+    // Both voices, and few enough to be quick.
+    let list = dataset.join("metadata.csv");
+    let text = std::fs::read_to_string(&list).unwrap();
+    let some: Vec<&str> = text.lines().skip(320 - 56).take(112).collect();
+    std::fs::write(&list, some.join("\n")).unwrap();
     let request = Request {
         dataset,
         out: out.clone(),

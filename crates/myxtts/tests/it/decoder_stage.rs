@@ -17,7 +17,7 @@ impl Desk {
         let metadata = fs::read_to_string(corpus.join("metadata.csv")).unwrap();
         let lines: Vec<&str> = metadata.lines().take(8).collect();
         for line in &lines {
-            let name = format!("wavs/{}.flac", line.split('|').next().unwrap());
+            let name = format!("wavs/{}.ogg", line.split('|').next().unwrap());
             fs::copy(corpus.join(&name), desk.path("voice").join(&name)).unwrap();
         }
         fs::write(desk.path("voice/metadata.csv"), lines.join("\n")).unwrap();

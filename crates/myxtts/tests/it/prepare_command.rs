@@ -17,7 +17,7 @@ impl Desk {
         let metadata = fs::read_to_string(corpus.join("metadata.csv")).unwrap();
         let mut lines: Vec<String> = metadata.lines().take(good).map(str::to_owned).collect();
         for line in &lines {
-            let name = format!("wavs/{}.flac", line.split('|').next().unwrap());
+            let name = format!("wavs/{}.ogg", line.split('|').next().unwrap());
             fs::copy(corpus.join(&name), desk.path("voice").join(&name)).unwrap();
         }
         for n in 0..broken {
@@ -92,7 +92,7 @@ fn a_good_folder_is_done() {
         "--convert",
     ]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    assert!(desk.path("elsewhere/audio/slt_00.flac").is_file());
+    assert!(desk.path("elsewhere/audio/slt_000.flac").is_file());
     assert_eq!(
         fs::read_to_string(desk.path("elsewhere/report.txt")).unwrap(),
         run.stdout,
@@ -320,7 +320,7 @@ fn a_dataset_that_may_not_be_written_to_is_prepared_in_the_cache() {
     let manifest = fs::read_to_string(folders[0].join("manifest.jsonl")).unwrap();
     assert_eq!(manifest.lines().count(), 12);
     assert!(
-        manifest.contains("/voice/wavs/slt_00.flac"),
+        manifest.contains("/voice/wavs/slt_000.ogg"),
         "recordings are found from there"
     );
 }
@@ -341,7 +341,7 @@ fn without_a_dataset_it_is_the_sample_corpus() {
     let desk = Desk::new(0, 0);
     let run = desk.prepare(&["--json", "--cache", "none"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    assert_eq!(run.json()["total"], 112);
+    assert_eq!(run.json()["total"], 640);
     assert!(
         desk.path("cache/myxtts/sample-corpus/myxtts/manifest.jsonl")
             .is_file()

@@ -27,7 +27,7 @@ fn it_is_unpacked_whole_and_mended() {
     let same = fs::read(original.join("metadata.csv")).unwrap();
     assert_eq!(fs::read(&path).unwrap(), same);
 
-    let clip = folder.path().join("wavs/slt_00.flac");
+    let clip = folder.path().join("wavs/slt_000.ogg");
     let inode = fs::metadata(&clip).unwrap().ino();
     fs::write(&path, b"half").unwrap();
     corpus::unpack(folder.path()).unwrap();
@@ -51,15 +51,15 @@ fn every_clip_of_it_is_kept() {
         let Event::Row(progress) = progress else {
             panic!("nobody else is there")
         };
-        assert_eq!((progress.done, progress.about), (last + 1, 112));
+        assert_eq!((progress.done, progress.about), (last + 1, 640));
         last = progress.done;
         ControlFlow::Continue(())
     })
     .unwrap();
-    assert_eq!((report.total, report.kept, last), (112, 112, 112));
+    assert_eq!((report.total, report.kept, last), (640, 640, 640));
     assert_eq!(report.speaker_count, 2);
     // Its voices are synthesised at 16 kHz.
-    assert_eq!(report.notes, BTreeMap::from([("low_rate".to_owned(), 112)]));
+    assert_eq!(report.notes, BTreeMap::from([("low_rate".to_owned(), 640)]));
     let padding: Vec<f64> = report.padding.values().copied().collect();
     assert!(
         padding.windows(2).all(|pair| pair[1] <= pair[0]),
@@ -71,6 +71,6 @@ fn every_clip_of_it_is_kept() {
             .iter()
             .map(|bucket| bucket.clips)
             .sum::<u64>(),
-        112
+        640
     );
 }
