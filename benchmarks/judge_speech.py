@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Judges synthesised speech by two programs that know nothing of MyXTTS: which sentence, whose voice?
+"""Judges synthesised speech by programs that know nothing of MyXTTS: which sentence, what was heard, whose voice?
 
     python3 -m venv VENV
-    VENV/bin/pip install pocketsphinx resemblyzer "setuptools<81" soundfile librosa torch==2.8.0
+    VENV/bin/pip install pocketsphinx resemblyzer "setuptools<81" soundfile librosa torch==2.8.0 \
+        moonshine-voice==0.0.65
     VENV/bin/python benchmarks/judge_speech.py SAMPLES --voice 'slt=wavs/slt_*' --voice 'rms=wavs/rms_*'
 
 SAMPLES is a folder with `samples.json`, a list of {"file": "x.wav", "text": "...", "speaker": "slt"},
@@ -11,6 +12,10 @@ and the audio it names. All weights come with the packages; nothing is downloade
 Which sentence: pocketsphinx may answer only with one of the distinct texts of samples.json, or of
 the lines of `--sentences FILE`. A sample counts when the answer is its own text; a guess is right
 once in as many times as there are sentences.
+
+What was heard (`--transcribe`): moonshine's smallest English model writes down whatever it hears, with no list
+to choose from. Its answer is compared with the text in lower case without punctuation, numbers in words and
+spelling British; the character error rate is all edits over all characters of the texts.
 
 Whose voice: the cosine of resemblyzer's embedding of the sample with that of each reference
 recording of a voice, averaged per voice. It does not hear what is said: speech played backwards keeps
@@ -50,6 +55,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("samples", type=Path, help="folder with samples.json")
     parser.add_argument("--sentences", type=Path, help="the sentences to tell apart, one a line")
+    parser.add_argument("--transcribe", action="store_true", help="character error rates besides, by moonshine")
     parser.add_argument("--voice", action="append", default=[], metavar="NAME=PATH", help="reference recordings")
     parser.add_argument("--voices", type=Path, help='JSON: {"NAME": ["PATH", ...]}')
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of the table")
@@ -161,6 +167,42 @@ class Listener:
         return heard.hypstr if heard else ""
 
 
+class Transcriber:
+    """moonshine tiny-en, which may answer anything. Releases after 0.0.65 come without their weights."""
+
+    def __init__(self):
+        from moonshine_voice import ModelArch, Transcriber as Moonshine, get_model_path
+
+        self.moonshine = Moonshine(str(get_model_path("tiny-en")), model_arch=ModelArch.TINY)
+
+    def hear(self, wave):
+        """What was heard, in words as `spelled` has them."""
+        if not wave.any():
+            return ""
+        transcript = self.moonshine.transcribe_without_streaming(wave.tolist(), RATE)
+        return spelled(" ".join(line.text for line in transcript.lines))
+
+
+# What a transcript may write otherwise than a text and mean the same.
+SPELLINGS = {"neighbor": "neighbour", "neighbors": "neighbours", "harbor": "harbour"} | dict(
+    zip("0 1 2 3 4 5 6 7 8 9 10".split(), "zero one two three four five six seven eight nine ten".split())
+)
+
+
+def spelled(text):
+    return " ".join(SPELLINGS.get(word, word) for word in words(text).split())
+
+
+def edits(heard, meant):
+    """Insertions, deletions and replacements that turn one text into the other, at least."""
+    row = list(range(len(meant) + 1))
+    for i, a in enumerate(heard, 1):
+        before, row[0] = row[0], i
+        for j, b in enumerate(meant, 1):
+            before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (a != b))
+    return row[-1]
+
+
 class VoiceJudge:
     """resemblyzer, with the reference recordings of every voice."""
 
@@ -194,14 +236,17 @@ class VoiceJudge:
         }
 
 
-def judge(folder, samples, sentences, voices):
-    listener, voice_judge = Listener(sentences), VoiceJudge(voices) if voices else None
+def judge(folder, samples, sentences, voice_judge, transcriber):
+    listener = Listener(sentences)
     rows = []
     for sample in samples:
         wave = load(folder / sample["file"])
         heard = listener.hear(wave)
         row = {**sample, "seconds": round(len(wave) / RATE, 3), "heard": heard}
         row["identified"] = heard == words(sample["text"])
+        if transcriber:
+            row["transcript"] = transcriber.hear(wave)
+            row["edits"] = edits(row["transcript"], spelled(sample["text"]))
         if voice_judge:
             similarity = voice_judge.similarity(wave)
             own = similarity[sample["speaker"]]
@@ -217,6 +262,9 @@ def totals(rows, sentences, voices):
         "identified": sum(row["identified"] for row in rows),
         "sentences": len(sentences),
     }
+    if all("edits" in row for row in rows):
+        characters = sum(len(spelled(row["text"])) for row in rows)
+        figures["cer"] = round(sum(row["edits"] for row in rows) / characters, 4)
     if voices:
         own = [row["similarity"][row["speaker"]] for row in rows]
         figures |= {"similarity_mean": round(statistics.fmean(own), 4), "similarity_least": min(own)}
@@ -237,6 +285,8 @@ def table(rows, figures, voices):
         print(f"{row['file']:{width}}  {row['speaker']:7}  {answer:10}{cosines}  {heard}")
     print()
     print(f"identified: {figures['identified']}/{figures['samples']}, among {figures['sentences']} sentences")
+    if "cer" in figures:
+        print(f"character error rate: {100 * figures['cer']:.1f} %")
     if not voices:
         print("voice: not judged (no --voice)")
         return
@@ -261,10 +311,13 @@ def main():
             fail(f"{sample['file']}: its text is not in {given.sentences}: {sample['text']}")
         if voices and sample["speaker"] not in voices:
             fail(f"{sample['file']}: no recording of {sample['speaker']!r}; add --voice {sample['speaker']}=PATH")
-    rows = judge(given.samples, samples, sentences, voices)
+    voice_judge = VoiceJudge(voices) if voices else None
+    transcriber = Transcriber() if given.transcribe else None
+    rows = judge(given.samples, samples, sentences, voice_judge, transcriber)
     figures = totals(rows, sentences, voices)
     if given.json:
-        judges = {name: version(name) for name in ("pocketsphinx", "resemblyzer")}
+        used = ["pocketsphinx", "resemblyzer"] + (["moonshine-voice"] if given.transcribe else [])
+        judges = {name: version(name) for name in used}
         references = {voice: len(files) for voice, files in voices.items()}
         document = {"totals": figures, "samples": rows, "references": references, "judges": judges}
         print(json.dumps(document, indent=2, ensure_ascii=False))
