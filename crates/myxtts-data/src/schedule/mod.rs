@@ -5,7 +5,9 @@
 //! share one bucket, so that none waits for a longer batch; a batch that its
 //! clips do not fill keeps its shape and has empty rows.
 
+mod beginning;
 mod bucket;
+mod companions;
 mod conditioning;
 mod cuts;
 mod fill;
@@ -15,7 +17,9 @@ mod permutation;
 
 use serde::{Deserialize, Serialize};
 
+pub use beginning::Beginnings;
 pub use bucket::{BucketShape, ClipLength, bucket_of, choose_buckets, padding_percent};
+pub use companions::Companions;
 pub use conditioning::{ConditioningSegment, ConditioningSpec};
 use fill::fill;
 use permutation::{Permutation, key};

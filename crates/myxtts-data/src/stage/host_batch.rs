@@ -21,10 +21,19 @@ pub struct HostBatch {
     text_lengths: Vec<Tokens>,
     conditioning_bs: Vec<f32>,
     segments: Vec<ConditioningSegment>,
+    firsts: Vec<Samples>,
     clips: Vec<Option<ClipIndex>>,
 }
 
-/// The segment of an empty row.
+/// What the conditioning of a row is cut from.
+pub(super) enum Voice<'a> {
+    /// The row's own waveform.
+    Own(ConditioningSegment),
+    /// The waveform of another clip.
+    Other(&'a [f32], ConditioningSegment),
+}
+
+/// The segment of an empty row, and of one whose voice is another clip's.
 const NOTHING: ConditioningSegment = ConditioningSegment {
     start: Samples(0),
     length: Samples(0),
@@ -42,6 +51,7 @@ impl HostBatch {
             text_lengths: vec![],
             conditioning_bs: vec![],
             segments: vec![],
+            firsts: vec![],
             clips: vec![],
         };
         batch.reshape(shape, rows, conditioning);
@@ -66,6 +76,7 @@ impl HostBatch {
         self.conditioning_bs
             .resize(rows * self.conditioning_length.0, 0.0);
         self.segments.resize(rows, NOTHING);
+        self.firsts.resize(rows, Samples(0));
         self.clips.resize(rows, None);
     }
 
@@ -77,20 +88,28 @@ impl HostBatch {
     }
 
     pub(super) fn clear_row(&mut self, row: usize) {
-        self.write_row(row, None, &[], NOTHING, &[]);
+        self.write_row(row, None, &[], &[], NOTHING, &[]);
+        self.firsts[row] = Samples(0);
     }
 
-    /// Writes every value of a row. Longer inputs than the shape has room for
-    /// were refused before.
+    /// Writes every value of a row, its conditioning cut from `voice`. Longer
+    /// inputs than the shape has room for were refused before.
     pub(super) fn set_row(
         &mut self,
         row: usize,
         clip: ClipIndex,
+        first: Samples,
         samples: &[f32],
-        segment: ConditioningSegment,
+        voice: Voice<'_>,
         ids: &[TokenId],
     ) {
-        self.write_row(row, Some(clip), samples, segment, ids);
+        let (from, cut, kept) = match voice {
+            Voice::Own(segment) => (samples, segment, segment),
+            Voice::Other(other, segment) => (other, segment, NOTHING),
+        };
+        let conditioning = &from[cut.start.0..cut.start.0 + cut.length.0];
+        self.write_row(row, Some(clip), samples, conditioning, kept, ids);
+        self.firsts[row] = first;
     }
 
     fn write_row(
@@ -98,6 +117,7 @@ impl HostBatch {
         row: usize,
         clip: Option<ClipIndex>,
         samples: &[f32],
+        conditioning: &[f32],
         segment: ConditioningSegment,
         ids: &[TokenId],
     ) {
@@ -107,8 +127,10 @@ impl HostBatch {
             self.conditioning_length.0,
         );
         pad_copy(&mut self.wave_bn[row * n..(row + 1) * n], samples);
-        let cut = &samples[segment.start.0..segment.start.0 + segment.length.0];
-        pad_copy(&mut self.conditioning_bs[row * s..(row + 1) * s], cut);
+        pad_copy(
+            &mut self.conditioning_bs[row * s..(row + 1) * s],
+            conditioning,
+        );
         let text = &mut self.text_bt[row * t..(row + 1) * t];
         let (head, tail) = text.split_at_mut(ids.len());
         for (to, id) in head.iter_mut().zip(ids) {
@@ -156,9 +178,15 @@ impl HostBatch {
         &self.conditioning_bs
     }
 
-    /// Where in its waveform each segment lies.
+    /// Where in its waveform each segment lies; nowhere, with a length of 0,
+    /// when it was cut from another clip.
     pub fn segments(&self) -> &[ConditioningSegment] {
         &self.segments
+    }
+
+    /// The sample of its recording that each waveform begins with.
+    pub fn firsts(&self) -> &[Samples] {
+        &self.firsts
     }
 
     /// The clip in each row; `None` for an empty row.
@@ -192,6 +220,7 @@ impl HostBatch {
             + of(&self.text_lengths)
             + of(&self.conditioning_bs)
             + of(&self.segments)
+            + of(&self.firsts)
             + of(&self.clips)
     }
 }

@@ -7,8 +7,9 @@
 //! ```
 //!
 //! A recording is decoded once and its conditioning segment cut from the same
-//! samples. What a row holds is a pure function of (clip, seed, epoch): not of
-//! the worker, the order of calls, or what the buffer held before.
+//! samples; with [`Companions`], from another clip of the speaker, which is
+//! decoded for it. What a row holds is a pure function of (clip, seed, epoch):
+//! not of the worker, the order of calls, or what the buffer held before.
 //!
 //! A recording that is gone, or not what it was, is skipped while such are few
 //! ([`LostClips`]): the next clip of the manifest that fits takes its row, so that
@@ -32,9 +33,12 @@ use myxtts_text::{CleanOptions, Vocabulary, clean_with};
 pub use clip::{Clip, ClipSource, Spoken};
 pub use error::StageError;
 pub use host_batch::HostBatch;
+use host_batch::Voice;
 pub use lost::{LostClips, Tell};
 
-use crate::schedule::{Batch, ClipIndex, ConditioningSegment, ConditioningSpec};
+use crate::schedule::{
+    Batch, Beginnings, ClipIndex, Companions, ConditioningSegment, ConditioningSpec,
+};
 use crate::units::{Codes, Tokens};
 
 /// How conditioning segments are chosen.
@@ -77,6 +81,8 @@ pub struct HostStage<C> {
     clips: C,
     vocabulary: Arc<Vocabulary>,
     config: StageConfig,
+    companions: Option<Arc<Companions>>,
+    beginnings: Beginnings,
     lost: Option<Arc<LostClips>>,
 }
 
@@ -85,6 +91,7 @@ pub struct HostStage<C> {
 pub struct Scratch {
     loader: Loader,
     waveform: Waveform,
+    companion: Waveform,
 }
 
 impl<C: ClipSource> HostStage<C> {
@@ -94,8 +101,18 @@ impl<C: ClipSource> HostStage<C> {
             clips,
             vocabulary,
             config,
+            companions: None,
+            beginnings: Beginnings::ONE,
             lost: None,
         }
+    }
+
+    /// The same with conditioning from other clips of a clip's speaker, where
+    /// it has some. `companions` are of the same clips.
+    #[must_use]
+    pub fn conditioned_by(mut self, companions: Option<Arc<Companions>>) -> Self {
+        self.companions = companions;
+        self
     }
 
     /// The same, going on without recordings that are gone while `lost` allows
@@ -106,11 +123,20 @@ impl<C: ClipSource> HostStage<C> {
         self
     }
 
+    /// The same with clips that begin at other places in other epochs, where
+    /// segments are drawn anew, too.
+    #[must_use]
+    pub fn beginning_at(mut self, beginnings: Beginnings) -> Self {
+        self.beginnings = beginnings;
+        self
+    }
+
     /// The working memory of one thread.
     pub fn scratch(&self) -> Scratch {
         Scratch {
             loader: Loader::new(self.config.audio.clone(), self.config.limits),
             waveform: Waveform::default(),
+            companion: Waveform::default(),
         }
     }
 
@@ -205,11 +231,23 @@ impl<C: ClipSource> HostStage<C> {
             .clips
             .clip(clip)
             .ok_or(StageError::NoSuchClip { clip })?;
-        let Scratch { loader, waveform } = scratch;
+        let Scratch {
+            loader,
+            waveform,
+            companion,
+        } = scratch;
         loader
             .load_into(audio, waveform)
             .map_err(|source| StageError::Load { clip, source })?;
-        let length = waveform.len();
+        let first = match self.config.segments {
+            Segments::Drawn { seed } => {
+                let beginnings = self.beginnings;
+                beginnings.drawn(clip, waveform.len(), seed, epoch)
+            }
+            Segments::Fixed => Samples(0),
+        };
+        let samples = &waveform.samples[first.0..];
+        let length = Samples(samples.len());
         if Codes::of(length) > out.shape().audio {
             return Err(StageError::AudioTooLong {
                 clip,
@@ -234,9 +272,62 @@ impl<C: ClipSource> HostStage<C> {
                 room: out.shape().text,
             });
         }
-        let segment = self.segment(epoch, clip, length);
-        out.set_row(row, clip, &waveform.samples, segment, &ids);
+        let voice = match self.load_companion(epoch, clip, loader, companion)? {
+            true => {
+                let segment = self.segment(epoch, clip, companion.len());
+                Voice::Other(&companion.samples, segment)
+            }
+            false => Voice::Own(self.segment(epoch, clip, length)),
+        };
+        out.set_row(row, clip, first, samples, voice, &ids);
         Ok(())
+    }
+
+    /// Loads the clip whose voice stands for a clip's; `false` where its
+    /// speaker has no other, or none that can still be read.
+    fn load_companion(
+        &self,
+        epoch: u64,
+        clip: ClipIndex,
+        loader: &mut Loader,
+        waveform: &mut Waveform,
+    ) -> Result<bool, StageError> {
+        let Some(companions) = &self.companions else {
+            return Ok(false);
+        };
+        let (drawn, fixed) = match self.config.segments {
+            Segments::Drawn { seed } => (Some(companions.drawn(clip, seed, epoch)), None),
+            Segments::Fixed => (None, Some(companions.fixed(clip))),
+        };
+        let candidates = drawn.into_iter().flatten();
+        let candidates = candidates.chain(fixed.into_iter().flatten());
+        for companion in candidates.take(MOST_SUBSTITUTES) {
+            let Some(Spoken { audio, text, .. }) = self.clips.clip(companion) else {
+                continue;
+            };
+            if let Some(lost) = &self.lost
+                && lost.contains(audio)
+            {
+                continue;
+            }
+            match (loader.load_into(audio, waveform), &self.lost) {
+                (Ok(_), _) => return Ok(true),
+                (Err(source), Some(lost)) => {
+                    let why = StageError::Load {
+                        clip: companion,
+                        source,
+                    };
+                    lost.note(audio, text, why)?;
+                }
+                (Err(source), None) => {
+                    return Err(StageError::Load {
+                        clip: companion,
+                        source,
+                    });
+                }
+            }
+        }
+        Ok(false)
     }
 
     fn segment(&self, epoch: u64, clip: ClipIndex, length: Samples) -> ConditioningSegment {

@@ -10,9 +10,10 @@ use myxtts_audio::{
     write_wav_pcm16,
 };
 use myxtts_data::schedule::{
-    Batch, BucketShape, ClipIndex, ClipLength, ConditioningSpec, Schedule, choose_buckets,
+    Batch, BucketShape, ClipIndex, ClipLength, Companions, ConditioningSpec, Schedule,
+    choose_buckets,
 };
-use myxtts_data::stage::{Clip, HostBatch, HostStage, Segments, StageConfig};
+use myxtts_data::stage::{Clip, HostBatch, HostStage, LostClips, Segments, StageConfig};
 use myxtts_data::units::{Codes, Tokens};
 use myxtts_text::{CleanOptions, Training, Vocabulary, clean};
 use proptest::prelude::*;
@@ -211,6 +212,96 @@ fn check(batch: &Batch, epoch: u64, segments: Segments, filled: &HostBatch) {
             );
         }
     }
+}
+
+/// A voice from another clip of the speaker, against plain loops.
+#[test]
+fn a_companion_lends_its_voice_and_nothing_else() {
+    let speakers = ["a", "b", "a", "c", "a", "b"].map(Some);
+    let companions = Arc::new(Companions::of(speakers));
+    let batch = Batch {
+        bucket: 0,
+        shape: BucketShape {
+            text: lengths().iter().map(|length| length.text).max().unwrap(),
+            audio: lengths().iter().map(|length| length.audio).max().unwrap(),
+        },
+        rows: (0..6).map(|clip| Some(ClipIndex(clip))).collect(),
+    };
+    for (epoch, segments) in [
+        (0, Segments::Drawn { seed: SEED }),
+        (1, Segments::Drawn { seed: SEED }),
+        (0, Segments::Fixed),
+    ] {
+        let fill = |stage: HostStage<&'static [Clip]>| {
+            let mut filled = stage.buffer(&batch);
+            stage
+                .fill(epoch, &batch, &mut filled, &mut stage.scratch())
+                .unwrap();
+            filled
+        };
+        let own = fill(stage(segments));
+        let other = fill(stage(segments).conditioned_by(Some(Arc::clone(&companions))));
+        assert_eq!(own.wave_bn(), other.wave_bn());
+        assert_eq!(own.text_bt(), other.text_bt());
+        let s = CONDITIONING.max.0;
+        for (row, clip) in (0..6).map(ClipIndex).enumerate() {
+            let companion = match segments {
+                Segments::Drawn { seed } => companions.drawn(clip, seed, epoch).next(),
+                Segments::Fixed => companions.fixed(clip).next(),
+            };
+            let place = row * s..(row + 1) * s;
+            let Some(companion) = companion else {
+                assert_eq!(speakers[row], Some("c"), "the only clip of its speaker");
+                assert_eq!(own.segments()[row], other.segments()[row]);
+                assert_eq!(
+                    own.conditioning_bs()[place.clone()],
+                    other.conditioning_bs()[place]
+                );
+                continue;
+            };
+            assert_eq!(other.segments()[row].length, Samples(0), "of itself");
+            let samples = samples_of(&corpus().clips[companion.0 as usize].audio);
+            let length = Samples(samples.len());
+            let cut = match segments {
+                Segments::Drawn { seed } => CONDITIONING.segment(clip, length, seed, epoch),
+                Segments::Fixed => CONDITIONING.fixed(length),
+            };
+            let mut expected = samples[cut.start.0..cut.start.0 + cut.length.0].to_vec();
+            expected.resize(s, 0.0);
+            assert_eq!(other.conditioning_bs()[place], expected);
+        }
+    }
+}
+
+/// A companion that is gone is one more lost clip, and the next takes its place.
+#[test]
+fn a_companion_that_is_gone_is_replaced() {
+    let mut clips = corpus().clips.to_vec();
+    clips[1].audio = "gone.wav".into();
+    let companions = Arc::new(Companions::of([Some("a"); 6]));
+    let lost = Arc::new(LostClips::new(6, 0.5));
+    let stage = HostStage::new(clips, corpus().vocabulary.clone(), config(Segments::Fixed))
+        .conditioned_by(Some(companions))
+        .skipping(Arc::clone(&lost));
+    let batch = Batch {
+        bucket: 0,
+        shape: BucketShape {
+            text: lengths()[0].text,
+            audio: lengths()[0].audio,
+        },
+        rows: vec![Some(ClipIndex(0))],
+    };
+    let mut filled = stage.buffer(&batch);
+    stage
+        .fill(0, &batch, &mut filled, &mut stage.scratch())
+        .unwrap();
+    assert_eq!(lost.count(), 1);
+    let samples = samples_of(&corpus().clips[2].audio);
+    let cut = CONDITIONING.fixed(Samples(samples.len()));
+    assert_eq!(
+        filled.conditioning_bs()[..cut.length.0],
+        samples[..cut.length.0]
+    );
 }
 
 proptest! {

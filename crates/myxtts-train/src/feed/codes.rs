@@ -1,8 +1,8 @@
 //! Codes of clips, kept from one epoch to the next.
 //!
 //! A frozen DVAE gives a clip the same codes in every epoch. An entry goes by
-//! the recording's content, the padded length (convolutions see the padding)
-//! and a hash of everything that makes codes of a recording.
+//! the recording's content, where in it the clip begins, the padded length
+//! (convolutions see the padding) and a hash of everything that makes codes of a recording.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -12,6 +12,7 @@ use std::{fs, io};
 
 use burn::module::Module;
 use myxtts_audio::AudioConfig;
+use myxtts_audio::units::Samples;
 use myxtts_data::cache::{
     CacheError, CachedFeatures, Element, EntryKey, EntryShape, FeatureCache, Lookup,
 };
@@ -149,7 +150,7 @@ impl CodesCache {
     }
 
     fn has(&self, clip: ClipIndex, shape: BucketShape) -> Result<bool, CodesError> {
-        let Some(key) = self.key(clip, shape) else {
+        let Some(key) = self.key(clip, shape, Samples(0)) else {
             return Ok(false);
         };
         match &self.store {
@@ -171,17 +172,18 @@ impl CodesCache {
         let columns = batch.shape().audio.0 as usize;
         codes_bm.clear();
         codes_bm.resize(batch.rows() * columns, 0);
-        for ((row, clip), length) in codes_bm
+        for (((row, clip), length), first) in codes_bm
             .chunks_exact_mut(columns.max(1))
             .zip(batch.clips())
             .zip(batch.wave_lengths())
+            .zip(batch.firsts())
         {
             let Some(clip) = clip else { continue };
             let length = Codes::of(*length).0 as usize;
             let Some(row) = row.get_mut(..length) else {
                 return Ok(false);
             };
-            if !self.read_row(*clip, batch.shape(), row)? {
+            if !self.read_row(*clip, batch.shape(), *first, row)? {
                 return Ok(false);
             }
         }
@@ -192,9 +194,10 @@ impl CodesCache {
         &self,
         clip: ClipIndex,
         shape: BucketShape,
+        first: Samples,
         row: &mut [i32],
     ) -> Result<bool, CodesError> {
-        let Some(key) = self.key(clip, shape) else {
+        let Some(key) = self.key(clip, shape, first) else {
             return Ok(false);
         };
         match &self.store {
@@ -221,12 +224,13 @@ impl CodesCache {
     /// Keeps the true codes of every clip of a batch.
     pub(super) fn write(&self, batch: &HostBatch, codes_bm: &[i64]) -> Result<(), CodesError> {
         let columns = batch.shape().audio.0 as usize;
-        for ((row, clip), length) in codes_bm
+        for (((row, clip), length), first) in codes_bm
             .chunks_exact(columns.max(1))
             .zip(batch.clips())
             .zip(batch.wave_lengths())
+            .zip(batch.firsts())
         {
-            let Some(key) = clip.and_then(|clip| self.key(clip, batch.shape())) else {
+            let Some(key) = clip.and_then(|clip| self.key(clip, batch.shape(), *first)) else {
                 continue;
             };
             let Codes(length) = Codes::of(*length);
@@ -257,9 +261,13 @@ impl CodesCache {
         Ok(())
     }
 
-    fn key(&self, clip: ClipIndex, shape: BucketShape) -> Option<EntryKey> {
+    /// Of a clip from its sample `first` on.
+    fn key(&self, clip: ClipIndex, shape: BucketShape, first: Samples) -> Option<EntryKey> {
         let content = self.contents.get(clip.0 as usize)?.as_ref()?;
-        let kind = format!("codes of {}", shape.audio.0);
+        let kind = match first {
+            Samples(0) => format!("codes of {}", shape.audio.0),
+            Samples(first) => format!("codes of {} from {first}", shape.audio.0),
+        };
         Some(EntryKey::new(&kind, content, &self.source.0))
     }
 }

@@ -10,7 +10,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use myxtts_audio::units::Samples;
-use myxtts_data::schedule::{Batch, ClipIndex, ClipLength, ConditioningSpec, Schedule};
+use myxtts_data::schedule::{
+    Batch, Beginnings, ClipIndex, ClipLength, Companions, ConditioningSpec, Schedule,
+};
 use myxtts_data::units::Codes;
 use myxtts_model::gpt::{Quirks, RowLengths};
 use myxtts_pipeline::Ticket;
@@ -27,11 +29,14 @@ impl Targets {
         Self(Arc::new(count))
     }
 
-    /// Of the GPT: text tokens and codes, less those its conditioning hides.
+    /// Of the GPT: text tokens and codes, less those its conditioning hides. That
+    /// of a clip with a companion is the companion's, and hides none.
     pub fn of_gpt(
         schedule: &Arc<Schedule>,
         corpus: &Corpus,
         conditioning: ConditioningSpec,
+        companions: Option<Arc<Companions>>,
+        beginnings: Beginnings,
         seed: u64,
         quirks: Quirks,
     ) -> Self {
@@ -43,13 +48,16 @@ impl Targets {
                     return NOTHING;
                 };
                 let wave = samples.get(index).copied().unwrap_or(Samples(0));
+                let first = beginnings.drawn(clip, wave, seed, epoch);
+                let wave = Samples(wave.0 - first.0);
+                let is_own = companions.as_ref().is_none_or(|known| !known.has(clip));
                 let cut = conditioning.segment(clip, wave, seed, epoch);
                 RowLengths {
                     text: lengths
                         .get(index)
                         .map_or(0, |length| length.text.0 as usize),
                     codes: Codes::of(wave).0 as usize,
-                    prompt: Some([cut.start.0, cut.start.0 + cut.length.0]),
+                    prompt: is_own.then(|| [cut.start.0, cut.start.0 + cut.length.0]),
                 }
             };
             let rows: Vec<RowLengths> = batch.rows.iter().map(row).collect();

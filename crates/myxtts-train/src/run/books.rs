@@ -368,6 +368,24 @@ impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
         Ok(())
     }
 
+    /// Finds out what goes with the model of a stage that is over. What a stop
+    /// interrupts is owed.
+    fn conclude(&mut self, state: &State<T>) -> Result<(), TrainError> {
+        let line = match self.evaluator.conclude(state, &self.desk.stop) {
+            Err(TrainError::Stopped) => {
+                self.owed.conclusion = true;
+                return Ok(());
+            }
+            line => line?,
+        };
+        self.owed.conclusion = false;
+        had_memory("what was tried at the end")?;
+        if let Some(line) = line {
+            self.desk.say(&line);
+        }
+        Ok(())
+    }
+
     /// Whether no step of the stage is left.
     fn is_over(&self) -> bool {
         self.position.ended_early || self.position.done >= self.position.steps
@@ -412,6 +430,9 @@ impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
         let is_known = self.saved == Some(self.position.done);
         if is_over && !is_known && !self.due(self.desk.cadence.validate) {
             self.validate(state)?;
+        }
+        if is_over && !is_known {
+            self.conclude(state)?;
         }
         // Before a stage's first step there is nothing that is not kept.
         if is_over || self.position.done > 0 {
@@ -495,6 +516,9 @@ impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
         ));
         if owed.validation {
             self.validate(state)?;
+        }
+        if owed.conclusion {
+            self.conclude(state)?;
         }
         if owed.samples && !self.is_over() {
             self.sample(state)?;

@@ -131,7 +131,7 @@ pub(super) fn fixed_segments(
     };
     let front_end = &material.front_end;
     let spec = segment_spec(job.segment_frames, &front_end.codes);
-    let filled = filled(material, &clips, &batch, spec, segments)?;
+    let filled = filled(material, &clips, &batch, spec, None, segments)?;
     let feed = SegmentFeed::new(device, front_end, job.segment_frames);
     let batch = feed.map_err(TrainError::failed)?.batch(&filled.batch);
     batch.map(Some).map_err(TrainError::Failed)

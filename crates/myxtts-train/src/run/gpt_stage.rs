@@ -117,6 +117,8 @@ impl Run<'_> {
             &schedule,
             &material.train,
             conditioning,
+            material.companions.clone(),
+            job.beginnings,
             job.seed,
             card.quirks,
         );
@@ -134,6 +136,7 @@ impl Run<'_> {
         };
         let hifigan = origin.hifigan.clone();
         let evaluator = GptEvaluator::new(job, material, &card, &dvae, hifigan, &placement.data[0]);
+        let sampling = evaluator.sampling();
         let desk = &mut self.desk;
         let (state, outcome) =
             stage::train(run, desk, evaluator, position, job, material, resumed)?;
@@ -141,7 +144,10 @@ impl Run<'_> {
         self.note_shapes(&watch);
         self.finished.samples = self.samples_of(state.done);
         origin.dvae = Some(dvae_weights);
-        origin.card = Some(card);
+        origin.card = Some(ModelCard {
+            sampling: sampling.get(),
+            ..card
+        });
         let done = state.done;
         // Only the decoder's stage wants the weights on the host.
         if job.stages.last() != Some(&StageName::Gpt) {
@@ -314,6 +320,9 @@ pub(super) fn host(
 ) -> Result<HostFeed<Arc<[Clip]>>, TrainError> {
     let segments = Segments::Drawn { seed: job.seed };
     let stage = material.stage(Arc::clone(&material.clips), conditioning, segments);
+    let stage = stage
+        .conditioned_by(material.companions.clone())
+        .beginning_at(job.beginnings);
     let host = HostFeed::new(stage, schedule, codes)?;
     Ok(match job.static_shapes {
         true => host,

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use myxtts_audio::AudioConfig;
 use myxtts_data::prepare::Reading;
+use myxtts_data::schedule::Beginnings;
 use myxtts_data::units::{Codes, Tokens};
 use myxtts_device::{DeviceMemory, MemoryCheck, Precision};
 use myxtts_model::ModelSize;
@@ -62,6 +63,15 @@ pub enum CacheKind {
     Memory,
     /// In the prepared dataset's folder.
     Disk,
+}
+
+/// What the conditioning of a clip is cut from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConditioningFrom {
+    /// The clip itself, as the public implementation has it.
+    Clip,
+    /// Another clip of its speaker, where there is one.
+    Speaker,
 }
 
 /// How the learning rate goes.
@@ -223,6 +233,10 @@ pub struct Job {
     pub accumulation: usize,
     /// Conditioning segments, in samples.
     pub conditioning: [usize; 2],
+    /// What they are cut from.
+    pub conditioning_from: ConditioningFrom,
+    /// Where in a recording a clip may begin.
+    pub beginnings: Beginnings,
     /// Feature cache.
     pub cache: CacheKind,
     /// The optimiser.

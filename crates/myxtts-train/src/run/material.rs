@@ -6,12 +6,12 @@ use myxtts_audio::units::Samples;
 use myxtts_audio::{AudioConfig, Limits, Loaded, Loader, MelFrontEnd, MelSpec, Waveform};
 use myxtts_data::layout::Split;
 use myxtts_data::prepare::Quarantined;
-use myxtts_data::schedule::ConditioningSpec;
+use myxtts_data::schedule::{Companions, ConditioningSpec};
 use myxtts_data::stage::{Clip, HostStage, LostClips, Segments, StageConfig, StageError};
 use myxtts_run::signals::StopRequest;
 use myxtts_text::{CleanOptions, Vocabulary};
 
-use super::job::Job;
+use super::job::{ConditioningFrom, Job};
 use crate::error::{TrainError, unless_stopped};
 use crate::feed::{Corpus, FrontEnd, train_vocabulary};
 
@@ -29,6 +29,10 @@ pub(super) struct Material {
     pub(super) validation: Corpus,
     /// The training clips, shared with the host stage.
     pub(super) clips: Arc<[Clip]>,
+    /// Whose voice stands for a training clip's, where it is not its own.
+    pub(super) companions: Option<Arc<Companions>>,
+    /// The same of the clips to validate on.
+    pub(super) validation_companions: Option<Arc<Companions>>,
     /// Texts to tokens.
     pub(super) vocabulary: Arc<Vocabulary>,
     /// Recordings to mels.
@@ -91,6 +95,8 @@ impl Material {
         let voices = voices(&train, &job.audio, &lost)?;
         Ok(Self {
             clips: train.clips.clone().into(),
+            companions: companions(job, &train),
+            validation_companions: companions(job, &validation),
             train,
             validation,
             vocabulary,
@@ -121,6 +127,12 @@ impl Material {
         };
         HostStage::new(clips, Arc::clone(&self.vocabulary), config).skipping(Arc::clone(&self.lost))
     }
+}
+
+fn companions(job: &Job, corpus: &Corpus) -> Option<Arc<Companions>> {
+    let speakers = corpus.speakers.iter().map(Option::as_deref);
+    let companions = || Arc::new(Companions::of(speakers));
+    (job.conditioning_from == ConditioningFrom::Speaker).then(companions)
 }
 
 /// Deviation of each band of the log mel: what bands are divided by, so that

@@ -127,6 +127,8 @@ pub fn measure(job: &Job, placement: &Placement, steps: u64) -> Result<TrainFigu
             &schedule,
             &material.train,
             card.conditioning,
+            material.companions.clone(),
+            job.beginnings,
             job.seed,
             card.quirks,
         ),

@@ -49,7 +49,8 @@ use serde_json::json;
 pub use encode::{Encoded, encode};
 pub(crate) use evaluate::MOST_VALIDATED;
 pub use job::{
-    Buffers, CacheKind, Cadence, Job, Optimisation, Resume, ScheduleKind, StageLength, StageName,
+    Buffers, CacheKind, Cadence, ConditioningFrom, Job, Optimisation, Resume, ScheduleKind,
+    StageLength, StageName,
 };
 pub use measure::{TrainFigures, measure};
 pub use verdict::Finding;

@@ -55,6 +55,9 @@ pub(super) struct Owed {
     pub(super) validation: bool,
     /// Samples.
     pub(super) samples: bool,
+    /// What is found out about a model at the end.
+    #[serde(default)]
+    pub(super) conclusion: bool,
 }
 
 impl Owed {

@@ -32,7 +32,13 @@ impl Default for DvaeRecipe {
         Self {
             reconstruction: Reconstruction::Mse,
             commitment: 0.25,
-            average: MovingAverage::default(),
+            // The public recipe keeps 0.99, for runs of days: a code that nobody
+            // uses is then revived after 390 steps, and until then a new codebook
+            // makes do with some twenty. This revives after 130.
+            average: MovingAverage {
+                decay: 0.97,
+                ..MovingAverage::default()
+            },
             revive_below: 0.02,
         }
     }

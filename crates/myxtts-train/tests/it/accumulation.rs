@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use myxtts_data::schedule::{Beginnings, Companions};
 use myxtts_model::gpt::Quirks;
 use myxtts_pipeline::Ticket;
 use myxtts_train::feed::{DeviceFeed, HostFeed, Targets};
@@ -38,10 +39,27 @@ fn a_step_may_have_more_batches_than_the_pipeline() {
 #[test]
 fn targets_are_known_before_a_batch_is_made() {
     let batches = schedule(4, 2);
-    let host = HostFeed::new(stage(clips(), CONDITIONING), batches.clone(), None).unwrap();
-    for quirks in [Quirks::Fixed, Quirks::Compat] {
+    let speakers = WORLD.corpus.speakers.iter().map(Option::as_deref);
+    let companions = Arc::new(Companions::of(speakers));
+    for (quirks, companions, beginnings) in [
+        (Quirks::Fixed, None, Beginnings::ONE),
+        (Quirks::Compat, None, Beginnings(4)),
+        (Quirks::Fixed, Some(companions), Beginnings(4)),
+    ] {
+        let stage = stage(clips(), CONDITIONING)
+            .conditioned_by(companions.clone())
+            .beginning_at(beginnings);
+        let host = HostFeed::new(stage, batches.clone(), None).unwrap();
         let site: DeviceFeed = device(None, Arc::default()).with_quirks(quirks);
-        let planned = Targets::of_gpt(&batches, &WORLD.corpus, CONDITIONING, 5, quirks);
+        let planned = Targets::of_gpt(
+            &batches,
+            &WORLD.corpus,
+            CONDITIONING,
+            companions,
+            beginnings,
+            5,
+            quirks,
+        );
         let mut sums = vec![0, 0];
         for step in 0..3 * batches.steps_per_epoch() {
             for lane in 0..2 {

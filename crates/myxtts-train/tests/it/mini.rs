@@ -7,6 +7,7 @@ use std::time::Duration;
 use myxtts_audio::units::SampleRate;
 use myxtts_audio::{AudioConfig, Waveform, wav_pcm16};
 use myxtts_data::prepare::{Request, Settings, prepare, unwatched};
+use myxtts_data::schedule::Beginnings;
 use myxtts_data::units::Tokens;
 use myxtts_model::conditioning::PerceiverConfig;
 use myxtts_model::dvae::DvaeConfig;
@@ -15,7 +16,8 @@ use myxtts_run::guard::SpikeAction;
 use myxtts_train::feed::RingBytes;
 use myxtts_train::optim::AdamWConfig;
 use myxtts_train::run::{
-    Buffers, CacheKind, Cadence, Job, Optimisation, Resume, ScheduleKind, StageLength, StageName,
+    Buffers, CacheKind, Cadence, ConditioningFrom, Job, Optimisation, Resume, ScheduleKind,
+    StageLength, StageName,
 };
 
 const CLIPS: usize = 8;
@@ -125,6 +127,8 @@ fn job_of(folder: &Path) -> Job {
         batch_size: 2,
         accumulation: 1,
         conditioning: [11_025, 11_025],
+        conditioning_from: ConditioningFrom::Clip,
+        beginnings: Beginnings::ONE,
         cache: CacheKind::Disk,
         optimisation: Optimisation {
             decoder_learning_rate: 1e-4,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use burn::tensor::Device;
-use myxtts_data::schedule::{BucketShape, Schedule};
+use myxtts_data::schedule::{Beginnings, BucketShape, Schedule};
 use myxtts_data::stage::{Clip, ClipSource};
 use myxtts_data::units::{Codes, Tokens};
 use myxtts_model::conditioning::PerceiverConfig;
@@ -255,7 +255,15 @@ where
 }
 
 pub(crate) fn gpt_targets(schedule: &Arc<Schedule>) -> Targets {
-    Targets::of_gpt(schedule, &WORLD.corpus, CONDITIONING, 5, Quirks::Fixed)
+    Targets::of_gpt(
+        schedule,
+        &WORLD.corpus,
+        CONDITIONING,
+        None,
+        Beginnings::ONE,
+        5,
+        Quirks::Fixed,
+    )
 }
 
 pub(crate) fn gpt_site() -> Site<DeviceFeed> {

@@ -11,6 +11,7 @@ use myxtts_audio::units::SampleRate;
 use myxtts_config::units::Seconds;
 use myxtts_config::{Settings, shell};
 use myxtts_data::prepare::{self, Reading, Ready};
+use myxtts_data::schedule::Beginnings;
 use myxtts_data::units::{Codes, Tokens};
 use myxtts_device::{Backend, Mode, Plan, peak_flops, plan};
 use myxtts_run::checkpoint::CheckpointError;
@@ -33,8 +34,8 @@ use super::prepare::{
 };
 use super::{damaged, memory};
 use crate::config::{
-    self, Cache, Config, DataSection, DatasetConfig, GivenFlag, LearningRate, ModelConfig,
-    OptimiserConfig, Part, Quirks, Resumed, RunConfig, ShapeConfig, run_folder,
+    self, Cache, ConditioningFrom, Config, DataSection, DatasetConfig, GivenFlag, LearningRate,
+    ModelConfig, OptimiserConfig, Part, Quirks, Resumed, RunConfig, ShapeConfig, run_folder,
 };
 use crate::outline::Outline;
 use crate::output::{Failure, Output};
@@ -205,6 +206,8 @@ pub(super) fn job(
         buckets,
         conditioning_min,
         conditioning_max,
+        conditioning_from,
+        clip_beginnings,
     } = &data.shapes;
     let ModelConfig { size, quirks } = &model;
     let optimiser = &training.optimiser;
@@ -282,6 +285,11 @@ pub(super) fn job(
         accumulation: plan.gradient_accumulation_steps as usize,
         conditioning: [conditioning_min, conditioning_max]
             .map(|length| samples(*length, data.audio.sample_rate)),
+        conditioning_from: match conditioning_from {
+            ConditioningFrom::Clip => myxtts_train::run::ConditioningFrom::Clip,
+            ConditioningFrom::Speaker => myxtts_train::run::ConditioningFrom::Speaker,
+        },
+        beginnings: Beginnings(*clip_beginnings),
         cache: match cache {
             Cache::None => CacheKind::None,
             Cache::Memory => CacheKind::Memory,

@@ -33,7 +33,7 @@ pub(crate) use model::layer as size_layer;
 pub(crate) use model::{ModelConfig, Quirks};
 pub(crate) use optimiser::{OptimiserConfig, OptimizationLevel, Schedule as LearningRate};
 pub(crate) use run::{Part, Resume as Resumed, ResumeWord, RunConfig, run_folder};
-pub(crate) use shapes::ShapeConfig;
+pub(crate) use shapes::{ConditioningFrom, ShapeConfig};
 use weights::StartingWeights;
 
 /// Variables with our prefix that are not settings.
@@ -163,6 +163,7 @@ pub(crate) fn load_with(
         _ => model.size,
     };
     let presets = size_layer(size)
+        .merge(model.quirks.layer())
         .merge(training.optimiser.optimization_level.layer())
         .merge(preset.layer());
     let known = weights.as_ref().map(StartingWeights::layer);

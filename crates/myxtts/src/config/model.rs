@@ -31,11 +31,28 @@ impl Default for ModelConfig {
     }
 }
 
+impl Quirks {
+    /// The public implementation cuts the voice of a clip from the clip itself, and
+    /// begins every clip at its beginning.
+    pub(crate) fn layer(self) -> Layer {
+        match self {
+            Self::Fixed => Layer::default(),
+            Self::Compat => Layer::preset(
+                "compat",
+                [
+                    ("data.conditioning_from", json!("clip")),
+                    ("data.clip_beginnings", json!(1)),
+                ],
+            ),
+        }
+    }
+}
+
 /// The larger the model, the smaller the step it bears; the last one is the
 /// public model's own fine-tuning rate.
 pub(crate) fn learning_rate(size: ModelSize) -> f64 {
     match size {
-        ModelSize::Tiny => 1e-3,
+        ModelSize::Tiny => 2e-3,
         ModelSize::Small => 5e-4,
         ModelSize::Normal => 2e-4,
         ModelSize::Big => 1e-4,
@@ -47,7 +64,7 @@ pub(crate) fn learning_rate(size: ModelSize) -> f64 {
 /// minutes on two CPU cores and the sample corpus.
 fn epochs(size: ModelSize) -> (u32, u32, u32) {
     match size {
-        ModelSize::Tiny => (120, 160, 40),
+        ModelSize::Tiny => (48, 20, 40),
         _ => (100, 50, 200),
     }
 }
@@ -60,11 +77,21 @@ pub(crate) fn layer(size: ModelSize) -> Layer {
         ("training.dvae_epochs", json!(dvae_epochs)),
         ("training.decoder_epochs", json!(decoder_epochs)),
     ];
+    if matches!(size, ModelSize::Tiny | ModelSize::Small) {
+        // Sizes for few recordings, which a voice cut from the clip itself
+        // would help to learn by heart, as would the same codes in each epoch.
+        values.extend([
+            ("data.conditioning_from", json!("speaker")),
+            ("data.clip_beginnings", json!(4)),
+        ]);
+    }
     if size == ModelSize::Tiny {
         // Short clips, and a run of a few hundred steps.
         values.extend([
             ("data.conditioning_min", json!(1.0)),
             ("data.conditioning_max", json!(1.0)),
+            ("training.dvae_learning_rate", json!(2e-3)),
+            ("training.dropout", json!(0.15)),
             ("training.validate_every", json!(100)),
             ("training.sample_every", json!(0)),
             ("training.checkpoint_every", json!(100)),

@@ -50,7 +50,8 @@ pub(crate) struct RunConfig {
     /// Steps between two sets of samples; 0 samples at the end only.
     #[schemars(range(min = 0, max = 1_000_000_000))]
     pub(crate) sample_every: u64,
-    /// Sentences synthesised at the end.
+    /// Sentences synthesised at the end. As many held-out ones, up to 12, are
+    /// spoken first to choose how the model draws its codes; 0 leaves that as it is.
     #[schemars(range(min = 0, max = 1000))]
     pub(crate) sample_count: u32,
     /// The sentences, in the language of the recordings.

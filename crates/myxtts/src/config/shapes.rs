@@ -28,6 +28,24 @@ pub(crate) struct ShapeConfig {
     /// Longest conditioning segment, in seconds; shorter ones are padded to it.
     #[schemars(range(min = 0.5, max = 30.0))]
     pub(crate) conditioning_max: Seconds,
+    /// What a conditioning segment is cut from: the `clip` that is learned, as
+    /// the public implementation has it, or another clip of its `speaker` (clips
+    /// without one count as one speaker's), as the model will hear a voice when it
+    /// speaks; where not given, the model size decides.
+    pub(crate) conditioning_from: ConditioningFrom,
+    /// Places within its first code (46 ms) where a clip may begin while the GPT
+    /// and the decoder learn, drawn anew in each epoch: the same sound becomes other
+    /// codes, and few recordings are not learned by heart. 1 is its beginning
+    /// always; where not given, the model size decides.
+    #[schemars(range(min = 1, max = 16))]
+    pub(crate) clip_beginnings: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ConditioningFrom {
+    Clip,
+    Speaker,
 }
 
 impl Default for ShapeConfig {
@@ -39,6 +57,8 @@ impl Default for ShapeConfig {
             buckets: 8,
             conditioning_min: Seconds(3.0),
             conditioning_max: Seconds(6.0),
+            conditioning_from: ConditioningFrom::Clip,
+            clip_beginnings: 1,
         }
     }
 }

@@ -98,6 +98,12 @@ impl StartingWeights {
                 ("data.conditioning_min", json!(min)),
                 ("data.conditioning_max", json!(max)),
             ]);
+            if gpt.quirks == Quirks::Compat {
+                values.extend([
+                    ("data.conditioning_from", json!("clip")),
+                    ("data.clip_beginnings", json!(1)),
+                ]);
+            }
         }
         values
     }

@@ -103,9 +103,10 @@ impl<'a> DecoderEvaluator<'a> {
             stop,
             give,
         )?;
-        let heard = match segments.is_empty() {
-            true => &self.material.train,
-            false => &self.material.validation,
+        let material = self.material;
+        let (heard, companions) = match segments.is_empty() {
+            true => (&material.train, &material.companions),
+            false => (&material.validation, &material.validation_companions),
         };
         let mut clips = vec![];
         for (index, length) in heard.lengths.iter().enumerate().take(HEARD) {
@@ -123,6 +124,7 @@ impl<'a> DecoderEvaluator<'a> {
                 &heard.clips,
                 &batch,
                 conditioning,
+                companions.clone(),
                 Segments::Fixed,
             )?;
             let batch = feed.whole(&filled).map_err(TrainError::Failed)?;

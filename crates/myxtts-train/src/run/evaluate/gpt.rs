@@ -1,14 +1,16 @@
 //! Validation, samples and files of the GPT.
 
+use std::cell::Cell;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use burn::module::Module;
 use burn::tensor::{Device, Int, Tensor};
 use myxtts_infer::{
-    ModelCard, Modules, ReferenceSpec, SpeakOptions, Synthesizer, Vocoder, outgoing,
+    ModelCard, Modules, ReferenceSpec, SamplingDefaults, SpeakOptions, Synthesizer, Vocoder,
+    outgoing,
 };
 use myxtts_model::dvae::Dvae;
-use myxtts_model::generate::SamplingConfig;
 use myxtts_model::gpt::{Gpt, GptBatch, ParameterCount, Quirks};
 use myxtts_model::params::{ReadError, Unread, unread};
 use myxtts_ops::Compute;
@@ -24,6 +26,7 @@ use super::super::saving::{averaged_streams, streams};
 use super::heard::Spoken;
 use super::{
     Evaluator, Heard, HeardClip, Rendering, VALIDATED, averaged, held_out, model_files, read,
+    sampling,
 };
 use crate::error::{TrainError, unless_stopped};
 use crate::feed::{DeviceFeed, Fed};
@@ -39,7 +42,9 @@ const FEW: usize = 2;
 pub(in super::super) struct GptEvaluator<'a> {
     job: &'a Job,
     material: &'a Material,
-    card: &'a ModelCard,
+    card: ModelCard,
+    /// How the model speaks best, once that is known; the stage reads it.
+    sampling: Rc<Cell<Option<SamplingDefaults>>>,
     dvae: Dvae,
     /// The same on the host, for checkpoints.
     frozen: Dvae,
@@ -54,7 +59,7 @@ impl<'a> GptEvaluator<'a> {
     pub(in super::super) fn new(
         job: &'a Job,
         material: &'a Material,
-        card: &'a ModelCard,
+        card: &ModelCard,
         dvae: &Dvae,
         hifigan: TensorMap,
         device: &Device,
@@ -62,13 +67,19 @@ impl<'a> GptEvaluator<'a> {
         Self {
             job,
             material,
-            card,
+            card: card.clone(),
+            sampling: Rc::new(Cell::new(card.sampling)),
             frozen: dvae.clone(),
             hifigan,
             dvae: dvae.clone().to_device(device),
             device: device.clone(),
             validation: None,
         }
+    }
+
+    /// How the model speaks best; asked when the stage is over.
+    pub(in super::super) fn sampling(&self) -> Rc<Cell<Option<SamplingDefaults>>> {
+        Rc::clone(&self.sampling)
     }
 
     /// The model to evaluate: averaged weights where there are some, on the
@@ -197,6 +208,7 @@ impl Evaluator<GptTrainee> for GptEvaluator<'_> {
         let gpt = self.model(state)?;
         let histograms = histograms(&gpt).map_err(TrainError::failed)?;
         let sentences = self.sentences(all);
+        let (drawn, quirks) = (self.card.sampling(), self.card.quirks);
         // A decoder that came with earlier weights heard another GPT: its
         // latents have moved since, while the DVAE stayed.
         let modules = Modules {
@@ -219,7 +231,7 @@ impl Evaluator<GptTrainee> for GptEvaluator<'_> {
                 unless_stopped(stop)?;
                 let options = SpeakOptions {
                     language,
-                    sampling: SamplingConfig::greedy(),
+                    sampling: drawn.with_seed(0, quirks),
                     vocoder: Vocoder::GriffinLim,
                     speed: 1.0,
                     stream: false,
@@ -247,6 +259,27 @@ impl Evaluator<GptTrainee> for GptEvaluator<'_> {
         }))
     }
 
+    fn conclude(
+        &mut self,
+        state: &State<GptTrainee>,
+        stop: &StopRequest,
+    ) -> Result<Option<String>, TrainError> {
+        let most = self.job.sample_count;
+        if most == 0 {
+            return Ok(None);
+        }
+        let (gpt, dvae) = (self.model(state)?, self.dvae.clone());
+        let (present, quirks) = (self.card.sampling(), self.card.quirks);
+        let batches = self.batches(stop)?.iter().map(|fed| &fed.batch);
+        let tried = sampling::tried(&gpt, &dvae, batches, most, present, quirks, stop)?;
+        let Some(best) = sampling::best(&tried) else {
+            return Ok(None);
+        };
+        self.card.sampling = Some(best.sampling);
+        self.sampling.set(self.card.sampling);
+        Ok(Some(sampling::words(&best, &tried)))
+    }
+
     fn contents<'s>(
         &'s self,
         state: &'s State<GptTrainee>,
@@ -258,7 +291,7 @@ impl Evaluator<GptTrainee> for GptEvaluator<'_> {
                 .map(|(name, tensor)| TensorStream::of(name, tensor))
                 .collect(),
             ..outgoing(
-                self.card,
+                &self.card,
                 gpt,
                 streams(unread(&self.frozen)),
                 self.material.front_end.stats.as_deref(),

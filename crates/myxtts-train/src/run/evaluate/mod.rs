@@ -5,13 +5,15 @@ mod decoder;
 mod dvae;
 mod gpt;
 mod heard;
+mod sampling;
 
 use std::io;
+use std::sync::Arc;
 
 use burn::module::Module;
 use burn::tensor::Tensor;
 use myxtts_audio::wav_pcm16;
-use myxtts_data::schedule::{Batch, ConditioningSpec, Schedule, choose_buckets};
+use myxtts_data::schedule::{Batch, Companions, ConditioningSpec, Schedule, choose_buckets};
 use myxtts_data::stage::{Clip, Segments};
 use myxtts_model::params::load;
 use myxtts_run::checkpoint::Content;
@@ -53,6 +55,16 @@ pub(super) trait Evaluator<T> {
         all: bool,
         stop: &StopRequest,
     ) -> Result<Rendering, TrainError>;
+
+    /// What is found out about a model once its stage is over, to be kept with
+    /// it; a line for people, where there is one. Gives up when `stop` is asked.
+    fn conclude(
+        &mut self,
+        _state: &State<T>,
+        _stop: &StopRequest,
+    ) -> Result<Option<String>, TrainError> {
+        Ok(None)
+    }
 
     /// The model's files for a checkpoint, with averaged weights where an
     /// average is kept: they are what synthesis and export read.
@@ -104,6 +116,7 @@ fn held_out(
                 clips,
                 &batch,
                 conditioning,
+                material.validation_companions.clone(),
                 Segments::Fixed,
             )?)?;
         }
@@ -117,9 +130,11 @@ pub(super) fn filled(
     clips: &[Clip],
     batch: &Batch,
     conditioning: ConditioningSpec,
+    companions: Option<Arc<Companions>>,
     segments: Segments,
 ) -> Result<Filled, TrainError> {
     let stage = material.stage(clips, conditioning, segments);
+    let stage = stage.conditioned_by(companions);
     let mut host = stage.buffer(batch);
     stage
         .fill(0, batch, &mut host, &mut stage.scratch())
