@@ -7,7 +7,9 @@
 //! - [`clean`] writes numbers, symbols and spellings out, per language, and
 //!   reports what it could not do.
 //! - [`Vocabulary`] is the XTTS `vocab.json`: encode, decode, train, grow.
-//! - [`split`] cuts a long text into pieces that fit the model, in tokens.
+//! - [`split`] cuts a long text into pieces that fit the model, in tokens;
+//!   [`pieces`] also says what each ends with, for a pause.
+//! - [`without_invisible`] takes out what nobody sees and nobody says.
 //! - [`Script`] and [`Guesser`] say which letters a text has, and which language
 //!   they leave.
 //! - [`Coverage`] finds the characters a vocabulary does not have, and where.
@@ -18,6 +20,7 @@
 mod bpe;
 mod clean;
 mod coverage;
+mod invisible;
 mod language;
 mod script;
 mod split;
@@ -28,6 +31,7 @@ pub use clean::{
     clean_with,
 };
 pub use coverage::{Coverage, Uncovered};
+pub use invisible::without_invisible;
 pub use language::{Language, LanguageError};
 pub use script::{Guess, Guesser, Script};
-pub use split::{Limit, SplitError, split};
+pub use split::{Break, Limit, Piece, SplitError, pieces, split};

@@ -4,6 +4,9 @@ use unicode_normalization::char::is_combining_mark;
 
 use crate::Language;
 
+/// What may close a sentence after its mark.
+pub(super) const CLOSERS: [char; 7] = ['"', '\'', '”', '’', '»', ')', ']'];
+
 /// Kinds of places, the best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Level {
@@ -55,8 +58,8 @@ pub(super) fn ends(text: &str, level: Level, language: &Language) -> Vec<usize> 
         }
         // What closes or repeats the mark belongs to it.
         while let Some(&(next_at, next)) = chars.peek() {
-            let belongs = level != Level::Space
-                && (is_ender(next) || "\"'”’»)]".contains(next) || next == '.');
+            let belongs =
+                level != Level::Space && (is_ender(next) || CLOSERS.contains(&next) || next == '.');
             if !belongs {
                 break;
             }
@@ -72,7 +75,7 @@ pub(super) fn ends(text: &str, level: Level, language: &Language) -> Vec<usize> 
 }
 
 /// Marks that end a sentence whatever follows.
-fn is_ender(c: char) -> bool {
+pub(super) fn is_ender(c: char) -> bool {
     matches!(
         c,
         '!' | '?' | '؟' | '。' | '！' | '？' | '｡' | '।' | '॥' | '۔'
@@ -87,7 +90,7 @@ fn ends_sentence(text: &str, at: usize, c: char, language: &Language) -> bool {
         return false;
     }
     let (before, after) = (&text[..at], &text[at + c.len_utf8()..]);
-    let rest = after.trim_start_matches(['"', '\'', '”', '’', '»', ')', ']', '.', '…']);
+    let rest = after.trim_start_matches(|c: char| CLOSERS.contains(&c) || matches!(c, '.' | '…'));
     if !rest.is_empty() && !rest.starts_with(char::is_whitespace) {
         return false;
     }
@@ -122,7 +125,7 @@ fn is_abbreviation(before: &str, language: &Language) -> bool {
     initial && word != "I" || known.contains(&lower.as_str())
 }
 
-fn ends_clause(text: &str, at: usize, c: char) -> bool {
+pub(super) fn ends_clause(text: &str, at: usize, c: char) -> bool {
     match c {
         ';' | '،' | '؛' | '、' | '，' | '；' | '：' | '—' | '–' => true,
         // Not in 1,234 or 5:30.

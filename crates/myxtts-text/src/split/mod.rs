@@ -6,13 +6,19 @@
 //! sentences share a piece while they fit; a sentence that is too long is cut
 //! at its clauses, a clause at its spaces, and a word, at last, anywhere.
 //!
+//! [`pieces`] also says what each piece ends with, so that a speaker can pause
+//! there, and always cuts between paragraphs: nobody reads across a blank line
+//! in one breath.
+//!
 //! Invariants (there is a property test for each): the pieces hold every
 //! character of the text but white space, in order; each piece is within the
 //! limit.
 
 mod boundary;
+mod pause;
 
 use boundary::Level;
+pub use pause::{Break, Piece, pieces};
 
 use crate::{Language, Vocabulary, clean};
 
