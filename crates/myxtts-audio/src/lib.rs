@@ -36,4 +36,7 @@ pub use load::{AudioConfig, LoadError, Loaded, Loader, Normalize};
 pub use mel::{Compression, Mel, MelError, MelFrontEnd, MelSpec, Window};
 pub use resample::{ResampleSpec, Resampler, Taper};
 pub use waveform::Waveform;
-pub use write::{WriteError, wav_pcm16, write_flac_pcm16, write_wav_f32, write_wav_pcm16};
+pub use write::{
+    WriteError, pcm16, wav_pcm16, wav_pcm16_header, write_flac_pcm16, write_wav_f32,
+    write_wav_pcm16,
+};

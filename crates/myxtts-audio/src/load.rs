@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::decode::{DecodeError, Limits, Source, decode_seeing};
+use crate::decode::{DecodeError, Decoded, Limits, Source, decode_beginning, decode_seeing};
 use crate::level::{LevelError, Trim, normalize_loudness, normalize_peak, trim};
 use crate::resample::{ResampleSpec, Resampler};
-use crate::units::{Decibels, Lufs, SampleRate};
+use crate::units::{Decibels, Lufs, SampleRate, Seconds};
 use crate::waveform::Waveform;
 
 /// EBU R 128's programme loudness.
@@ -145,6 +145,30 @@ impl Loader {
         waveform: &mut Waveform,
         see: impl FnOnce(&[u8], &Waveform) -> T,
     ) -> Result<(Source, T), LoadError> {
+        let (source, seen) = decode_seeing(path, &self.limits, &mut self.bytes, waveform, see)?;
+        self.finish(path, waveform)?;
+        Ok((source, seen))
+    }
+
+    /// Loads the first `most` of a file, and says whether that is all of it.
+    /// However long the file is, no more of it is decoded; the limits have no
+    /// part in it.
+    pub fn load_beginning(
+        &mut self,
+        path: &Path,
+        most: Seconds,
+    ) -> Result<(Loaded, bool), LoadError> {
+        let (decoded, is_whole) = decode_beginning(path, most)?;
+        let Decoded {
+            mut waveform,
+            source,
+        } = decoded;
+        self.finish(path, &mut waveform)?;
+        Ok((Loaded { waveform, source }, is_whole))
+    }
+
+    /// From what was decoded to what the models may see.
+    fn finish(&mut self, path: &Path, waveform: &mut Waveform) -> Result<(), LoadError> {
         // Every key by its name: one that nothing is made of does not compile.
         #[deny(unused_variables)]
         let AudioConfig {
@@ -152,7 +176,6 @@ impl Loader {
             trim_silence,
             normalize,
         } = self.config;
-        let (source, seen) = decode_seeing(path, &self.limits, &mut self.bytes, waveform, see)?;
         self.resample(waveform, sample_rate);
         waveform
             .samples
@@ -170,7 +193,7 @@ impl Loader {
             path: path.to_owned(),
             source,
         })?;
-        Ok((source, seen))
+        Ok(())
     }
 
     fn resample(&mut self, waveform: &mut Waveform, to: SampleRate) {

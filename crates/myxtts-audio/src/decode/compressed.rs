@@ -16,12 +16,12 @@ use symphonia::core::codecs::audio::{AudioCodecParameters, AudioDecoderOptions};
 use symphonia::core::errors::Error;
 use symphonia::core::formats::probe::Hint;
 use symphonia::core::formats::{FormatOptions, Track, TrackType};
-use symphonia::core::io::{MediaSourceStream, MediaSourceStreamOptions};
+use symphonia::core::io::{MediaSource, MediaSourceStream, MediaSourceStreamOptions};
 use symphonia::core::meta::MetadataOptions;
 use symphonia::core::packet::Packet;
 
 use super::{Decoded, Fault, Limits, Source, rate_of};
-use crate::units::{SampleRate, Samples};
+use crate::units::{SampleRate, Samples, Seconds};
 use crate::waveform::Waveform;
 
 /// Decodes a compressed file to mono.
@@ -31,7 +31,62 @@ use crate::waveform::Waveform;
 /// turned into an error of that file; nothing of ours is shared with it, so
 /// nothing can be left half changed.
 pub(super) fn decode(bytes: &[u8], name: &'static str, limits: &Limits) -> Result<Decoded, Fault> {
-    let result = catch_unwind(AssertUnwindSafe(|| decode_packets(bytes, name, limits)));
+    if name == "M4A" && !mp4_has_index(bytes) {
+        return Err(Fault::Truncated {
+            decoded: Samples(0),
+            declared: None,
+        });
+    }
+    let part = Part::Whole(limits);
+    let (decoded, _) = guarded(Box::new(Cursor::new(bytes)), name, part)?;
+    if name == "OGG" && !ogg_is_closed(bytes) {
+        return Err(Fault::Truncated {
+            decoded: decoded.source.samples,
+            declared: None,
+        });
+    }
+    Ok(decoded)
+}
+
+/// Decodes the beginning of a compressed file to mono, and says whether that
+/// was all of it. Nothing after it is read.
+pub(super) fn decode_beginning(
+    file: Box<dyn MediaSource + '_>,
+    name: &'static str,
+    most: Seconds,
+) -> Result<(Decoded, bool), Fault> {
+    guarded(file, name, Part::Beginning(most))
+}
+
+/// How much of a file is wanted.
+#[derive(Clone, Copy)]
+enum Part<'l> {
+    /// All of it; more than this is refused.
+    Whole(&'l Limits),
+    /// So much of it.
+    Beginning(Seconds),
+}
+
+impl Part<'_> {
+    fn check(self, length: Samples, rate: SampleRate) -> Result<(), Fault> {
+        match self {
+            Self::Whole(limits) => limits.check(length, rate),
+            Self::Beginning(_) => Ok(()),
+        }
+    }
+
+    /// Whether what was decoded is more than is wanted.
+    fn is_full(self, length: Samples, rate: SampleRate) -> bool {
+        matches!(self, Self::Beginning(most) if length > most.samples(rate))
+    }
+}
+
+fn guarded(
+    file: Box<dyn MediaSource + '_>,
+    name: &'static str,
+    part: Part<'_>,
+) -> Result<(Decoded, bool), Fault> {
+    let result = catch_unwind(AssertUnwindSafe(|| decode_packets(file, name, part)));
     result.unwrap_or_else(|_| {
         Err(Fault::Corrupt {
             decoded: Samples(0),
@@ -40,17 +95,12 @@ pub(super) fn decode(bytes: &[u8], name: &'static str, limits: &Limits) -> Resul
     })
 }
 
-fn decode_packets(bytes: &[u8], name: &'static str, limits: &Limits) -> Result<Decoded, Fault> {
-    if name == "M4A" && !mp4_has_index(bytes) {
-        return Err(Fault::Truncated {
-            decoded: Samples(0),
-            declared: None,
-        });
-    }
-    let stream = MediaSourceStream::new(
-        Box::new(Cursor::new(bytes)),
-        MediaSourceStreamOptions::default(),
-    );
+fn decode_packets(
+    file: Box<dyn MediaSource + '_>,
+    name: &'static str,
+    part: Part<'_>,
+) -> Result<(Decoded, bool), Fault> {
+    let stream = MediaSourceStream::new(file, MediaSourceStreamOptions::default());
     let mut format = symphonia::default::get_probe()
         .probe(
             &Hint::new(),
@@ -76,7 +126,7 @@ fn decode_packets(bytes: &[u8], name: &'static str, limits: &Limits) -> Result<D
         what: format!("the codec inside this {name} file"),
     })?;
     if let (Some(length), Some(hz)) = (promise, parameters.sample_rate) {
-        limits.check(length, rate_of(hz)?)?;
+        part.check(length, rate_of(hz)?)?;
     }
     let mut decoder = symphonia::default::get_codecs()
         .make_audio_decoder(parameters, &AudioDecoderOptions::default())
@@ -84,6 +134,7 @@ fn decode_packets(bytes: &[u8], name: &'static str, limits: &Limits) -> Result<D
 
     let mut mix = Mix::default();
     let mut interleaved: Vec<f32> = Vec::new();
+    let mut is_whole = true;
     while let Some(packet) = format
         .next_packet()
         .map_err(|error| fault(&error, name, mix.len(), declared))?
@@ -101,28 +152,33 @@ fn decode_packets(bytes: &[u8], name: &'static str, limits: &Limits) -> Result<D
         let rate = rate_of(audio.spec().rate())?;
         audio.copy_to_vec_interleaved(&mut interleaved);
         mix.add(&interleaved, channels, rate)?;
-        limits.check(mix.len(), rate)?;
+        part.check(mix.len(), rate)?;
+        if part.is_full(mix.len(), rate) {
+            is_whole = false;
+            break;
+        }
     }
 
     let decoded = mix.len();
-    let cut = declared.is_some_and(|declared| decoded < declared)
-        || (name == "OGG" && !ogg_is_closed(bytes));
-    if cut {
-        let declared = declared.filter(|&declared| decoded < declared);
+    if is_whole && declared.is_some_and(|declared| decoded < declared) {
         return Err(Fault::Truncated { decoded, declared });
     }
     let (channels, rate) = mix.shape.ok_or(Fault::NoSamples)?;
-    Ok(Decoded {
+    if let Part::Beginning(most) = part {
+        mix.samples.truncate(most.samples(rate).0);
+    }
+    let decoded = Decoded {
         source: Source {
             channels: u16::try_from(channels).unwrap_or(u16::MAX),
             rate,
-            samples: decoded,
+            samples: mix.len(),
         },
         waveform: Waveform {
             samples: mix.samples,
             rate,
         },
-    })
+    };
+    Ok((decoded, is_whole))
 }
 
 fn audio_parameters(track: &Track) -> Option<&AudioCodecParameters> {

@@ -8,6 +8,7 @@
 //! [`decode_bytes`] is a pure function of the bytes, which is what the property
 //! tests drive; [`decode`] adds the path.
 
+mod beginning;
 mod compressed;
 mod fault;
 mod sniff;
@@ -16,6 +17,7 @@ mod whole;
 
 use std::path::Path;
 
+pub(crate) use beginning::decode_beginning;
 pub use fault::{DecodeError, Fault};
 
 use crate::units::{SampleRate, Samples, Seconds};
@@ -140,16 +142,22 @@ fn decode_bytes_into(
             decoded.source
         }
     };
+    checked(waveform)?;
+    Ok(source)
+}
+
+/// Refuses a waveform without samples, or with some that are not numbers.
+fn checked(waveform: &Waveform) -> Result<(), Fault> {
     if waveform.is_empty() {
         return Err(Fault::NoSamples);
     }
-    if let Some((at, &value)) = first_not_finite(&waveform.samples) {
-        return Err(Fault::NotFinite {
+    match first_not_finite(&waveform.samples) {
+        Some((at, &value)) => Err(Fault::NotFinite {
             at: Samples(at),
             value,
-        });
+        }),
+        None => Ok(()),
     }
-    Ok(source)
 }
 
 /// A checked sample rate from a header.

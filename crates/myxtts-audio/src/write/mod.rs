@@ -7,7 +7,7 @@ use std::io;
 use std::path::PathBuf;
 
 pub use flac::write_flac_pcm16;
-pub use wav::{wav_pcm16, write_wav_f32, write_wav_pcm16};
+pub use wav::{pcm16, wav_pcm16, wav_pcm16_header, write_wav_f32, write_wav_pcm16};
 
 /// A recording that could not be written.
 #[derive(Debug, thiserror::Error)]

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use super::WriteError;
 use crate::cast;
+use crate::units::SampleRate;
 use crate::waveform::Waveform;
 
 /// Writes 16-bit PCM. Samples beyond full scale are clipped.
@@ -70,6 +71,29 @@ pub fn wav_pcm16(waveform: &Waveform) -> Option<Vec<u8>> {
     written.ok().map(|()| bytes)
 }
 
+/// The header of a 16-bit PCM file whose length nobody knows yet, for writing to
+/// a pipe: both sizes are the largest there is, which players take for "until
+/// it ends".
+pub fn wav_pcm16_header(rate: SampleRate) -> Vec<u8> {
+    let nothing = Waveform {
+        samples: vec![],
+        rate,
+    };
+    let mut header = wav_pcm16(&nothing).unwrap_or_default();
+    for size in [4..8, 40..44] {
+        if let Some(size) = header.get_mut(size) {
+            size.fill(0xff);
+        }
+    }
+    header
+}
+
+/// Samples as 16-bit PCM, little-endian; those beyond full scale are clipped.
+pub fn pcm16(samples: &[f32]) -> Vec<u8> {
+    let bytes = samples.iter().map(|x| cast::to_pcm16(*x).to_le_bytes());
+    bytes.flatten().collect()
+}
+
 fn data_size(bytes: usize) -> Option<u32> {
     u32::try_from(bytes)
         .ok()
@@ -106,14 +130,25 @@ fn write_to<const BYTES: usize>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decode::{Limits, decode};
-    use crate::units::SampleRate;
+    use crate::decode::{Limits, decode, decode_bytes};
 
     fn waveform(samples: &[f32]) -> Waveform {
         Waveform {
             samples: samples.to_vec(),
             rate: SampleRate::VOCODER,
         }
+    }
+
+    /// A stream is read back as the file of the same samples.
+    #[test]
+    fn a_stream_is_a_file_without_its_length() {
+        let whole = waveform(&[0.25, -0.5, 2.0, 0.0]);
+        let [first, rest] = [&whole.samples[..1], &whole.samples[1..]].map(pcm16);
+        let stream = [wav_pcm16_header(whole.rate), first, rest].concat();
+        let file = wav_pcm16(&whole).unwrap();
+        assert_eq!(stream.len(), file.len());
+        let read = |bytes: &[u8]| decode_bytes(bytes, &Limits::default()).unwrap();
+        assert_eq!(read(&stream), read(&file));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use crate::support::{FLOAT, Wav};
-use myxtts_audio::units::{Decibels, SampleRate, Samples};
+use myxtts_audio::units::{Decibels, SampleRate, Samples, Seconds};
 use myxtts_audio::{
     AudioConfig, Limits, Loader, Normalize, ResampleSpec, Resampler, Waveform, loudness,
 };
@@ -176,4 +176,58 @@ fn a_file_shortened_while_it_is_read_is_a_fault_of_that_file() {
     });
     assert_eq!(whole + cut, 300);
     assert!(cut > 0, "the file was never found short");
+}
+
+/// However long a recording is, its beginning is the beginning of all of it.
+#[test]
+fn a_beginning_is_the_beginning_of_the_whole() {
+    let samples = tone(60_000, 0.9);
+    let second = Seconds(1.0);
+    let folder = tempfile::tempdir().unwrap();
+    let flac = folder.path().join("clip.flac");
+    let waveform = Waveform {
+        samples: samples.clone(),
+        rate: SampleRate::XTTS,
+    };
+    myxtts_audio::write_flac_pcm16(&flac, &waveform).unwrap();
+    let (_folder, wav) = file(&samples, 1, 22_050);
+    let mut loader = Loader::new(PLAIN, Limits::default());
+    for path in [&wav, &flac] {
+        let whole = loader.load(path).unwrap();
+        let (beginning, is_whole) = loader.load_beginning(path, second).unwrap();
+        assert!(!is_whole);
+        assert_eq!(beginning.waveform.samples, whole.waveform.samples[..22_050]);
+        assert_eq!(beginning.source.samples, Samples(22_050));
+        let (all, is_whole) = loader.load_beginning(path, Seconds(60.0)).unwrap();
+        assert!(is_whole);
+        assert_eq!(all, whole);
+    }
+    // What is damaged in a file that is wanted whole is an error there, too.
+    let bytes = fs::read(&wav).unwrap();
+    fs::write(&wav, &bytes[..bytes.len() - 8]).unwrap();
+    assert!(loader.load_beginning(&wav, Seconds(60.0)).is_err());
+    assert!(loader.load_beginning(&wav, second).is_ok());
+}
+
+/// Two hours, of which nothing but a header and the beginning is on the disk.
+#[test]
+fn two_hours_are_not_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("long.wav");
+    let rate = SampleRate::new(44_100).unwrap();
+    let beginning = Waveform {
+        samples: tone(60_000, 0.5),
+        rate,
+    };
+    let mut bytes = myxtts_audio::wav_pcm16_header(rate);
+    bytes.extend(myxtts_audio::pcm16(&beginning.samples));
+    fs::write(&path, bytes).unwrap();
+    let long = fs::OpenOptions::new().write(true).open(&path).unwrap();
+    long.set_len(44 + 2 * 3600 * 2 * 44_100).unwrap();
+    let mut loader = Loader::new(PLAIN, Limits::default());
+    let (loaded, is_whole) = loader.load_beginning(&path, Seconds(60.0)).unwrap();
+    assert!(!is_whole);
+    assert_eq!(loaded.source.samples, Samples(60 * 44_100));
+    assert!(loaded.waveform.samples.iter().any(|x| x.abs() > 0.1));
+    assert!(loader.load(&path).is_err(), "the test sees no difference");
 }

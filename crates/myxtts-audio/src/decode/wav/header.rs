@@ -11,9 +11,11 @@
 //! - it runs past the end, and the RIFF size says the file is whole: the data
 //!   chunk lies ([`Fault::LyingHeader`]).
 
+use std::ops::Range;
+
 use super::pcm::Encoding;
 use crate::decode::{Fault, rate_of};
-use crate::units::{SampleRate, Samples};
+use crate::units::{SampleRate, Samples, Seconds};
 
 /// A size written by a program that could not know it.
 const UNKNOWN_SIZE: u32 = u32::MAX;
@@ -77,6 +79,49 @@ pub(super) fn declared(head: &[u8], file_length: u64) -> Option<(Samples, Sample
     let size = found.size.map_or(present, |size| size.min(present));
     let samples = usize::try_from(size / found.format.frame() as u64).ok()?;
     Some((Samples(samples), found.format.rate))
+}
+
+/// Where the data of a file begins and how much of it `most` takes, as far as
+/// the beginning of a file of `file_length` bytes tells.
+pub(super) fn beginning(head: &[u8], file_length: u64, most: Seconds) -> Option<Range<u64>> {
+    let found = find(head).ok()?;
+    let start = found.body as u64;
+    let present = file_length.saturating_sub(start);
+    let wanted = most.samples(found.format.rate).0 as u64 * found.format.frame() as u64;
+    Some(start..start + found.size.unwrap_or(present).min(present).min(wanted))
+}
+
+/// Like [`parse`], of a file of which only the beginning is wanted and here;
+/// says whether that is all of it, too. What is wrong with the end of a longer
+/// file is not looked for.
+pub(super) fn parse_beginning(
+    bytes: &[u8],
+    file_length: u64,
+    most: Seconds,
+) -> Result<(Header<'_>, bool), Fault> {
+    let found = find(bytes)?;
+    let Format {
+        encoding,
+        channels,
+        rate,
+    } = found.format;
+    let frame = found.format.frame();
+    let wanted = most.samples(rate).0.saturating_mul(frame);
+    let present = file_length.saturating_sub(found.body as u64);
+    let size = found.size.unwrap_or(present).min(present);
+    if size <= wanted as u64 && file_length == bytes.len() as u64 {
+        return Ok((data(bytes, found)?, true));
+    }
+    let present = bytes.get(found.body..).unwrap_or_default();
+    let data = &present[..present.len().min(wanted) / frame * frame];
+    let header = Header {
+        encoding,
+        channels,
+        rate,
+        samples: Samples(data.len() / frame),
+        data,
+    };
+    Ok((header, size <= wanted as u64))
 }
 
 fn find(bytes: &[u8]) -> Result<Found, Fault> {

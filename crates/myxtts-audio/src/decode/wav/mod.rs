@@ -3,8 +3,10 @@
 mod header;
 mod pcm;
 
+use std::ops::Range;
+
 use super::{Fault, Limits, Source};
-use crate::units::Samples;
+use crate::units::{Samples, Seconds};
 use crate::waveform::Waveform;
 
 /// Replaces `out` by a WAV file as mono.
@@ -32,4 +34,31 @@ pub(super) fn refuse_long(head: &[u8], file_length: u64, limits: &Limits) -> Res
         Some((samples, rate)) => limits.check(samples, rate),
         None => Ok(()),
     }
+}
+
+/// Where the data of a file begins, and the bytes of it that `most` takes;
+/// `None` where the beginning of the file does not say.
+pub(super) fn beginning(head: &[u8], file_length: u64, most: Seconds) -> Option<Range<u64>> {
+    header::beginning(head, file_length, most)
+}
+
+/// Replaces `out` by the beginning of a WAV file of `file_length` bytes as mono:
+/// of `bytes`, which hold as much of it as [`beginning`] says. Says whether
+/// that is all of it, too.
+pub(super) fn decode_beginning(
+    bytes: &[u8],
+    file_length: u64,
+    most: Seconds,
+    out: &mut Waveform,
+) -> Result<(Source, bool), Fault> {
+    let (header, is_whole) = header::parse_beginning(bytes, file_length, most)?;
+    let channels = usize::from(header.channels);
+    pcm::mono(header.encoding, channels, header.data, &mut out.samples);
+    out.rate = header.rate;
+    let source = Source {
+        channels: header.channels,
+        rate: header.rate,
+        samples: Samples(out.samples.len()),
+    };
+    Ok((source, is_whole))
 }

@@ -1,0 +1,63 @@
+//! The beginning of a recording, however long it is.
+//!
+//! A voice is made of the first half minute of a recording. Two hours of it are
+//! neither read nor decoded: what is spent depends on what is wanted.
+
+use std::fs::{self, File};
+use std::io::{Cursor, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use super::sniff::{self, Container};
+use super::{DecodeError, Decoded, Fault, checked, compressed, wav};
+use crate::units::Seconds;
+use crate::waveform::Waveform;
+
+/// What is read to find out what a file is. Files up to this size are read
+/// whole; headers of larger ones lie within.
+const HEAD: u64 = 16 << 20;
+
+/// Decodes the first `most` of the file at `path` to mono at its own rate, and
+/// says whether that is all of it. A recording that is not longer must be as
+/// whole as [`decode`](super::decode) wants it.
+pub(crate) fn decode_beginning(path: &Path, most: Seconds) -> Result<(Decoded, bool), DecodeError> {
+    beginning(path, most).map_err(|fault| DecodeError {
+        path: path.to_owned(),
+        fault,
+    })
+}
+
+fn beginning(path: &Path, most: Seconds) -> Result<(Decoded, bool), Fault> {
+    // Opening a pipe waits for a writer that may never come.
+    let kind = fs::metadata(path)?;
+    if kind.is_dir() {
+        return Err(Fault::Directory);
+    }
+    if !kind.is_file() {
+        return Err(Fault::NotAFile);
+    }
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    let mut bytes = vec![];
+    (&mut file).take(HEAD).read_to_end(&mut bytes)?;
+    let (decoded, is_whole) = match sniff::container(&bytes)? {
+        Container::Wav => {
+            if let Some(wanted) = wav::beginning(&bytes, length, most) {
+                let left = wanted.end.saturating_sub(bytes.len() as u64);
+                file.take(left).read_to_end(&mut bytes)?;
+            }
+            let mut waveform = Waveform::default();
+            let (source, is_whole) = wav::decode_beginning(&bytes, length, most, &mut waveform)?;
+            (Decoded { waveform, source }, is_whole)
+        }
+        Container::Compressed(name) if bytes.len() as u64 >= length => {
+            compressed::decode_beginning(Box::new(Cursor::new(bytes)), name, most)?
+        }
+        Container::Compressed(name) => {
+            drop(bytes);
+            file.seek(SeekFrom::Start(0))?;
+            compressed::decode_beginning(Box::new(file), name, most)?
+        }
+    };
+    checked(&decoded.waveform)?;
+    Ok((decoded, is_whole))
+}
