@@ -34,7 +34,7 @@ pub use error::{Fault, WeightsError};
 pub use keys::Ignored;
 pub use layout::{
     Described, OursDescription, OursFiles, Outgoing, describe_ours, read_ours, read_public,
-    write_ours, write_public,
+    read_speakers, write_ours, write_public,
 };
 pub use map::TensorMap;
 pub use safetensors::{read_safetensors, write_safetensors};

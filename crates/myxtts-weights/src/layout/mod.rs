@@ -5,7 +5,8 @@ mod ours;
 mod public;
 
 pub use ours::{
-    Described, OursDescription, OursFiles, Outgoing, describe_ours, read_ours, write_ours,
+    Described, OursDescription, OursFiles, Outgoing, describe_ours, read_ours, read_speakers,
+    write_ours,
 };
 pub use public::{read_public, write_public};
 

@@ -267,17 +267,37 @@ pub fn describe_ours(folder: &Path) -> Result<Described, WeightsError> {
     })
 }
 
+/// Reads the latents of named voices alone: a list of them needs no gigabytes.
+/// The file must be the one that was written; a model may have none.
+pub fn read_speakers(folder: &Path) -> Result<Option<TensorMap>, WeightsError> {
+    let path = folder.join(CONFIG);
+    let description = describe(&path).map_err(|fault| WeightsError::read(&path, fault))?;
+    let Some(expected) = description.files.get(SPEAKERS) else {
+        return Ok(None);
+    };
+    let path = folder.join(SPEAKERS);
+    verify(&path, expected)?;
+    read_safetensors(&path).map(Some)
+}
+
+/// Whether a file is the one that was written.
+fn verify(path: &Path, expected: &str) -> Result<(), WeightsError> {
+    let found = hash(path)?;
+    match found == expected {
+        true => Ok(()),
+        false => {
+            let expected = expected.to_owned();
+            Err(WeightsError::read(path, Fault::Hash { expected, found }))
+        }
+    }
+}
+
 /// Reads a folder of ours; every file must be the one that was written.
 pub fn read_ours(folder: &Path) -> Result<Checkpoint, WeightsError> {
     let path = folder.join(CONFIG);
     let description = describe(&path).map_err(|fault| WeightsError::read(&path, fault))?;
     for (name, expected) in &description.files {
-        let path = folder.join(name);
-        let found = hash(&path)?;
-        if found != *expected {
-            let expected = expected.clone();
-            return Err(WeightsError::read(&path, Fault::Hash { expected, found }));
-        }
+        verify(&folder.join(name), expected)?;
     }
     let read = |name: &str| match description.files.contains_key(name) {
         true => read_safetensors(&folder.join(name)).map(Some),

@@ -8,7 +8,7 @@ use myxtts_text::{Training, Vocabulary};
 use myxtts_weights::torch::{Item, Scalar};
 use myxtts_weights::{
     Checkpoint, ModelArgs, Outgoing, Sizes, Tensor, TensorMap, XttsConfig, read_ours, read_public,
-    read_torch, write_ours, write_public, write_safetensors, write_torch,
+    read_speakers, read_torch, write_ours, write_public, write_safetensors, write_torch,
 };
 
 use crate::support::weights;
@@ -159,6 +159,13 @@ fn public_to_ours_to_public_is_bit_equal() {
         .collect();
     left.sort();
     assert_eq!(left, ["ours", "public"]);
+
+    // Voices alone, without the gigabytes beside them.
+    fs::remove_file(ours.join("gpt.safetensors")).unwrap();
+    assert_eq!(read_speakers(&ours).unwrap(), Some(speakers));
+    fs::remove_file(ours.join("speakers.safetensors")).unwrap();
+    fs::write(ours.join("speakers.safetensors"), "another file").unwrap();
+    assert!(read_speakers(&ours).is_err());
 }
 
 #[test]
@@ -347,6 +354,7 @@ fn streamed_files_are_our_folder_beside_whatever_else() {
     let read = read_ours(&folder).unwrap();
     same(&read, &checkpoint);
     assert_eq!(read.model, checkpoint.model);
+    assert_eq!(read_speakers(&folder).unwrap(), None, "it is not listed");
     // Both ways of writing write the same.
     let again = out.path().join("again");
     write_ours(&again, &checkpoint).unwrap();
