@@ -5,6 +5,7 @@ use myxtts_audio::units::SampleRate;
 use myxtts_model::hifigan::{HifiganDecoder, SpeakingDecoder};
 use myxtts_model::init::Init;
 use myxtts_model::params;
+use myxtts_model::speaker::SpeakerEncoder;
 use myxtts_weights::Checkpoint;
 use serde::{Deserialize, Serialize};
 
@@ -67,6 +68,11 @@ impl Decoder {
             rate: SampleRate::new(decoder.hifigan.output_rate).unwrap_or(SampleRate::VOCODER),
             vectors: VoiceVectors::new(decoder.voice, tensors, heard, &device)?,
         }))
+    }
+
+    /// What listens to recordings, where it is a network of its own.
+    pub(crate) fn speaker_encoder(&self) -> Option<&SpeakerEncoder> {
+        self.vectors.speaker_encoder()
     }
 
     /// The waveform of latents `(1, 1, channels)`, one a code, in a voice.

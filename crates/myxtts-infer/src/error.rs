@@ -13,6 +13,7 @@ use myxtts_text::{EncodeError, SplitError, VocabError};
 use myxtts_weights::{Fault, WeightsError};
 
 use crate::check::CardFault;
+use crate::voice_file::VoiceFileError;
 
 const CARD_FIX: &str = "take the config.json that was written with these weights, or import or \
                         train them again";
@@ -191,6 +192,30 @@ pub enum InferError {
     /// No text.
     #[error("there is nothing to say: the text is empty")]
     NoText,
+    /// A text that has no sound.
+    #[error(
+        "there is nothing to say in `{text}`: {why}\n  \
+         fix:   write out what should be heard, in letters that the model was trained on"
+    )]
+    Unspeakable {
+        /// Its beginning.
+        text: String,
+        /// Why it has none.
+        why: &'static str,
+    },
+    /// A file of a voice.
+    #[error(transparent)]
+    VoiceFile(#[from] VoiceFileError),
+    /// A voice that this model cannot speak with.
+    #[error("the voice `{name}` cannot be used: {why}\n  fix:   {fix}")]
+    Voice {
+        /// Its name, or its file.
+        name: String,
+        /// Why not.
+        why: String,
+        /// What to do.
+        fix: &'static str,
+    },
     /// A language the model has no tag for.
     #[error(transparent)]
     Language(#[from] EncodeError),

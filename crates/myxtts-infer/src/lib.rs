@@ -11,6 +11,8 @@
 //! - [`Modules`] and [`outgoing`] are the two ways between weights and modules; a
 //!   training streams its files through one, speaking loads them by the other.
 //!   [`checkpoint_of`] is the second way for weights that are in memory.
+//! - [`VoiceFile`] keeps a voice, [`named_voices`] are those stored with a model.
+//! - [`Reading`] is a text as it is read aloud: breaths and pauses.
 //! - [`Synthesizer`] is a model that speaks; [`Speaking`] speaks many texts together,
 //!   and gives their sound as it becomes known.
 
@@ -18,27 +20,38 @@ mod card;
 mod check;
 mod decoder;
 mod error;
+mod fingerprint;
+mod kept_voice;
 mod locate;
 mod modules;
+mod named_voices;
 mod public;
+mod reading;
 mod sampling;
+mod similarity;
 mod speaking;
 mod speech;
 mod summary;
 mod synthesizer;
 mod voice;
+mod voice_file;
 mod voice_vector;
 
 pub use card::{DecoderCard, ModelCard, VoiceKind};
 pub use check::CardFault;
 pub use decoder::{Decoder, Vocoder};
 pub use error::InferError;
+pub use fingerprint::Fingerprint;
 pub use locate::{Pick, newest_run, resolve, voices};
 pub use modules::{Modules, checkpoint_of, outgoing, state_dict};
+pub use named_voices::{NamedVoice, StoredVoice, named_voices};
+pub use reading::{Breath, Reading};
 pub use sampling::SamplingDefaults;
+pub use similarity::{Compared, Similarity};
 pub use speaking::{Event, Said, SpeakOptions, Speaking, Ticket, Utterance};
 pub use speech::Speech;
 pub use summary::WeightsSummary;
 pub use synthesizer::Synthesizer;
 pub use voice::{ReferenceSpec, Voice};
+pub use voice_file::{VoiceFault, VoiceFile, VoiceFileError};
 pub use voice_vector::VoiceVectors;

@@ -19,11 +19,9 @@ use myxtts_text::Language;
 
 use crate::decoder::Vocoder;
 use crate::error::InferError;
+use crate::reading::Reading;
 use crate::synthesizer::Synthesizer;
 use crate::voice::Voice;
-
-/// Silence between the pieces of a long text.
-const PAUSE: Seconds = Seconds(0.25);
 
 /// How a text is spoken.
 #[derive(Clone, Debug)]
@@ -78,6 +76,8 @@ pub struct Said {
     pub unended: usize,
     /// Pieces of the text.
     pub pieces: usize,
+    /// What a listener should know of the text.
+    pub notices: Vec<String>,
 }
 
 /// Texts being spoken.
@@ -97,6 +97,8 @@ struct Job {
     options: SpeakOptions,
     /// Pieces that no row speaks yet, with their place in the text.
     waiting: VecDeque<(usize, Vec<u32>)>,
+    /// The silence after each piece but the last, at the usual speed.
+    pauses: Vec<Seconds>,
     /// Pieces that were spoken before an earlier one was.
     early: BTreeMap<usize, Piece>,
     /// The piece whose sound comes next.
@@ -142,23 +144,32 @@ impl<'a> Speaking<'a> {
             options,
         } = utterance;
         self.synthesizer.check(&options)?;
-        let pieces = self.synthesizer.pieces(&text, &options.language)?;
+        let Reading { breaths, notices } = self.synthesizer.reading(&text, &options.language)?;
         let said = Said {
-            pieces: pieces.len(),
+            pieces: breaths.len(),
+            notices,
             ..Said::default()
         };
+        let pauses = breaths.iter().map(|breath| breath.pause).collect();
+        let pieces = breaths.into_iter().map(|breath| breath.tokens);
         let ticket = Ticket(self.next_ticket);
         self.next_ticket += 1;
         let job = Job {
             voice,
             options,
-            waiting: pieces.into_iter().enumerate().collect(),
+            waiting: pieces.enumerate().collect(),
+            pauses,
             early: BTreeMap::new(),
             next: 0,
             said,
         };
         self.jobs.insert(ticket, job);
         Ok(ticket)
+    }
+
+    /// The model that speaks: for making a voice between two steps.
+    pub fn synthesizer(&mut self) -> &mut Synthesizer {
+        self.synthesizer
     }
 
     /// Forgets an utterance; nothing more is heard of it.
@@ -305,8 +316,9 @@ impl Job {
     fn in_order(&mut self, rate: SampleRate) -> Vec<f32> {
         let mut sound = vec![];
         while let Some(piece) = self.early.remove(&self.next) {
-            if self.next > 0 {
-                sound.resize(sound.len() + PAUSE.samples(rate).0, 0.0);
+            if let Some(pause) = self.next.checked_sub(1).and_then(|at| self.pauses.get(at)) {
+                let pause = Seconds(pause.0 / self.options.speed);
+                sound.resize(sound.len() + pause.samples(rate).0, 0.0);
             }
             sound.extend(piece.samples);
             self.said.codes.extend(piece.codes);

@@ -13,7 +13,7 @@ use myxtts_model::generate::SpeakingGpt;
 use myxtts_model::gpt::Quirks;
 use myxtts_model::hifigan::interpolate;
 use myxtts_model::mel::Mels;
-use myxtts_text::{CleanOptions, Language, Limit, Vocabulary, clean_with, split};
+use myxtts_text::{Language, Limit, Vocabulary};
 use myxtts_weights::read_ours;
 
 use crate::card::ModelCard;
@@ -21,9 +21,10 @@ use crate::decoder::{Decoder, Vocoder};
 use crate::error::InferError;
 use crate::locate::{Pick, resolve};
 use crate::modules::Modules;
+use crate::reading::{self, Reading};
 use crate::speaking::{Event, Said, SpeakOptions, Speaking, Utterance};
 use crate::speech::{Speech, with_last_frame_twice};
-use crate::voice::{Listener, ReferenceSpec, Voice};
+use crate::voice::{Listener, ReferenceSpec, Voice, accept};
 
 /// Rows that advance together where nobody says otherwise.
 const ROWS: usize = 8;
@@ -142,6 +143,12 @@ impl Synthesizer {
         }
     }
 
+    /// Whether a recording has a voice in it, of those that
+    /// [`voice`](Self::voice) takes: for whoever can name the one at fault.
+    pub fn accepts(&self, recording: &Waveform) -> Result<(), InferError> {
+        accept(&self.card, &self.references, recording)
+    }
+
     /// A voice from recordings of one speaker, loaded as the card's `audio` says.
     pub fn voice(&mut self, recordings: &[Waveform]) -> Result<Voice, InferError> {
         let mut listener = Listener {
@@ -208,8 +215,21 @@ impl Synthesizer {
         Ok(Said::default())
     }
 
+    /// How much of a speaker's recordings it hears.
+    pub fn references(&self) -> ReferenceSpec {
+        self.references
+    }
+
     pub(crate) fn gpt(&self) -> &SpeakingGpt {
         &self.gpt
+    }
+
+    pub(crate) fn decoder(&self) -> Option<&Decoder> {
+        self.decoder.as_ref()
+    }
+
+    pub(crate) fn device(&self) -> &Device {
+        &self.device
     }
 
     /// Whether this model can speak so.
@@ -220,32 +240,10 @@ impl Synthesizer {
         Ok(())
     }
 
-    /// The tokens of a text, cut to what the model says in one breath.
-    pub(crate) fn pieces(
-        &self,
-        text: &str,
-        language: &Language,
-    ) -> Result<Vec<Vec<u32>>, InferError> {
+    /// A text cut to what the model says in one breath, with its pauses.
+    pub fn reading(&self, text: &str, language: &Language) -> Result<Reading, InferError> {
         let limit = Limit(self.gpt.config().vocabulary.max_text_tokens);
-        let advised = language.advised_characters();
-        let pieces = split(text, language, limit, |piece| {
-            let tokens = 1 + self.vocabulary.encode_raw(&cleaned(piece, language)).len();
-            match piece.chars().nth(advised) {
-                Some(_) => tokens.max(limit.0 + 1),
-                None => tokens,
-            }
-        })
-        .map_err(InferError::TooLong)?;
-        if pieces.is_empty() {
-            return Err(InferError::NoText);
-        }
-        pieces
-            .iter()
-            .map(|piece| {
-                let cleaned = cleaned(piece, language);
-                Ok(self.vocabulary.encode(&cleaned, language)?)
-            })
-            .collect()
+        reading::read(text, language, &self.vocabulary, limit)
     }
 
     /// Leaves the codes of sounds: neither STOP nor a START that an untrained
@@ -314,9 +312,4 @@ fn mel(dvae: &Dvae, codes: &[u32], speed: f64, device: &Device) -> Result<Mel, I
         frames: Frames(frames),
         values: values.map_err(|why| InferError::Device(why.to_string()))?,
     })
-}
-
-/// A text as training reads it.
-fn cleaned(text: &str, language: &Language) -> String {
-    clean_with(text, language, &CleanOptions::default()).text
 }

@@ -94,7 +94,7 @@ impl Listener<'_> {
     pub(crate) fn voice(&mut self, recordings: &[Waveform]) -> Result<Voice, InferError> {
         let mut heard: Vec<Vec<f32>> = vec![];
         for recording in recordings {
-            self.accept(recording)?;
+            accept(self.card, &self.references, recording)?;
             heard.push(self.cut(recording));
         }
         if heard.is_empty() {
@@ -118,25 +118,6 @@ impl Listener<'_> {
             latents_1nd,
             vector_1c1,
         })
-    }
-
-    /// Refuses what has no voice in it.
-    fn accept(&self, recording: &Waveform) -> Result<(), InferError> {
-        let needed = self.card.audio.sample_rate;
-        if recording.rate != needed {
-            let found = recording.rate;
-            return Err(InferError::Rate { found, needed });
-        }
-        if recording.duration().0 < LEAST.0 {
-            let (found, least) = (recording.duration(), LEAST);
-            return Err(InferError::ShortReference { found, least });
-        }
-        let peak = peak(&recording.samples);
-        if peak < SILENCE.amplitude() {
-            let length = recording.duration();
-            return Err(InferError::SilentReference { length, peak });
-        }
-        Ok(())
     }
 
     /// The part of a recording that is heard, at its level.
@@ -188,6 +169,34 @@ impl Listener<'_> {
         }
         segments
     }
+}
+
+/// Refuses a recording that has no voice in it, or none in the part that is heard.
+pub(crate) fn accept(
+    card: &ModelCard,
+    references: &ReferenceSpec,
+    recording: &Waveform,
+) -> Result<(), InferError> {
+    let needed = card.audio.sample_rate;
+    if recording.rate != needed {
+        let found = recording.rate;
+        return Err(InferError::Rate { found, needed });
+    }
+    if recording.duration().0 < LEAST.0 {
+        let (found, least) = (recording.duration(), LEAST);
+        return Err(InferError::ShortReference { found, least });
+    }
+    let Samples(most) = references.of_each.samples(recording.rate);
+    let heard = Waveform {
+        samples: recording.samples[..recording.samples.len().min(most.max(1))].to_vec(),
+        rate: recording.rate,
+    };
+    let peak = peak(&heard.samples);
+    if peak < SILENCE.amplitude() {
+        let length = heard.duration();
+        return Err(InferError::SilentReference { length, peak });
+    }
+    Ok(())
 }
 
 fn peak(samples: &[f32]) -> f32 {

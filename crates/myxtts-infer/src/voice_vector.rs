@@ -65,6 +65,11 @@ impl VoiceVectors {
         })
     }
 
+    /// What listens, where it is a network of its own.
+    pub(crate) fn speaker_encoder(&self) -> Option<&SpeakerEncoder> {
+        self.encoder.as_ref().map(|encoder| &encoder.encoder)
+    }
+
     /// The vector `(1, channels, 1)` of one recording, all of it heard, whose
     /// latents in the GPT are `voice_1nd`.
     pub fn whole(&mut self, wave: &[f32], voice_1nd: Tensor<3>) -> Result<Tensor<3>, InferError> {

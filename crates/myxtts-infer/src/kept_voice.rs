@@ -1,0 +1,126 @@
+//! A model's voices to files and back.
+
+use burn::tensor::{Tensor, TensorData};
+use myxtts_model::params;
+
+use crate::error::InferError;
+use crate::fingerprint::Fingerprint;
+use crate::synthesizer::Synthesizer;
+use crate::voice::Voice;
+use crate::voice_file::VoiceFile;
+
+impl Synthesizer {
+    /// The weights that hear voices, told apart from others.
+    ///
+    /// # Errors
+    /// When they cannot be read from their device.
+    pub fn fingerprint(&self) -> Result<Fingerprint, InferError> {
+        let gpt = self.gpt().gpt();
+        let unread = |why: params::ReadError| InferError::Device(why.to_string());
+        let mut parts = vec![
+            params::state_dict(&gpt.conditioning_encoder).map_err(unread)?,
+            params::state_dict(&gpt.conditioning_perceiver).map_err(unread)?,
+        ];
+        if let Some(encoder) = self.decoder().and_then(|decoder| decoder.speaker_encoder()) {
+            parts.push(params::state_dict(encoder).map_err(unread)?);
+        }
+        let mut hasher = blake3::Hasher::new();
+        for part in &parts {
+            for (name, data) in part {
+                hasher.update(name.as_bytes());
+                for size in data.shape().iter() {
+                    hasher.update(&(*size as u64).to_le_bytes());
+                }
+                let numbers: Vec<u8> = data.iter::<f32>().flat_map(f32::to_le_bytes).collect();
+                hasher.update(&numbers);
+            }
+        }
+        Ok(Fingerprint::from(*hasher.finalize().as_bytes()))
+    }
+
+    /// A voice on its way to a file; `source` says what it was made from.
+    ///
+    /// # Errors
+    /// When it cannot be read from its device.
+    pub fn voice_file(&self, voice: &Voice, source: Vec<String>) -> Result<VoiceFile, InferError> {
+        let read = |tensor: Tensor<3>| {
+            let numbers = tensor.try_into_vec_as::<f32>();
+            numbers.map_err(|why| InferError::Device(why.to_string()))
+        };
+        let [_, latents, channels] = voice.latents_1nd.dims();
+        Ok(VoiceFile {
+            sizes: [latents, channels],
+            latents: read(voice.latents_1nd.clone())?,
+            vector: voice.vector_1c1.clone().map(read).transpose()?,
+            model: self.fingerprint()?,
+            source,
+        })
+    }
+
+    /// The voice of a file, which this model must have heard.
+    ///
+    /// # Errors
+    /// When another model made it.
+    pub fn voice_from_file(&self, name: &str, file: &VoiceFile) -> Result<Voice, InferError> {
+        let own = self.fingerprint()?;
+        if file.model != own {
+            return Err(InferError::Voice {
+                name: name.to_owned(),
+                why: format!(
+                    "another model heard it ({:.8}, and this one is {:.8})",
+                    file.model.to_string(),
+                    own.to_string()
+                ),
+                fix: "make it again from its recordings with this model: --speaker-wav and --save-voice",
+            });
+        }
+        self.voice_of(name, file.sizes, file.latents.clone(), file.vector.clone())
+    }
+
+    /// A voice from numbers, checked against the model's sizes.
+    pub(crate) fn voice_of(
+        &self,
+        name: &str,
+        [latents, channels]: [usize; 2],
+        numbers: Vec<f32>,
+        vector: Option<Vec<f32>>,
+    ) -> Result<Voice, InferError> {
+        let refused = |why: String| InferError::Voice {
+            name: name.to_owned(),
+            why,
+            fix: "make it again from recordings of the speaker with --speaker-wav",
+        };
+        let gpt = &self.card().gpt;
+        let needed = [gpt.perceiver.latents, gpt.channels];
+        if [latents, channels] != needed {
+            let [n, d] = needed;
+            return Err(refused(format!(
+                "it has {latents} latents of {channels} channels, and the model has {n} of {d}"
+            )));
+        }
+        let width = self
+            .card()
+            .decoder
+            .as_ref()
+            .map(|card| card.hifigan.speaker_dim);
+        if let (Some(vector), Some(width)) = (&vector, width)
+            && vector.len() != width
+        {
+            return Err(refused(format!(
+                "its vector has {} channels, and the model's waveform decoder takes {width}",
+                vector.len()
+            )));
+        }
+        let tensor = |numbers: Vec<f32>, shape: [usize; 3]| {
+            Tensor::<3>::from_data(TensorData::new(numbers, shape), self.device())
+        };
+        Ok(Voice {
+            latents_1nd: tensor(numbers, [1, latents, channels]),
+            // A model without a decoder has no use for one.
+            vector_1c1: vector.filter(|_| width.is_some()).map(|vector| {
+                let width = vector.len();
+                tensor(vector, [1, width, 1])
+            }),
+        })
+    }
+}
