@@ -43,6 +43,11 @@ impl Output {
         Self { json }
     }
 
+    /// Whether stdout is for one JSON document.
+    pub(crate) fn is_json(&self) -> bool {
+        self.json
+    }
+
     /// Prints a result: `document` as JSON if that was asked for, else `text`.
     pub(crate) fn result(
         &self,

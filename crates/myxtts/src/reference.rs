@@ -126,28 +126,8 @@ fn configuration_page() -> String {
 }
 
 fn synthesize_page() -> String {
-    let mut page = String::from(
-        "# Speaking\n\n\
-         `myxtts synthesize --text \"...\" --out speech.wav` speaks with a trained voice.\n\n\
-         - The model: a run folder (its newest checkpoint, or its best with `--best`), a checkpoint \
-         `step_N` of one, or a folder that `myxtts import` wrote. Without `--checkpoint`: \
-         `runs/default`, else the run with the newest checkpoint.\n\
-         - The voice: recordings, or one of those stored with the checkpoint as \
-         `voices/NAME.wav`. Recordings are cut into segments as long as training's longest, and \
-         the voice is the mean over them.\n\
-         - The text is cleaned as in training, and cut at its sentences where it does not fit the \
-         model or is longer than the language speaks well; a quarter of a second of silence \
-         stands between the pieces.\n\
-         - Codes are drawn as the model's card says: weights of public files as their `config.json` \
-         does (temperature 0.75, top-k 50, top-p 0.85, repetition penalty 5 as released), a model \
-         trained here with the same and no repetition penalty (1). Flags win; the report says what \
-         was used.\n\
-         - The sound comes from the mel of the DVAE by Griffin-Lim, 22,050 Hz, 16 bit. A \
-         recording that exists is replaced once the new one is whole.\n\
-         - The device is the plan's first model device: the CPU unless there is a GPU. \
-         `--set training.backend=cpu` keeps a GPU free.\n\n\
-         | flag | meaning |\n|---|---|\n",
-    );
+    let mut page = String::from(include_str!("reference/speaking.md"));
+    page.push_str("| flag | meaning |\n|---|---|\n");
     let command = crate::cli::command();
     let synthesize = command.find_subcommand("synthesize").unwrap();
     for argument in synthesize.get_arguments() {
@@ -156,6 +136,7 @@ fn synthesize_page() -> String {
             false => &[],
         };
         let takes: String = takes.iter().map(|name| format!(" {name}")).collect();
+        let takes = takes.replace('|', "\\|");
         let long = argument.get_long().unwrap();
         let help = argument.get_help().unwrap();
         writeln!(page, "| `--{long}{takes}` | {help} |").unwrap();

@@ -8,6 +8,8 @@ use std::path::PathBuf;
 use clap::{Arg, ArgAction, Command, value_parser};
 use clap_complete::Shell;
 
+pub(crate) use synthesize::{BEAMS, Format, LENGTH_PENALTIES, SPEEDS};
+
 /// Commands whose work is not there yet: name, alias, job.
 pub(crate) const LATER: &[(&str, Option<&str>, &str)] = &[
     (

@@ -3,19 +3,145 @@
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-use clap::{Arg, ArgAction, ArgGroup, Command, value_parser};
-use myxtts_infer::SamplingDefaults;
+use clap::{Arg, ArgAction, Command, value_parser};
+use myxtts_infer::{SamplingDefaults, Vocoder};
 use myxtts_text::Language;
 
 use super::flags;
 
+/// Speeds that make sense.
+pub(crate) const SPEEDS: RangeInclusive<f64> = 0.25..=4.0;
+
+/// Beams that make sense: each costs as much as a text of its own.
+pub(crate) const BEAMS: RangeInclusive<usize> = 2..=16;
+/// Powers of the length that make sense.
+pub(crate) const LENGTH_PENALTIES: RangeInclusive<f32> = -10.0..=10.0;
+
+/// What is written to stdout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// With a header.
+    Wav,
+    /// Samples alone.
+    Pcm,
+}
+
 pub(super) fn command() -> Command {
-    let file = |name: &'static str, shown: &'static str| {
-        Arg::new(name)
-            .long(name)
-            .value_name(shown)
-            .value_parser(value_parser!(PathBuf))
-    };
+    let command = Command::new("synthesize")
+        .about("Speak text with a trained voice: to a WAV file, to stdout, or a file of lines")
+        .long_about(
+            "Speak text with a trained voice: to a WAV file, to stdout while it is made (--stream), \
+             or many lines to many files (--out-dir). A long text is cut at its sentences. \
+             The voice is that of recordings (--speaker-wav), one that was saved (--voice), or one \
+             stored with the model (--speaker, --list-voices).",
+        );
+    let command = sampling(voice(output(text(command))));
+    command.args(flags::device_arguments())
+}
+
+fn text(command: Command) -> Command {
+    command
+        .arg(
+            Arg::new("text")
+                .long("text")
+                .value_name("TEXT")
+                .allow_hyphen_values(true)
+                .conflicts_with("text-file")
+                .help("What to say; - reads it from stdin"),
+        )
+        .arg(file("text-file", "FILE").help(
+            "A text file with what to say, in UTF-8, of at most 128 KiB; with --out-dir a text for \
+             each line, or JSON lines where it ends in .jsonl",
+        ))
+        .arg(
+            Arg::new("language")
+                .long("language")
+                .value_name("TAG")
+                .value_parser(value_parser!(Language))
+                .help("Language of the text [default: the only one the model speaks]"),
+        )
+}
+
+fn output(command: Command) -> Command {
+    let output = |arg: Arg| arg.help_heading("Output");
+    command
+        .arg(output(file("out", "FILE.wav")).help(
+            "The recording to write; an existing one is replaced once the new one is whole; - is stdout",
+        ))
+        .arg(
+            output(file("out-dir", "DIR"))
+                .conflicts_with_all(["out", "stream", "text", "format", "save-voice"])
+                .help(
+                    "A folder for a recording of each line of --text-file, and manifest.jsonl; what is \
+                     in it already is not spoken again",
+                ),
+        )
+        .arg(
+            output(Arg::new("stream").long("stream"))
+                .action(ArgAction::SetTrue)
+                .help("Write the sound to stdout while it is made [default: off]"),
+        )
+        .arg(
+            output(Arg::new("format").long("format"))
+                .value_name("wav|pcm")
+                .value_parser(format)
+                .help("What goes to stdout: a WAV file, or 16-bit mono samples alone [default: wav]"),
+        )
+        .arg(
+            output(Arg::new("similarity").long("similarity"))
+                .action(ArgAction::SetTrue)
+                .conflicts_with("stream")
+                .help(
+                    "Let the model hear what it spoke, and say how similar it finds it to the voice \
+                     [default: off]",
+                ),
+        )
+}
+
+fn voice(command: Command) -> Command {
+    let voice = |arg: Arg| arg.help_heading("Model and voice");
+    command
+        .arg(voice(file("checkpoint", "DIR")).help(
+            "A run, one of its checkpoints, or imported weights [default: runs/default, else the newest run]",
+        ))
+        .arg(
+            voice(Arg::new("best").long("best"))
+                .action(ArgAction::SetTrue)
+                .help("Take the run's best checkpoint in place of its newest [default: off]"),
+        )
+        .arg(
+            voice(Arg::new("vocoder").long("vocoder"))
+                .value_name("hifigan|griffin-lim")
+                .value_parser(vocoder)
+                .help("What makes the sound [default: the model's own decoder, else griffin-lim]"),
+        )
+        .arg(
+            voice(file("speaker-wav", "WAV"))
+                .num_args(1..)
+                .action(ArgAction::Append)
+                .conflicts_with_all(["speaker", "voice"])
+                .help("Recordings of the voice; a few seconds are enough [default: a stored voice]"),
+        )
+        .arg(
+            voice(Arg::new("speaker").long("speaker"))
+                .value_name("NAME")
+                .conflicts_with("voice")
+                .help("A voice stored with the model [default: the first by name]"),
+        )
+        .arg(voice(file("voice", "FILE.voice")).help("A voice that --save-voice wrote"))
+        .arg(
+            voice(file("save-voice", "FILE.voice"))
+                .help("Keep the voice in a small file; needs no text"),
+        )
+        .arg(
+            voice(Arg::new("list-voices").long("list-voices"))
+                .action(ArgAction::SetTrue)
+                .conflicts_with_all(["text", "text-file", "out", "out-dir", "stream", "save-voice"])
+                .help("List the voices stored with the model, and stop"),
+        )
+}
+
+fn sampling(command: Command) -> Command {
     let number = |name: &'static str, range: RangeInclusive<f32>| {
         Arg::new(name)
             .long(name)
@@ -23,57 +149,14 @@ pub(super) fn command() -> Command {
             .help_heading("Sampling")
             .value_parser(move |text: &str| between(text, &range))
     };
-    Command::new("synthesize")
-        .about("Speak text with a trained voice, to a WAV file")
-        .long_about(
-            "Speak text with a trained voice, to a WAV file. A long text is cut at its sentences. \
-             The voice is that of recordings (--speaker-wav), or one stored with the checkpoint.",
-        )
+    command
         .arg(
-            Arg::new("text")
-                .long("text")
-                .value_name("TEXT")
-                .help("What to say"),
-        )
-        .arg(file("text-file", "FILE").help("A text file with what to say, in UTF-8, of at most 128 KiB"))
-        .group(
-            ArgGroup::new("what")
-                .args(["text", "text-file"])
-                .required(true),
-        )
-        .arg(
-            file("out", "FILE.wav")
-                .required(true)
-                .help("The recording to write; an existing one is replaced"),
-        )
-        .arg(file("checkpoint", "DIR").help(
-            "A run, one of its checkpoints, or imported weights [default: runs/default, else the newest run]",
-        ))
-        .arg(
-            Arg::new("best")
-                .long("best")
-                .action(ArgAction::SetTrue)
-                .help("Take the run's best checkpoint in place of its newest [default: off]"),
-        )
-        .arg(
-            file("speaker-wav", "WAV")
-                .num_args(1..)
-                .action(ArgAction::Append)
-                .conflicts_with("speaker")
-                .help("Recordings of the voice; a few seconds are enough [default: a stored voice]"),
-        )
-        .arg(
-            Arg::new("speaker")
-                .long("speaker")
-                .value_name("NAME")
-                .help("A voice stored with the checkpoint [default: the first by name]"),
-        )
-        .arg(
-            Arg::new("language")
-                .long("language")
-                .value_name("TAG")
-                .value_parser(value_parser!(Language))
-                .help("Language of the text [default: the only one the model speaks]"),
+            Arg::new("speed")
+                .long("speed")
+                .value_name("X")
+                .help_heading("Sampling")
+                .value_parser(|text: &str| between(text, &SPEEDS))
+                .help("How fast is spoken, from 0.25 to 4 [default: 1]"),
         )
         .arg(
             Arg::new("seed")
@@ -92,6 +175,21 @@ pub(super) fn command() -> Command {
                 .help("Take the likeliest code each time, without chance [default: off]"),
         )
         .arg(
+            Arg::new("beams")
+                .long("beams")
+                .value_name("N")
+                .help_heading("Sampling")
+                .value_parser(|text: &str| between(text, &BEAMS))
+                .conflicts_with_all(["seed", "temperature", "top-k", "top-p"])
+                .help("Search for the likeliest speech with N beams, without chance [default: off]"),
+        )
+        .arg(
+            number("length-penalty", LENGTH_PENALTIES)
+                .allow_hyphen_values(true)
+                .requires("beams")
+                .help("Above 0 a search favours longer speech, below 0 shorter [default: 1]"),
+        )
+        .arg(
             number("temperature", SamplingDefaults::TEMPERATURES)
                 .help("Below 1 speaks steadier, above 1 livelier [default: the model's]"),
         )
@@ -103,20 +201,42 @@ pub(super) fn command() -> Command {
                 .value_parser(value_parser!(u32))
                 .help("Draw from the N likeliest codes; 0 from all [default: the model's]"),
         )
-        .arg(
-            number("top-p", SamplingDefaults::SHARES).help(
-                "Draw from the likeliest codes of this probability together [default: the model's]",
-            ),
-        )
+        .arg(number("top-p", SamplingDefaults::SHARES).help(
+            "Draw from the likeliest codes of this probability together [default: the model's]",
+        ))
         .arg(number("repetition-penalty", SamplingDefaults::PENALTIES).help(
             "Makes spoken codes less likely; 1 does not [default: the model's, with --greedy 1]",
         ))
-        .args(flags::device_arguments())
+}
+
+fn file(name: &'static str, shown: &'static str) -> Arg {
+    Arg::new(name)
+        .long(name)
+        .value_name(shown)
+        .value_parser(value_parser!(PathBuf))
+}
+
+fn vocoder(text: &str) -> Result<Vocoder, String> {
+    [Vocoder::Hifigan, Vocoder::GriffinLim]
+        .into_iter()
+        .find(|vocoder| vocoder.name() == text)
+        .ok_or_else(|| "hifigan or griffin-lim is needed".to_owned())
+}
+
+fn format(text: &str) -> Result<Format, String> {
+    match text {
+        "wav" => Ok(Format::Wav),
+        "pcm" => Ok(Format::Pcm),
+        _ => Err("wav or pcm is needed".to_owned()),
+    }
 }
 
 /// A number within bounds.
-fn between(text: &str, range: &RangeInclusive<f32>) -> Result<f32, String> {
-    match text.parse::<f32>() {
+pub(crate) fn between<T>(text: &str, range: &RangeInclusive<T>) -> Result<T, String>
+where
+    T: std::str::FromStr + PartialOrd + std::fmt::Display,
+{
+    match text.parse::<T>() {
         Ok(number) if range.contains(&number) => Ok(number),
         _ => Err(format!(
             "a number from {} to {} is needed",

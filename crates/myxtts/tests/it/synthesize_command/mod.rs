@@ -1,10 +1,16 @@
 //! `synthesize`, with a model too small to say anything sensible.
 
+mod bad_input;
+mod batch;
+mod stdout;
+mod voices;
+
 use std::fs;
 use std::path::Path;
 
 use myxtts_audio::{Limits, decode, write_wav_pcm16};
 use myxtts_infer::SamplingDefaults;
+use myxtts_weights::write_ours;
 
 use crate::support::{Run, run_in};
 use crate::tiny::{Tiny, recording};
@@ -77,6 +83,74 @@ fn a_text_becomes_a_recording_and_a_seed_says_it_again() {
         &["--temperature", "9", "--top-k", "0", "--top-p", "1"]
     ));
     assert!(!same("f.wav", &["--repetition-penalty", "10"]));
+    assert!(!same("g.wav", &["--top-k", "1"]));
+    assert!(!same("h.wav", &["--top-p", "0.01"]));
+    assert!(!same("i.wav", &["--speed", "2"]));
+    assert!(!same("j.wav", &["--beams", "3"]));
+    let bytes = |name: &str| fs::read(path.join(name)).unwrap();
+    assert_ne!(bytes("j.wav"), bytes("d.wav"), "a search is not greedy");
+}
+
+/// Twice as fast is half as long, whatever makes the sound.
+#[test]
+fn speed_changes_the_length() {
+    let folder = run_folder();
+    let path = folder.path();
+    write_ours(
+        &path.join("decoder"),
+        &Tiny::new(&["en"], 30).with_decoder(),
+    )
+    .unwrap();
+    let seconds = |model: &str, speed: &str| {
+        let fixed = ["--text", "Hello.", "--out", "a.wav", "--json", "--greedy"];
+        let voice = ["--speaker-wav", "me.wav", "--checkpoint", model];
+        let run = synthesize(path, &[&fixed[..], &voice, &["--speed", speed]].concat());
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        run.json()["seconds"].as_f64().unwrap()
+    };
+    for model in ["runs/first", "decoder"] {
+        let usual = seconds(model, "1");
+        for (speed, ratio) in [("2", 0.5), ("0.5", 2.0)] {
+            let found = seconds(model, speed) / usual;
+            assert!(
+                (found / ratio - 1.0).abs() < 0.05,
+                "{model} at {speed}: {found}"
+            );
+        }
+    }
+}
+
+/// The model's own decoder speaks unless another is asked for, and it is said.
+#[test]
+fn the_vocoder_is_the_models_own_unless_asked() {
+    let folder = run_folder();
+    let path = folder.path();
+    write_ours(
+        &path.join("decoder"),
+        &Tiny::new(&["en"], 30).with_decoder(),
+    )
+    .unwrap();
+    let used = |arguments: &[&str]| {
+        let fixed = ["--text", "Hello.", "--out", "a.wav", "--json", "--greedy"];
+        let voice = ["--speaker-wav", "me.wav", "--checkpoint"];
+        let run = synthesize(path, &[&fixed[..], &voice, arguments].concat());
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        let report = run.json();
+        format!("{} at {}", report["vocoder"], report["sample_rate"])
+    };
+    let messages = [
+        used(&["runs/first"]),
+        used(&["decoder"]),
+        used(&["decoder", "--vocoder", "griffin-lim"]),
+        used(&["decoder", "--vocoder", "hifigan"]),
+    ];
+    insta::assert_snapshot!(messages.join("\n"));
+    let run = synthesize(
+        path,
+        &["--text", "Hello.", "--out", "a.wav", "--vocoder", "hifigan"],
+    );
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+    insta::assert_snapshot!("no_decoder", run.stderr);
 }
 
 /// What the card says is what is drawn with, until a flag says otherwise.
@@ -220,6 +294,15 @@ fn what_cannot_be_spoken_is_refused_with_the_fix() {
         refused(path, &["--text", " ", "--out", "a.wav"]),
         refused(path, &["--text-file", "missing.txt", "--out", "a.wav"]),
         refused(path, &["--text", "Hello.", "--out", "a.mp3"]),
+        refused(path, &["--out", "a.wav"]),
+        refused(path, &["--text", "Hello."]),
+        refused(path, &["--out-dir", "d"]),
+        refused(path, &["--text", "Hello.", "--out", "a.wav", "--stream"]),
+        refused(
+            path,
+            &["--text", "Hello.", "--out", "a.wav", "--format", "pcm"],
+        ),
+        refused(path, &["--save-voice", "a.wav"]),
     ];
     fs::remove_dir_all(checkpoint.join("voices")).unwrap();
     messages.push(with(&[]));
@@ -245,6 +328,13 @@ fn what_cannot_be_spoken_is_refused_with_the_fix() {
         &["--out", "a.wav"][..],
         &["--text", "x", "--text-file", "y", "--out", "a.wav"],
         &["--text", "x"],
+        &["--text", "x", "--out-dir", "d"],
+        &["--text-file", "x", "--out-dir", "d", "--out", "a.wav"],
+        &["--text", "x", "--out", "a.wav", "--format", "pcm"],
+        &["--text", "x", "--out", "a.wav", "--stream"],
+        &["--text", "x", "--stream", "--similarity"],
+        &["--save-voice", "a.wav"],
+        &["--list-voices", "--text", "x"],
     ] {
         refused(path, arguments);
     }
@@ -256,7 +346,13 @@ fn what_cannot_be_spoken_is_refused_with_the_fix() {
         &["--greedy", "--temperature", "1"],
         &["--greedy", "--seed", "1"],
         &["--speaker", "anna", "--speaker-wav", "me.wav"],
+        &["--speaker", "anna", "--voice", "a.voice"],
         &["--language", "english"],
+        &["--speed", "0.1"],
+        &["--beams", "1"],
+        &["--beams", "2", "--seed", "1"],
+        &["--length-penalty", "2"],
+        &["--vocoder", "wavenet"],
     ] {
         with(wrong);
     }

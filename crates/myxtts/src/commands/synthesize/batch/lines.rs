@@ -1,0 +1,276 @@
+//! The lines of a file: texts, or JSON objects.
+//!
+//! A line of a `.jsonl` file is an object; all but `text` may be left out, and
+//! a flag says what no line does:
+//!
+//! | field | holds |
+//! |---|---|
+//! | `text` | what to say |
+//! | `id` | a name; the recording is `ID.wav` |
+//! | `out` | the recording, below the folder |
+//! | `speaker`, `voice`, `speaker_wav` | as the flags of these names; one of them at most |
+//! | `language`, `vocoder`, `speed`, `seed`, `greedy`, `beams`, `length_penalty`, `temperature`, `top_k`, `top_p`, `repetition_penalty` | as the flags |
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::ops::RangeInclusive;
+use std::path::{Component, Path, PathBuf};
+
+use myxtts_infer::{SamplingDefaults, Vocoder};
+use myxtts_text::Language;
+use serde::Deserialize;
+
+use super::super::options::Chosen;
+use super::super::text::{LONGEST_TEXT, unreadable};
+use super::report::Failed;
+use crate::cli::{BEAMS, LENGTH_PENALTIES, SPEEDS};
+use crate::output::Failure;
+
+/// Largest file of lines, in bytes: a thousand hours of speech.
+const LARGEST_FILE: u64 = 64 << 20;
+/// Longest name of a recording, in bytes: systems take 255 with its ending.
+const LONGEST_NAME: usize = 200;
+
+/// A line, or why it cannot be spoken.
+pub(in super::super) type Parsed = Result<Line, Failed>;
+
+/// A text that becomes a recording.
+#[derive(Clone, Debug)]
+pub(in super::super) struct Line {
+    /// From 1.
+    pub(super) number: usize,
+    pub(super) id: Option<String>,
+    pub(super) text: String,
+    /// Below the folder, with slashes on every system.
+    pub(super) file: String,
+    /// Whose voice, where the line says.
+    pub(super) voice: Option<Wish>,
+    /// What else the line says.
+    pub(super) chosen: Chosen,
+}
+
+/// The voice that a line asks for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in super::super) enum Wish {
+    Speaker(String),
+    Voice(PathBuf),
+    Recordings(Vec<PathBuf>),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fields {
+    text: String,
+    id: Option<Id>,
+    out: Option<String>,
+    speaker: Option<String>,
+    voice: Option<PathBuf>,
+    speaker_wav: Option<OneOrMore>,
+    language: Option<String>,
+    vocoder: Option<Vocoder>,
+    speed: Option<f64>,
+    seed: Option<u64>,
+    #[serde(default)]
+    greedy: bool,
+    beams: Option<usize>,
+    length_penalty: Option<f32>,
+    temperature: Option<f32>,
+    top_k: Option<u32>,
+    top_p: Option<f32>,
+    repetition_penalty: Option<f32>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Id {
+    Text(String),
+    Number(u64),
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum OneOrMore {
+    One(PathBuf),
+    More(Vec<PathBuf>),
+}
+
+/// Reads the lines of a file; blank ones are none.
+pub(in super::super) fn read(path: &Path) -> Result<Vec<Parsed>, Failure> {
+    let place = path.display().to_string();
+    let unread = |why: std::io::Error| unreadable(&place, &why.to_string());
+    let mut bytes = vec![];
+    let file = File::open(path).map_err(unread)?;
+    file.take(LARGEST_FILE + 1)
+        .read_to_end(&mut bytes)
+        .map_err(unread)?;
+    if bytes.len() as u64 > LARGEST_FILE {
+        return Err(Failure::Usage(format!(
+            "the file of lines is larger than {LARGEST_FILE} bytes\n  --> {place}\n  \
+             fix:   cut it into several files"
+        )));
+    }
+    let is_json = path.extension().is_some_and(|kind| kind == "jsonl");
+    let lines = parse(&bytes, is_json);
+    match lines.is_empty() {
+        true => Err(Failure::Usage(format!(
+            "there is nothing to say: the file has no lines\n  --> {place}\n  \
+             fix:   write a text on each line"
+        ))),
+        false => Ok(lines),
+    }
+}
+
+fn parse(bytes: &[u8], is_json: bool) -> Vec<Parsed> {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let mut taken: BTreeMap<String, usize> = BTreeMap::new();
+    let lines = (1..).zip(bytes.split(|byte| *byte == b'\n'));
+    let lines = lines.filter(|(_, line)| !line.trim_ascii().is_empty());
+    lines
+        .map(|(number, line)| {
+            let failed = |why: String| Failed { line: number, why };
+            if line.len() as u64 > LONGEST_TEXT {
+                let why = format!("it is longer than {LONGEST_TEXT} bytes");
+                return Err(failed(why));
+            }
+            let text = std::str::from_utf8(line)
+                .map_err(|why| failed(format!("it is not UTF-8: {why}")))?;
+            let line = match is_json {
+                true => object(number, text),
+                false => Ok(plain(number, text.trim().to_owned())),
+            };
+            let line = line.map_err(failed)?;
+            // The same file twice: the second would replace the first.
+            match taken.insert(line.file.to_lowercase(), number) {
+                None => Ok(line),
+                Some(first) => {
+                    taken.insert(line.file.to_lowercase(), first);
+                    let why = format!("its recording {} is that of line {first}", line.file);
+                    Err(failed(why))
+                }
+            }
+        })
+        .collect()
+}
+
+fn plain(number: usize, text: String) -> Line {
+    Line {
+        number,
+        id: None,
+        text,
+        file: format!("{number:06}.wav"),
+        voice: None,
+        chosen: Chosen::default(),
+    }
+}
+
+fn object(number: usize, text: &str) -> Result<Line, String> {
+    let fields: Fields = serde_json::from_str(text).map_err(|why| {
+        // It counts lines of its own, of which there is one.
+        let why = why.to_string().replace("at line 1 column", "at column");
+        format!("it is not an object with these fields: {why}")
+    })?;
+    let within = |name: &str, value: Option<f32>, range: RangeInclusive<f32>| match value {
+        Some(value) if !range.contains(&value) => Err(format!(
+            "its `{name}` is {value}, and {} to {} is needed",
+            range.start(),
+            range.end()
+        )),
+        value => Ok(value),
+    };
+    let language = fields.language.as_deref().map(str::parse::<Language>);
+    let speed = fields.speed;
+    if let Some(speed) = speed.filter(|speed| !SPEEDS.contains(speed)) {
+        return Err(format!(
+            "its `speed` is {speed}, and {} to {} is needed",
+            SPEEDS.start(),
+            SPEEDS.end()
+        ));
+    }
+    if let Some(beams) = fields.beams.filter(|beams| !BEAMS.contains(beams)) {
+        return Err(format!(
+            "its `beams` is {beams}, and {} to {} is needed",
+            BEAMS.start(),
+            BEAMS.end()
+        ));
+    }
+    let voice = match (fields.speaker, fields.voice, fields.speaker_wav) {
+        (None, None, None) => None,
+        (Some(speaker), None, None) => Some(Wish::Speaker(speaker)),
+        (None, Some(file), None) => Some(Wish::Voice(file)),
+        (None, None, Some(OneOrMore::One(path))) => Some(Wish::Recordings(vec![path])),
+        (None, None, Some(OneOrMore::More(paths))) => Some(Wish::Recordings(paths)),
+        _ => return Err("it has more than one of `speaker`, `voice` and `speaker_wav`".to_owned()),
+    };
+    let id = fields.id.map(|id| match id {
+        Id::Text(text) => text,
+        Id::Number(number) => number.to_string(),
+    });
+    let mut line = plain(number, fields.text);
+    line.file = match (fields.out, &id) {
+        (Some(out), _) => path_below(&out)?,
+        (None, Some(id)) => name_of(id)?,
+        (None, None) => line.file,
+    };
+    line.id = id;
+    line.voice = voice;
+    line.chosen = Chosen {
+        language: language.transpose().map_err(|why| why.to_string())?,
+        vocoder: fields.vocoder,
+        speed,
+        seed: fields.seed,
+        greedy: fields.greedy,
+        beams: fields.beams,
+        length_penalty: within("length_penalty", fields.length_penalty, LENGTH_PENALTIES)?,
+        temperature: within(
+            "temperature",
+            fields.temperature,
+            SamplingDefaults::TEMPERATURES,
+        )?,
+        top_k: fields.top_k,
+        top_p: within("top_p", fields.top_p, SamplingDefaults::SHARES)?,
+        repetition_penalty: within(
+            "repetition_penalty",
+            fields.repetition_penalty,
+            SamplingDefaults::PENALTIES,
+        )?,
+    };
+    Ok(line)
+}
+
+/// The recording of a name.
+fn name_of(id: &str) -> Result<String, String> {
+    let is_name = !id.is_empty()
+        && id.len() <= LONGEST_NAME
+        && !id.starts_with('.')
+        && !id
+            .chars()
+            .any(|c| c.is_control() || r#"/\:*?"<>|"#.contains(c));
+    match is_name {
+        true => Ok(format!("{id}.wav")),
+        false => Err(format!("its `id` {id:?} cannot be the name of a file")),
+    }
+}
+
+/// A recording below the folder, and nowhere else.
+fn path_below(out: &str) -> Result<String, String> {
+    let path = Path::new(out);
+    let names: Option<Vec<&str>> = path
+        .components()
+        .map(|component| match component {
+            Component::Normal(name) => name.to_str(),
+            _ => None,
+        })
+        .collect();
+    let is_wav = path
+        .extension()
+        .is_some_and(|kind| kind.eq_ignore_ascii_case("wav"));
+    match names {
+        Some(names) if is_wav && !out.contains(['\\', '\0']) && out.len() <= 4 * LONGEST_NAME => {
+            Ok(names.join("/"))
+        }
+        _ => Err(format!(
+            "its `out` {out:?} is not a WAV file below --out-dir"
+        )),
+    }
+}

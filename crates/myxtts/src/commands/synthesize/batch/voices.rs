@@ -1,0 +1,79 @@
+//! The voices of the lines, each heard once.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use myxtts_infer::Synthesizer;
+
+use super::super::voice::{Heard, VoiceSource};
+use super::lines::Wish;
+use super::settings;
+use crate::output::Failure;
+
+/// Voices kept at a time: some hundred kilobytes each. Files of lines come
+/// sorted by speaker or have a few of them.
+const MOST_VOICES: usize = 256;
+
+/// A voice, ready to speak.
+#[derive(Clone)]
+pub(super) struct Known {
+    pub(super) heard: Heard,
+    /// Whose it is.
+    pub(super) words: String,
+    /// Of its numbers.
+    pub(super) hash: String,
+}
+
+pub(super) struct Voices {
+    /// For lines that do not say.
+    usual: Option<VoiceSource>,
+    checkpoint: PathBuf,
+    /// Voices, or why one cannot be had: it is said for each of its lines, and
+    /// tried once.
+    known: BTreeMap<Option<Wish>, Result<Known, String>>,
+}
+
+impl Voices {
+    pub(super) fn new(usual: Option<VoiceSource>, checkpoint: PathBuf) -> Self {
+        Self {
+            usual,
+            checkpoint,
+            known: BTreeMap::new(),
+        }
+    }
+
+    /// The voice that a line wishes for.
+    pub(super) fn get(
+        &mut self,
+        wish: Option<&Wish>,
+        synthesizer: &mut Synthesizer,
+    ) -> Result<Known, Failure> {
+        let wish = wish.cloned();
+        if let Some(known) = self.known.get(&wish) {
+            return known.clone().map_err(Failure::Usage);
+        }
+        if self.known.len() >= MOST_VOICES {
+            self.known.clear();
+        }
+        let made = self.make(wish.as_ref(), synthesizer);
+        let kept = made.map_err(|why| why.message().to_owned());
+        self.known.insert(wish, kept.clone());
+        kept.map_err(Failure::Usage)
+    }
+
+    fn make(&self, wish: Option<&Wish>, synthesizer: &mut Synthesizer) -> Result<Known, Failure> {
+        let source = match (wish, &self.usual) {
+            (Some(Wish::Speaker(name)), _) => VoiceSource::named(Some(name), &self.checkpoint)?,
+            (Some(Wish::Voice(path)), _) => VoiceSource::file(path)?,
+            (Some(Wish::Recordings(paths)), _) => VoiceSource::recordings(paths.clone())?,
+            (None, Some(usual)) => usual.clone(),
+            (None, None) => VoiceSource::named(None, &self.checkpoint)?,
+        };
+        let heard = source.hear(synthesizer)?;
+        Ok(Known {
+            hash: settings::voice(&heard.voice)?,
+            words: source.words().join(", "),
+            heard,
+        })
+    }
+}

@@ -1,0 +1,59 @@
+//! `myxtts synthesize`
+//!
+//! ```text
+//! flags -> Request ─> Model ─> Voice ─┬─> one text ─> a file, or stdout
+//!                                     ├─> many lines ─> a folder
+//!                                     └─> a .voice file
+//! ```
+//!
+//! What can be known before the model is loaded is looked at before: texts,
+//! outputs, recordings.
+
+mod batch;
+mod interrupt;
+mod list;
+mod model;
+mod options;
+mod report;
+mod request;
+mod single;
+mod stdout;
+mod text;
+mod voice;
+
+use clap::ArgMatches;
+use myxtts_infer::InferError;
+
+use crate::output::{Failure, Output};
+use request::Request;
+
+pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
+    if matches.get_flag("list-voices") {
+        return list::run(matches, output);
+    }
+    match Request::of(matches, output)? {
+        Request::One(wanted) => single::run(matches, wanted, output),
+        Request::Lines { lines, folder } => batch::run(matches, lines, &folder, output),
+    }
+}
+
+/// Whether what was asked is at fault, or what was tried.
+fn failure(error: InferError) -> Failure {
+    let words = error.to_string();
+    match error {
+        InferError::NoCheckpoint { .. }
+        | InferError::NoGpt { .. }
+        | InferError::NoBest { .. }
+        | InferError::NoText
+        | InferError::Unspeakable { .. }
+        | InferError::Language(_)
+        | InferError::TooLong(_)
+        | InferError::NoReference
+        | InferError::ShortReference { .. }
+        | InferError::SilentReference { .. }
+        | InferError::Voice { .. }
+        | InferError::VoiceFile(_)
+        | InferError::NoVoiceVector => Failure::Usage(words),
+        _ => Failure::Job(words),
+    }
+}

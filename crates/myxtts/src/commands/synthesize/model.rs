@@ -1,0 +1,64 @@
+//! The model that speaks, on its device.
+
+use std::path::{Path, PathBuf};
+
+use clap::ArgMatches;
+use myxtts_device::{open, plan};
+use myxtts_infer::{InferError, Pick, Synthesizer, newest_run, resolve};
+
+use super::super::damaged;
+use super::failure;
+use crate::config;
+use crate::output::Failure;
+
+/// Where trainings put their runs.
+const RUNS: &str = "runs";
+
+/// A loaded model.
+pub(super) struct Model {
+    pub(super) synthesizer: Synthesizer,
+    /// Where it is.
+    pub(super) device: String,
+}
+
+/// The folder of weights that the flags mean.
+pub(super) fn checkpoint(matches: &ArgMatches) -> Result<PathBuf, Failure> {
+    let pick = match matches.get_flag("best") {
+        true => Pick::Best,
+        false => Pick::Newest,
+    };
+    let folder = match matches.get_one::<PathBuf>("checkpoint") {
+        Some(folder) => folder.clone(),
+        None => newest_run(Path::new(RUNS)).ok_or_else(|| {
+            failure(InferError::NoCheckpoint {
+                folder: RUNS.into(),
+                why: "no run below it has a checkpoint".to_owned(),
+            })
+        })?,
+    };
+    resolve(&folder, pick).map_err(failure)
+}
+
+impl Model {
+    pub(super) fn open(matches: &ArgMatches, checkpoint: &Path) -> Result<Self, Failure> {
+        let machine = super::super::machine()?;
+        let given = super::super::given(matches)?;
+        let settings =
+            config::load(&config::keys(), &given, || machine.clone()).map_err(Failure::usage)?;
+        let plan = plan(&config::plan_request(&settings), &machine).map_err(Failure::usage)?;
+        let Some(planned) = plan.model_devices.first() else {
+            return Err(Failure::Job(
+                "the plan has no device for the model".to_owned(),
+            ));
+        };
+        let device = open(planned).map_err(|why| Failure::Job(why.to_string()))?;
+        Ok(Self {
+            synthesizer: Synthesizer::open(checkpoint, &device).map_err(|error| {
+                damaged::explained(failure(error), checkpoint, |line, other| {
+                    damaged::with_flag(line, "--checkpoint", other)
+                })
+            })?,
+            device: format!("{} ({})", planned.label(), planned.name),
+        })
+    }
+}

@@ -1,0 +1,171 @@
+//! What is to be spoken, and where it goes.
+
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
+
+use clap::ArgMatches;
+
+use super::batch::lines::{self, Parsed};
+use super::text;
+use crate::cli::Format;
+use crate::new_file::NewFile;
+use crate::output::{Failure, Output};
+
+/// What the flags ask for, before the model is loaded.
+pub(super) enum Request {
+    /// One voice, and perhaps one text.
+    One(Wanted),
+    /// Many texts.
+    Lines {
+        /// Each, or why it cannot be spoken.
+        lines: Vec<Parsed>,
+        /// Where their recordings go.
+        folder: PathBuf,
+    },
+}
+
+/// What becomes of a voice.
+pub(super) struct Wanted {
+    /// Where it is kept.
+    pub(super) save_voice: Option<PathBuf>,
+    /// What it says, and where that goes.
+    pub(super) speech: Option<(String, Target)>,
+}
+
+/// Where speech goes.
+pub(super) enum Target {
+    /// Into a file, once it is whole.
+    File(PathBuf),
+    /// To stdout.
+    Stdout {
+        /// In which form.
+        format: Format,
+        /// While it is made.
+        stream: bool,
+    },
+}
+
+impl Request {
+    pub(super) fn of(matches: &ArgMatches, output: &Output) -> Result<Self, Failure> {
+        let path = |name: &str| matches.get_one::<PathBuf>(name).cloned();
+        if let Some(folder) = path("out-dir") {
+            let Some(file) = path("text-file") else {
+                return Err(Failure::Usage(
+                    "--out-dir takes its lines from a file\n  \
+                     fix:   name it with --text-file: a text for each line, or JSON lines in a .jsonl file"
+                        .to_owned(),
+                ));
+            };
+            let lines = lines::read(&file)?;
+            return Ok(Self::Lines { lines, folder });
+        }
+        let save_voice = path("save-voice");
+        if let Some(path) = &save_voice {
+            must_end(path, "save-voice", "voice")?;
+            try_to_write(path, "voice", "--save-voice")?;
+        }
+        let target = target(matches, output)?;
+        let is_text = matches.contains_id("text") || matches.contains_id("text-file");
+        let speech = match (is_text, target) {
+            (true, Some(target)) => {
+                if let Target::File(path) = &target {
+                    try_to_write(path, "recording", "--out")?;
+                }
+                Some((text::read(matches)?, target))
+            }
+            (false, None) if save_voice.is_some() => None,
+            (true, None) => {
+                return Err(Failure::Usage(
+                    "where does the speech go?\n  \
+                     fix:   name a file with --out FILE.wav, or play it while it is made with --stream"
+                        .to_owned(),
+                ));
+            }
+            (false, _) => {
+                return Err(Failure::Usage(
+                    "what is to be said?\n  \
+                     fix:   give it with --text \"...\", --text-file FILE, or --text - for stdin"
+                        .to_owned(),
+                ));
+            }
+        };
+        Ok(Self::One(Wanted { save_voice, speech }))
+    }
+}
+
+fn target(matches: &ArgMatches, output: &Output) -> Result<Option<Target>, Failure> {
+    let out = matches.get_one::<PathBuf>("out");
+    let stream = matches.get_flag("stream");
+    let format = matches.get_one::<Format>("format").copied();
+    let is_stdout = out.is_some_and(|out| out == Path::new("-"));
+    if stream || is_stdout {
+        if let Some(out) = out.filter(|_| !is_stdout) {
+            return Err(Failure::Usage(format!(
+                "--stream writes to stdout, and --out {} is a file, which appears whole or not at \
+                 all\n  fix:   leave one of them out, or write --stream > {}",
+                out.display(),
+                out.display()
+            )));
+        }
+        if output.is_json() {
+            return Err(Failure::Usage(
+                "--json prints its document where the sound goes\n  \
+                 fix:   write the sound to a file with --out FILE.wav, or leave --json out"
+                    .to_owned(),
+            ));
+        }
+        if io::stdout().is_terminal() {
+            return Err(Failure::Usage(
+                "a terminal cannot play sound\n  \
+                 fix:   send stdout to a player or a file, for example: ... --stream | aplay"
+                    .to_owned(),
+            ));
+        }
+        let format = format.unwrap_or(Format::Wav);
+        return Ok(Some(Target::Stdout { format, stream }));
+    }
+    if format.is_some() {
+        return Err(Failure::Usage(
+            "--format is about what goes to stdout, and nothing does\n  \
+             fix:   add --stream or --out -, or leave --format out"
+                .to_owned(),
+        ));
+    }
+    if let Some(out) = out {
+        must_end(out, "out", "wav")?;
+    }
+    Ok(out.cloned().map(Target::File))
+}
+
+fn must_end(path: &Path, flag: &str, kind: &str) -> Result<(), Failure> {
+    if path
+        .extension()
+        .is_some_and(|found| found.eq_ignore_ascii_case(kind))
+    {
+        return Ok(());
+    }
+    let fix = match kind {
+        "wav" => "only WAV files are written",
+        _ => "name a file that ends in .voice, so that it is recognised as one",
+    };
+    Err(Failure::Usage(format!(
+        "--{flag} {} does not end in .{kind}\n  fix:   {fix}",
+        path.display()
+    )))
+}
+
+/// Before minutes of work: a path that cannot be written to is known now.
+/// Nothing stays there, so that nothing is left behind by a signal.
+fn try_to_write(path: &Path, what: &str, flag: &str) -> Result<(), Failure> {
+    let tried = NewFile::beside(path).map(drop);
+    tried.map_err(|why| unwritable(what, flag, path, &why))
+}
+
+/// A file that cannot be written.
+pub(super) fn unwritable(what: &str, flag: &str, path: &Path, why: &io::Error) -> Failure {
+    Failure::Job(format!(
+        "the {what} cannot be written: {why}\n  --> {}\n  \
+         fix:   name a file after {flag} in a folder that exists, may be written to and has space",
+        path.display()
+    ))
+}

@@ -1,0 +1,139 @@
+//! One voice: kept in a file, and heard once.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::Instant;
+
+use clap::ArgMatches;
+use myxtts_audio::{Waveform, wav_pcm16};
+use myxtts_device::no_memory_fault;
+use myxtts_infer::{InferError, Synthesizer, Voice};
+
+use super::interrupt::Undisturbed;
+use super::model::{Model, checkpoint};
+use super::options::Chosen;
+use super::report::{Report, SavedVoice, Similar};
+use super::request::{Target, Wanted, unwritable};
+use super::voice::VoiceSource;
+use super::{failure, stdout};
+use crate::new_file::NewFile;
+use crate::output::{Failure, Output};
+
+pub(super) fn run(matches: &ArgMatches, wanted: Wanted, output: &Output) -> Result<(), Failure> {
+    let checkpoint = checkpoint(matches)?;
+    let source = VoiceSource::of(matches, &checkpoint)?;
+    let undisturbed = Undisturbed::install()?;
+    let Model {
+        mut synthesizer,
+        device,
+    } = Model::open(matches, &checkpoint)?;
+    let chosen = Chosen::of(matches);
+    // Before recordings are heard: what is missing is known now.
+    let options = match wanted.speech {
+        Some(_) => Some(chosen.options(&synthesizer)?),
+        None => None,
+    };
+    let started = Instant::now();
+    let heard = source.hear(&mut synthesizer)?;
+    if let Some(path) = &wanted.save_voice {
+        save(path, &synthesizer, &heard.voice, &source, &undisturbed)?;
+    }
+    let (Some((text, target)), Some(options)) = (wanted.speech, options) else {
+        let saved = SavedVoice {
+            saved_voice: wanted.save_voice.unwrap_or_default(),
+            voice: source.words(),
+            checkpoint,
+            notices: heard.notices,
+        };
+        return output.result(&saved, &saved);
+    };
+    let mut report = Report::new(checkpoint, &source, &options, device);
+    report.vocoder = chosen.vocoder(options.vocoder);
+    report.saved_voice = wanted.save_voice;
+    report.notices = heard.notices;
+    match target {
+        Target::Stdout {
+            format,
+            stream: true,
+        } => {
+            let spoken = stdout::stream(&mut synthesizer, &text, &heard.voice, &options, format)?;
+            let Some((said, length)) = spoken else {
+                // Whoever listened has left, as `head` does.
+                return Ok(());
+            };
+            report.took_s = started.elapsed().as_secs_f64();
+            report.spoken(&said, length, synthesizer.rate(options.vocoder));
+            output.log(report.to_string().trim_end());
+            Ok(())
+        }
+        target => {
+            let mut samples = vec![];
+            let said = synthesizer.stream(&text, &heard.voice, &options, |sound| {
+                samples.extend_from_slice(sound);
+                ControlFlow::Continue(())
+            });
+            let said = said.map_err(failure)?;
+            let rate = synthesizer.rate(options.vocoder);
+            let speech = Waveform { samples, rate };
+            report.took_s = started.elapsed().as_secs_f64();
+            check(&speech)?;
+            if matches.get_flag("similarity") {
+                let similar = synthesizer.similarity(&heard.voice, &speech);
+                report.similarity = Some(Similar::of(similar));
+            }
+            report.spoken(&said, speech.len(), rate);
+            match target {
+                Target::File(path) => {
+                    let bytes = wav(&speech, &path)?;
+                    let written = undisturbed.write(|| NewFile::beside(&path)?.keep(&bytes));
+                    written.map_err(|why| unwritable("recording", "--out", &path, &why))?;
+                    report.out = Some(path);
+                    output.result(&report, &report)
+                }
+                Target::Stdout { format, .. } => {
+                    stdout::whole(&speech, format)?;
+                    output.log(report.to_string().trim_end());
+                    Ok(())
+                }
+            }
+        }
+    }
+}
+
+/// Whether there is something to write.
+fn check(speech: &Waveform) -> Result<(), Failure> {
+    no_memory_fault().map_err(|why| failure(InferError::Device(why)))?;
+    match speech.is_empty() {
+        true => Err(Failure::Job(NO_SOUND.to_owned())),
+        false => Ok(()),
+    }
+}
+
+/// What a model that was not trained enough does.
+pub(super) const NO_SOUND: &str = "the model ended before it made a sound\n  \
+                                   fix:   try another --seed, or train it longer";
+
+pub(super) fn wav(speech: &Waveform, path: &Path) -> Result<Vec<u8>, Failure> {
+    wav_pcm16(speech).ok_or_else(|| {
+        Failure::Job(format!(
+            "the speech is longer than a WAV file holds\n  --> {}\n  fix:   speak the text in parts",
+            path.display()
+        ))
+    })
+}
+
+fn save(
+    path: &Path,
+    synthesizer: &Synthesizer,
+    voice: &Voice,
+    source: &VoiceSource,
+    undisturbed: &Undisturbed,
+) -> Result<(), Failure> {
+    let file = synthesizer
+        .voice_file(voice, source.origin())
+        .map_err(failure)?;
+    no_memory_fault().map_err(|why| failure(InferError::Device(why)))?;
+    let bytes = file.bytes();
+    let written = undisturbed.write(|| NewFile::beside(path)?.keep(&bytes));
+    written.map_err(|why| unwritable("voice", "--save-voice", path, &why))
+}

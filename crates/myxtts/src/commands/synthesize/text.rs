@@ -1,0 +1,69 @@
+//! The text that is to be said: an argument, a file, or stdin.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use clap::ArgMatches;
+
+use crate::output::Failure;
+
+/// Longest text of a file, in bytes: what one argument of a command may have on
+/// Linux, so that a file takes what --text does. The speech of a text is held in
+/// memory until it is written.
+pub(super) const LONGEST_TEXT: u64 = 128 * 1024;
+
+/// What stands for stdin in place of a text or a file.
+const STDIN: &str = "-";
+
+pub(super) fn read(matches: &ArgMatches) -> Result<String, Failure> {
+    if let Some(text) = matches.get_one::<String>("text") {
+        return match text == STDIN {
+            true => stdin(),
+            false => Ok(text.clone()),
+        };
+    }
+    let Some(path) = matches.get_one::<PathBuf>("text-file") else {
+        return Err(Failure::Usage(
+            "neither --text nor --text-file was given".to_owned(),
+        ));
+    };
+    if path == Path::new(STDIN) {
+        return stdin();
+    }
+    if path.extension().is_some_and(|kind| kind == "jsonl") {
+        return Err(Failure::Usage(format!(
+            "JSON lines are spoken to a recording each\n  --> {}\n  \
+             fix:   name a folder for them with --out-dir, in place of --out",
+            path.display()
+        )));
+    }
+    let place = path.display().to_string();
+    let file = File::open(path).map_err(|why| unreadable(&place, &why.to_string()))?;
+    limited(file, &place)
+}
+
+fn stdin() -> Result<String, Failure> {
+    limited(io::stdin().lock(), "stdin")
+}
+
+fn limited(source: impl Read, place: &str) -> Result<String, Failure> {
+    let mut bytes = Vec::new();
+    // One byte over the limit is enough to know, whatever the size claims.
+    let read = source.take(LONGEST_TEXT + 1).read_to_end(&mut bytes);
+    read.map_err(|why| unreadable(place, &why.to_string()))?;
+    if bytes.len() as u64 > LONGEST_TEXT {
+        return Err(Failure::Usage(format!(
+            "the text is longer than {LONGEST_TEXT} bytes, some two hours of speech\n  --> {place}\n  \
+             fix:   cut it into several files, or into lines, and speak those with --out-dir"
+        )));
+    }
+    String::from_utf8(bytes).map_err(|why| unreadable(place, &why.to_string()))
+}
+
+pub(super) fn unreadable(place: &str, why: &str) -> Failure {
+    Failure::Usage(format!(
+        "the text cannot be read: {why}\n  --> {place}\n  \
+         fix:   name a text file in UTF-8, or give the text with --text"
+    ))
+}

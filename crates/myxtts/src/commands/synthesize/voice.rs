@@ -1,0 +1,185 @@
+//! Whose voice.
+
+use std::path::{Path, PathBuf};
+
+use clap::ArgMatches;
+use myxtts_audio::units::Seconds;
+use myxtts_audio::{Limits, Loader, Waveform};
+use myxtts_infer::{
+    InferError, NamedVoice, StoredVoice, Synthesizer, Voice, VoiceFile, named_voices,
+};
+
+use super::failure;
+use crate::output::Failure;
+
+/// How much of a recording is read, as a multiple of what is heard: silence
+/// before the first word is cut off after it was read.
+const READ: f64 = 2.0;
+
+/// Where a voice comes from.
+#[derive(Clone, Debug)]
+pub(super) enum VoiceSource {
+    /// Recordings of one speaker.
+    Recordings(Vec<PathBuf>),
+    /// A file that was saved.
+    File(PathBuf, VoiceFile),
+    /// One that is stored with the model.
+    Named(NamedVoice),
+}
+
+/// A voice, and what to say of it.
+#[derive(Clone, Debug)]
+pub(super) struct Heard {
+    pub(super) voice: Voice,
+    pub(super) notices: Vec<String>,
+}
+
+impl VoiceSource {
+    /// The voice that the flags ask for; the first stored one where they ask for none.
+    pub(super) fn of(matches: &ArgMatches, checkpoint: &Path) -> Result<Self, Failure> {
+        if let Some(given) = matches.get_many::<PathBuf>("speaker-wav") {
+            return Self::recordings(given.cloned().collect());
+        }
+        if let Some(file) = matches.get_one::<PathBuf>("voice") {
+            return Self::file(file);
+        }
+        let wanted = matches.get_one::<String>("speaker");
+        Self::named(wanted.map(String::as_str), checkpoint)
+    }
+
+    pub(super) fn recordings(paths: Vec<PathBuf>) -> Result<Self, Failure> {
+        match paths.iter().find(|path| !path.is_file()) {
+            None => Ok(Self::Recordings(paths)),
+            Some(path) => Err(Failure::Usage(format!(
+                "there is no recording of the voice here\n  --> {}\n  \
+                 fix:   name a recording after --speaker-wav",
+                path.display()
+            ))),
+        }
+    }
+
+    pub(super) fn file(path: &Path) -> Result<Self, Failure> {
+        let file = VoiceFile::read(path).map_err(|why| failure(why.into()))?;
+        Ok(Self::File(path.to_owned(), file))
+    }
+
+    /// A voice stored with the model, by its name or the first of them.
+    pub(super) fn named(wanted: Option<&str>, checkpoint: &Path) -> Result<Self, Failure> {
+        let stored = named_voices(checkpoint).map_err(failure)?;
+        let found = match wanted {
+            Some(wanted) => stored.iter().find(|voice| voice.name == wanted),
+            None => stored.first(),
+        };
+        if let Some(voice) = found {
+            return Ok(Self::Named(voice.clone()));
+        }
+        let names: Vec<&str> = stored.iter().map(|voice| voice.name.as_str()).collect();
+        let has = match names.is_empty() {
+            true => format!("no voice is stored in {}", checkpoint.display()),
+            false => format!("the stored voices are {}", names.join(", ")),
+        };
+        Err(Failure::Usage(match wanted {
+            Some(wanted) => format!(
+                "there is no voice `{wanted}`: {has}\n  \
+                 fix:   name one of them, or give recordings with --speaker-wav"
+            ),
+            None => format!(
+                "whose voice? {has}\n  \
+                 fix:   give a few seconds of a speaker with --speaker-wav FILE"
+            ),
+        }))
+    }
+
+    /// Whose voice it is, a line each.
+    pub(super) fn words(&self) -> Vec<String> {
+        match self {
+            Self::Recordings(paths) => paths
+                .iter()
+                .map(|path| path.display().to_string())
+                .collect(),
+            Self::File(path, _) => vec![path.display().to_string()],
+            Self::Named(voice) => vec![match &voice.stored {
+                StoredVoice::Recording(path) => path.display().to_string(),
+                StoredVoice::Latents { .. } => voice.name.clone(),
+            }],
+        }
+    }
+
+    /// What a saved voice says it was made from: names, without the folders of
+    /// whoever made it.
+    pub(super) fn origin(&self) -> Vec<String> {
+        let name = |path: &PathBuf| {
+            let name = path.file_name().unwrap_or(path.as_os_str());
+            name.to_string_lossy().into_owned()
+        };
+        match self {
+            Self::Recordings(paths) => paths.iter().map(name).collect(),
+            Self::File(_, file) => file.source().to_vec(),
+            Self::Named(voice) => vec![voice.name.clone()],
+        }
+    }
+
+    /// The voice, as the model hears it.
+    pub(super) fn hear(&self, synthesizer: &mut Synthesizer) -> Result<Heard, Failure> {
+        match self {
+            Self::Recordings(paths) => listen(paths, synthesizer),
+            Self::File(path, file) => {
+                let name = path.display().to_string();
+                let voice = synthesizer.voice_from_file(&name, file);
+                voice.map(Heard::plain).map_err(failure)
+            }
+            Self::Named(NamedVoice { name, stored }) => match stored {
+                StoredVoice::Recording(path) => listen(std::slice::from_ref(path), synthesizer),
+                StoredVoice::Latents { latents, vector } => {
+                    let voice = synthesizer.voice_from_latents(name, latents, vector.as_ref());
+                    voice.map(Heard::plain).map_err(failure)
+                }
+            },
+        }
+    }
+}
+
+impl Heard {
+    fn plain(voice: Voice) -> Self {
+        Self {
+            voice,
+            notices: vec![],
+        }
+    }
+}
+
+/// The voice of recordings, of which no more is read than can be heard.
+fn listen(paths: &[PathBuf], synthesizer: &mut Synthesizer) -> Result<Heard, Failure> {
+    let mut loader = Loader::new(synthesizer.card().audio.clone(), Limits::default());
+    let heard = synthesizer.references().of_each;
+    let most = Seconds(heard.0 * READ);
+    let mut notices = vec![];
+    let mut recordings: Vec<Waveform> = vec![];
+    for path in paths {
+        let loaded = loader.load_beginning(path, most);
+        let (loaded, is_whole) = loaded.map_err(Failure::usage)?;
+        synthesizer
+            .accepts(&loaded.waveform)
+            .map_err(|why| failure_of(why, path))?;
+        if !is_whole {
+            notices.push(format!(
+                "only the first {heard} of {} are heard",
+                path.display()
+            ));
+        }
+        recordings.push(loaded.waveform);
+    }
+    let voice = synthesizer.voice(&recordings).map_err(failure)?;
+    Ok(Heard { voice, notices })
+}
+
+/// A recording that has no voice in it, by name.
+fn failure_of(error: InferError, path: &Path) -> Failure {
+    let words = error.to_string();
+    let (what, fix) = words.split_once("\n  fix:").unwrap_or((&words, ""));
+    let place = path.display();
+    Failure::Usage(match fix {
+        "" => format!("{what}\n  --> {place}"),
+        fix => format!("{what}\n  --> {place}\n  fix:{fix}"),
+    })
+}
