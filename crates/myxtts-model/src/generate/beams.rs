@@ -106,7 +106,7 @@ pub fn search(
         engine.keep(&parents);
         let codes: Vec<(u32, usize)> = going.iter().map(|c| (c.code, length)).collect();
         running = next;
-        scored = engine.advance(gpt, &codes)?;
+        scored = engine.advance(gpt, &codes, None)?;
     }
     let best = finished.into_iter().next();
     let (codes, latents, ended) = best.map_or((vec![], vec![], Ending::Limit), |best| {

@@ -8,8 +8,12 @@ use super::error::GenerateError;
 use super::host::HostRow;
 use super::speaking::SpeakingGpt;
 
+/// What a row that speaks alone would choose next, given these scores; `None`
+/// where it would end.
+pub(super) type Predict<'a> = &'a mut (dyn FnMut(Vec<f32>) -> Option<u32> + Send);
+
 /// What the model says after a row's last code.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Scored {
     /// What the scores were made of, for the vocoder.
     pub(super) latent_11d: Tensor<3>,
@@ -62,12 +66,13 @@ impl Engine {
         &mut self,
         gpt: &SpeakingGpt,
         codes: &[(u32, usize)],
+        predict: Option<Predict<'_>>,
     ) -> Result<Vec<Scored>, GenerateError> {
         if codes.is_empty() {
             return Ok(vec![]);
         }
         match (self, &gpt.host) {
-            (Self::Host(rows), Some(host)) => Ok(host.advance(rows, codes)),
+            (Self::Host(rows), Some(host)) => Ok(host.advance(rows, codes, predict)),
             (Self::Device(cache), _) => cache.advance(gpt, codes),
             (Self::Host(_), None) => Err(elsewhere()),
         }

@@ -1,24 +1,54 @@
 //! Rows on the CPU: a cache of its own for each, and the blocks over slices.
+//!
+//! A step of a large model waits for its weights, whether it computes one
+//! position or eight. So a row that speaks alone has its next codes guessed
+//! with weights in eight bits, and computes the guesses together with the
+//! weights as they are. Scores behind a right guess are kept for when they are
+//! asked for; the first wrong one ends them, and its positions are forgotten.
+
+use std::collections::VecDeque;
 
 use burn::tensor::{Device, Tensor, TensorData};
-use myxtts_ops::inference::{LayerCache, Positions, head_scores, normalise};
+use myxtts_ops::inference::{CachedBlock, LayerCache, Positions, head_scores, normalise};
 use myxtts_ops::on_cores;
 
-use super::engine::Scored;
+use super::engine::{Predict, Scored};
 use super::speaking::HostGpt;
 use crate::gpt::EPSILON;
+
+/// Guesses at first, and at most.
+const FIRST_GUESSES: usize = 3;
+const MOST_GUESSES: usize = 8;
 
 /// A row's keys and values in every layer.
 #[derive(Clone, Debug)]
 pub(super) struct HostRow {
     layers: Vec<LayerCache>,
+    /// Positions before the first code.
+    prefix: usize,
+    /// Scores behind codes that were guessed.
+    ahead: VecDeque<(u32, Scored)>,
+    guesses: usize,
 }
 
 impl HostRow {
     /// With room for so many positions.
     pub(super) fn new(gpt: &HostGpt, room: usize) -> Self {
+        let room = room + MOST_GUESSES;
         Self {
             layers: gpt.blocks.iter().map(|block| block.cache(room)).collect(),
+            prefix: 0,
+            ahead: VecDeque::new(),
+            guesses: FIRST_GUESSES,
+        }
+    }
+
+    /// Forgets everything from the code at this position on.
+    fn back_to(&mut self, position: usize) {
+        self.ahead.clear();
+        let length = self.prefix + position.saturating_sub(1);
+        for layer in &mut self.layers {
+            layer.truncate(length);
         }
     }
 }
@@ -27,39 +57,106 @@ impl HostGpt {
     /// The first scores of a row.
     pub(super) fn begin(&self, row: &mut HostRow, prefix: &[f32]) -> Option<Scored> {
         let count = prefix.len() / self.width();
+        row.prefix = count;
         let rows = std::slice::from_mut(row);
         let mut scored = on_cores(&Device::flex(), || {
-            self.run(prefix.to_vec(), rows, &[count])
+            let last = self.run(&self.blocks, prefix.to_vec(), rows, &[count]);
+            self.scored(&last[(count - 1) * self.width()..])
         });
         scored.pop()
     }
 
     /// The next scores of rows, each after its last code and the position of that.
-    pub(super) fn advance(&self, rows: &mut [HostRow], codes: &[(u32, usize)]) -> Vec<Scored> {
-        let width = self.width();
-        let mut x = Vec::with_capacity(codes.len() * width);
-        for &(code, position) in codes {
-            let vector =
-                |table: &'_ [f32], at: usize| at * width..((at + 1) * width).min(table.len());
-            let (codes, places) = (self.codes.elements(), self.code_positions.elements());
-            let code = &codes[vector(codes, code as usize)];
-            let place = &places[vector(places, position)];
-            x.extend(code.iter().zip(place).map(|(code, place)| code + place));
+    pub(super) fn advance(
+        &self,
+        rows: &mut [HostRow],
+        codes: &[(u32, usize)],
+        predict: Option<Predict<'_>>,
+    ) -> Vec<Scored> {
+        if let ([row], [code], Some(draft), Some(predict)) =
+            (&mut *rows, codes, &self.draft, predict)
+        {
+            return self.guessed(draft, row, *code, predict);
+        }
+        let mut x = Vec::with_capacity(codes.len() * self.width());
+        for (row, &(code, position)) in rows.iter_mut().zip(codes) {
+            row.back_to(position);
+            self.embed(code, position, &mut x);
         }
         let counts = vec![1; codes.len()];
-        on_cores(&Device::flex(), || self.run(x, rows, &counts))
+        on_cores(&Device::flex(), || {
+            self.scored(&self.run(&self.blocks, x, rows, &counts))
+        })
+    }
+
+    /// The next scores of a row that speaks alone.
+    fn guessed(
+        &self,
+        draft: &[CachedBlock],
+        row: &mut HostRow,
+        (code, position): (u32, usize),
+        predict: Predict<'_>,
+    ) -> Vec<Scored> {
+        if let Some((guess, scored)) = row.ahead.pop_front() {
+            if guess == code {
+                return vec![scored];
+            }
+            // As many as came true, and one.
+            row.guesses = (row.guesses - row.ahead.len()).clamp(2, MOST_GUESSES);
+        } else {
+            row.guesses = (row.guesses + 1).min(MOST_GUESSES);
+        }
+        row.back_to(position);
+        let places = self.code_positions.elements().len() / self.width();
+        let most = row.guesses.min(places.saturating_sub(position + 1));
+        on_cores(&Device::flex(), || {
+            let mut codes = vec![code];
+            for guess in 0..most {
+                let mut x = vec![];
+                self.embed(codes[guess], position + guess, &mut x);
+                let x = self.run(draft, x, std::slice::from_mut(row), &[1]);
+                let Some(Scored { scores, .. }) = self.scored(&x).pop() else {
+                    break;
+                };
+                let Some(next) = predict(scores) else { break };
+                codes.push(next);
+            }
+            row.back_to(position);
+            let mut x = vec![];
+            for (at, &code) in (position..).zip(&codes) {
+                self.embed(code, at, &mut x);
+            }
+            let count = codes.len();
+            let x = self.run(&self.blocks, x, std::slice::from_mut(row), &[count]);
+            let mut scored = self.scored(&x).into_iter();
+            let first = scored.next();
+            row.ahead = codes.into_iter().skip(1).zip(scored).collect();
+            first.into_iter().collect()
+        })
     }
 
     fn width(&self) -> usize {
         self.last_norm[0].elements().len()
     }
 
-    /// Runs positions, `counts` of each row, and gives the scores after the
-    /// last of each.
-    #[expect(clippy::cast_possible_truncation, reason = "a constant")]
-    fn run(&self, mut x: Vec<f32>, rows: &mut [HostRow], counts: &[usize]) -> Vec<Scored> {
+    /// The vector of a code at its position, behind those in `x`.
+    fn embed(&self, code: u32, position: usize, x: &mut Vec<f32>) {
         let width = self.width();
-        for (layer, block) in self.blocks.iter().enumerate() {
+        let (codes, places) = (self.codes.elements(), self.code_positions.elements());
+        let code = &codes[code as usize * width..][..width];
+        let place = &places[position * width..][..width];
+        x.extend(code.iter().zip(place).map(|(code, place)| code + place));
+    }
+
+    /// Runs positions, `counts` of each row, through blocks.
+    fn run(
+        &self,
+        blocks: &[CachedBlock],
+        mut x: Vec<f32>,
+        rows: &mut [HostRow],
+        counts: &[usize],
+    ) -> Vec<f32> {
+        for (layer, block) in blocks.iter().enumerate() {
             let caches = rows.iter_mut().filter_map(|row| row.layers.get_mut(layer));
             let mut sequences: Vec<Positions<'_>> = caches
                 .zip(counts)
@@ -67,17 +164,18 @@ impl HostGpt {
                 .collect();
             block.advance(&mut x, &mut sequences);
         }
-        let mut last = Vec::with_capacity(counts.len() * width);
-        let mut end = 0;
-        for count in counts {
-            end += count * width;
-            last.extend_from_slice(&x[end - width..end]);
-        }
+        x
+    }
+
+    /// What the model says after each of the positions.
+    #[expect(clippy::cast_possible_truncation, reason = "a constant")]
+    fn scored(&self, x: &[f32]) -> Vec<Scored> {
+        let width = self.width();
         let epsilon = EPSILON as f32;
-        let hidden = normalise(&last, &self.last_norm, epsilon);
+        let hidden = normalise(x, &self.last_norm, epsilon);
         let latents = normalise(&hidden, &self.final_norm, epsilon);
         let scores = head_scores(&latents, &self.head);
-        let tokens = scores.len() / counts.len().max(1);
+        let tokens = self.head[1].elements().len();
         let device = Device::flex();
         let latent = |latent: &[f32]| {
             Tensor::from_data(TensorData::new(latent.to_vec(), [1, 1, width]), &device)

@@ -61,9 +61,29 @@ pub struct Generation {
 struct Row {
     id: RowId,
     config: SamplingConfig,
-    sampler: Sampler,
+    chooser: Chooser,
     codes: Vec<u32>,
     limit: usize,
+}
+
+/// What chooses a row's codes.
+#[derive(Clone)]
+struct Chooser {
+    sampler: Sampler,
+    made: usize,
+    min_codes: usize,
+}
+
+impl Chooser {
+    fn code(&mut self, mut scores: Vec<f32>, stop: u32) -> u32 {
+        if self.made < self.min_codes
+            && let Some(score) = scores.get_mut(stop as usize)
+        {
+            *score = f32::NEG_INFINITY;
+        }
+        self.made += 1;
+        self.sampler.next(scores)
+    }
 }
 
 impl Generation {
@@ -98,7 +118,11 @@ impl Generation {
         let row = Row {
             id,
             config,
-            sampler: Sampler::new(config, &vocabulary),
+            chooser: Chooser {
+                sampler: Sampler::new(config, &vocabulary),
+                made: 0,
+                min_codes: config.min_codes,
+            },
             codes: vec![],
             limit: config.most_codes(&vocabulary, text.len()),
         };
@@ -136,13 +160,22 @@ impl Generation {
             .iter()
             .filter_map(|row| Some((*row.codes.last()?, row.codes.len())))
             .collect();
-        let mut scored = self.engine.advance(&self.gpt, &positions)?;
+        let stop = self.gpt.config().vocabulary.stop_audio();
+        let mut scored = match &*self.running {
+            [alone] if self.waiting.is_empty() => {
+                let mut next = alone.guess();
+                let mut predict =
+                    |scores| Some(next.code(scores, stop)).filter(|code| *code != stop);
+                self.engine
+                    .advance(&self.gpt, &positions, Some(&mut predict))?
+            }
+            _ => self.engine.advance(&self.gpt, &positions, None)?,
+        };
         for (row, prefix_1pd) in std::mem::take(&mut self.waiting) {
             let first = self.engine.begin(&self.gpt, prefix_1pd, row.limit)?;
             scored.push(first);
             self.running.push(row);
         }
-        let stop = self.gpt.config().vocabulary.stop_audio();
         let mut steps = Vec::with_capacity(scored.len());
         for (row, scored) in self.running.iter_mut().zip(scored) {
             steps.push(row.choose(scored, stop)?);
@@ -170,21 +203,18 @@ impl Generation {
 }
 
 impl Row {
+    /// What will choose the codes after the next.
+    fn guess(&self) -> Chooser {
+        self.chooser.clone()
+    }
+
     fn choose(&mut self, scored: Scored, stop: u32) -> Result<Step, GenerateError> {
-        let Scored {
-            latent_11d,
-            mut scores,
-        } = scored;
+        let Scored { latent_11d, scores } = scored;
         let made = self.codes.len();
         if scores.iter().any(|score| score.is_nan()) {
             return Err(GenerateError::NotANumber(made));
         }
-        if made < self.config.min_codes
-            && let Some(score) = scores.get_mut(stop as usize)
-        {
-            *score = f32::NEG_INFINITY;
-        }
-        let code = self.sampler.next(scores);
+        let code = self.chooser.code(scores, stop);
         self.codes.push(code);
         let ended = if code == stop {
             Some(Ending::Stop)

@@ -8,6 +8,9 @@ use myxtts_ops::inference::{CachedBlock, HostTensor};
 use super::error::GenerateError;
 use crate::gpt::{Gpt, GptConfig};
 
+/// Weights from which on a step waits for memory, and guessing pays.
+const DRAFTED: usize = 1 << 26;
+
 /// A GPT without gradients, with its weights as speaking reads them.
 ///
 /// Made once, by [`Gpt::for_speaking`]; clones share the weights.
@@ -21,6 +24,8 @@ pub struct SpeakingGpt {
 #[derive(Clone, Debug)]
 pub(super) struct HostGpt {
     pub(super) blocks: Vec<CachedBlock>,
+    /// The blocks in eight bits, to guess codes with.
+    pub(super) draft: Option<Vec<CachedBlock>>,
     pub(super) last_norm: [HostTensor; 2],
     pub(super) final_norm: [HostTensor; 2],
     pub(super) head: [HostTensor; 2],
@@ -35,7 +40,13 @@ impl Gpt {
         let host = (gpt.compute() == Compute::F32)
             .then(|| HostGpt::of(&gpt))
             .flatten();
-        SpeakingGpt { gpt, host }
+        let speaking = SpeakingGpt { gpt, host };
+        let weights = |host: &HostGpt| host.blocks.iter().map(CachedBlock::weights).sum::<usize>();
+        if speaking.host.as_ref().map_or(0, weights) >= DRAFTED {
+            speaking.drafting()
+        } else {
+            speaking
+        }
     }
 }
 
@@ -47,6 +58,20 @@ impl SpeakingGpt {
             gpt: gpt.valid(),
             host: None,
         }
+    }
+
+    /// Guesses the next codes of a row that speaks alone with its weights in
+    /// eight bits, and then computes them all at once as they are, which costs
+    /// little more than one: what comes out is the same, wrong guesses only
+    /// take time. [`Gpt::for_speaking`] does so where the weights are too large
+    /// for a cache; elsewhere than on the CPU there is nothing to gain.
+    #[must_use]
+    pub fn drafting(mut self) -> Self {
+        if let Some(host) = &mut self.host {
+            let rounded = host.blocks.iter().map(CachedBlock::rounded);
+            host.draft = Some(rounded.collect());
+        }
+        self
     }
 
     /// Its sizes.
@@ -84,6 +109,7 @@ impl HostGpt {
         };
         Some(Self {
             blocks: gpt.gpt.cached_blocks()?,
+            draft: None,
             last_norm: norm(&gpt.gpt.ln_f)?,
             final_norm: norm(&gpt.final_norm)?,
             head: [

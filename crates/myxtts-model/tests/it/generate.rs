@@ -193,9 +193,14 @@ fn a_text_beyond_the_positions_is_refused() {
     insta::assert_snapshot!(error.to_string(), @"21 text tokens do not fit the model, which has positions for 20: shorten the clip or the text, or use a model with more positions");
 }
 
-/// On the CPU by blocks of our own, and by the engine's operations as on any device.
-fn ways(gpt: &Gpt) -> [SpeakingGpt; 2] {
-    [gpt.for_speaking(), SpeakingGpt::plain(gpt)]
+/// On the CPU by blocks of our own, by guesses as large models do, and by the
+/// engine's operations as on any device.
+fn ways(gpt: &Gpt) -> [SpeakingGpt; 3] {
+    [
+        gpt.for_speaking(),
+        gpt.for_speaking().drafting(),
+        SpeakingGpt::plain(gpt),
+    ]
 }
 
 fn apart(a: &Generated, b: &Generated) -> f32 {
@@ -206,13 +211,15 @@ fn apart(a: &Generated, b: &Generated) -> f32 {
 #[test]
 fn the_fast_way_is_the_plain_one() {
     let (gpt, voice_1nd) = model();
-    let [fast, plain] = ways(&gpt);
+    let [fast, drafting, plain] = ways(&gpt);
     for text in [&[7_u32][..], &[3, 4, 5], &[9; 20]] {
         for config in [SamplingConfig::greedy(), SamplingConfig::new(5)] {
-            let fast = generate(&fast, voice_1nd.clone(), text, config).unwrap();
             let plain = generate(&plain, voice_1nd.clone(), text, config).unwrap();
-            assert_eq!(fast.codes, plain.codes);
-            assert!(apart(&fast, &plain) < 1e-4);
+            for fast in [&fast, &drafting] {
+                let fast = generate(fast, voice_1nd.clone(), text, config).unwrap();
+                assert_eq!(fast.codes, plain.codes);
+                assert!(apart(&fast, &plain) < 1e-4);
+            }
         }
     }
 }

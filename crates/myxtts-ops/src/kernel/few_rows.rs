@@ -124,6 +124,98 @@ fn add_lines<S: Simd, const N: usize>(simd: S, x: &[f32; N], lines: [&[f32]; N],
     }
 }
 
+/// A weight `(in, out)` in eight bits, and what each output is multiplied by.
+#[derive(Clone, Debug)]
+pub(crate) struct Rounded {
+    weight_io: Vec<i8>,
+    scale: Vec<f32>,
+}
+
+impl Rounded {
+    /// The nearest to a weight with so many outputs.
+    pub(crate) fn new(weight_io: &[f32], outputs: usize) -> Self {
+        let mut most = vec![0.0_f32; outputs];
+        for row in weight_io.chunks_exact(outputs.max(1)) {
+            for (most, weight) in most.iter_mut().zip(row) {
+                *most = most.max(weight.abs());
+            }
+        }
+        let scale: Vec<f32> = most.iter().map(|most| most / 127.0).collect();
+        let round = |row: &[f32]| -> Vec<i8> {
+            let pairs = row.iter().zip(&scale);
+            pairs
+                .map(|(weight, scale)| nearest(weight / scale))
+                .collect()
+        };
+        let rows = weight_io.par_chunks_exact(outputs.max(1));
+        let rows: Vec<Vec<i8>> = rows.map(round).collect();
+        Self {
+            weight_io: rows.concat(),
+            scale,
+        }
+    }
+
+    /// `y += x w` of one row.
+    pub(crate) fn add_product(&self, x: &[f32], y: &mut [f32]) {
+        let outputs = self.scale.len();
+        assert_eq!(y.len(), outputs, "the output's size");
+        assert_eq!(self.weight_io.len(), x.len() * outputs, "the weight's size");
+        let threads = rayon::current_num_threads();
+        let piece = outputs.div_ceil(threads).next_multiple_of(64);
+        y.par_chunks_mut(piece)
+            .zip(self.scale.par_chunks(piece))
+            .enumerate()
+            .for_each(|(index, (y, scale))| {
+                let first = index * piece;
+                let mut sums = vec![0.0_f32; y.len()];
+                vectorize(
+                    #[inline(always)]
+                    || {
+                        for (k, x) in x.chunks(DEPTH).enumerate() {
+                            self.add_lines(k * DEPTH, first, x, &mut sums);
+                        }
+                        for ((y, sum), scale) in y.iter_mut().zip(&sums).zip(scale) {
+                            *y += sum * scale;
+                        }
+                    },
+                );
+            });
+    }
+
+    #[inline(always)]
+    fn add_lines(&self, input: usize, first: usize, x: &[f32], sums: &mut [f32]) {
+        let outputs = self.scale.len();
+        let width = sums.len();
+        let line = |k: usize| &self.weight_io[(input + k) * outputs + first..][..width];
+        if let Ok(x) = <[f32; DEPTH]>::try_from(x) {
+            let [a, b, c, d, e, f, g, h] = std::array::from_fn(line);
+            for (at, sum) in sums.iter_mut().enumerate() {
+                let two = |x: f32, line: &[i8], y: f32, other: &[i8]| {
+                    x.mul_add(f32::from(line[at]), y * f32::from(other[at]))
+                };
+                let near = two(x[0], a, x[1], b) + two(x[2], c, x[3], d);
+                let far = two(x[4], e, x[5], f) + two(x[6], g, x[7], h);
+                *sum += near + far;
+            }
+        } else {
+            for (k, &x) in x.iter().enumerate() {
+                let line = line(k);
+                for (sum, &weight) in sums.iter_mut().zip(line) {
+                    *sum += x * f32::from(weight);
+                }
+            }
+        }
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "within -127 and 127, or not a number"
+)]
+fn nearest(x: f32) -> i8 {
+    x.round() as i8
+}
+
 /// `y = x w^T + b`, with the weight as `(out, in)`.
 pub(crate) fn product_of_rows(
     x: &[f32],
@@ -193,6 +285,29 @@ mod tests {
                 assert!((a - want).abs() < 1e-4, "{rows} x {inputs} x {outputs}");
                 let want = total(&|i| weight[o * inputs + i]);
                 assert!((b - want).abs() < 1e-4, "{rows} x {inputs} x {outputs}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_rounded_weight_is_near_and_its_product_exact() {
+        for (inputs, outputs) in [(1, 1), (13, 70), (300, 1030)] {
+            let x = numbers(inputs, 1);
+            let mut weight = numbers(inputs * outputs, 2);
+            // An output that hears nothing.
+            weight.iter_mut().step_by(outputs).for_each(|w| *w = 0.0);
+            let rounded = Rounded::new(&weight, outputs);
+            let mut y = vec![0.5; outputs];
+            rounded.add_product(&x, &mut y);
+            for (o, y) in y.iter().enumerate() {
+                let near =
+                    |i: usize| f32::from(rounded.weight_io[i * outputs + o]) * rounded.scale[o];
+                let want: f32 = (0..inputs).map(|i| x[i] * near(i)).sum::<f32>() + 0.5;
+                assert!((y - want).abs() < 1e-4, "{inputs} x {outputs}: {y} {want}");
+                for i in 0..inputs {
+                    let off = (near(i) - weight[i * outputs + o]).abs();
+                    assert!(off <= rounded.scale[o] * 0.5001);
+                }
             }
         }
     }
