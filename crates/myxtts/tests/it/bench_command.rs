@@ -142,3 +142,46 @@ fn a_peer_that_is_no_record_is_refused() {
     assert_eq!(run.code, Some(2));
     insta::assert_snapshot!(run.stderr);
 }
+
+#[test]
+fn synth_help() {
+    insta::assert_snapshot!(myxtts(&["bench", "synth", "--help"]).stdout);
+}
+
+#[test]
+fn synth_has_every_figure_of_the_contract() {
+    let run = myxtts(&["bench", "synth", "--rounds=1", "--json"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let document = run.json();
+    for field in ["rtf", "first_audio_s", "first_audio_samples"] {
+        let value = document[field].as_f64();
+        assert!(
+            value.is_some_and(|value| value > 0.0),
+            "{field}: {document}"
+        );
+    }
+    let lengths = document["seconds"].as_array().unwrap();
+    let codes: Vec<u64> = lengths
+        .iter()
+        .filter_map(|length| length["codes"].as_u64())
+        .collect();
+    assert_eq!(codes, [100, 200, 400]);
+    for length in lengths {
+        let [whole, of_codes] = ["seconds", "codes_s"].map(|field| length[field].as_f64().unwrap());
+        assert!(0.0 < of_codes && of_codes < whole, "{length}");
+    }
+    if cfg!(target_os = "linux") {
+        assert!(document["peak_rss_bytes"].as_u64().unwrap() > 0);
+    }
+    // Nothing is said of a reference that was not there.
+    for field in ["ratio_to_reference", "first_audio_ratio", "reference"] {
+        assert!(document[field].is_null(), "{field}: {document}");
+    }
+}
+
+#[test]
+fn a_reference_that_cannot_be_started_is_refused() {
+    let run = myxtts(&["bench", "synth", "--peer", "no-such-python"]);
+    assert_eq!(run.code, Some(2));
+    insta::assert_snapshot!(run.stderr);
+}
