@@ -2,7 +2,7 @@
 
 use burn::tensor::{Device, Tensor};
 use myxtts_audio::units::SampleRate;
-use myxtts_model::hifigan::{HifiganDecoder, SpeakingDecoder};
+use myxtts_model::hifigan::{HifiganDecoder, SpeakingDecoder, WaveStream};
 use myxtts_model::init::Init;
 use myxtts_model::params;
 use myxtts_model::speaker::SpeakerEncoder;
@@ -75,22 +75,12 @@ impl Decoder {
         self.vectors.speaker_encoder()
     }
 
-    /// The waveform of latents `(1, 1, channels)`, one a code, in a voice.
-    pub(crate) fn waveform(
-        &self,
-        latents: Vec<Tensor<3>>,
-        voice: &Voice,
-        speed: f64,
-    ) -> Result<Vec<f32>, InferError> {
+    /// A waveform in a voice that is to be made of latents, one a code.
+    pub(crate) fn stream(&self, voice: &Voice, speed: f64) -> Result<WaveStream, InferError> {
         let Some(vector_1c1) = voice.vector_1c1.clone() else {
             return Err(InferError::NoVoiceVector);
         };
-        if latents.is_empty() {
-            return Ok(vec![]);
-        }
-        let latents_1nd = Tensor::cat(latents, 1);
-        let samples = self.hifigan.waveform(latents_1nd, vector_1c1, speed);
-        samples.map_err(|why| InferError::Device(why.to_string()))
+        Ok(WaveStream::new(&self.hifigan, vector_1c1, speed)?)
     }
 
     /// The vector `(1, channels, 1)` of a voice: the mean over its recordings,

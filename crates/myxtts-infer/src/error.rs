@@ -6,7 +6,7 @@ use myxtts_audio::units::{SampleRate, Seconds};
 use myxtts_audio::{GriffinLimError, MelError};
 use myxtts_model::dvae::DvaeConfigError;
 use myxtts_model::generate::GenerateError;
-use myxtts_model::hifigan::HifiganConfigError;
+use myxtts_model::hifigan::{HifiganConfigError, WaveError};
 use myxtts_model::params::LoadError;
 use myxtts_model::speaker::SpeakerConfigError;
 use myxtts_text::{EncodeError, SplitError, VocabError};
@@ -229,6 +229,9 @@ pub enum InferError {
     /// Making codes.
     #[error(transparent)]
     Generate(#[from] GenerateError),
+    /// Making sound.
+    #[error(transparent)]
+    Wave(#[from] WaveError),
     /// The device.
     #[error(
         "the device failed while it made speech: {0}\n  \

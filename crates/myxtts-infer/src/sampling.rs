@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use myxtts_model::generate::{Choice, SamplingConfig};
+use myxtts_model::generate::{Choice, Guards, SamplingConfig};
 use myxtts_model::gpt::Quirks;
 use myxtts_weights::XttsConfig;
 use serde::{Deserialize, Serialize};
@@ -97,7 +97,26 @@ impl SamplingDefaults {
             top_k: usize::try_from(self.top_k).unwrap_or(usize::MAX),
             top_p: self.top_p,
             quirks,
+            guards: guards(quirks),
             ..SamplingConfig::new(seed)
         }
+    }
+
+    /// Takes the likeliest code each time.
+    pub fn greedy(quirks: Quirks) -> SamplingConfig {
+        SamplingConfig {
+            quirks,
+            guards: guards(quirks),
+            ..SamplingConfig::greedy()
+        }
+    }
+}
+
+/// Public weights speak as they do elsewhere, where nothing ends them but STOP
+/// and the last position. A model trained here on little is watched.
+fn guards(quirks: Quirks) -> Guards {
+    match quirks {
+        Quirks::Compat => Guards::default(),
+        Quirks::Fixed => Guards::WATCHFUL,
     }
 }

@@ -14,7 +14,10 @@ use std::collections::{BTreeMap, VecDeque};
 use burn::tensor::Tensor;
 use myxtts_audio::Mel;
 use myxtts_audio::units::{SampleRate, Seconds};
-use myxtts_model::generate::{Choice, Generation, RowId, SamplingConfig, generate};
+use myxtts_model::generate::{
+    Choice, Ending, Generation, Guards, RowId, SamplingConfig, Step, generate,
+};
+use myxtts_model::hifigan::WaveStream;
 use myxtts_text::Language;
 
 use crate::decoder::Vocoder;
@@ -22,6 +25,11 @@ use crate::error::InferError;
 use crate::reading::Reading;
 use crate::synthesizer::Synthesizer;
 use crate::voice::Voice;
+
+/// Codes before the first sound of a stream: few, since somebody waits.
+const FIRST_CODES: usize = 4;
+/// Codes between its sounds: more, since each costs a call of the device.
+const NEXT_CODES: usize = 12;
 
 /// How a text is spoken.
 #[derive(Clone, Debug)]
@@ -108,7 +116,10 @@ struct Job {
 
 /// A piece that was spoken.
 struct Piece {
+    /// Those that were not given out yet.
     samples: Vec<f32>,
+    /// Whether some were.
+    begun: bool,
     codes: Vec<u32>,
     mel: Option<Mel>,
     stopped: bool,
@@ -121,7 +132,11 @@ struct Row {
     /// In the generation; `None` once it has all its codes.
     id: Option<RowId>,
     codes: Vec<u32>,
+    /// What the waveform decoder hears and has not heard yet.
     latents: Vec<Tensor<3>>,
+    /// Where sound is given out in parts.
+    wave: Option<WaveStream>,
+    begun: bool,
 }
 
 impl<'a> Speaking<'a> {
@@ -194,15 +209,7 @@ impl<'a> Speaking<'a> {
         match self.generation.step() {
             Ok(steps) => {
                 for step in steps {
-                    let is_its = |row: &&mut Row| row.id == Some(step.row);
-                    let Some(row) = self.rows.iter_mut().find(is_its) else {
-                        continue;
-                    };
-                    row.codes.push(step.code);
-                    row.latents.push(step.latent_11d);
-                    if step.ended.is_some() {
-                        row.id = None;
-                    }
+                    self.take(step, &mut events);
                 }
             }
             // What the rows share has failed: the device, or the model.
@@ -220,6 +227,41 @@ impl<'a> Speaking<'a> {
             self.end(row, &mut events);
         }
         events
+    }
+
+    /// One more code of a row; its sound, where somebody waits for it.
+    fn take(&mut self, step: Step, events: &mut Vec<Event>) {
+        let is_its = |row: &&mut Row| row.id == Some(step.row);
+        let Some(row) = self.rows.iter_mut().find(is_its) else {
+            return;
+        };
+        row.codes.push(step.code);
+        if self.synthesizer.hears(step.code) {
+            row.latents.push(step.latent_11d);
+        }
+        if let Some(ending) = step.ended {
+            row.id = None;
+            row.forget_the_loop(ending);
+            return;
+        }
+        let due = if row.begun { NEXT_CODES } else { FIRST_CODES };
+        let Some(wave) = row.wave.as_mut().filter(|_| row.latents.len() >= due) else {
+            return;
+        };
+        let ticket = row.ticket;
+        match wave.push(Tensor::cat(std::mem::take(&mut row.latents), 1)) {
+            Ok(samples) if samples.is_empty() => {}
+            Ok(mut samples) => {
+                // Pieces of a stream are spoken in order: this one comes next.
+                if let Some(job) = self.jobs.get(&ticket).filter(|_| !row.begun) {
+                    let rate = self.synthesizer.rate(Vocoder::Hifigan);
+                    samples.splice(0..0, job.silence_before(row.place, rate));
+                }
+                row.begun = true;
+                events.push(Event::Sound(ticket, samples));
+            }
+            Err(why) => self.fail(ticket, why.into(), events),
+        }
     }
 
     /// Gives free rows to waiting pieces, the oldest utterance first.
@@ -242,22 +284,30 @@ impl<'a> Speaking<'a> {
                     id: None,
                     codes: vec![],
                     latents: vec![],
+                    wave: None,
+                    begun: false,
                 };
                 let begun = if sampling.num_beams > 1 {
                     // A search has its rows to itself.
                     let gpt = self.synthesizer.gpt();
                     generate(gpt, latents_1nd, &tokens, sampling).map(|found| {
                         let latent = |at| found.latents_1nd.clone().narrow(1, at, 1);
-                        row.latents = (0..found.codes.len()).map(latent).collect();
+                        let codes = (0..).zip(&found.codes);
+                        let heard = codes.filter(|(_, code)| self.synthesizer.hears(**code));
+                        row.latents = heard.map(|(at, _)| latent(at)).collect();
                         row.codes = found.codes;
                     })
                 } else {
                     let id = self.generation.admit(latents_1nd, &tokens, sampling);
                     id.map(|id| row.id = self.generation.is_live(id).then_some(id))
                 };
-                match begun {
-                    Ok(()) => self.rows.push(row),
-                    Err(why) => {
+                let wave = match job.options.stream {
+                    true => self.synthesizer.wave_stream(&job.voice, &job.options),
+                    false => Ok(None),
+                };
+                match (begun.map_err(InferError::from), wave) {
+                    (Ok(()), Ok(wave)) => self.rows.push(Row { wave, ..row }),
+                    (Err(why), _) | (_, Err(why)) => {
                         failed.push((ticket, why));
                         break;
                     }
@@ -265,7 +315,7 @@ impl<'a> Speaking<'a> {
             }
         }
         for (ticket, why) in failed {
-            self.fail(ticket, why.into(), events);
+            self.fail(ticket, why, events);
         }
     }
 
@@ -282,9 +332,14 @@ impl<'a> Speaking<'a> {
         };
         let stop = self.synthesizer.gpt().config().vocabulary.stop_audio();
         let stopped = row.codes.last() == Some(&stop);
-        let sound = self
-            .synthesizer
-            .sound(&row.codes, row.latents, &job.voice, &job.options);
+        let sound = match row.wave {
+            Some(wave) => last_sound(wave, row.latents).map(|samples| (samples, None)),
+            None => {
+                let Job { voice, options, .. } = &*job;
+                let latents = row.latents;
+                self.synthesizer.sound(&row.codes, latents, voice, options)
+            }
+        };
         let (samples, mel) = match sound {
             Ok(sound) => sound,
             Err(why) => return self.fail(ticket, why, events),
@@ -293,6 +348,7 @@ impl<'a> Speaking<'a> {
         self.synthesizer.keep_sounds(&mut codes);
         let piece = Piece {
             samples,
+            begun: row.begun,
             codes,
             mel,
             stopped,
@@ -312,13 +368,21 @@ impl<'a> Speaking<'a> {
 }
 
 impl Job {
+    /// The breath between a piece and the one before it.
+    fn silence_before(&self, place: usize, rate: SampleRate) -> Vec<f32> {
+        let pause = place.checked_sub(1).and_then(|at| self.pauses.get(at));
+        let length = pause.map_or(0, |pause| {
+            Seconds(pause.0 / self.options.speed).samples(rate).0
+        });
+        vec![0.0; length]
+    }
+
     /// The sound of the pieces whose turn it is.
     fn in_order(&mut self, rate: SampleRate) -> Vec<f32> {
         let mut sound = vec![];
         while let Some(piece) = self.early.remove(&self.next) {
-            if let Some(pause) = self.next.checked_sub(1).and_then(|at| self.pauses.get(at)) {
-                let pause = Seconds(pause.0 / self.options.speed);
-                sound.resize(sound.len() + pause.samples(rate).0, 0.0);
+            if !piece.begun {
+                sound.extend(self.silence_before(self.next, rate));
             }
             sound.extend(piece.samples);
             self.said.codes.extend(piece.codes);
@@ -328,6 +392,36 @@ impl Job {
         }
         sound
     }
+}
+
+impl Row {
+    /// A model that lost its way says the same over and over until it is
+    /// stopped; a little of it is enough to hear where it did.
+    fn forget_the_loop(&mut self, ending: Ending) {
+        let Ending::Loop { from } = ending else {
+            return;
+        };
+        let kept = from + 2 * Guards::LONGEST_CYCLE;
+        if self.wave.is_none() && kept < self.codes.len() {
+            let dropped = self.codes.len() - kept;
+            self.codes.truncate(kept);
+            self.latents
+                .truncate(self.latents.len().saturating_sub(dropped));
+        }
+    }
+}
+
+/// The rest of a waveform's sound.
+pub(crate) fn last_sound(
+    mut wave: WaveStream,
+    latents: Vec<Tensor<3>>,
+) -> Result<Vec<f32>, InferError> {
+    if latents.is_empty() {
+        return Ok(wave.finish()?);
+    }
+    let mut samples = wave.push(Tensor::cat(latents, 1))?;
+    samples.extend(wave.finish()?);
+    Ok(samples)
 }
 
 /// Each piece draws with a seed of its own.

@@ -11,7 +11,7 @@ use myxtts_audio::{GriffinLim, Mel, Waveform};
 use myxtts_model::dvae::Dvae;
 use myxtts_model::generate::SpeakingGpt;
 use myxtts_model::gpt::Quirks;
-use myxtts_model::hifigan::interpolate;
+use myxtts_model::hifigan::{WaveStream, interpolate};
 use myxtts_model::mel::Mels;
 use myxtts_text::{Language, Limit, Vocabulary};
 use myxtts_weights::read_ours;
@@ -22,7 +22,7 @@ use crate::error::InferError;
 use crate::locate::{Pick, resolve};
 use crate::modules::Modules;
 use crate::reading::{self, Reading};
-use crate::speaking::{Event, Said, SpeakOptions, Speaking, Utterance};
+use crate::speaking::{Event, Said, SpeakOptions, Speaking, Utterance, last_sound};
 use crate::speech::{Speech, with_last_frame_twice};
 use crate::voice::{Listener, ReferenceSpec, Voice, accept};
 
@@ -253,8 +253,27 @@ impl Synthesizer {
         codes.retain(|code| *code < known);
     }
 
-    /// The sound of a piece: `codes` as they were drawn, STOP included, with the
-    /// latent of each.
+    /// Whether the decoder hears the latent of this code: the public one heard
+    /// that of STOP, too; one trained here did not.
+    pub(crate) fn hears(&self, code: u32) -> bool {
+        code < self.gpt.config().vocabulary.codes || self.card.quirks == Quirks::Compat
+    }
+
+    /// A waveform in parts, where the vocoder can give one: Griffin-Lim needs
+    /// the whole mel.
+    pub(crate) fn wave_stream(
+        &self,
+        voice: &Voice,
+        options: &SpeakOptions,
+    ) -> Result<Option<WaveStream>, InferError> {
+        match (options.vocoder, &self.decoder) {
+            (Vocoder::Hifigan, Some(decoder)) => Ok(Some(decoder.stream(voice, options.speed)?)),
+            _ => Ok(None),
+        }
+    }
+
+    /// The sound of a piece: `codes` as they were drawn, STOP included, and the
+    /// latents that the decoder hears of them.
     pub(crate) fn sound(
         &mut self,
         codes: &[u32],
@@ -265,13 +284,8 @@ impl Synthesizer {
         let known = self.gpt.config().vocabulary.codes;
         match (options.vocoder, &self.decoder, &mut self.griffin_lim) {
             (Vocoder::Hifigan, Some(decoder), _) => {
-                // The public decoder heard the latent of STOP, too. One trained
-                // here did not.
-                let is_heard = |code: u32| code < known || self.card.quirks == Quirks::Compat;
-                let heard = codes.iter().zip(latents);
-                let heard = heard.filter(|(code, _)| is_heard(**code));
-                let latents: Vec<Tensor<3>> = heard.map(|(_, latent)| latent).collect();
-                Ok((decoder.waveform(latents, voice, options.speed)?, None))
+                let wave = decoder.stream(voice, options.speed)?;
+                Ok((last_sound(wave, latents)?, None))
             }
             (Vocoder::GriffinLim, _, Some((dvae, griffin_lim))) => {
                 let codes: Vec<u32> = codes.iter().copied().filter(|code| *code < known).collect();

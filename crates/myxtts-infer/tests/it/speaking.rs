@@ -1,8 +1,11 @@
 //! Text into sound.
 
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
 use burn::tensor::{Device, Int, Tensor};
 use myxtts_audio::units::SampleRate;
-use myxtts_infer::{Decoder, SpeakOptions, Speech, Synthesizer, Vocoder};
+use myxtts_infer::{Decoder, Event, SpeakOptions, Speech, Synthesizer, Utterance, Vocoder};
 use myxtts_model::generate::{SamplingConfig, generate};
 use myxtts_text::{Limit, clean};
 
@@ -167,4 +170,91 @@ fn a_model_with_a_decoder_speaks_through_it_and_at_any_speed() {
         slow.waveform.samples.len(),
         2 * griffin_lim.waveform.samples.len()
     );
+}
+
+/// What is heard in parts is what is heard at once: codes to the last one, samples
+/// within rounding, and the pause between sentences in its place.
+#[test]
+fn a_stream_is_the_whole_in_parts() {
+    let mut tiny = Tiny::new(&["en"], 14);
+    let checkpoint = tiny.with_decoder();
+    let device = Device::flex();
+    let decoder = Decoder::load(&checkpoint, &tiny.card, &device).unwrap();
+    let mut synthesizer = Synthesizer::new(tiny.modules(), decoder, &device).unwrap();
+    let voice = synthesizer.voice(&[recording(30_000)]).unwrap();
+    let text = "Hello there. Why? The fox jumps.";
+    let whole = SpeakOptions {
+        vocoder: Vocoder::Hifigan,
+        ..options("en", sampling(3, 37))
+    };
+    let speech = synthesizer.speak(text, &voice, &whole).unwrap();
+    let parts = SpeakOptions {
+        stream: true,
+        ..whole
+    };
+    let mut heard: Vec<Vec<f32>> = vec![];
+    let said = synthesizer
+        .stream(text, &voice, &parts, |samples| {
+            heard.push(samples.to_vec());
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    assert_eq!(said.codes, speech.codes);
+    assert!(
+        said.pieces > 1 && heard.len() > 3 * said.pieces,
+        "{}",
+        heard.len()
+    );
+    // The first sound comes long before the last code.
+    assert!(heard[0].len() < speech.waveform.samples.len() / 8);
+    let joined = heard.concat();
+    assert_eq!(joined.len(), speech.waveform.samples.len());
+    let apart = joined.iter().zip(&speech.waveform.samples);
+    let worst = apart.fold(0.0_f32, |worst, (a, b)| worst.max((a - b).abs()));
+    assert!(worst < 1e-5, "{worst}");
+
+    // Whoever stops listening is not spoken to any more.
+    let mut calls = 0;
+    let said = synthesizer.stream(text, &voice, &parts, |_| {
+        calls += 1;
+        ControlFlow::Break(())
+    });
+    assert_eq!((calls, said.unwrap().codes.len()), (1, 0));
+}
+
+/// Texts that are spoken together are each spoken as alone, and one that is
+/// cancelled leaves the others as they are.
+#[test]
+fn texts_spoken_together_are_spoken_as_alone() {
+    let tiny = Tiny::new(&["en"], 30);
+    let texts = ["Hello there.", "Why?", "The quick brown fox jumps."];
+    let alone = texts.map(|text| speak(&tiny, text, sampling(4, 9)).waveform.samples);
+    let mut synthesizer = tiny.synthesizer();
+    let voice = synthesizer.voice(&[recording(30_000)]).unwrap();
+    let mut speaking = synthesizer.speaking(2);
+    let tickets = texts.map(|text| {
+        let utterance = Utterance {
+            text: text.to_owned(),
+            voice: voice.clone(),
+            options: options("en", sampling(4, 9)),
+        };
+        speaking.admit(utterance).unwrap()
+    });
+    let _ = speaking.step();
+    speaking.cancel(tickets[1]);
+    let mut heard = BTreeMap::new();
+    while !speaking.is_idle() {
+        for event in speaking.step() {
+            match event {
+                Event::Sound(ticket, samples) => {
+                    assert!(heard.insert(ticket, samples).is_none());
+                }
+                Event::Done(_, said) => assert_eq!(said.codes.len(), 9),
+                Event::Failed(_, why) => panic!("{why}"),
+            }
+        }
+    }
+    assert_eq!(heard.len(), 2);
+    assert_eq!(heard[&tickets[0]], alone[0]);
+    assert_eq!(heard[&tickets[2]], alone[2]);
 }
