@@ -17,6 +17,8 @@ use crate::output::Failure;
 
 /// Describes weights that can speak; a checkpoint of the DVAE's stage has none.
 const CARD: &str = "config.json";
+/// What every checkpoint of a training has.
+const MANIFEST: &str = "manifest.json";
 
 /// The failure of a command that reads the weights of `checkpoint`; where they
 /// are damaged, with what to do. `again` puts another checkpoint into the
@@ -29,9 +31,8 @@ pub(super) fn explained(
     let (Failure::Job(message), Some(checkpoints)) = (&failure, checkpoint.parent()) else {
         return failure;
     };
-    // Weights that were imported lie anywhere and have no manifest.
-    let name = checkpoint.file_name().unwrap_or_default();
-    if !name.to_string_lossy().starts_with("step_") {
+    // Weights that were imported have no manifest to be compared with.
+    if !checkpoint.join(MANIFEST).is_file() {
         return failure;
     }
     let opened = Checkpoint::open(checkpoint.to_owned());

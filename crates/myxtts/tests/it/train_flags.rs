@@ -586,7 +586,12 @@ fn a_damaged_run_lists_its_whole_steps() {
             .output()
             .unwrap();
         let said = String::from_utf8_lossy(&again.stderr);
-        assert!(again.status.success(), "{line}{said}");
+        // Without a decoder there is nothing to export, damaged or not.
+        let is_done = match line.starts_with("export ") {
+            true => said.contains("the weights have no hifigan_decoder"),
+            false => again.status.success(),
+        };
+        assert!(is_done, "{line}{said}");
         let hidden = words.replace(WORLD.folder.path().to_str().unwrap(), "FOLDER");
         let half = (whole.len() / 2).to_string();
         let hidden = hidden
