@@ -81,11 +81,19 @@ fn on_the_cpu(placement: &Placement) -> Placement {
     }
 }
 
-/// Placements by name: software GPUs, the data GPU, the model GPU, and whether
-/// replicas are allowed.
-type Wanted = (&'static str, &'static str, Option<u32>, Option<u32>, bool);
+/// Placements by name: software GPUs, those that may be used, the data GPU, the
+/// model GPU, and whether replicas are allowed.
+type Wanted = (
+    &'static str,
+    &'static str,
+    Option<Vec<u32>>,
+    Option<u32>,
+    Option<u32>,
+    bool,
+);
 
-fn compare((name, gpus, data_gpu, model_gpu, multi_gpu): Wanted) {
+/// So many replicas train, on GPUs of their own.
+fn compare((name, gpus, visible_gpus, data_gpu, model_gpu, multi_gpu): Wanted, replicas: usize) {
     if software::planned().is_none() {
         return;
     }
@@ -94,8 +102,10 @@ fn compare((name, gpus, data_gpu, model_gpu, multi_gpu): Wanted) {
     request.pipeline.data_gpu = data_gpu;
     request.pipeline.model_gpu = model_gpu;
     request.strategy.multi_gpu = multi_gpu;
+    request.strategy.visible_gpus = visible_gpus;
     let machine = discover(SoftwareGpus::from_value(Some(gpus)).unwrap(), probe);
     let placement = Placement::of(&plan(&request, &machine).unwrap()).unwrap();
+    assert_eq!(placement.models.len(), replicas, "{name}");
     let ours = losses(name, &placement);
     let theirs = losses(name, &on_the_cpu(&placement));
     assert_eq!([ours.len(), theirs.len()], [STEPS as usize; 2]);
@@ -107,20 +117,21 @@ fn compare((name, gpus, data_gpu, model_gpu, multi_gpu): Wanted) {
 
 #[test]
 fn one_device_trains_as_the_cpu_does() {
-    compare(("one", "1", None, None, false));
+    compare(("one", "1", None, None, None, false), 1);
 }
 
 #[test]
 fn split_trains_as_the_cpu_does() {
-    compare(("split", "2", Some(1), Some(0), false));
+    compare(("split", "2", None, Some(1), Some(0), false), 1);
 }
 
 #[test]
 fn mirrored_trains_as_the_cpu_does() {
-    compare(("mirrored", "2", None, None, true));
+    // `--visible-gpus 0,2`: two of the three that are there.
+    compare(("mirrored", "3", Some(vec![0, 2]), None, None, true), 2);
 }
 
 #[test]
 fn split_and_mirrored_trains_as_the_cpu_does() {
-    compare(("split_mirrored", "3", Some(2), None, true));
+    compare(("split_mirrored", "3", None, Some(2), None, true), 2);
 }

@@ -1,5 +1,7 @@
 //! Flags that place the work on GPUs, by what a training on software GPUs did:
-//! the stages and lanes of its ledger, and what it waited for.
+//! the stages and lanes of its ledger, and what it waited for. One training,
+//! because a software GPU takes half a minute of both cores for it; replicas,
+//! and which GPUs may be used, are in `software_gpu/train.rs` of `myxtts-train`.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -82,31 +84,4 @@ fn data_and_model_on_two_gpus() {
         said.contains("model_start_delay of 0.00 s passed with "),
         "{said}"
     );
-    // The batch of the run is there in less than ten minutes.
-    let patient = [&split[..], &["--model-start-delay", "600"]].concat();
-    let (said, _) = train(folder.path(), "2", "patient", &patient);
-    assert!(
-        said.contains("all 1 batches of the run were ready after "),
-        "{said}"
-    );
-}
-
-/// `--multi-gpu`, `--visible-gpus`: as many replicas, each with batches of its own.
-#[test]
-fn replicas_on_the_gpus_that_may_be_used() {
-    let folder = tempfile::tempdir().unwrap();
-    if !has_gpus(folder.path()) {
-        return;
-    }
-    few_clips(&folder.path().join("clips"), 8);
-    let flags = ["--multi-gpu", "--visible-gpus", "0,2"];
-    let (said, ledger) = train(folder.path(), "3", "two", &flags);
-    assert!(!said.contains("Multi-GPU configuration"), "{said}");
-    assert!(
-        different(&ledger, "hop", "step").is_empty(),
-        "each makes its own"
-    );
-    // Two of the three that are there.
-    assert_eq!(different(&ledger, "model", "lane").len(), 2);
-    assert_eq!(different(&ledger, "device", "lane").len(), 2);
 }

@@ -577,7 +577,7 @@ fn a_damaged_run_lists_its_whole_steps() {
     ];
     let words = pasted.map(|run| {
         assert_eq!(run.code, Some(1), "{}", run.stderr);
-        let (_, words) = run.stderr.split_once("error: ").unwrap();
+        let (_, words) = run.stderr.rsplit_once("error: ").unwrap();
         let (_, line) = words.split_once("fix:   myxtts ").unwrap();
         let program = env!("CARGO_BIN_EXE_myxtts");
         let again = std::process::Command::new("sh")
