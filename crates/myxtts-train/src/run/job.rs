@@ -243,6 +243,9 @@ pub struct Job {
     pub optimisation: Optimisation,
     /// Length of each stage.
     pub lengths: BTreeMap<StageName, StageLength>,
+    /// Steps that a stage takes at least, whatever its epochs: those of few
+    /// recordings are short. Absent where a person chose the epochs.
+    pub least_steps: BTreeMap<StageName, u64>,
     /// Everything besides steps.
     pub cadence: Cadence,
     /// Rings and workers.

@@ -23,6 +23,8 @@ pub(super) fn recipe(
     });
     let micro = length.epochs.saturating_mul(batches.steps_per_epoch());
     let steps = micro / job.accumulation.max(1) as u64;
+    let least = job.least_steps.get(&stage).copied().unwrap_or(1);
+    let steps = steps.max(least);
     let steps = steps.min(length.max_steps.unwrap_or(u64::MAX)).max(1);
     Ok(Recipe {
         steps,

@@ -1,5 +1,6 @@
 //! A training so small that a software GPU takes it in seconds.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::Duration;
@@ -129,6 +130,7 @@ fn job_of(folder: &Path) -> Job {
         conditioning: [11_025, 11_025],
         conditioning_from: ConditioningFrom::Clip,
         beginnings: Beginnings::ONE,
+        least_steps: BTreeMap::new(),
         cache: CacheKind::Disk,
         optimisation: Optimisation {
             decoder_learning_rate: 1e-4,

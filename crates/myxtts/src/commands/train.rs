@@ -302,6 +302,7 @@ pub(super) fn job(
             (StageName::Decoder, length(decoder_epochs)),
         ]
         .into(),
+        least_steps: least_steps(settings),
         cadence: Cadence {
             validate: *validate_every,
             samples: *sample_every,
@@ -404,6 +405,25 @@ fn samples(length: Seconds, rate: SampleRate) -> usize {
     )]
     let samples = (length.0 * f64::from(rate.hz())) as usize;
     samples
+}
+
+/// The least steps of the stages whose epochs nobody chose.
+fn least_steps(settings: &Settings<Config>) -> BTreeMap<StageName, u64> {
+    if settings.is_chosen("training.epochs") {
+        return BTreeMap::new();
+    }
+    let steps = config::least_steps(settings.config.model.size).into_iter();
+    steps
+        .filter(|(key, ..)| !settings.is_chosen(key))
+        .map(|(_, stage, steps)| {
+            let stage = match stage {
+                Part::Dvae => StageName::Dvae,
+                Part::Gpt => StageName::Gpt,
+                Part::Decoder => StageName::Decoder,
+            };
+            (stage, steps)
+        })
+        .collect()
 }
 
 /// The configuration with what the plan made of start values: a run whose

@@ -29,8 +29,8 @@ use serde::{Deserialize, Serialize};
 use crate::cli::flags;
 
 pub(crate) use dataset::{Cache, DatasetConfig};
-pub(crate) use model::layer as size_layer;
 pub(crate) use model::{ModelConfig, Quirks};
+pub(crate) use model::{layer as size_layer, least_steps};
 pub(crate) use optimiser::{OptimiserConfig, OptimizationLevel, Schedule as LearningRate};
 pub(crate) use run::{Part, Resume as Resumed, ResumeWord, RunConfig, run_folder};
 pub(crate) use shapes::{ConditioningFrom, ShapeConfig};
