@@ -239,7 +239,7 @@ pub(crate) fn sizes(settings: &Settings<Config>) -> Result<Sizes, Problems> {
     Ok(match weights.as_ref().map(StartingWeights::sizes) {
         Some((gpt, dvae)) => Sizes {
             gpt: gpt.cloned().unwrap_or_else(named),
-            dvae: dvae.clone(),
+            dvae: *dvae,
         },
         None => Sizes {
             gpt: named(),
