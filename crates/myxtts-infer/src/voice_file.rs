@@ -328,7 +328,7 @@ mod tests {
     /// A file whose header was changed as text.
     fn changed(from: &str, to: &str) -> Vec<u8> {
         let bytes = voice().bytes();
-        let length = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+        let length = usize::try_from(u64::from_le_bytes(bytes[..8].try_into().unwrap())).unwrap();
         let header = std::str::from_utf8(&bytes[8..8 + length]).unwrap();
         assert!(header.contains(from), "{header}");
         let mut header = header.replace(from, to).trim_end().to_owned().into_bytes();

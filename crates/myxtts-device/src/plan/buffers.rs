@@ -139,8 +139,10 @@ mod tests {
     #[test]
     fn what_a_person_chose_is_there_from_the_start() {
         let begin = |chosen: &[&str], overlap: bool| {
-            let mut request = PlanRequest::default();
-            request.chosen = chosen.iter().map(|key| (*key).to_owned()).collect();
+            let request = PlanRequest {
+                chosen: chosen.iter().map(|key| (*key).to_owned()).collect(),
+                ..PlanRequest::default()
+            };
             let mut record = Record::default();
             let Starts {
                 in_flight,
