@@ -3,11 +3,13 @@
 use burn::tensor::{Tensor, TensorData};
 use myxtts_model::params;
 
+use crate::card::VoiceKind;
 use crate::error::InferError;
 use crate::fingerprint::Fingerprint;
 use crate::synthesizer::Synthesizer;
 use crate::voice::Voice;
 use crate::voice_file::VoiceFile;
+use crate::voice_vector::of_latents;
 
 impl Synthesizer {
     /// The weights that hear voices, told apart from others.
@@ -114,13 +116,23 @@ impl Synthesizer {
         let tensor = |numbers: Vec<f32>, shape: [usize; 3]| {
             Tensor::<3>::from_data(TensorData::new(numbers, shape), self.device())
         };
-        Ok(Voice {
-            latents_1nd: tensor(numbers, [1, latents, channels]),
+        let latents_1nd = tensor(numbers, [1, latents, channels]);
+        let vector_1c1 = match (&self.card().decoder, vector) {
             // A model without a decoder has no use for one.
-            vector_1c1: vector.filter(|_| width.is_some()).map(|vector| {
+            (None, _) => None,
+            (Some(_), Some(vector)) => {
                 let width = vector.len();
-                tensor(vector, [1, width, 1])
-            }),
+                Some(tensor(vector, [1, width, 1]))
+            }
+            // Kept before the decoder was trained, which hears by these latents.
+            (Some(decoder), None) if decoder.voice == VoiceKind::Conditioning => {
+                Some(of_latents(latents_1nd.clone()))
+            }
+            (Some(_), None) => None,
+        };
+        Ok(Voice {
+            latents_1nd,
+            vector_1c1,
         })
     }
 }

@@ -113,7 +113,7 @@ impl Encoder {
 }
 
 /// The mean of the GPT's latents, with length 1.
-fn of_latents(voice_bnd: Tensor<3>) -> Tensor<3> {
+pub(crate) fn of_latents(voice_bnd: Tensor<3>) -> Tensor<3> {
     let [rows, _, channels] = voice_bnd.dims();
     let mean_bd = voice_bnd.mean_dim(1).reshape([rows, channels]);
     unit_length(mean_bd).reshape([rows, channels, 1])

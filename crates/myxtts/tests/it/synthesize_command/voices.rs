@@ -3,6 +3,11 @@
 use std::fs;
 use std::path::Path;
 
+use burn::tensor::Device;
+use myxtts_infer::{DecoderCard, VoiceKind};
+use myxtts_model::hifigan::{HifiganConfig, HifiganDecoder};
+use myxtts_model::init::Init;
+use myxtts_model::params::state_dict;
 use myxtts_weights::{Checkpoint, Tensor, TensorMap, write_ours};
 
 use super::{run_folder, synthesize};
@@ -64,6 +69,38 @@ fn a_voice_that_was_kept_speaks_as_its_recordings_do() {
         let bytes = |name: &str| fs::read(path.join(name)).unwrap();
         assert_eq!(bytes("me.voice"), bytes("again.voice"));
     }
+}
+
+/// A decoder that hears by the GPT's latents, as `--stage decoder` trains one
+/// from nothing: voices that were kept before it speak through it, too.
+#[test]
+fn a_voice_outlives_the_stage_it_was_kept_in() {
+    let folder = run_folder();
+    let path = folder.path();
+    let mut tiny = Tiny::new(&["en"], 30);
+    let channels = tiny.card.gpt.channels;
+    let hifigan = HifiganConfig {
+        channels: 32,
+        ..HifiganConfig::tiny(channels, channels)
+    };
+    let decoder = HifiganDecoder::new(&Init::new(3, &Device::flex()), &hifigan).unwrap();
+    tiny.card.decoder = Some(DecoderCard {
+        hifigan,
+        voice: VoiceKind::Conditioning,
+    });
+    let mut checkpoint = tiny.checkpoint();
+    for (name, data) in state_dict(&decoder).unwrap() {
+        let values: Vec<f32> = data.iter().collect();
+        let tensor = Tensor::from_f32(data.shape().to_vec(), &values).unwrap();
+        let name = format!("hifigan_decoder.{name}");
+        checkpoint.hifigan_decoder.insert(name, tensor);
+    }
+    write_ours(&path.join("decoder"), &checkpoint).unwrap();
+    let made = ["--speaker-wav", "me.wav", "--save-voice", "me.voice"];
+    let run = synthesize(path, &[&made[..], &["--checkpoint", "runs/first"]].concat());
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let by = |voice: [&str; 2]| spoken(path, &[&["--checkpoint", "decoder"], &voice[..]].concat());
+    assert!(by(["--voice", "me.voice"]) == by(["--speaker-wav", "me.wav"]));
 }
 
 #[test]
