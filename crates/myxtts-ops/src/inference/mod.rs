@@ -11,8 +11,6 @@ mod block;
 mod cache;
 mod convolution;
 
-use std::sync::Arc;
-
 use burn::backend::flex::FlexTensor;
 use burn::backend::{BackendTensor, DispatchTensorKind};
 use burn::tensor::{DType, Tensor};
@@ -23,7 +21,7 @@ pub use convolution::{Columns, Convolution, Transposed, Window};
 
 /// The numbers of a tensor of the CPU backend, shared with it.
 #[derive(Clone, Debug)]
-pub struct HostTensor(Arc<FlexTensor>);
+pub struct HostTensor(FlexTensor);
 
 impl HostTensor {
     /// `None` for a tensor of another device or precision, or with gradients.
@@ -32,9 +30,7 @@ impl HostTensor {
             return None;
         }
         match x.into_dispatch().kind {
-            DispatchTensorKind::Flex(BackendTensor::Float(x)) => {
-                Some(Self(Arc::new(x.to_contiguous())))
-            }
+            DispatchTensorKind::Flex(BackendTensor::Float(x)) => Some(Self(x.to_contiguous())),
             _ => None,
         }
     }

@@ -2,8 +2,8 @@
 //! what a line of a file says.
 
 use clap::ArgMatches;
-use myxtts_infer::{ModelCard, SpeakOptions, Synthesizer, Vocoder};
-use myxtts_model::generate::{Choice, Guards, SamplingConfig};
+use myxtts_infer::{ModelCard, SamplingDefaults, SpeakOptions, Synthesizer, Vocoder};
+use myxtts_model::generate::{Choice, SamplingConfig};
 use myxtts_text::Language;
 use serde::Serialize;
 
@@ -115,17 +115,11 @@ impl Chosen {
     /// As the model draws best, unless somebody says otherwise.
     fn sampling(&self, card: &ModelCard) -> SamplingConfig {
         let usual = match self.greedy || self.beams.is_some() {
-            // As the reference does, which nothing stops but the limit.
-            true => SamplingConfig {
-                quirks: card.quirks,
-                ..SamplingConfig::greedy()
-            },
-            false => SamplingConfig {
-                guards: Guards::WATCHFUL,
-                ..card
-                    .sampling()
-                    .with_seed(self.seed.unwrap_or_default(), card.quirks)
-            },
+            true => SamplingDefaults::greedy(card.quirks),
+            false => {
+                let seed = self.seed.unwrap_or_default();
+                card.sampling().with_seed(seed, card.quirks)
+            }
         };
         let top_k = self.top_k.map(|k| usize::try_from(k).unwrap_or(usize::MAX));
         SamplingConfig {

@@ -165,6 +165,10 @@ fn plain(number: usize, text: String) -> Line {
 }
 
 fn object(number: usize, text: &str) -> Result<Line, String> {
+    // A list of as many values would be taken for the fields in their order.
+    if !text.trim_start().starts_with('{') {
+        return Err("it is not an object: it does not begin with `{`".to_owned());
+    }
     let fields: Fields = serde_json::from_str(text).map_err(|why| {
         // It counts lines of its own, of which there is one.
         let why = why.to_string().replace("at line 1 column", "at column");
@@ -272,5 +276,53 @@ fn path_below(out: &str) -> Result<String, String> {
         _ => Err(format!(
             "its `out` {out:?} is not a WAV file below --out-dir"
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(text: &[u8], is_json: bool) -> String {
+        let lines = parse(text, is_json).into_iter().map(|line| match line {
+            Ok(line) => format!("{}: {} <- {:?}", line.number, line.file, line.text),
+            Err(Failed { line, why }) => format!("{line}: error: {why}"),
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn texts_are_numbered_by_their_lines() {
+        insta::assert_snapshot!(told(
+            b"\xef\xbb\xbfHello.\r\n\n  \nThere\xff\n Yes. ",
+            false
+        ));
+    }
+
+    #[test]
+    fn objects_and_what_is_wrong_with_them() {
+        let lines = [
+            r#"{"text": "Hello."}"#,
+            r#"{"text": "Hello.", "id": "a1"}"#,
+            r#"{"text": "Hello.", "id": 7, "speed": 0.5, "seed": 3, "language": "fa"}"#,
+            r#"{"text": "Hello.", "out": "b/c.wav", "speaker_wav": ["x.wav", "y.wav"]}"#,
+            r#"{"text": "Hello.", "id": "A1"}"#,
+            r#"{"text": "Hello.""#,
+            r#"["text"]"#,
+            r#"{"id": "none"}"#,
+            r#"{"text": 3}"#,
+            r#"{"text": "Hello.", "colour": "red"}"#,
+            r#"{"text": "Hello.", "id": "../up"}"#,
+            r#"{"text": "Hello.", "id": ""}"#,
+            r#"{"text": "Hello.", "out": "/tmp/a.wav"}"#,
+            r#"{"text": "Hello.", "out": "../a.wav"}"#,
+            r#"{"text": "Hello.", "out": "a.mp3"}"#,
+            r#"{"text": "Hello.", "speaker": "anna", "voice": "a.voice"}"#,
+            r#"{"text": "Hello.", "temperature": 0}"#,
+            r#"{"text": "Hello.", "speed": 9}"#,
+            r#"{"text": "Hello.", "language": "english"}"#,
+            r#"{"text": "Hello.", "vocoder": "wavenet"}"#,
+        ];
+        insta::assert_snapshot!(told(lines.join("\n").as_bytes(), true));
     }
 }

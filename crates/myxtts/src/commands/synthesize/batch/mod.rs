@@ -41,8 +41,7 @@ use crate::new_file::NewFile;
 use crate::output::{Failure, Output};
 use crate::progress::ProgressBar;
 
-/// Texts that are spoken together. Rows of a device's products cost little
-/// beyond the first; past this many, little is left to win on a CPU.
+/// Texts that are spoken together: their rows share every read of the weights.
 const TOGETHER: usize = 8;
 
 pub(super) fn run(
