@@ -15,7 +15,7 @@ const CODES: [&str; 8] = [
 ];
 
 /// Then what the codes of a text are, until they are known by heart.
-const BY_HEART: [&str; 21] = [
+const BY_HEART: [&str; 25] = [
     "--stage",
     "gpt",
     "--init",
@@ -28,6 +28,12 @@ const BY_HEART: [&str; 21] = [
     "0.002",
     "--set",
     "training.dropout=0",
+    // The clips as they are validated: what a training does so that nothing is
+    // learnt by heart would be in the way.
+    "--set",
+    "data.conditioning_from=clip",
+    "--set",
+    "data.clip_beginnings=1",
     "--set",
     "training.lr_schedule=constant",
     "--set",

@@ -205,6 +205,7 @@ fn the_next_command_is_of_the_same_settings() {
 fn a_speaker_is_not_what_is_said() {
     let desk = Desk::new(12, 0);
     let lines = fs::read_to_string(desk.path("voice/metadata.csv")).unwrap();
+    let first_text = lines.split('|').nth(1).unwrap();
     let three: Vec<String> = lines
         .lines()
         .map(|line| {
@@ -219,10 +220,7 @@ fn a_speaker_is_not_what_is_said() {
         serde_json::json!(["id", "text", "speaker"])
     );
     assert_eq!(report["speakers"][0]["speaker"], "slt");
-    assert_eq!(
-        report["rows"][0]["cleaned"],
-        "the baker carries seven apples near the river."
-    );
+    assert_eq!(report["rows"][0]["cleaned"], first_text.to_lowercase());
     assert_eq!(report["rows"].as_array().unwrap().len(), 3);
     let report = desk
         .prepare(&["voice", "--json", "--columns", "id,text,-"])
