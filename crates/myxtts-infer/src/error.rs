@@ -6,6 +6,7 @@ use myxtts_audio::units::{SampleRate, Seconds};
 use myxtts_audio::{GriffinLimError, MelError};
 use myxtts_model::dvae::DvaeConfigError;
 use myxtts_model::generate::GenerateError;
+use myxtts_model::gpt::TooLong;
 use myxtts_model::hifigan::{HifiganConfigError, WaveError};
 use myxtts_model::params::LoadError;
 use myxtts_model::speaker::SpeakerConfigError;
@@ -232,6 +233,18 @@ pub enum InferError {
     /// Making sound.
     #[error(transparent)]
     Wave(#[from] WaveError),
+    /// A recording that is too long to be copied.
+    #[error(transparent)]
+    TooLongToCopy(#[from] TooLong),
+    /// A text that is longer than one breath.
+    #[error(
+        "a recording is copied in one piece, and its text is cut into {pieces}\n  \
+         fix:   cut the recording at its sentences"
+    )]
+    CopyInPieces {
+        /// Of the text.
+        pieces: usize,
+    },
     /// The device.
     #[error(
         "the device failed while it made speech: {0}\n  \

@@ -18,6 +18,7 @@
 
 mod card;
 mod check;
+mod copy;
 mod decoder;
 mod error;
 mod fingerprint;

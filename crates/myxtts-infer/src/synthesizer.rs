@@ -40,7 +40,8 @@ pub struct Synthesizer {
     vocabulary: Arc<Vocabulary>,
     conditioning_mel: Mels,
     decoder: Option<Decoder>,
-    griffin_lim: Option<(Dvae, GriffinLim)>,
+    pub(crate) griffin_lim: Option<(Dvae, GriffinLim)>,
+    pub(crate) mel_stats: Option<Vec<f32>>,
     device: Device,
 }
 
@@ -87,7 +88,10 @@ impl Synthesizer {
         let device = device.clone().inner();
         let conditioning_mel = Mels::new(card.conditioning_mel, mel_stats.as_deref(), &device)?;
         let griffin_lim = match dvae {
-            Some(dvae) => Some((dvae.valid(), GriffinLim::new(card.codes_mel, mel_stats)?)),
+            Some(dvae) => Some((
+                dvae.valid(),
+                GriffinLim::new(card.codes_mel, mel_stats.clone())?,
+            )),
             None => None,
         };
         let speaker = Self {
@@ -96,6 +100,7 @@ impl Synthesizer {
             conditioning_mel,
             decoder,
             griffin_lim,
+            mel_stats,
             references,
             device,
             card,
