@@ -6,6 +6,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use crate::cli::flags::{FLAGS, Takes};
+use crate::commands::evaluate::MEANINGS;
 use crate::config::keys;
 
 fn flags_page() -> String {
@@ -128,9 +129,59 @@ fn configuration_page() -> String {
 fn synthesize_page() -> String {
     let mut page = String::from(include_str!("reference/speaking.md"));
     page.push_str("| flag | meaning |\n|---|---|\n");
+    page.push_str(&flags_of("synthesize"));
+    page
+}
+
+fn evaluate_page() -> String {
+    let mut page = String::from(
+        "# Evaluating\n\n\
+         `myxtts evaluate` speaks a list of sentences with a model and measures. With no arguments: \
+         the newest run, on the clips that it was validated on.\n\n\
+         - The sentences: a text file with one a line; JSON lines (`.jsonl`) with `text` and, where \
+         they are known, `recording` (a path from the list's folder), `speaker`, `language` and `id`; \
+         or a dataset (`--dataset`), of which the clips are taken that a preparation held out, else \
+         those that it sets apart itself, else all. Nothing is written to it.\n\
+         - The voice: that of `--speaker-wav`, `--voice` or `--speaker`; without, the stored voice of the \
+         sentence's speaker, else that of its own recording, else the first stored.\n\
+         - Codes are drawn as the model's card says, with one seed for all: the same command measures \
+         the same speech. One sentence is spoken at a time, and once before the clock runs.\n\
+         - `--copy` speaks nothing. Recordings go through the model's own codes and come back by each \
+         vocoder it has: the DVAE's mel and Griffin-Lim, and the waveform decoder from the latents of \
+         the GPT, which is told text and codes. That compares a decoder with Griffin-Lim, and bounds \
+         what speech of the model can score.\n\
+         - `--recogniser 'COMMAND {wav}'` starts a recogniser of yours for each clip, without a shell. \
+         What it prints on stdout is the transcript. The recordings are recognised, too: the \
+         recogniser's own errors are in every figure, and these are how many. A recogniser that cannot \
+         be started ends the command; one that fails, takes too long (`--recogniser-timeout`) or prints \
+         what is not text is told of beside its sentence, has no part in the rates, and the command \
+         exits with code 1.\n\
+         - `--page DIR` writes `index.html` with the table, the mel of both clips, the alignment, both \
+         pitch curves and players. Pictures are inside the page, sound lies beside it, nothing comes \
+         from elsewhere.\n\
+         - The table is for people; `--json` has every figure of every sentence, and what each means.\n\n\
+         ## Scores\n\n\
+         | name | meaning |\n|---|---|\n",
+    );
+    for (name, meaning) in MEANINGS {
+        writeln!(page, "| `{name}` | {meaning} |").unwrap();
+    }
+    page.push_str(
+        "\nClips are compared at 22,050 Hz without the silence around them, in frames 256 samples \
+         apart; a clip's level changes nothing. Two clips that are too long to align exactly, about two \
+         minutes each, have no scores and say so. [benchmarks/scores.md](../../benchmarks/scores.md) has \
+         each measure beside a public package. Not here: what listeners or models of listeners think.\n\n\
+         ## Flags\n\n| flag | meaning |\n|---|---|\n",
+    );
+    page.push_str(&flags_of("evaluate"));
+    page
+}
+
+/// The flags of a command, a row each.
+fn flags_of(name: &str) -> String {
+    let mut rows = String::new();
     let command = crate::cli::command();
-    let synthesize = command.find_subcommand("synthesize").unwrap();
-    for argument in synthesize.get_arguments() {
+    for argument in command.find_subcommand(name).unwrap().get_arguments() {
         let takes = match argument.get_action().takes_values() {
             true => argument.get_value_names().unwrap_or_default(),
             false => &[],
@@ -139,9 +190,9 @@ fn synthesize_page() -> String {
         let takes = takes.replace('|', "\\|");
         let long = argument.get_long().unwrap();
         let help = argument.get_help().unwrap();
-        writeln!(page, "| `--{long}{takes}` | {help} |").unwrap();
+        writeln!(rows, "| `--{long}{takes}` | {help} |").unwrap();
     }
-    page
+    rows
 }
 
 fn check(name: &str, expected: &str) {
@@ -171,4 +222,9 @@ fn the_configuration_page_is_current() {
 #[test]
 fn the_page_on_speaking_is_current() {
     check("synthesize.md", &synthesize_page());
+}
+
+#[test]
+fn the_page_on_evaluating_is_current() {
+    check("evaluate.md", &evaluate_page());
 }

@@ -192,7 +192,7 @@ fn voices(
     let mut loader = Loader::new(audio.clone(), Limits::default());
     let mut voices: Vec<Voice> = vec![];
     for (clip, speaker) in corpus.clips.iter().zip(&corpus.speakers) {
-        let name = file_name(speaker.as_deref().unwrap_or("speaker"));
+        let name = voice_file_name(speaker.as_deref().unwrap_or("speaker"));
         if voices.iter().any(|voice| voice.name == name) {
             continue;
         }
@@ -222,8 +222,8 @@ fn load(loader: &mut Loader, clip: &Clip, lost: &LostClips) -> Result<Option<Loa
     }
 }
 
-/// A speaker's name as part of a file's.
-fn file_name(name: &str) -> String {
+/// A speaker's name as that of a file: what a voice is stored under.
+pub fn voice_file_name(name: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     let name: String = name
         .chars()

@@ -52,6 +52,7 @@ pub use job::{
     Buffers, CacheKind, Cadence, ConditioningFrom, Job, Optimisation, Resume, ScheduleKind,
     StageLength, StageName,
 };
+pub use material::voice_file_name;
 pub use measure::{TrainFigures, measure};
 pub use verdict::Finding;
 

@@ -1,5 +1,6 @@
 //! The command line, as it is typed.
 
+mod evaluate;
 pub(crate) mod flags;
 mod synthesize;
 
@@ -76,6 +77,7 @@ pub(crate) fn command() -> Command {
         )
         .subcommand(train())
         .subcommand(synthesize::command())
+        .subcommand(evaluate::command())
         .subcommand(plan())
         .subcommand(prepare())
         .subcommand(

@@ -4,6 +4,7 @@ mod bench;
 mod config;
 mod damaged;
 mod devices;
+pub(crate) mod evaluate;
 mod export;
 mod import;
 mod later;
@@ -31,6 +32,7 @@ pub(crate) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         Some(("plan", matches)) => plan::run(matches, output),
         Some(("prepare", matches)) => prepare::run(matches, output),
         Some(("synthesize", matches)) => synthesize::run(matches, output),
+        Some(("evaluate", matches)) => evaluate::run(matches, output),
         Some(("devices", _)) => devices::run(output),
         Some(("config", matches)) => config::run(matches, output),
         Some(("import", matches)) => import::run(matches, output),

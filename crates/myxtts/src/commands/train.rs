@@ -462,7 +462,7 @@ fn buffers(settings: &Settings<Config>, plan: &Plan) -> Buffers {
 }
 
 /// A dataset, prepared now or earlier, with what that wrote in `out`.
-fn prepare_folder(
+pub(super) fn prepare_folder(
     settings: &Settings<Config>,
     dataset: PathBuf,
     out: PathBuf,

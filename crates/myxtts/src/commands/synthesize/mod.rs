@@ -25,7 +25,10 @@ use clap::ArgMatches;
 use myxtts_infer::InferError;
 
 use crate::output::{Failure, Output};
+pub(super) use model::{Model, checkpoint};
+pub(super) use options::Chosen;
 use request::Request;
+pub(super) use voice::VoiceSource;
 
 pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
     if matches.get_flag("list-voices") {
@@ -38,7 +41,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
 }
 
 /// Whether what was asked is at fault, or what was tried.
-fn failure(error: InferError) -> Failure {
+pub(super) fn failure(error: InferError) -> Failure {
     let words = error.to_string();
     match error {
         InferError::NoCheckpoint { .. }

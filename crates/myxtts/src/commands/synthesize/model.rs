@@ -15,14 +15,14 @@ use crate::output::Failure;
 const RUNS: &str = "runs";
 
 /// A loaded model.
-pub(super) struct Model {
-    pub(super) synthesizer: Synthesizer,
+pub(in crate::commands) struct Model {
+    pub(in crate::commands) synthesizer: Synthesizer,
     /// Where it is.
-    pub(super) device: String,
+    pub(in crate::commands) device: String,
 }
 
 /// The folder of weights that the flags mean.
-pub(super) fn checkpoint(matches: &ArgMatches) -> Result<PathBuf, Failure> {
+pub(in crate::commands) fn checkpoint(matches: &ArgMatches) -> Result<PathBuf, Failure> {
     let pick = match matches.get_flag("best") {
         true => Pick::Best,
         false => Pick::Newest,
@@ -40,7 +40,10 @@ pub(super) fn checkpoint(matches: &ArgMatches) -> Result<PathBuf, Failure> {
 }
 
 impl Model {
-    pub(super) fn open(matches: &ArgMatches, checkpoint: &Path) -> Result<Self, Failure> {
+    pub(in crate::commands) fn open(
+        matches: &ArgMatches,
+        checkpoint: &Path,
+    ) -> Result<Self, Failure> {
         let machine = super::super::machine()?;
         let given = super::super::given(matches)?;
         let settings =

@@ -11,9 +11,9 @@ use crate::output::Failure;
 
 /// What somebody chose; what nobody chose is the model's.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Chosen {
-    pub(super) language: Option<Language>,
-    pub(super) vocoder: Option<Vocoder>,
+pub(in crate::commands) struct Chosen {
+    pub(in crate::commands) language: Option<Language>,
+    pub(in crate::commands) vocoder: Option<Vocoder>,
     pub(super) speed: Option<f64>,
     pub(super) seed: Option<u64>,
     pub(super) greedy: bool,
@@ -33,7 +33,7 @@ pub(super) struct ChosenVocoder {
 }
 
 impl Chosen {
-    pub(super) fn of(matches: &ArgMatches) -> Self {
+    pub(in crate::commands) fn of(matches: &ArgMatches) -> Self {
         let number = |name: &str| matches.get_one::<f32>(name).copied();
         Self {
             language: matches.get_one("language").cloned(),
@@ -72,7 +72,10 @@ impl Chosen {
         }
     }
 
-    pub(super) fn options(&self, synthesizer: &Synthesizer) -> Result<SpeakOptions, Failure> {
+    pub(in crate::commands) fn options(
+        &self,
+        synthesizer: &Synthesizer,
+    ) -> Result<SpeakOptions, Failure> {
         let card = synthesizer.card();
         Ok(SpeakOptions {
             language: self.language(&card.languages)?,

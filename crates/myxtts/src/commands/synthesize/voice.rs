@@ -18,7 +18,7 @@ const READ: f64 = 2.0;
 
 /// Where a voice comes from.
 #[derive(Clone, Debug)]
-pub(super) enum VoiceSource {
+pub(in crate::commands) enum VoiceSource {
     /// Recordings of one speaker.
     Recordings(Vec<PathBuf>),
     /// A file that was saved.
@@ -29,14 +29,17 @@ pub(super) enum VoiceSource {
 
 /// A voice, and what to say of it.
 #[derive(Clone, Debug)]
-pub(super) struct Heard {
-    pub(super) voice: Voice,
-    pub(super) notices: Vec<String>,
+pub(in crate::commands) struct Heard {
+    pub(in crate::commands) voice: Voice,
+    pub(in crate::commands) notices: Vec<String>,
 }
 
 impl VoiceSource {
     /// The voice that the flags ask for; the first stored one where they ask for none.
-    pub(super) fn of(matches: &ArgMatches, checkpoint: &Path) -> Result<Self, Failure> {
+    pub(in crate::commands) fn of(
+        matches: &ArgMatches,
+        checkpoint: &Path,
+    ) -> Result<Self, Failure> {
         if let Some(given) = matches.get_many::<PathBuf>("speaker-wav") {
             return Self::recordings(given.cloned().collect());
         }
@@ -64,7 +67,10 @@ impl VoiceSource {
     }
 
     /// A voice stored with the model, by its name or the first of them.
-    pub(super) fn named(wanted: Option<&str>, checkpoint: &Path) -> Result<Self, Failure> {
+    pub(in crate::commands) fn named(
+        wanted: Option<&str>,
+        checkpoint: &Path,
+    ) -> Result<Self, Failure> {
         let stored = named_voices(checkpoint).map_err(failure)?;
         let found = match wanted {
             Some(wanted) => stored.iter().find(|voice| voice.name == wanted),
@@ -91,7 +97,7 @@ impl VoiceSource {
     }
 
     /// Whose voice it is, a line each.
-    pub(super) fn words(&self) -> Vec<String> {
+    pub(in crate::commands) fn words(&self) -> Vec<String> {
         match self {
             Self::Recordings(paths) => paths
                 .iter()
@@ -120,7 +126,10 @@ impl VoiceSource {
     }
 
     /// The voice, as the model hears it.
-    pub(super) fn hear(&self, synthesizer: &mut Synthesizer) -> Result<Heard, Failure> {
+    pub(in crate::commands) fn hear(
+        &self,
+        synthesizer: &mut Synthesizer,
+    ) -> Result<Heard, Failure> {
         match self {
             Self::Recordings(paths) => listen(paths, synthesizer),
             Self::File(path, file) => {

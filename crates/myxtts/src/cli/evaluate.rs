@@ -1,0 +1,109 @@
+//! `myxtts evaluate`, as it is typed.
+
+use std::path::PathBuf;
+
+use clap::{Arg, ArgAction, Command, value_parser};
+use myxtts_text::Language;
+
+use super::{flags, synthesize};
+use crate::commands::evaluate::Recogniser;
+
+/// Flags that mean here what they mean to `synthesize`.
+const SHARED: [&str; 15] = [
+    "checkpoint",
+    "best",
+    "vocoder",
+    "speaker-wav",
+    "speaker",
+    "voice",
+    "speed",
+    "seed",
+    "greedy",
+    "beams",
+    "length-penalty",
+    "temperature",
+    "top-k",
+    "top-p",
+    "repetition-penalty",
+];
+
+pub(super) fn command() -> Command {
+    let path = |name: &'static str, shown: &'static str| {
+        Arg::new(name)
+            .long(name)
+            .value_name(shown)
+            .value_parser(value_parser!(PathBuf))
+    };
+    Command::new("evaluate")
+        .about("Measure how a model speaks: speed, endings, distance from recordings, error rates")
+        .long_about(
+            "Speak a list of sentences and measure: real-time factor, first audio, whether the \
+             model ends by itself; where recordings of the sentences are given, mel-cepstral \
+             distortion, pitch and voicing errors and the model's own opinion of the voice; with \
+             a recogniser of yours, word and character error rates. Exits with code 1 where a \
+             sentence could not be spoken or heard.",
+        )
+        .arg(
+            path("sentences", "FILE")
+                .conflicts_with("dataset")
+                .help(
+                    "Sentences, one a line; or JSON lines (.jsonl) with `text` and, where known, \
+                     `recording`, `speaker`, `language` [default: the validation clips of the run]",
+                ),
+        )
+        .arg(path("dataset", "DIR").help(
+            "A dataset, as for `prepare`: its held-out clips are spoken and compared with [default: none]",
+        ))
+        .arg(
+            Arg::new("limit")
+                .long("limit")
+                .value_name("N")
+                .value_parser(value_parser!(u32).range(1..))
+                .help("Only the first N sentences [default: all]"),
+        )
+        .arg(
+            Arg::new("copy")
+                .long("copy")
+                .action(ArgAction::SetTrue)
+                .help(
+                    "Speak nothing: send the recordings through the model's codes and back, by --vocoder or \
+                     each that it has, and compare the copies [default: off]",
+                ),
+        )
+        .arg(
+            Arg::new("recogniser")
+                .long("recogniser")
+                .value_name("COMMAND")
+                .value_parser(Recogniser::parse)
+                .help(
+                    "A command that prints the transcript of the WAV file {wav}, as in \
+                     'listen {wav}'; started without a shell, once a clip [default: none]",
+                ),
+        )
+        .arg(
+            Arg::new("recogniser-timeout")
+                .long("recogniser-timeout")
+                .value_name("SECONDS")
+                .requires("recogniser")
+                .value_parser(value_parser!(u64).range(1..=86_400))
+                .help("How long it may take for a clip before it is stopped [default: 60]"),
+        )
+        .arg(path("page", "DIR").help(
+            "Write a page with mels, alignments, pitch curves and sound to DIR/index.html [default: none]",
+        ))
+        .arg(
+            Arg::new("language")
+                .long("language")
+                .value_name("TAG")
+                .value_parser(value_parser!(Language))
+                .help("Language of sentences that name none [default: the only one the model speaks]"),
+        )
+        .args(shared())
+        .args(flags::device_arguments())
+}
+
+fn shared() -> Vec<Arg> {
+    let command = synthesize::command();
+    let is_shared = |argument: &&Arg| SHARED.contains(&argument.get_id().as_str());
+    command.get_arguments().filter(is_shared).cloned().collect()
+}

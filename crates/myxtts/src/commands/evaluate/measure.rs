@@ -1,0 +1,469 @@
+//! A sentence, made and measured.
+
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+use myxtts_audio::{Limits, Loader, Waveform, write_wav_pcm16};
+use myxtts_device::no_memory_fault;
+use myxtts_infer::{InferError, SpeakOptions, Synthesizer, Vocoder, Voice};
+use myxtts_model::generate::SamplingConfig;
+use myxtts_score::{Analyser, Analysis, Comparison, characters, compare, edits, words};
+use myxtts_text::clean;
+use tempfile::TempDir;
+
+use super::page::{Page, Shown};
+use super::recogniser::{Recogniser, Unheard};
+use super::report::Outcome;
+use super::sentences::{Sentence, Sentences};
+use super::voices::{Voices, has_no_voice};
+use crate::commands::synthesize::{Chosen, failure};
+use crate::output::Failure;
+
+/// The voice of a copy.
+const OF_RECORDING: &str = "that of its own recording";
+
+/// How sound is made of a sentence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// The model says it.
+    Spoken(Vocoder),
+    /// Its recording goes through the model's codes and back.
+    Copied(Vocoder),
+}
+
+impl Way {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Spoken(_) => "spoken",
+            Self::Copied(_) => "copied",
+        }
+    }
+
+    pub(super) fn vocoder(self) -> Vocoder {
+        match self {
+            Self::Spoken(vocoder) | Self::Copied(vocoder) => vocoder,
+        }
+    }
+}
+
+/// A sentence with everything that is the same for each way.
+pub(super) struct Subject<'a> {
+    sentence: &'a Sentence,
+    /// How it is spoken, but for the vocoder.
+    options: SpeakOptions,
+    recording: Option<Recorded>,
+    /// Why there are no scores against its recording.
+    unscored: Option<String>,
+    /// The voice it is spoken in; copies have that of their recording.
+    voice: Result<(Voice, String), String>,
+}
+
+/// A recording as it is compared with.
+struct Recorded {
+    waveform: Waveform,
+    analysis: Option<Analysis>,
+    voice: Option<Voice>,
+}
+
+/// Where sentences are made and measured.
+pub(super) struct Bench {
+    synthesizer: Synthesizer,
+    voices: Voices,
+    copies: bool,
+    recogniser: Option<Recogniser>,
+    page: Option<Page>,
+    /// What the flags say.
+    chosen: Chosen,
+    /// How codes are drawn, once a sentence was.
+    sampling: Option<SamplingConfig>,
+    analyser: Analyser,
+    loader: Loader,
+    /// For what the recogniser hears.
+    scratch: TempDir,
+}
+
+impl Bench {
+    pub(super) fn new(
+        synthesizer: Synthesizer,
+        voices: Voices,
+        copies: bool,
+        recogniser: Option<Recogniser>,
+        page: Option<Page>,
+        chosen: Chosen,
+    ) -> Result<Self, Failure> {
+        let loader = Loader::new(synthesizer.card().audio.clone(), Limits::default());
+        Ok(Self {
+            synthesizer,
+            voices,
+            copies,
+            recogniser,
+            page,
+            chosen,
+            sampling: None,
+            loader,
+            analyser: Analyser::new().map_err(|why| Failure::Job(why.to_string()))?,
+            scratch: tempfile::tempdir().map_err(|why| {
+                Failure::Job(format!(
+                    "no folder for clips can be made in the temporary one: {why}"
+                ))
+            })?,
+        })
+    }
+
+    /// Loads what a sentence brings.
+    pub(super) fn subject<'s>(&mut self, sentence: &'s Sentence) -> Result<Subject<'s>, Failure> {
+        let own = sentence.language.clone();
+        let chosen = Chosen {
+            language: own.or_else(|| self.chosen.language.clone()),
+            ..self.chosen.clone()
+        };
+        let options = chosen.options(&self.synthesizer)?;
+        self.sampling = (!self.copies).then_some(options.sampling);
+        let mut unscored = None;
+        let recording = match &sentence.recording {
+            None => None,
+            Some(path) => match self.loader.load(path) {
+                Ok(loaded) => Some(self.recorded(loaded.waveform, &mut unscored)?),
+                Err(why) => {
+                    unscored = Some(format!("the recording cannot be read: {why}"));
+                    None
+                }
+            },
+        };
+        if self.copies {
+            return Ok(Subject {
+                sentence,
+                options,
+                recording,
+                unscored,
+                voice: Err(OF_RECORDING.to_owned()),
+            });
+        }
+        let own = recording.as_ref().map(|recorded| &recorded.waveform);
+        let voice = self
+            .voices
+            .voice(sentence, own, &mut self.synthesizer, &mut self.loader);
+        let voice = match (voice, own) {
+            (Ok(voice), _) => Ok(voice),
+            // A silent recording has no voice: this sentence fails, and others may not.
+            (Err(why), Some(_)) => Err(why.message().to_owned()),
+            (Err(why), None) => return Err(why),
+        };
+        Ok(Subject {
+            sentence,
+            options,
+            recording,
+            unscored,
+            voice,
+        })
+    }
+
+    fn recorded(
+        &mut self,
+        waveform: Waveform,
+        unscored: &mut Option<String>,
+    ) -> Result<Recorded, Failure> {
+        let analysis = match self.analyser.analyse(&waveform) {
+            Ok(analysis) => Some(analysis),
+            Err(why) => {
+                *unscored = Some(format!("the recording: {why}"));
+                None
+            }
+        };
+        let voice = self.heard_voice(&waveform)?;
+        Ok(Recorded {
+            waveform,
+            analysis,
+            voice,
+        })
+    }
+
+    /// What the model hears of a voice; nothing in what has none.
+    fn heard_voice(&mut self, waveform: &Waveform) -> Result<Option<Voice>, Failure> {
+        match self.synthesizer.voice(std::slice::from_ref(waveform)) {
+            Ok(voice) => Ok(Some(voice)),
+            Err(why) if has_no_voice(&why) => Ok(None),
+            Err(why) => Err(failure(why)),
+        }
+    }
+
+    /// Speaks once without a clock: a device compiles and chooses its kernels
+    /// with the first sentence.
+    pub(super) fn warm_up(&mut self, subject: &Subject<'_>, ways: &[Way]) -> Result<(), Failure> {
+        for way in ways {
+            // What goes wrong here goes wrong again, and is told then.
+            let _ = self.made(subject, *way, &mut Outcome::default());
+        }
+        Ok(())
+    }
+
+    /// Makes a sentence and measures it; nothing where there is nothing to copy.
+    pub(super) fn outcome(
+        &mut self,
+        subject: &Subject<'_>,
+        way: Way,
+    ) -> Result<Option<Outcome>, Failure> {
+        let sentence = subject.sentence;
+        if matches!(way, Way::Copied(_)) && sentence.recording.is_none() {
+            return Ok(None);
+        }
+        let mut outcome = Outcome {
+            id: sentence.id.clone(),
+            text: sentence.text.clone(),
+            recording: sentence.recording.clone(),
+            unscored: subject.unscored.clone(),
+            ..Outcome::default()
+        };
+        let made = match self.made(subject, way, &mut outcome) {
+            Ok(waveform) => Some(waveform),
+            Err(why) => {
+                outcome.failed = Some(why);
+                None
+            }
+        };
+        no_memory_fault().map_err(|why| failure(InferError::Device(why)))?;
+        let mut measured = None;
+        if let Some(waveform) = &made {
+            outcome.seconds = Some(waveform.duration().0);
+            measured = self.score(subject, waveform, &mut outcome)?;
+            self.recognise(waveform, subject, &mut outcome)?;
+        }
+        self.show(subject, way, &outcome, made.as_ref(), measured.as_ref())?;
+        Ok(Some(outcome))
+    }
+
+    /// The sound of a sentence, or why there is none.
+    fn made(
+        &mut self,
+        subject: &Subject<'_>,
+        way: Way,
+        outcome: &mut Outcome,
+    ) -> Result<Waveform, String> {
+        let words = |why: InferError| why.to_string();
+        let options = SpeakOptions {
+            vocoder: way.vocoder(),
+            ..subject.options.clone()
+        };
+        let text = &subject.sentence.text;
+        let waveform = match way {
+            Way::Copied(_) => {
+                let Some(recorded) = &subject.recording else {
+                    return Err("its recording cannot be read".to_owned());
+                };
+                let Some(voice) = &recorded.voice else {
+                    return Err("its recording has no voice in it".to_owned());
+                };
+                OF_RECORDING.clone_into(&mut outcome.voice);
+                let started = Instant::now();
+                let waveform = self
+                    .synthesizer
+                    .copy(&recorded.waveform, text, voice, &options);
+                outcome.took_s = Some(started.elapsed().as_secs_f64());
+                waveform.map_err(words)?
+            }
+            Way::Spoken(_) => {
+                let (voice, name) = subject.voice.as_ref().map_err(Clone::clone)?;
+                outcome.voice.clone_from(name);
+                let started = Instant::now();
+                let speech = self
+                    .synthesizer
+                    .speak(text, voice, &options)
+                    .map_err(words)?;
+                outcome.took_s = Some(started.elapsed().as_secs_f64());
+                outcome.ended_by_itself = Some(speech.stopped);
+                outcome.first_audio_s = self.first_audio(text, voice, options).map_err(words)?;
+                speech.waveform
+            }
+        };
+        match waveform.is_empty() {
+            true => Err("the model ended before it made a sound".to_owned()),
+            false => Ok(waveform),
+        }
+    }
+
+    /// How long a listener to the stream waits. The rest is not spoken.
+    fn first_audio(
+        &mut self,
+        text: &str,
+        voice: &Voice,
+        options: SpeakOptions,
+    ) -> Result<Option<f64>, InferError> {
+        let options = SpeakOptions {
+            stream: true,
+            ..options
+        };
+        let started = Instant::now();
+        let mut first = None;
+        self.synthesizer.stream(text, voice, &options, |samples| {
+            if samples.is_empty() {
+                return ControlFlow::Continue(());
+            }
+            first = Some(started.elapsed().as_secs_f64());
+            ControlFlow::Break(())
+        })?;
+        Ok(first)
+    }
+
+    /// Compares with the recording, where there is one.
+    fn score(
+        &mut self,
+        subject: &Subject<'_>,
+        waveform: &Waveform,
+        outcome: &mut Outcome,
+    ) -> Result<Option<(Analysis, Option<Comparison>)>, Failure> {
+        let analysis = match self.analyser.analyse(waveform) {
+            Ok(analysis) => analysis,
+            Err(why) => {
+                outcome.unscored = Some(format!("what was made: {why}"));
+                return Ok(None);
+            }
+        };
+        let Some(recorded) = &subject.recording else {
+            return Ok(Some((analysis, None)));
+        };
+        if let Some(asked) = &recorded.voice {
+            outcome.own_voice_similarity = match self.synthesizer.similarity(asked, waveform) {
+                Ok(similarity) => Some(similarity.cosine),
+                Err(why) if has_no_voice(&why) => None,
+                Err(why) => return Err(failure(why)),
+            };
+        }
+        let Some(of_recording) = &recorded.analysis else {
+            return Ok(Some((analysis, None)));
+        };
+        let comparison = match compare(of_recording, &analysis) {
+            Ok(comparison) => comparison,
+            Err(why) => {
+                outcome.unscored = Some(why.to_string());
+                return Ok(Some((analysis, None)));
+            }
+        };
+        outcome.length_ratio = Some(analysis.duration.0 / of_recording.duration.0);
+        outcome.mel_cepstral_distortion_db = Some(comparison.distortion.0);
+        outcome.f0_rmse_cents = comparison.pitch_error.map(|cents| cents.0);
+        outcome.f0_rmse_hz = comparison.pitch_error_hz.map(|hertz| hertz.0);
+        outcome.voicing_error = Some(comparison.voicing_error);
+        Ok(Some((analysis, Some(comparison))))
+    }
+
+    /// Asks the recogniser what it hears.
+    fn recognise(
+        &mut self,
+        waveform: &Waveform,
+        subject: &Subject<'_>,
+        outcome: &mut Outcome,
+    ) -> Result<(), Failure> {
+        let Some(recogniser) = &self.recogniser else {
+            return Ok(());
+        };
+        let path = self.scratch.path().join("clip.wav");
+        write_wav_pcm16(&path, waveform).map_err(|why| Failure::Job(why.to_string()))?;
+        match recogniser.transcript(&path) {
+            Ok(transcript) => {
+                let cleaned = |text: &str| clean(text, &subject.options.language).text;
+                let (text, heard) = (cleaned(&outcome.text), cleaned(&transcript));
+                outcome.words = Some(edits(&words(&text), &words(&heard)));
+                outcome.characters = Some(edits(&characters(&text), &characters(&heard)));
+                outcome.transcript = Some(transcript);
+            }
+            Err(Unheard::Failed(why)) => outcome.unheard = Some(why),
+            Err(Unheard::NotStarted(why)) => {
+                return Err(Failure::Usage(format!(
+                    "the recogniser cannot be started: {why}\n  \
+                     fix:   name a program that is installed after --recogniser, as in 'listen {{wav}}'"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// What the recogniser makes of the recording itself: its own errors are in
+    /// every figure, and this is how many they are.
+    pub(super) fn recording_heard(
+        &mut self,
+        subject: &Subject<'_>,
+    ) -> Result<Option<Outcome>, Failure> {
+        let (Some(_), Some(recorded)) = (&self.recogniser, &subject.recording) else {
+            return Ok(None);
+        };
+        let sentence = subject.sentence;
+        let mut outcome = Outcome {
+            id: sentence.id.clone(),
+            text: sentence.text.clone(),
+            recording: sentence.recording.clone(),
+            seconds: Some(recorded.waveform.duration().0),
+            ..Outcome::default()
+        };
+        self.recognise(&recorded.waveform, subject, &mut outcome)?;
+        Ok(Some(outcome))
+    }
+
+    fn show(
+        &mut self,
+        subject: &Subject<'_>,
+        way: Way,
+        outcome: &Outcome,
+        clip: Option<&Waveform>,
+        measured: Option<&(Analysis, Option<Comparison>)>,
+    ) -> Result<(), Failure> {
+        let Some(page) = &mut self.page else {
+            return Ok(());
+        };
+        let recorded = subject.recording.as_ref();
+        page.add(&Shown {
+            title: format!("{}, {}", way.name(), way.vocoder().name()),
+            outcome,
+            clip,
+            recording: recorded.map(|recorded| &recorded.waveform),
+            of_clip: measured.map(|(analysis, _)| analysis),
+            of_recording: recorded.and_then(|recorded| recorded.analysis.as_ref()),
+            comparison: measured.and_then(|(_, comparison)| comparison.as_ref()),
+        })
+    }
+
+    pub(super) fn voices_in_words(&self) -> String {
+        match self.copies {
+            true => OF_RECORDING.to_owned(),
+            false => self.voices.in_words(),
+        }
+    }
+
+    /// How codes were drawn; copies draw none.
+    pub(super) fn sampling(&self) -> Option<SamplingConfig> {
+        self.sampling
+    }
+
+    pub(super) fn recogniser_name(&self) -> Option<String> {
+        Some(self.recogniser.as_ref()?.name().to_owned())
+    }
+
+    pub(super) fn into_page(self) -> Option<Page> {
+        self.page
+    }
+
+    /// What a reader should know.
+    pub(super) fn notices(&self, sentences: &Sentences, ways: &[Way]) -> Vec<String> {
+        let mut notices = vec![];
+        let without = sentences
+            .list
+            .iter()
+            .filter(|one| one.recording.is_none())
+            .count();
+        if without > 0 && without < sentences.list.len() {
+            notices.push(format!(
+                "{without} of {} sentences have no recording and no scores against one",
+                sentences.list.len()
+            ));
+        }
+        let is_copied = |vocoder| ways.contains(&Way::Copied(vocoder));
+        if is_copied(Vocoder::GriffinLim)
+            && self.synthesizer.vocoder(Some(Vocoder::Hifigan)).is_err()
+        {
+            notices.push(
+                "the model has no waveform decoder: there are copies by Griffin-Lim alone"
+                    .to_owned(),
+            );
+        }
+        notices
+    }
+}

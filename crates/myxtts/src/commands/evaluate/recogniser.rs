@@ -1,0 +1,262 @@
+//! Somebody else's recogniser: a command that prints what it hears.
+//!
+//! Its program is started without a shell, once for each clip, with the clip's
+//! path in place of `{wav}`. What it prints on stdout is the transcript. A
+//! program that fails, hangs or prints what is not text is told of, and has no
+//! part in the figures.
+
+use std::ffi::OsString;
+use std::io::Read;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Stands for the clip.
+const PLACE: &str = "{wav}";
+/// Most that is read of a transcript, and of what is printed beside it.
+const MOST_BYTES: u64 = 64 * 1024;
+/// How often is looked whether it has ended.
+const EVERY: Duration = Duration::from_millis(10);
+/// How long is waited for what an ended program printed: a child of its own may
+/// hold the pipe open.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// A recogniser, as it was typed.
+#[derive(Clone, Debug)]
+pub(crate) struct Recogniser {
+    typed: String,
+    words: Vec<String>,
+    pub(super) timeout: Duration,
+}
+
+/// Why there is no transcript.
+#[derive(Debug)]
+pub(super) enum Unheard {
+    /// It could not be started at all, and never will be.
+    NotStarted(String),
+    /// Something went wrong with this clip.
+    Failed(String),
+}
+
+impl Recogniser {
+    /// Reads a command with `{wav}` in it.
+    pub(crate) fn parse(typed: &str) -> Result<Self, String> {
+        let words = split(typed)?;
+        if words.is_empty() {
+            return Err("a command is needed, as in 'listen {wav}'".to_owned());
+        }
+        if !words.iter().skip(1).any(|word| word.contains(PLACE)) {
+            return Err(format!(
+                "the command needs {PLACE} where the clip's path goes, as in 'listen {PLACE}'"
+            ));
+        }
+        Ok(Self {
+            typed: typed.to_owned(),
+            words,
+            timeout: Duration::from_secs(60),
+        })
+    }
+
+    /// As it was typed.
+    pub(super) fn name(&self) -> &str {
+        &self.typed
+    }
+
+    /// What it hears in a recording.
+    pub(super) fn transcript(&self, wav: &Path) -> Result<String, Unheard> {
+        let mut arguments = self.words.iter().map(|word| with_path(word, wav));
+        let program = arguments.next().unwrap_or_default();
+        let child = Command::new(&program)
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn();
+        let mut child = child.map_err(|why| {
+            Unheard::NotStarted(format!("`{}`: {why}", program.to_string_lossy()))
+        })?;
+        let printed = child.stdout.take().map(reading);
+        let beside = child.stderr.take().map(reading);
+        let Some(status) = self.wait(&mut child) else {
+            return Err(Unheard::Failed(format!(
+                "it was stopped after {} s without an end",
+                self.timeout.as_secs_f64()
+            )));
+        };
+        let status = status.map_err(Unheard::Failed)?;
+        if !status.success() {
+            let beside = beside.and_then(|beside| received(&beside));
+            let beside = String::from_utf8_lossy(&beside.unwrap_or_default()).into_owned();
+            let last = beside.lines().rfind(|line| !line.trim().is_empty());
+            let last: String = last
+                .unwrap_or("nothing on stderr")
+                .trim()
+                .chars()
+                .take(200)
+                .collect();
+            return Err(Unheard::Failed(format!("it ended with {status}: {last}")));
+        }
+        let printed = printed.and_then(|printed| received(&printed));
+        text_of(printed).map_err(Unheard::Failed)
+    }
+
+    /// Waits for the end; `None` where it had to be stopped.
+    fn wait(&self, child: &mut Child) -> Option<Result<ExitStatus, String>> {
+        let started = Instant::now();
+        loop {
+            match child.try_wait() {
+                Ok(Some(status)) => return Some(Ok(status)),
+                Ok(None) if started.elapsed() < self.timeout => thread::sleep(EVERY),
+                Ok(None) => {
+                    // One that is gone by now needs no stopping.
+                    let _ = child.kill();
+                    let _ = child.wait();
+                    return None;
+                }
+                Err(why) => return Some(Err(why.to_string())),
+            }
+        }
+    }
+}
+
+/// Reads a pipe on a thread of its own, so that a full one stops nobody.
+fn reading(pipe: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
+    let (sender, receiver) = channel();
+    thread::spawn(move || {
+        let mut pipe = pipe;
+        let mut bytes = vec![];
+        // A pipe that breaks has given what it had.
+        let _ = pipe.by_ref().take(MOST_BYTES + 1).read_to_end(&mut bytes);
+        let _ = sender.send(bytes);
+        // What is too much is read and dropped: the program is not stopped by
+        // a full pipe.
+        let _ = std::io::copy(&mut pipe, &mut std::io::sink());
+    });
+    receiver
+}
+
+fn received(pipe: &Receiver<Vec<u8>>) -> Option<Vec<u8>> {
+    pipe.recv_timeout(GRACE).ok()
+}
+
+fn text_of(printed: Option<Vec<u8>>) -> Result<String, String> {
+    let bytes = printed.ok_or("it ended, and something it started still holds its stdout")?;
+    if bytes.len() as u64 > MOST_BYTES {
+        return Err(format!(
+            "it printed more than {MOST_BYTES} bytes, which is not a transcript"
+        ));
+    }
+    let text = String::from_utf8(bytes)
+        .map_err(|why| format!("what it printed is not text in UTF-8: {why}"))?;
+    Ok(text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// A word with the path in its place, whatever the path's bytes.
+fn with_path(word: &str, wav: &Path) -> OsString {
+    let mut filled = OsString::new();
+    for (index, part) in word.split(PLACE).enumerate() {
+        if index > 0 {
+            filled.push(wav);
+        }
+        filled.push(part);
+    }
+    filled
+}
+
+/// Words as a shell would read them: quotes keep spaces, a backslash outside of
+/// single quotes keeps the next character. Nothing else is special.
+fn split(typed: &str) -> Result<Vec<String>, String> {
+    let mut words: Vec<String> = vec![];
+    let mut word: Option<String> = None;
+    let mut quote: Option<char> = None;
+    let mut characters = typed.chars();
+    while let Some(c) = characters.next() {
+        match (c, quote) {
+            ('\\', None | Some('"')) => {
+                let next = characters.next().ok_or("the command ends in a backslash")?;
+                word.get_or_insert_default().push(next);
+            }
+            (c, Some(open)) if c == open => quote = None,
+            (c, Some(_)) => word.get_or_insert_default().push(c),
+            ('\'' | '"', None) => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (c, None) if c.is_whitespace() => words.extend(word.take()),
+            (c, None) => word.get_or_insert_default().push(c),
+        }
+    }
+    if quote.is_some() {
+        return Err("a quote in the command is not closed".to_owned());
+    }
+    words.extend(word);
+    Ok(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_read_as_a_shell_reads_them() {
+        let words = |typed: &str| split(typed).unwrap();
+        assert_eq!(words("a  b\tc"), ["a", "b", "c"]);
+        assert_eq!(
+            words(r#"py 'my file.py' "x \"y\"" z\ z ''"#),
+            ["py", "my file.py", "x \"y\"", "z z", ""]
+        );
+        assert!(split("a 'b").is_err());
+        assert!(split("a \\").is_err());
+    }
+
+    #[test]
+    fn a_command_without_a_place_for_the_clip_is_refused() {
+        let refused = |typed: &str| Recogniser::parse(typed).unwrap_err();
+        insta::assert_snapshot!(
+            [
+                refused(""),
+                refused("listen"),
+                refused("{wav}"),
+                refused("listen '{wav}")
+            ]
+            .join("\n")
+        );
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_path_goes_where_it_belongs_and_is_one_argument() {
+        let recogniser = Recogniser::parse("echo a={wav} {wav}").unwrap();
+        let heard = recogniser
+            .transcript(Path::new("my file; rm x.wav"))
+            .unwrap();
+        assert_eq!(heard, "a=my file; rm x.wav my file; rm x.wav");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_goes_wrong_is_told() {
+        let heard = |typed: &str| {
+            let mut recogniser = Recogniser::parse(typed).unwrap();
+            recogniser.timeout = Duration::from_millis(300);
+            match recogniser.transcript(Path::new("x.wav")) {
+                Ok(text) => format!("heard {text:?}"),
+                Err(Unheard::NotStarted(why)) => format!("not started: {why}"),
+                Err(Unheard::Failed(why)) => format!("failed: {why}"),
+            }
+        };
+        let started = Instant::now();
+        let told = [
+            heard("no-such-recogniser {wav}"),
+            heard("sh -c 'echo no model >&2; exit 3' {wav}"),
+            heard("sh -c 'sleep 30' {wav}"),
+            heard(r"printf '\377\376' {wav}"),
+            heard("sh -c 'yes | head -c 100000' {wav}"),
+            heard("true {wav}"),
+        ];
+        insta::assert_snapshot!(told.join("\n"));
+        assert!(started.elapsed() < Duration::from_secs(20));
+    }
+}

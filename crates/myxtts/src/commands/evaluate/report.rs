@@ -1,0 +1,477 @@
+//! What was measured, for programs and for people.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use myxtts_infer::Vocoder;
+use myxtts_model::generate::{Choice, SamplingConfig};
+use myxtts_score::Edits;
+use serde::Serialize;
+
+/// Sentences that are listed one by one.
+const MOST_LISTED: usize = 40;
+/// Characters of a sentence that are shown in the list.
+const SHOWN: usize = 32;
+
+/// Every score by the name it has in the report, and what it means.
+pub(crate) const MEANINGS: [(&str, &str); 14] = [
+    (
+        "real_time_factor",
+        "seconds of work for a second of sound, one sentence at a time, the voice known and the device warm",
+    ),
+    (
+        "first_audio_s",
+        "seconds until the first sound when the same sentence is streamed",
+    ),
+    (
+        "stop_rate",
+        "share of the sentences that the model ended by itself, in every piece",
+    ),
+    ("seconds", "of sound, with its silence"),
+    (
+        "length_ratio",
+        "length beside the recording's, both without the silence around them",
+    ),
+    (
+        "mel_cepstral_distortion_db",
+        "of mel cepstra 1 to 13 from 80 bands up to 8 kHz, mean over the pairs of an exact dynamic time warping; 0 for the same file, lower is nearer",
+    ),
+    (
+        "f0_rmse_cents",
+        "root mean square of the difference in pitch over the aligned frames that are voiced in both",
+    ),
+    ("f0_rmse_hz", "the same difference in Hz"),
+    (
+        "voicing_error",
+        "share of the aligned frames of which one is voiced and the other is not",
+    ),
+    (
+        "own_voice_similarity",
+        "the model's own opinion: cosine of the voice vectors that its own encoder makes of speech and recording; no outside judge",
+    ),
+    (
+        "word_error_rate",
+        "words to replace, remove and add in the recogniser's transcript for each word of the text; both cleaned as the model reads texts, without case and punctuation",
+    ),
+    (
+        "character_error_rate",
+        "the same in characters, with one space between words",
+    ),
+    ("unscored", "why there are no scores against the recording"),
+    ("unheard", "why the recogniser gave no transcript"),
+];
+
+/// An evaluation.
+#[derive(Serialize)]
+pub(super) struct Report {
+    pub(super) checkpoint: PathBuf,
+    pub(super) sentences: String,
+    pub(super) voice: String,
+    pub(super) device: String,
+    /// How codes were drawn; copies draw none.
+    pub(super) sampling: Option<SamplingConfig>,
+    pub(super) recogniser: Option<String>,
+    pub(super) page: Option<PathBuf>,
+    pub(super) conditions: Vec<Condition>,
+    pub(super) notices: Vec<String>,
+    pub(super) meanings: serde_json::Value,
+}
+
+/// One way to make sound of every sentence.
+#[derive(Serialize)]
+pub(super) struct Condition {
+    pub(super) name: &'static str,
+    pub(super) vocoder: Option<Vocoder>,
+    pub(super) summary: Summary,
+    pub(super) outcomes: Vec<Outcome>,
+}
+
+/// What became of a sentence.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct Outcome {
+    pub(super) id: String,
+    pub(super) text: String,
+    pub(super) voice: String,
+    pub(super) recording: Option<PathBuf>,
+    pub(super) seconds: Option<f64>,
+    pub(super) took_s: Option<f64>,
+    pub(super) first_audio_s: Option<f64>,
+    pub(super) ended_by_itself: Option<bool>,
+    pub(super) length_ratio: Option<f64>,
+    pub(super) mel_cepstral_distortion_db: Option<f64>,
+    pub(super) f0_rmse_cents: Option<f64>,
+    pub(super) f0_rmse_hz: Option<f64>,
+    pub(super) voicing_error: Option<f64>,
+    pub(super) own_voice_similarity: Option<f64>,
+    pub(super) unscored: Option<String>,
+    pub(super) transcript: Option<String>,
+    pub(super) words: Option<Edits>,
+    pub(super) characters: Option<Edits>,
+    pub(super) unheard: Option<String>,
+    /// Why there is no sound at all.
+    pub(super) failed: Option<String>,
+}
+
+/// The figures of all sentences together; a score that no sentence has is not
+/// there.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Summary {
+    pub(super) sentences: usize,
+    pub(super) failed: usize,
+    pub(super) real_time_factor: Option<f64>,
+    pub(super) first_audio_s: Option<Spread>,
+    pub(super) stop_rate: Option<f64>,
+    pub(super) seconds: Option<Spread>,
+    pub(super) length_ratio: Option<f64>,
+    /// Sentences with scores against a recording.
+    pub(super) scored: usize,
+    pub(super) mel_cepstral_distortion_db: Option<f64>,
+    pub(super) f0_rmse_cents: Option<f64>,
+    pub(super) f0_rmse_hz: Option<f64>,
+    pub(super) voicing_error: Option<f64>,
+    pub(super) own_voice_similarity: Option<f64>,
+    /// Sentences with a transcript, and without one though asked for.
+    pub(super) heard: usize,
+    pub(super) unheard: usize,
+    pub(super) word_error_rate: Option<f64>,
+    pub(super) character_error_rate: Option<f64>,
+}
+
+impl Report {
+    /// What went wrong, in a sentence: the table says where.
+    pub(super) fn problem(&self) -> Option<String> {
+        let sum =
+            |of: fn(&Summary) -> usize| self.conditions.iter().map(|one| of(&one.summary)).sum();
+        let (failed, unheard): (usize, usize) = (sum(|of| of.failed), sum(|of| of.unheard));
+        let mut problems = vec![];
+        if failed > 0 {
+            problems.push(format!("{failed} clips could not be made"));
+        }
+        if unheard > 0 {
+            problems.push(format!(
+                "the recogniser gave no transcript of {unheard} clips"
+            ));
+        }
+        (!problems.is_empty()).then(|| format!("{}; the report says why", problems.join(", and ")))
+    }
+}
+
+/// How a figure is spread over the sentences.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct Spread {
+    pub(super) median: f64,
+    pub(super) least: f64,
+    pub(super) most: f64,
+}
+
+impl Spread {
+    fn of(mut values: Vec<f64>) -> Option<Self> {
+        values.sort_by(f64::total_cmp);
+        let (least, most) = (*values.first()?, *values.last()?);
+        let half = values.len() / 2;
+        let median = match values.len() % 2 {
+            1 => values[half],
+            _ => (values[half - 1] + values[half]) / 2.0,
+        };
+        Some(Self {
+            median,
+            least,
+            most,
+        })
+    }
+}
+
+impl Summary {
+    pub(super) fn of(outcomes: &[Outcome]) -> Self {
+        let made = || outcomes.iter().filter(|outcome| outcome.failed.is_none());
+        let values = |of: fn(&Outcome) -> Option<f64>| made().filter_map(of).collect::<Vec<f64>>();
+        let mean = |of: fn(&Outcome) -> Option<f64>| {
+            let values = values(of);
+            (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+        };
+        let sum = |of: fn(&Outcome) -> Option<f64>| values(of).iter().sum::<f64>();
+        let (took, sound) = (sum(|one| one.took_s), sum(|one| one.seconds));
+        let rate = |of: fn(&Outcome) -> Option<Edits>| {
+            let mut all = Edits::default();
+            made().filter_map(of).for_each(|edits| all += edits);
+            all.rate()
+        };
+        Self {
+            sentences: outcomes.len(),
+            failed: outcomes.len() - made().count(),
+            real_time_factor: (took > 0.0 && sound > 0.0).then(|| took / sound),
+            first_audio_s: Spread::of(values(|one| one.first_audio_s)),
+            stop_rate: mean(|one| one.ended_by_itself.map(|ended| f64::from(u8::from(ended)))),
+            seconds: Spread::of(values(|one| one.seconds)),
+            length_ratio: mean(|one| one.length_ratio),
+            scored: values(|one| one.mel_cepstral_distortion_db).len(),
+            mel_cepstral_distortion_db: mean(|one| one.mel_cepstral_distortion_db),
+            f0_rmse_cents: mean(|one| one.f0_rmse_cents),
+            f0_rmse_hz: mean(|one| one.f0_rmse_hz),
+            voicing_error: mean(|one| one.voicing_error),
+            own_voice_similarity: mean(|one| one.own_voice_similarity),
+            heard: made().filter(|one| one.transcript.is_some()).count(),
+            unheard: made().filter(|one| one.unheard.is_some()).count(),
+            word_error_rate: rate(|one| one.words),
+            character_error_rate: rate(|one| one.characters),
+        }
+    }
+}
+
+/// The meanings as an object.
+pub(super) fn meanings() -> serde_json::Value {
+    let pairs = MEANINGS.map(|(name, meaning)| (name.to_owned(), meaning.into()));
+    serde_json::Value::Object(pairs.into_iter().collect())
+}
+
+impl Condition {
+    pub(super) fn of(name: &'static str, vocoder: Option<Vocoder>, outcomes: Vec<Outcome>) -> Self {
+        Self {
+            name,
+            vocoder,
+            summary: Summary::of(&outcomes),
+            outcomes,
+        }
+    }
+
+    /// As a column is headed.
+    pub(super) fn title(&self) -> String {
+        match self.vocoder {
+            Some(vocoder) => format!("{}, {}", self.name, vocoder.name()),
+            None => self.name.to_owned(),
+        }
+    }
+}
+
+/// A row of the table, in words.
+pub(super) type Row = (&'static str, Vec<String>);
+
+/// The table of all conditions: rows that any of them has.
+pub(super) fn rows(conditions: &[Condition]) -> Vec<Row> {
+    let decimals = |value: Option<f64>, digits: usize, unit: &str| {
+        value.map(|value| format!("{value:.digits$}{unit}"))
+    };
+    let percent = |value: Option<f64>| value.map(|value| format!("{:.1} %", value * 100.0));
+    let spread = |value: Option<Spread>| {
+        value.map(|of| format!("{:.2} s ({:.2} to {:.2})", of.median, of.least, of.most))
+    };
+    type Cell<'a> = Box<dyn Fn(&Summary) -> Option<String> + 'a>;
+    let counted = |count: usize| (count > 0).then(|| count.to_string());
+    let cells: Vec<(&'static str, Cell<'_>)> = vec![
+        ("sentences", Box::new(|of| Some(of.sentences.to_string()))),
+        ("  without a sound", Box::new(|of| counted(of.failed))),
+        ("length, median", Box::new(|of| spread(of.seconds))),
+        (
+            "real-time factor",
+            Box::new(|of| decimals(of.real_time_factor, 3, "")),
+        ),
+        (
+            "first audio, median",
+            Box::new(|of| spread(of.first_audio_s)),
+        ),
+        ("ended by itself", Box::new(|of| percent(of.stop_rate))),
+        (
+            "scored against recordings",
+            Box::new(|of| counted(of.scored)),
+        ),
+        (
+            "length beside the recording's",
+            Box::new(|of| decimals(of.length_ratio, 2, "x")),
+        ),
+        (
+            "mel-cepstral distortion, aligned",
+            Box::new(|of| decimals(of.mel_cepstral_distortion_db, 2, " dB")),
+        ),
+        (
+            "pitch error (F0 RMSE)",
+            Box::new(|of| match (of.f0_rmse_cents, of.f0_rmse_hz) {
+                (Some(cents), Some(hertz)) => Some(format!("{cents:.0} cents, {hertz:.1} Hz")),
+                _ => None,
+            }),
+        ),
+        ("voicing error", Box::new(|of| percent(of.voicing_error))),
+        (
+            "voice similarity, the model's own opinion",
+            Box::new(|of| decimals(of.own_voice_similarity, 3, "")),
+        ),
+        ("heard by the recogniser", Box::new(|of| counted(of.heard))),
+        ("  without a transcript", Box::new(|of| counted(of.unheard))),
+        (
+            "word error rate",
+            Box::new(|of| percent(of.word_error_rate)),
+        ),
+        (
+            "character error rate",
+            Box::new(|of| percent(of.character_error_rate)),
+        ),
+    ];
+    let mut rows = vec![];
+    for (label, cell) in cells {
+        let row: Vec<Option<String>> = conditions.iter().map(|one| cell(&one.summary)).collect();
+        if row.iter().any(Option::is_some) {
+            let shown = row
+                .into_iter()
+                .map(|cell| cell.unwrap_or_else(|| "-".to_owned()));
+            rows.push((label, shown.collect()));
+        }
+    }
+    rows
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "checkpoint: {}", self.checkpoint.display())?;
+        writeln!(f, "sentences:  {}", self.sentences)?;
+        writeln!(f, "voice:      {}", self.voice)?;
+        if let Some(sampling) = &self.sampling {
+            match sampling.choice {
+                Choice::Greedy => writeln!(f, "drawn:      the likeliest codes")?,
+                Choice::Sample { seed } => writeln!(
+                    f,
+                    "drawn:      seed {seed}, temperature {}, top-k {}, top-p {}, repetition penalty {}",
+                    sampling.temperature,
+                    sampling.top_k,
+                    sampling.top_p,
+                    sampling.repetition_penalty
+                )?,
+            }
+        }
+        if let Some(recogniser) = &self.recogniser {
+            writeln!(f, "recogniser: {recogniser}")?;
+        }
+        writeln!(f, "device:     {}", self.device)?;
+        if let Some(page) = &self.page {
+            writeln!(f, "page:       {}", page.display())?;
+        }
+        let titles: Vec<String> = self.conditions.iter().map(Condition::title).collect();
+        writeln!(f, "\n{:<42}{}", "", aligned(&titles))?;
+        for (label, cells) in rows(&self.conditions) {
+            writeln!(f, "{label:<42}{}", aligned(&cells))?;
+        }
+        let [first, ..] = self.conditions.as_slice() else {
+            return Ok(());
+        };
+        if first.summary.scored == 0 && first.outcomes.iter().all(|one| one.recording.is_none()) {
+            writeln!(
+                f,
+                "\nno recordings were given, so there are no scores against them"
+            )?;
+        }
+        for condition in &self.conditions {
+            list(f, condition)?;
+        }
+        for notice in &self.notices {
+            writeln!(f, "notice: {notice}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Cells of a row, under each other.
+fn aligned(cells: &[String]) -> String {
+    let padded: String = cells.iter().map(|cell| format!("{cell:<26}")).collect();
+    padded.trim_end().to_owned()
+}
+
+/// The sentences of a condition, one by one.
+fn list(f: &mut fmt::Formatter<'_>, condition: &Condition) -> fmt::Result {
+    let has = |of: fn(&Outcome) -> bool| condition.outcomes.iter().any(of);
+    let is_scored = has(|one| one.mel_cepstral_distortion_db.is_some());
+    let is_heard = has(|one| one.words.is_some());
+    let mut heads = vec![format!("{:>7}", "length"), format!("{:>5}", "ended")];
+    if is_scored {
+        heads.extend(
+            [("MCD", 8), ("F0", 10), ("voicing", 8), ("voice", 6)]
+                .map(|(head, width)| format!("{head:>width$}")),
+        );
+    }
+    if is_heard {
+        heads.push(format!("{:>7}", "WER"));
+    }
+    writeln!(
+        f,
+        "\n{:<12}{}  text",
+        condition.title_short(),
+        heads.join(" ")
+    )?;
+    for outcome in condition.outcomes.iter().take(MOST_LISTED) {
+        let cell = |value: Option<String>, width: usize| {
+            let value = value.unwrap_or_else(|| "-".to_owned());
+            format!("{value:>width$}")
+        };
+        let number = |value: Option<f64>, digits: usize, unit: &str| {
+            value.map(|value| format!("{value:.digits$}{unit}"))
+        };
+        let mut cells = vec![
+            cell(number(outcome.seconds, 2, " s"), 7),
+            cell(
+                outcome
+                    .ended_by_itself
+                    .map(|ended| if ended { "yes" } else { "no" }.to_owned()),
+                5,
+            ),
+        ];
+        if is_scored {
+            cells.extend([
+                cell(number(outcome.mel_cepstral_distortion_db, 2, " dB"), 8),
+                cell(number(outcome.f0_rmse_cents, 0, " cents"), 10),
+                cell(
+                    outcome
+                        .voicing_error
+                        .map(|share| format!("{:.1} %", share * 100.0)),
+                    8,
+                ),
+                cell(number(outcome.own_voice_similarity, 3, ""), 6),
+            ]);
+        }
+        if is_heard {
+            let rate = outcome.words.and_then(Edits::rate);
+            cells.push(cell(rate.map(|rate| format!("{:.0} %", rate * 100.0)), 7));
+        }
+        let id = shortened(&outcome.id, 11);
+        writeln!(
+            f,
+            "{id:<12}{}  {}",
+            cells.join(" "),
+            shortened(&outcome.text, SHOWN)
+        )?;
+        for (what, why) in [
+            ("no sound", &outcome.failed),
+            ("no scores", &outcome.unscored),
+            ("no transcript", &outcome.unheard),
+        ] {
+            if let Some(why) = why {
+                writeln!(
+                    f,
+                    "            {what}: {}",
+                    why.lines().next().unwrap_or_default()
+                )?;
+            }
+        }
+    }
+    let more = condition.outcomes.len().saturating_sub(MOST_LISTED);
+    if more > 0 {
+        writeln!(f, "and {more} more, with --json")?;
+    }
+    Ok(())
+}
+
+impl Condition {
+    fn title_short(&self) -> &'static str {
+        match self.vocoder {
+            Some(vocoder) => vocoder.name(),
+            None => self.name,
+        }
+    }
+}
+
+fn shortened(text: &str, most: usize) -> String {
+    match text.chars().count() > most {
+        true => text
+            .chars()
+            .take(most.saturating_sub(1))
+            .chain(['…'])
+            .collect(),
+        false => text.to_owned(),
+    }
+}

@@ -1,0 +1,331 @@
+//! What is said, and the recordings that say it.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use clap::ArgMatches;
+use myxtts_config::units::Megabytes;
+use myxtts_data::layout::{self, Split};
+use myxtts_data::prepare::{Clip, MANIFEST, Manifest, place};
+use myxtts_device::Machine;
+use myxtts_device::discover::host;
+use myxtts_run::signals::StopRequest;
+use myxtts_text::{Language, Vocabulary};
+use serde::Deserialize;
+
+use crate::commands::prepare::{Part, dataset, output_folder};
+use crate::commands::train::prepare_folder;
+use crate::config::{self, Given, Init};
+use crate::output::{Failure, Output};
+
+/// Longest list that is read: a hundred thousand sentences.
+const LONGEST_LIST: u64 = 16 * 1024 * 1024;
+/// Longest sentence, in bytes: a long page.
+const LONGEST_SENTENCE: usize = 16 * 1024;
+
+/// A sentence to speak.
+#[derive(Clone, Debug)]
+pub(super) struct Sentence {
+    /// Its name in the report.
+    pub(super) id: String,
+    pub(super) text: String,
+    /// Somebody saying it.
+    pub(super) recording: Option<PathBuf>,
+    /// Who.
+    pub(super) speaker: Option<String>,
+    pub(super) language: Option<Language>,
+}
+
+/// The sentences of an evaluation.
+#[derive(Debug)]
+pub(super) struct Sentences {
+    pub(super) list: Vec<Sentence>,
+    /// Where they come from.
+    pub(super) from: String,
+    /// What was left out, and why.
+    pub(super) notices: Vec<String>,
+}
+
+impl Sentences {
+    /// Those of the flags, else the validation clips of the checkpoint's run.
+    pub(super) fn of(
+        matches: &ArgMatches,
+        checkpoint: &Path,
+        output: &Output,
+    ) -> Result<Self, Failure> {
+        let path = |name| matches.get_one::<PathBuf>(name);
+        let mut found = match (path("sentences"), path("dataset")) {
+            (Some(file), _) => of_file(file)?,
+            (None, Some(folder)) => of_dataset(folder)?,
+            (None, None) => of_run(checkpoint, output)?,
+        };
+        if found.list.is_empty() {
+            return Err(Failure::Usage(format!(
+                "there is nothing to evaluate: no sentence in {}\n  \
+                 fix:   write one sentence a line, or name another list with --sentences",
+                found.from
+            )));
+        }
+        let limit = matches.get_one::<u32>("limit").map(|limit| *limit as usize);
+        let count = found.list.len();
+        found.list.truncate(limit.unwrap_or(count));
+        if found.list.len() < count {
+            found.from = format!(
+                "the first {} of {count} in {}",
+                found.list.len(),
+                found.from
+            );
+        }
+        Ok(found)
+    }
+}
+
+fn of_file(path: &Path) -> Result<Sentences, Failure> {
+    let unreadable = |why: String| {
+        Failure::Usage(format!(
+            "the sentences cannot be read: {why}\n  --> {}\n  \
+             fix:   name a text file in UTF-8 with one sentence a line, or JSON lines with `text`",
+            path.display()
+        ))
+    };
+    let mut bytes = Vec::new();
+    // One byte over the limit is enough to know, whatever the size claims.
+    let read =
+        File::open(path).and_then(|file| file.take(LONGEST_LIST + 1).read_to_end(&mut bytes));
+    read.map_err(|why| unreadable(why.to_string()))?;
+    if bytes.len() as u64 > LONGEST_LIST {
+        return Err(unreadable(format!("it has more than {LONGEST_LIST} bytes")));
+    }
+    let text = String::from_utf8(bytes).map_err(|why| unreadable(why.to_string()))?;
+    let is_json = path
+        .extension()
+        .is_some_and(|kind| kind == "jsonl" || kind == "json");
+    let mut list = vec![];
+    for (number, line) in (1..).zip(text.trim_start_matches('\u{feff}').lines()) {
+        if line.trim().is_empty() {
+            continue;
+        }
+        if line.len() > LONGEST_SENTENCE {
+            return Err(wrong_line(
+                path,
+                number,
+                &format!(
+                    "it has {} bytes, and at most {LONGEST_SENTENCE} are read",
+                    line.len()
+                ),
+                "cut it into sentences, one a line",
+            ));
+        }
+        list.push(match is_json {
+            true => of_json(path, number, line)?,
+            false => Sentence {
+                id: number.to_string(),
+                text: line.trim().to_owned(),
+                recording: None,
+                speaker: None,
+                language: None,
+            },
+        });
+    }
+    Ok(Sentences {
+        list,
+        from: path.display().to_string(),
+        notices: vec![],
+    })
+}
+
+/// A line of JSON: what a prepared manifest has is understood, too.
+#[derive(Deserialize)]
+struct JsonLine {
+    id: Option<String>,
+    text: String,
+    #[serde(alias = "audio", alias = "audio_file", alias = "wav")]
+    recording: Option<PathBuf>,
+    speaker: Option<String>,
+    language: Option<String>,
+}
+
+fn of_json(path: &Path, number: usize, line: &str) -> Result<Sentence, Failure> {
+    let wrong = |why: &str, fix: &str| wrong_line(path, number, why, fix);
+    let line: JsonLine = serde_json::from_str(line).map_err(|why| {
+        wrong(
+            &format!("it is not a JSON object with `text`: {why}"),
+            "write {\"text\": \"...\"}, and \"recording\", \"speaker\" and \"language\" where they are known",
+        )
+    })?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let recording = line.recording.map(|name| folder.join(name));
+    if let Some(missing) = recording.as_ref().filter(|recording| !recording.is_file()) {
+        return Err(wrong(
+            &format!("its recording {} is not there", missing.display()),
+            "correct the path, which begins at the folder of the list, or leave it out",
+        ));
+    }
+    let language = line.language.map(|tag| tag.parse::<Language>());
+    let language = language.transpose().map_err(|why| {
+        let why = why.to_string();
+        wrong(
+            why.lines().next().unwrap_or_default(),
+            "write a language tag, such as en or fa",
+        )
+    })?;
+    Ok(Sentence {
+        id: line.id.unwrap_or_else(|| number.to_string()),
+        text: line.text,
+        recording,
+        speaker: line.speaker,
+        language,
+    })
+}
+
+fn wrong_line(path: &Path, number: usize, why: &str, fix: &str) -> Failure {
+    Failure::Usage(format!(
+        "line {number} of the sentences cannot be used: {why}\n  --> {}:{number}\n  fix:   {fix}",
+        path.display()
+    ))
+}
+
+/// The held-out clips of a dataset: those a preparation held out, else those the
+/// dataset sets apart, else all.
+fn of_dataset(folder: &Path) -> Result<Sentences, Failure> {
+    let prepared = place(folder).map_err(|why| Failure::Job(why.to_string()))?;
+    if prepared.folder.join(MANIFEST).is_file() {
+        return of_manifest(&prepared.folder, Some(Split::Validation));
+    }
+    let layout = layout::detect(folder, None).map_err(Failure::usage)?;
+    let rows = layout::rows(&layout).map_err(|why| Failure::Job(why.to_string()))?;
+    let (mut list, mut bad) = (vec![], vec![]);
+    for row in rows {
+        match row.map_err(|why| Failure::Job(why.to_string()))? {
+            Ok(entry) => list.push((
+                entry.split,
+                Sentence {
+                    id: stem(&entry.audio),
+                    text: entry.text,
+                    recording: Some(entry.audio),
+                    speaker: entry.speaker,
+                    language: entry.language.and_then(|tag| tag.parse().ok()),
+                },
+            )),
+            Err(line) => bad.push(format!(
+                "{}:{}: {}",
+                line.place.file.display(),
+                line.place.line,
+                line.why
+            )),
+        }
+    }
+    let is_apart = |(split, _): &(Option<Split>, Sentence)| *split == Some(Split::Validation);
+    let has_apart = list.iter().any(is_apart);
+    if has_apart {
+        list.retain(is_apart);
+    }
+    let which = match has_apart {
+        true => "the validation clips of",
+        false => "all clips, for none is held out, of",
+    };
+    let notices = bad.first().map(|first| {
+        format!(
+            "{} lines of the dataset name no clip and are left out; the first is {first}",
+            bad.len()
+        )
+    });
+    Ok(Sentences {
+        list: list.into_iter().map(|(_, sentence)| sentence).collect(),
+        from: format!("{which} {}", folder.display()),
+        notices: notices.into_iter().collect(),
+    })
+}
+
+/// Clips of a prepared folder; of one that has none of the part, all.
+fn of_manifest(folder: &Path, part: Option<Split>) -> Result<Sentences, Failure> {
+    let manifest = Manifest::open(folder).map_err(|why| Failure::Job(why.to_string()))?;
+    let mut clips: Vec<Clip> = vec![];
+    for clip in manifest {
+        clips.push(clip.map_err(|why| Failure::Job(why.to_string()))?);
+    }
+    let is_wanted = |clip: &Clip| part.is_none_or(|part| clip.split == part);
+    let has_part = clips.iter().any(is_wanted);
+    if has_part {
+        clips.retain(is_wanted);
+    }
+    let which = match (part, has_part) {
+        (Some(_), true) => "the validation clips of",
+        (Some(_), false) => "all clips, for none is held out, of",
+        (None, _) => "the clips of",
+    };
+    let sentence = |clip: Clip| Sentence {
+        id: clip.id,
+        text: clip.text,
+        recording: Some(folder.join(clip.audio)),
+        speaker: clip.speaker,
+        language: clip.language.parse().ok(),
+    };
+    Ok(Sentences {
+        list: clips.into_iter().map(sentence).collect(),
+        from: format!("{which} {}", folder.join(MANIFEST).display()),
+        notices: vec![],
+    })
+}
+
+/// What the run of a checkpoint was validated on, prepared as the run prepared it.
+fn of_run(checkpoint: &Path, output: &Output) -> Result<Sentences, Failure> {
+    let run = checkpoint.parent().and_then(Path::parent);
+    let file = run
+        .map(|run| run.join("config.yaml"))
+        .filter(|file| file.is_file());
+    let Some(file) = file else {
+        return Err(Failure::Usage(format!(
+            "which sentences? {} is not a checkpoint of a run, whose validation clips could be \
+             taken\n  fix:   name a list with --sentences FILE, or a dataset with --dataset DIR",
+            checkpoint.display()
+        )));
+    };
+    let lost = |why: &str| {
+        Failure::Usage(format!(
+            "the validation clips of the run cannot be found: {why}\n  --> {}\n  \
+             fix:   name a list with --sentences FILE, or a dataset with --dataset DIR",
+            file.display()
+        ))
+    };
+    let home = |(name, _): &(String, String)| name == "HOME" || name == "USERPROFILE";
+    let given = Given {
+        file: Some(file.clone()),
+        environment: crate::commands::environment()
+            .into_iter()
+            .filter(home)
+            .collect(),
+        flags: vec![],
+    };
+    // Which GPUs there are does not matter to a dataset.
+    let machine = || Machine::assume(host(), 0, Megabytes(0));
+    let settings = config::load_with(&config::keys(), &given, machine, Init::IfThere)
+        .map_err(|why| lost(&why.to_string()))?;
+    let vocabulary = match &settings.config.training.run.vocab {
+        Some(path) => Some(Vocabulary::read(path.as_ref()).map_err(|why| lost(&why.to_string()))?),
+        None => None,
+    };
+    let named = &settings.config.data.dataset;
+    let (folder, part, split) = match &named.val_data {
+        Some(folder) => (PathBuf::from(folder), Part::Validation, None),
+        None => {
+            let folder = dataset(named.train_data.as_deref())?;
+            (folder, Part::Training, Some(Split::Validation))
+        }
+    };
+    // Nothing is held that a signal would have to let go of.
+    let stop = StopRequest::new();
+    let out = output_folder(named.prepared.as_deref(), &folder, part, output)?;
+    let ready = prepare_folder(&settings, folder, out, vocabulary.as_ref(), &stop, output)
+        .map_err(|why| lost(why.message()))?;
+    of_manifest(&ready.folder, split)
+}
+
+/// The name of a recording's file, without its ending.
+fn stem(path: &Path) -> String {
+    path.file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+}

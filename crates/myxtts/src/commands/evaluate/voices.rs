@@ -1,0 +1,153 @@
+//! In whose voice a sentence is spoken.
+//!
+//! That of the flags, as `synthesize` has it. Without: the stored voice of the
+//! sentence's speaker; where that is not stored, the voice of the sentence's own
+//! recording; where there is neither a speaker nor a recording, the first stored.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use clap::ArgMatches;
+use myxtts_audio::Waveform;
+use myxtts_infer::{InferError, Synthesizer, Voice, named_voices};
+use myxtts_train::run::voice_file_name;
+
+use super::sentences::Sentence;
+use crate::commands::synthesize::{VoiceSource, failure};
+use crate::output::Failure;
+
+/// Which voice.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Choice {
+    Given,
+    Stored(String),
+    OwnRecording,
+}
+
+/// The voices of an evaluation.
+#[derive(Debug)]
+pub(super) struct Voices {
+    /// That of the flags.
+    given: Option<VoiceSource>,
+    /// Names of those stored with the checkpoint.
+    stored: Vec<String>,
+    checkpoint: PathBuf,
+    made: BTreeMap<Choice, Voice>,
+    /// Sentences of each choice.
+    used: BTreeMap<Choice, usize>,
+}
+
+impl Voices {
+    /// Those that flags and checkpoint offer.
+    pub(super) fn of(matches: &ArgMatches, checkpoint: &Path) -> Result<Self, Failure> {
+        let flags = ["speaker-wav", "voice", "speaker"];
+        let is_given = flags.iter().any(|flag| matches.contains_id(flag));
+        let stored = named_voices(checkpoint).map_err(failure)?;
+        Ok(Self {
+            given: match is_given {
+                true => Some(VoiceSource::of(matches, checkpoint)?),
+                false => None,
+            },
+            stored: stored.into_iter().map(|voice| voice.name).collect(),
+            checkpoint: checkpoint.to_owned(),
+            made: BTreeMap::new(),
+            used: BTreeMap::new(),
+        })
+    }
+
+    fn choice(&self, sentence: &Sentence) -> Option<Choice> {
+        if self.given.is_some() {
+            return Some(Choice::Given);
+        }
+        let is_of =
+            |name: &&String, speaker: &str| *name == speaker || **name == voice_file_name(speaker);
+        let stored = match &sentence.speaker {
+            Some(speaker) => self.stored.iter().find(|name| is_of(name, speaker)),
+            None => self.stored.first(),
+        };
+        match (stored, &sentence.recording) {
+            (Some(name), _) => Some(Choice::Stored(name.clone())),
+            (None, Some(_)) => Some(Choice::OwnRecording),
+            (None, None) => None,
+        }
+    }
+
+    /// The voice of a sentence, and its name. `own` is the sentence's recording.
+    pub(super) fn voice(
+        &mut self,
+        sentence: &Sentence,
+        own: Option<&Waveform>,
+        synthesizer: &mut Synthesizer,
+    ) -> Result<(Voice, String), Failure> {
+        let Some(choice) = self.choice(sentence) else {
+            return Err(self.whose(sentence));
+        };
+        *self.used.entry(choice.clone()).or_default() += 1;
+        let name = choice.to_string();
+        if let Some(made) = self.made.get(&choice) {
+            return Ok((made.clone(), name));
+        }
+        let source = match &choice {
+            Choice::Given => self.given.clone(),
+            Choice::Stored(name) => Some(VoiceSource::named(Some(name), &self.checkpoint)?),
+            Choice::OwnRecording => None,
+        };
+        let voice = match source {
+            Some(source) => source.hear(synthesizer)?.voice,
+            None => {
+                let own: Vec<Waveform> = own.cloned().into_iter().collect();
+                synthesizer.voice(&own).map_err(failure)?
+            }
+        };
+        if choice != Choice::OwnRecording {
+            self.made.insert(choice, voice.clone());
+        }
+        Ok((voice, name))
+    }
+
+    fn whose(&self, sentence: &Sentence) -> Failure {
+        let has = match self.stored.is_empty() {
+            true => "no voice is stored with the checkpoint".to_owned(),
+            false => format!("the stored voices are {}", self.stored.join(", ")),
+        };
+        let speaker = sentence
+            .speaker
+            .as_deref()
+            .unwrap_or("nobody in particular");
+        Failure::Usage(format!(
+            "whose voice? sentence {} is of {speaker}, and {has}\n  \
+             fix:   give a few seconds of a speaker with --speaker-wav FILE, or a stored voice with --speaker NAME",
+            sentence.id
+        ))
+    }
+
+    /// What was used, and how often.
+    pub(super) fn in_words(&self) -> String {
+        let used = self
+            .used
+            .iter()
+            .map(|(choice, count)| match (choice, &self.given) {
+                (Choice::Given, Some(source)) => source.words().join(", "),
+                (choice, _) => format!("{choice} ({count})"),
+            });
+        used.collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl std::fmt::Display for Choice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Given => f.write_str("as given"),
+            Self::Stored(name) => write!(f, "stored {name}"),
+            Self::OwnRecording => f.write_str("that of its own recording"),
+        }
+    }
+}
+
+/// Whether a recording has no voice in it: told with its sentence, not fatal.
+pub(super) fn has_no_voice(error: &InferError) -> bool {
+    matches!(
+        error,
+        InferError::ShortReference { .. } | InferError::SilentReference { .. }
+    )
+}
