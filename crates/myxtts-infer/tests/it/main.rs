@@ -11,6 +11,7 @@
     reason = "test code"
 )]
 
+mod copies;
 mod folders;
 mod mutations;
 mod public;

@@ -36,8 +36,10 @@ pub(super) fn pitch(recording: &PitchTrack, clip: &PitchTrack, path: &[(usize, u
         let _ = write!(
             svg,
             "<line class=\"grid\" x1=\"{MARGIN}\" x2=\"{:.0}\" y1=\"{at:.1}\" y2=\"{at:.1}\"/>\
-             <text x=\"0\" y=\"{at:.1}\">{hertz} Hz</text>",
-            WIDTH + MARGIN
+             <text x=\"0\" y=\"{:.1}\">{hertz} Hz</text>",
+            WIDTH + MARGIN,
+            // The highest would hang over the edge.
+            at.max(10.0)
         );
     }
     let of_recording = recording.frames.iter().enumerate();
