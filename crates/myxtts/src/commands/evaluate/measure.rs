@@ -112,11 +112,10 @@ impl Bench {
 
     /// Loads what a sentence brings.
     pub(super) fn subject<'s>(&mut self, sentence: &'s Sentence) -> Result<Subject<'s>, Failure> {
-        let own = sentence.language.clone();
-        let chosen = Chosen {
-            language: own.or_else(|| self.chosen.language.clone()),
-            ..self.chosen.clone()
-        };
+        let mut chosen = self.chosen.clone();
+        if let Some(language) = &sentence.language {
+            chosen.language = Some(language.clone());
+        }
         let options = chosen.options(&self.synthesizer)?;
         self.sampling = (!self.copies).then_some(options.sampling);
         let mut unscored = None;
@@ -140,9 +139,7 @@ impl Bench {
             });
         }
         let own = recording.as_ref().map(|recorded| &recorded.waveform);
-        let voice = self
-            .voices
-            .voice(sentence, own, &mut self.synthesizer, &mut self.loader);
+        let voice = self.voices.voice(sentence, own, &mut self.synthesizer);
         let voice = match (voice, own) {
             (Ok(voice), _) => Ok(voice),
             // A silent recording has no voice: this sentence fails, and others may not.
