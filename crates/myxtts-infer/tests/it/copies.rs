@@ -77,9 +77,13 @@ fn the_waveform_decoder_copies_what_the_gpt_is_told() {
     let other_rate = copy(&other_rate, "Hello.").unwrap_err();
     assert!(matches!(other_rate, InferError::Rate { .. }));
     let too_long = copy(&long, "Hello.").unwrap_err();
-    insta::assert_snapshot!(
-        [in_pieces, too_long]
-            .map(|error| error.to_string())
-            .join("\n")
+    let [in_pieces, too_long] = [in_pieces, too_long].map(|error| error.to_string());
+    assert!(
+        in_pieces.contains("a recording is copied in one piece"),
+        "{in_pieces}"
+    );
+    assert!(
+        too_long.contains("audio codes do not fit the model"),
+        "{too_long}"
     );
 }

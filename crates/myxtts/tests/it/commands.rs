@@ -51,7 +51,6 @@ fn every_command_has_help() {
     insta::assert_snapshot!("plan_help", myxtts(&["plan", "--help"]).stdout);
     insta::assert_snapshot!("prepare_help", myxtts(&["prepare", "--help"]).stdout);
     insta::assert_snapshot!("synthesize_help", myxtts(&["synthesize", "--help"]).stdout);
-    insta::assert_snapshot!("evaluate_help", myxtts(&["evaluate", "--help"]).stdout);
     insta::assert_snapshot!("config_help", myxtts(&["config", "--help"]).stdout);
 }
 
