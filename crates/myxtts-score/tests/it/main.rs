@@ -3,6 +3,7 @@
     missing_docs,
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
     clippy::panic,
     clippy::unwrap_used,
     reason = "test code"

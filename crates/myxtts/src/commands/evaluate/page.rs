@@ -125,7 +125,7 @@ impl Page {
                 picture::alignment(path)
             );
         }
-        let _ = write!(body, "<p>{}</p></section>\n", scores(outcome));
+        let _ = writeln!(body, "<p>{}</p></section>", scores(outcome));
         self.body.push_str(&body);
         Ok(())
     }
