@@ -369,8 +369,11 @@ impl Known {
         }
         let is_of_any = |flag: &str| self.commands.values().any(|flags| flags.contains(flag));
         let runs_cargo = line.contains("cargo ") || line.contains("`--release`");
-        let names_a_script =
-            text.is(".md") || line.contains("benchmarks/") || line.contains("tools/");
+        let names_a_script = text.is(".md")
+            || line.contains("benchmarks/")
+            || line.contains("tools/")
+            // The commands that start them.
+            || text.path.contains("commands/bench/");
         let is_of_others = |flag: &str| {
             (runs_cargo || text.is(".md") || text.is(".rs")) && CARGO.contains(&flag)
                 || names_a_script && self.scripts.contains(&format!("--{flag}"))

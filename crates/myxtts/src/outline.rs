@@ -31,7 +31,7 @@ struct Told {
 /// Worth a line in every plan.
 const ALWAYS: [&str; 2] = ["training.learning_rate", "training.epochs"];
 /// Worth one where weights decide it.
-const OF_WEIGHTS: [&str; 7] = [
+const OF_WEIGHTS: [&str; 9] = [
     "model.size",
     "model.quirks",
     "data.sample_rate",
@@ -39,14 +39,14 @@ const OF_WEIGHTS: [&str; 7] = [
     "data.normalize",
     "data.conditioning_min",
     "data.conditioning_max",
+    "data.conditioning_from",
+    "data.clip_beginnings",
 ];
 
-const HEARD: &str = "what can be heard; the decoder is left out, because no command speaks with it \
-                     yet; --stage all trains it too";
-const TUNED: &str = "fine-tuning keeps the DVAE whose codes the GPT knows; the decoder is left out, \
-                     because no command speaks with it yet; --stage gpt,decoder trains it too";
-const UNHEARD: &str = "no command speaks with the decoder yet: it is kept in the checkpoint, and in \
-                       what `myxtts export` writes";
+const HEARD: &str = "the waveform decoder is left out, and speech goes through Griffin-Lim; --stage \
+                     all trains it too";
+const TUNED: &str = "fine-tuning keeps the DVAE whose codes the GPT knows, and the waveform decoder as \
+                     it is; --stage gpt,decoder trains it too";
 
 impl Outline {
     pub(crate) fn of(settings: &Settings<Config>) -> Result<Self, Failure> {
@@ -63,10 +63,9 @@ impl Outline {
             ));
         }
         let note = match (is_chosen, has(Part::Decoder), run.init.is_some()) {
-            (_, true, _) => Some(UNHEARD),
             (false, false, true) => Some(TUNED),
             (false, false, false) => Some(HEARD),
-            (true, false, _) => None,
+            (true, _, _) | (_, true, _) => None,
         };
         let layer = settings.layer();
         let told = |key: &'static str| {

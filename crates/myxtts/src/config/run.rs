@@ -14,7 +14,7 @@ pub(crate) struct RunConfig {
     pub(crate) checkpoint_dir: Option<String>,
     /// Parts of XTTS to train: one, a list of them, or `all` three. Where not
     /// given, a fresh run trains what can be heard, the DVAE and the GPT, and
-    /// `init` the GPT alone: no command speaks with the decoder yet.
+    /// `init` the GPT alone: the waveform decoder takes longer than both.
     pub(crate) stage: Stages,
     /// Folder of imported or earlier weights to start from.
     #[schemars(extend("x-unset" = "none", "x-path" = true))]

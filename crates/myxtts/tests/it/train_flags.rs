@@ -148,7 +148,7 @@ fn the_training_all_others_are_compared_with() {
     base.says("clips: 24 clips");
     assert_eq!(base.steps("dvae").len(), 2);
     assert_eq!(base.steps("gpt").len(), 2);
-    // What no command speaks with is not trained unless somebody asks for it.
+    // The waveform decoder is not trained unless somebody asks for it.
     assert_eq!(base.steps("decoder").len(), 0);
     base.says("Stages: DVAE, then GPT (what can be heard; the decoder is left out");
     let verdict = &base.run.json()["verdict"];
