@@ -3,7 +3,7 @@
 //! `UPDATE_DOCS=1 cargo test --release reference` writes them anew.
 
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::cli::flags::{FLAGS, Takes};
 use crate::config::keys;
@@ -128,9 +128,22 @@ fn configuration_page() -> String {
 fn synthesize_page() -> String {
     let mut page = String::from(include_str!("reference/speaking.md"));
     page.push_str("| flag | meaning |\n|---|---|\n");
-    let command = crate::cli::command();
-    let synthesize = command.find_subcommand("synthesize").unwrap();
-    for argument in synthesize.get_arguments() {
+    flag_rows("synthesize", &mut page);
+    page
+}
+
+/// Words by hand, and below them the flags.
+fn serve_page() -> String {
+    let page = std::fs::read_to_string(docs("serve.md")).unwrap();
+    let (words, _) = page.split_once("## Flags\n").unwrap();
+    let mut page = format!("{words}## Flags\n\n| flag | meaning |\n|---|---|\n");
+    flag_rows("serve", &mut page);
+    page
+}
+
+fn flag_rows(command: &str, page: &mut String) {
+    let cli = crate::cli::command();
+    for argument in cli.find_subcommand(command).unwrap().get_arguments() {
         let takes = match argument.get_action().takes_values() {
             true => argument.get_value_names().unwrap_or_default(),
             false => &[],
@@ -139,15 +152,22 @@ fn synthesize_page() -> String {
         let takes = takes.replace('|', "\\|");
         let long = argument.get_long().unwrap();
         let help = argument.get_help().unwrap();
-        writeln!(page, "| `--{long}{takes}` | {help} |").unwrap();
+        let default = argument.get_default_values().first();
+        let default = default
+            .filter(|_| argument.get_action().takes_values())
+            .map_or(String::new(), |it| format!(" [default: {}]", it.display()));
+        writeln!(page, "| `--{long}{takes}` | {help}{default} |").unwrap();
     }
-    page
+}
+
+fn docs(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../docs/reference")
+        .join(name)
 }
 
 fn check(name: &str, expected: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../docs/reference")
-        .join(name);
+    let path = docs(name);
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::write(&path, expected).unwrap();
     }
@@ -171,4 +191,9 @@ fn the_configuration_page_is_current() {
 #[test]
 fn the_page_on_speaking_is_current() {
     check("synthesize.md", &synthesize_page());
+}
+
+#[test]
+fn the_page_on_serving_is_current() {
+    check("serve.md", &serve_page());
 }

@@ -1,6 +1,7 @@
 //! The command line, as it is typed.
 
 pub(crate) mod flags;
+mod serve;
 mod synthesize;
 
 use std::path::PathBuf;
@@ -76,6 +77,7 @@ pub(crate) fn command() -> Command {
         )
         .subcommand(train())
         .subcommand(synthesize::command())
+        .subcommand(serve::command())
         .subcommand(plan())
         .subcommand(prepare())
         .subcommand(

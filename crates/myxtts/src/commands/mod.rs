@@ -8,8 +8,10 @@ mod export;
 mod import;
 mod later;
 pub(crate) mod memory;
+mod model;
 mod plan;
 mod prepare;
+mod serve;
 mod synthesize;
 pub(crate) mod train;
 
@@ -31,6 +33,7 @@ pub(crate) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         Some(("plan", matches)) => plan::run(matches, output),
         Some(("prepare", matches)) => prepare::run(matches, output),
         Some(("synthesize", matches)) => synthesize::run(matches, output),
+        Some(("serve", matches)) => serve::run(matches, output),
         Some(("devices", _)) => devices::run(output),
         Some(("config", matches)) => config::run(matches, output),
         Some(("import", matches)) => import::run(matches, output),

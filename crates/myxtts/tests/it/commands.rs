@@ -2,9 +2,10 @@
 
 use crate::support::{myxtts, myxtts_with_file, run_in};
 
-const COMMANDS: [&str; 15] = [
+const COMMANDS: [&str; 16] = [
     "train",
     "synthesize",
+    "serve",
     "prepare",
     "plan",
     "devices",
@@ -50,6 +51,7 @@ fn every_command_has_help() {
     insta::assert_snapshot!("plan_help", myxtts(&["plan", "--help"]).stdout);
     insta::assert_snapshot!("prepare_help", myxtts(&["prepare", "--help"]).stdout);
     insta::assert_snapshot!("synthesize_help", myxtts(&["synthesize", "--help"]).stdout);
+    insta::assert_snapshot!("serve_help", myxtts(&["serve", "--help"]).stdout);
     insta::assert_snapshot!("config_help", myxtts(&["config", "--help"]).stdout);
 }
 

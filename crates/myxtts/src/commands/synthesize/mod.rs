@@ -12,7 +12,6 @@
 mod batch;
 mod interrupt;
 mod list;
-mod model;
 mod options;
 mod report;
 mod request;
@@ -38,7 +37,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
 }
 
 /// Whether what was asked is at fault, or what was tried.
-fn failure(error: InferError) -> Failure {
+pub(super) fn failure(error: InferError) -> Failure {
     let words = error.to_string();
     match error {
         InferError::NoCheckpoint { .. }
