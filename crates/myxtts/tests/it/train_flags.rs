@@ -150,7 +150,7 @@ fn the_training_all_others_are_compared_with() {
     assert_eq!(base.steps("gpt").len(), 2);
     // The waveform decoder is not trained unless somebody asks for it.
     assert_eq!(base.steps("decoder").len(), 0);
-    base.says("Stages: DVAE, then GPT (what can be heard; the decoder is left out");
+    base.says("Stages: DVAE, then GPT (the waveform decoder is left out");
     let verdict = &base.run.json()["verdict"];
     let codes: Vec<&str> = verdict
         .as_array()
