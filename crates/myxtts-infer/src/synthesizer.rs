@@ -130,7 +130,7 @@ impl Synthesizer {
         match asked.unwrap_or(usual) {
             Vocoder::Hifigan if self.decoder.is_none() => Err(InferError::Missing {
                 what: "waveform decoder",
-                fix: "speak with --vocoder griffin-lim, or train one with `myxtts train --stage decoder`",
+                fix: "speak with --vocoder griffin-lim, or train one with `myxtts train --stage decoder --init DIR`",
             }),
             Vocoder::GriffinLim if self.griffin_lim.is_none() => Err(InferError::Missing {
                 what: "DVAE",

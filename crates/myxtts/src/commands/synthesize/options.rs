@@ -92,7 +92,7 @@ impl Chosen {
             (Some(_), _) => "as asked",
             (None, Vocoder::Hifigan) => "the model's own decoder",
             (None, Vocoder::GriffinLim) => {
-                "the model has no decoder of its own; `myxtts train --stage decoder` trains one"
+                "the model has no decoder of its own; `myxtts train --stage decoder --init DIR` trains one"
             }
         };
         ChosenVocoder { name: used, why }
