@@ -34,9 +34,9 @@ pub use griffin_lim::{GriffinLim, GriffinLimError};
 pub use level::{LevelError, Trim, loudness, normalize_loudness, normalize_peak, trim};
 pub use load::{AudioConfig, LoadError, Loaded, Loader, Normalize};
 pub use mel::{Compression, Mel, MelError, MelFrontEnd, MelSpec, Window};
-pub use resample::{ResampleSpec, Resampler, Taper};
+pub use resample::{ResampleSpec, ResampleStream, Resampler, Taper};
 pub use waveform::Waveform;
 pub use write::{
-    WriteError, pcm16, wav_pcm16, wav_pcm16_header, write_flac_pcm16, write_wav_f32,
-    write_wav_pcm16,
+    FlacStream, WriteError, flac_pcm16, pcm16, wav_pcm16, wav_pcm16_header, write_flac_pcm16,
+    write_wav_f32, write_wav_pcm16,
 };

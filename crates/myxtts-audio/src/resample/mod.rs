@@ -10,9 +10,11 @@
 //! obvious double sum stands beside it in the tests.
 
 mod kernel;
+mod stream;
 
 use kernel::Kernel;
 pub use kernel::{ResampleSpec, Taper};
+pub use stream::ResampleStream;
 
 use crate::units::{SampleRate, Samples};
 

@@ -15,7 +15,7 @@ use crate::waveform::Waveform;
 /// Writes 16-bit FLAC. Samples beyond full scale are clipped; what is read back
 /// is what [`write_wav_pcm16`](super::write_wav_pcm16) would have written.
 pub fn write_flac_pcm16(path: &Path, waveform: &Waveform) -> Result<(), WriteError> {
-    let bytes = encode(waveform).map_err(|why| WriteError::Encode {
+    let bytes = flac_pcm16(waveform).map_err(|why| WriteError::Encode {
         path: path.to_owned(),
         why,
     })?;
@@ -25,7 +25,11 @@ pub fn write_flac_pcm16(path: &Path, waveform: &Waveform) -> Result<(), WriteErr
     })
 }
 
-fn encode(waveform: &Waveform) -> Result<Vec<u8>, String> {
+/// The bytes of a 16-bit FLAC file.
+///
+/// # Errors
+/// The encoder's words.
+pub fn flac_pcm16(waveform: &Waveform) -> Result<Vec<u8>, String> {
     let config = flacenc::config::Encoder::default()
         .into_verified()
         .map_err(|(_, e)| e.to_string())?;

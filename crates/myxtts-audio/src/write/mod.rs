@@ -1,12 +1,14 @@
 //! Waveforms into files.
 
 mod flac;
+mod flac_stream;
 mod wav;
 
 use std::io;
 use std::path::PathBuf;
 
-pub use flac::write_flac_pcm16;
+pub use flac::{flac_pcm16, write_flac_pcm16};
+pub use flac_stream::FlacStream;
 pub use wav::{pcm16, wav_pcm16, wav_pcm16_header, write_wav_f32, write_wav_pcm16};
 
 /// A recording that could not be written.

@@ -1,0 +1,119 @@
+//! FLAC that is sent while it is made: its length is not known when its first
+//! bytes are.
+
+use flacenc::bitsink::ByteSink;
+use flacenc::component::{BitRepr, Stream, StreamInfo};
+use flacenc::config::Encoder;
+use flacenc::error::{Verified, Verify};
+use flacenc::source::{Fill, FrameBuf};
+
+use crate::cast;
+use crate::units::SampleRate;
+
+/// 16-bit FLAC of unknown length, a frame at a time.
+pub struct FlacStream {
+    config: Verified<Encoder>,
+    info: StreamInfo,
+    /// Samples of a frame that is not full yet.
+    held: Vec<i32>,
+    frames: usize,
+}
+
+impl FlacStream {
+    /// A stream and its first bytes.
+    ///
+    /// # Errors
+    /// The encoder's words: a rate it does not know.
+    pub fn new(rate: SampleRate) -> Result<(Self, Vec<u8>), String> {
+        let config = Encoder::default().into_verified();
+        let config = config.map_err(|(_, why)| why.to_string())?;
+        let hz = usize::try_from(rate.hz()).map_err(|why| why.to_string())?;
+        let mut info = StreamInfo::new(hz, 1, 16).map_err(|why| why.to_string())?;
+        info.set_block_sizes(config.block_size, config.block_size)
+            .map_err(|why| why.to_string())?;
+        // Sizes of frames, number of samples and checksum stay 0: unknown.
+        info.set_frame_sizes(0, 0).map_err(|why| why.to_string())?;
+        let mut sink = ByteSink::new();
+        let start = Stream::with_stream_info(info.clone());
+        start.write(&mut sink).map_err(|why| why.to_string())?;
+        let stream = Self {
+            config,
+            info,
+            held: Vec::new(),
+            frames: 0,
+        };
+        Ok((stream, sink.into_inner()))
+    }
+
+    /// The frames that are full by these samples.
+    ///
+    /// # Errors
+    /// The encoder's words.
+    pub fn push(&mut self, samples: &[f32]) -> Result<Vec<u8>, String> {
+        let samples = samples.iter().map(|&x| i32::from(cast::to_pcm16(x)));
+        self.held.extend(samples);
+        let full = self.held.len() / self.config.block_size * self.config.block_size;
+        let rest = self.held.split_off(full);
+        let whole = std::mem::replace(&mut self.held, rest);
+        self.frames(&whole)
+    }
+
+    /// The last frame, which may be shorter.
+    ///
+    /// # Errors
+    /// The encoder's words.
+    pub fn finish(mut self) -> Result<Vec<u8>, String> {
+        let held = std::mem::take(&mut self.held);
+        self.frames(&held)
+    }
+
+    fn frames(&mut self, samples: &[i32]) -> Result<Vec<u8>, String> {
+        let mut sink = ByteSink::new();
+        for block in samples.chunks(self.config.block_size) {
+            let mut buffer = FrameBuf::with_size(1, block.len()).map_err(|why| why.to_string())?;
+            buffer
+                .fill_interleaved(block)
+                .map_err(|why| why.to_string())?;
+            let frame =
+                flacenc::encode_fixed_size_frame(&self.config, &buffer, self.frames, &self.info)
+                    .map_err(|why| why.to_string())?;
+            frame.write(&mut sink).map_err(|why| why.to_string())?;
+            self.frames += 1;
+        }
+        Ok(sink.into_inner())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode::{Limits, decode_bytes};
+    use crate::waveform::Waveform;
+    use crate::write::wav_pcm16;
+
+    fn waveform(length: u16) -> Waveform {
+        let samples = (0..length).map(|n| (f32::from(n) * 0.05).sin() * 1.1);
+        Waveform {
+            samples: samples.collect(),
+            rate: SampleRate::VOCODER,
+        }
+    }
+
+    #[test]
+    fn a_flac_stream_holds_what_a_wav_file_holds() {
+        for length in [16, 17, 4_095, 4_096, 4_097, 30_000] {
+            let waveform = waveform(length);
+            let file = wav_pcm16(&waveform).unwrap();
+            let expected = decode_bytes(&file, &Limits::default()).unwrap();
+            for part in [1_000, 4_096, 40_000] {
+                let (mut stream, mut bytes) = FlacStream::new(waveform.rate).unwrap();
+                for part in waveform.samples.chunks(part) {
+                    bytes.extend(stream.push(part).unwrap());
+                }
+                bytes.extend(stream.finish().unwrap());
+                let heard = decode_bytes(&bytes, &Limits::default()).unwrap();
+                assert_eq!(heard, expected, "{length} in {part}s");
+            }
+        }
+    }
+}
