@@ -1,0 +1,186 @@
+//! Why a server cannot serve, and what a client is told.
+
+use std::io;
+use std::net::SocketAddr;
+
+use axum::body::Body;
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use myxtts_infer::InferError;
+use serde_json::json;
+
+/// Why a server cannot serve.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// The address.
+    #[error("cannot listen on {address}: {why}\n  fix:   {}", fix_of(why))]
+    Listen {
+        /// That was asked for.
+        address: SocketAddr,
+        /// The system's words.
+        why: io::Error,
+    },
+    /// Something of the system that a server needs.
+    #[error("the server cannot run: {0}")]
+    Io(#[from] io::Error),
+    /// An address that other machines reach, without a token.
+    #[error(
+        "{0} can be reached from other machines, and no token keeps strangers out\n  \
+         fix:   give one with --token, or listen on 127.0.0.1"
+    )]
+    Open(SocketAddr),
+    /// A token that was chosen badly.
+    #[error(
+        "a token needs at least {} letters, digits or signs, without spaces\n  \
+         fix:   leave --token out where it is needed, and one is made and printed",
+        crate::Token::SHORTEST
+    )]
+    Token,
+    /// No random numbers.
+    #[error(
+        "no token could be made, because the system gives no random numbers: {0}\n  \
+         fix:   choose one with --token"
+    )]
+    Random(String),
+    /// Nobody to speak as.
+    #[error(
+        "there is no voice to speak with: {0}\n  \
+         fix:   put recordings (NAME.wav) or .voice files into a folder, and name it with --voices"
+    )]
+    NoVoice(String),
+    /// A folder of voices that cannot be read.
+    #[error("the voices in {folder} cannot be read: {why}\n  fix:   name a folder with --voices")]
+    Voices {
+        /// As it was given.
+        folder: String,
+        /// The system's words.
+        why: io::Error,
+    },
+    /// The model.
+    #[error(transparent)]
+    Infer(#[from] InferError),
+    /// A device that dropped work: what it computes cannot be trusted any more.
+    #[error(
+        "the device ran out of memory, so its speech cannot be trusted any more: {0}\n  \
+         fix:   start the server again with fewer --rows, or on another device"
+    )]
+    Device(String),
+}
+
+fn fix_of(why: &io::Error) -> &'static str {
+    match why.kind() {
+        io::ErrorKind::AddrInUse => "stop what listens there, or choose another --port",
+        io::ErrorKind::PermissionDenied => "choose a --port above 1023",
+        _ => "choose an address of this machine with --host",
+    }
+}
+
+/// An answer that is not the one that was wanted, in the shape of OpenAI's API.
+#[derive(Clone, Debug)]
+pub(crate) struct ApiError {
+    pub(crate) status: StatusCode,
+    pub(crate) message: String,
+    /// The field of the request that is at fault.
+    pub(crate) param: Option<&'static str>,
+    /// For programs.
+    pub(crate) code: Option<&'static str>,
+    /// When to try again, in seconds.
+    pub(crate) retry_after: Option<u64>,
+}
+
+impl ApiError {
+    pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Self {
+        Self {
+            status,
+            message: message.into(),
+            param: None,
+            code: None,
+            retry_after: None,
+        }
+    }
+
+    /// A request that cannot be served as it is.
+    pub(crate) fn request(param: &'static str, message: impl Into<String>) -> Self {
+        let bad = Self::new(StatusCode::BAD_REQUEST, message);
+        Self {
+            param: Some(param),
+            ..bad
+        }
+    }
+
+    pub(crate) fn with_code(mut self, code: &'static str) -> Self {
+        self.code = Some(code);
+        self
+    }
+
+    /// The server is on its way out.
+    pub(crate) fn stopping() -> Self {
+        let unavailable = StatusCode::SERVICE_UNAVAILABLE;
+        let refusal = Self::new(unavailable, "the server is stopping").with_code("stopping");
+        Self {
+            retry_after: Some(5),
+            ..refusal
+        }
+    }
+
+    /// The queue is full.
+    pub(crate) fn full(waiting: usize, retry_after: u64) -> Self {
+        let words = format!("the queue is full ({waiting}): try again later");
+        let refusal = Self::new(StatusCode::SERVICE_UNAVAILABLE, words).with_code("queue_full");
+        Self {
+            retry_after: Some(retry_after),
+            ..refusal
+        }
+    }
+
+    /// What a speech ended with, as a client should hear of it: a text that
+    /// cannot be said is the client's, everything else the server's.
+    pub(crate) fn of(why: &InferError) -> Self {
+        let words = plain(&why.to_string());
+        match why {
+            InferError::NoText | InferError::Unspeakable { .. } | InferError::TooLong(_) => {
+                Self::request("input", words)
+            }
+            InferError::Language(_) => Self::request("language", words),
+            _ => Self::new(StatusCode::INTERNAL_SERVER_ERROR, words),
+        }
+    }
+
+    pub(crate) fn document(&self) -> serde_json::Value {
+        let kind = match self.status.is_server_error() {
+            true => "server_error",
+            false => "invalid_request_error",
+        };
+        json!({ "error": {
+            "message": self.message,
+            "type": kind,
+            "param": self.param,
+            "code": self.code,
+        } })
+    }
+}
+
+/// A message for a terminal, in one line.
+pub(crate) fn plain(message: &str) -> String {
+    let lines: Vec<&str> = message.lines().map(str::trim).collect();
+    lines.join("; ")
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let mut response = Response::new(Body::from(self.document().to_string()));
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if let Some(seconds) = self.retry_after {
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if self.status == StatusCode::UNAUTHORIZED {
+            let scheme = HeaderValue::from_static("Bearer");
+            headers.insert(axum::http::header::WWW_AUTHENTICATE, scheme);
+        }
+        response
+    }
+}

@@ -1,0 +1,140 @@
+//! Sound into bytes, a part at a time.
+
+mod mp3;
+mod opus;
+mod whole;
+
+use myxtts_audio::units::SampleRate;
+use myxtts_audio::{FlacStream, ResampleSpec, ResampleStream, pcm16, wav_pcm16_header};
+
+/// What a client may ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    Wav,
+    Pcm,
+    Flac,
+    Mp3,
+    Opus,
+}
+
+impl Format {
+    pub(crate) const ALL: [(&'static str, Self); 5] = [
+        ("wav", Self::Wav),
+        ("pcm", Self::Pcm),
+        ("flac", Self::Flac),
+        ("mp3", Self::Mp3),
+        ("opus", Self::Opus),
+    ];
+
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        let mut known = Self::ALL.iter();
+        known.find(|(known, _)| *known == name).map(|(_, it)| *it)
+    }
+
+    pub(crate) fn media_type(self) -> &'static str {
+        match self {
+            Self::Wav => "audio/wav",
+            Self::Pcm => "audio/pcm",
+            Self::Flac => "audio/flac",
+            Self::Mp3 => "audio/mpeg",
+            Self::Opus => "audio/ogg; codecs=opus",
+        }
+    }
+
+    /// The rate of the bytes, where the model speaks at `spoken`. Clients read
+    /// `pcm` as 24 kHz, because there is no header to say otherwise, and Opus
+    /// has no 22,050 Hz.
+    pub(crate) fn rate(self, spoken: SampleRate) -> SampleRate {
+        match self {
+            Self::Pcm | Self::Opus => SampleRate::VOCODER,
+            Self::Wav | Self::Flac | Self::Mp3 => spoken,
+        }
+    }
+
+    /// What makes bytes of sound at `spoken`. Where the sound is not `streamed`,
+    /// headers wait until its length is known.
+    pub(crate) fn encoder(self, spoken: SampleRate, streamed: bool) -> Result<Encoder, String> {
+        let rate = self.rate(spoken);
+        let kind: Box<dyn Kind> = match (self, streamed) {
+            (Self::Wav, true) => Box::new(Wav(Some(wav_pcm16_header(rate)))),
+            (Self::Wav, false) => Box::new(whole::WholeWav::new(rate)),
+            (Self::Pcm, _) => Box::new(Wav(None)),
+            (Self::Flac, true) => {
+                let (stream, start) = FlacStream::new(rate)?;
+                Box::new(Flac { stream, start })
+            }
+            (Self::Flac, false) => Box::new(whole::WholeFlac::new(rate)),
+            (Self::Mp3, _) => Box::new(mp3::Mp3::new(rate, streamed)),
+            (Self::Opus, _) => Box::new(opus::Opus::new(rate)?),
+        };
+        Ok(Encoder {
+            resampler: ResampleStream::new(spoken, rate, ResampleSpec::KAISER_BEST),
+            kind,
+        })
+    }
+}
+
+/// Sound into bytes, a part at a time.
+pub(crate) struct Encoder {
+    resampler: ResampleStream,
+    kind: Box<dyn Kind>,
+}
+
+/// One of the formats, at its own rate. Errors are the encoder's words.
+trait Kind: Send {
+    /// The bytes that are known by these samples.
+    fn push(&mut self, samples: &[f32]) -> Result<Vec<u8>, String>;
+    /// The last bytes.
+    fn finish(self: Box<Self>) -> Result<Vec<u8>, String>;
+}
+
+impl Encoder {
+    /// The bytes that are known by these samples.
+    pub(crate) fn push(&mut self, samples: &[f32]) -> Result<Vec<u8>, String> {
+        self.kind.push(&self.resampler.push(samples))
+    }
+
+    /// The last bytes.
+    pub(crate) fn finish(mut self) -> Result<Vec<u8>, String> {
+        let mut bytes = self.kind.push(&self.resampler.finish())?;
+        bytes.extend(self.kind.finish()?);
+        Ok(bytes)
+    }
+}
+
+/// PCM, after the start of a WAV file where there is one.
+struct Wav(Option<Vec<u8>>);
+
+impl Kind for Wav {
+    fn push(&mut self, samples: &[f32]) -> Result<Vec<u8>, String> {
+        let mut bytes = self.0.take().unwrap_or_default();
+        bytes.extend(pcm16(samples));
+        Ok(bytes)
+    }
+
+    fn finish(self: Box<Self>) -> Result<Vec<u8>, String> {
+        Ok(self.0.unwrap_or_default())
+    }
+}
+
+struct Flac {
+    stream: FlacStream,
+    start: Vec<u8>,
+}
+
+impl Kind for Flac {
+    fn push(&mut self, samples: &[f32]) -> Result<Vec<u8>, String> {
+        let mut bytes = std::mem::take(&mut self.start);
+        bytes.extend(self.stream.push(samples)?);
+        Ok(bytes)
+    }
+
+    fn finish(self: Box<Self>) -> Result<Vec<u8>, String> {
+        let mut bytes = self.start;
+        bytes.extend(self.stream.finish()?);
+        Ok(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,51 @@
+//! Files whose header says how long they are: made when all of it is known.
+
+use myxtts_audio::units::SampleRate;
+use myxtts_audio::{Waveform, flac_pcm16, wav_pcm16};
+
+use super::Kind;
+
+pub(super) struct WholeWav(Waveform);
+
+pub(super) struct WholeFlac(Waveform);
+
+impl WholeWav {
+    pub(super) fn new(rate: SampleRate) -> Self {
+        Self(silence(rate))
+    }
+}
+
+impl WholeFlac {
+    pub(super) fn new(rate: SampleRate) -> Self {
+        Self(silence(rate))
+    }
+}
+
+fn silence(rate: SampleRate) -> Waveform {
+    Waveform {
+        samples: Vec::new(),
+        rate,
+    }
+}
+
+impl Kind for WholeWav {
+    fn push(&mut self, samples: &[f32]) -> Result<Vec<u8>, String> {
+        self.0.samples.extend_from_slice(samples);
+        Ok(Vec::new())
+    }
+
+    fn finish(self: Box<Self>) -> Result<Vec<u8>, String> {
+        wav_pcm16(&self.0).ok_or_else(|| "the speech is longer than a WAV file holds".to_owned())
+    }
+}
+
+impl Kind for WholeFlac {
+    fn push(&mut self, samples: &[f32]) -> Result<Vec<u8>, String> {
+        self.0.samples.extend_from_slice(samples);
+        Ok(Vec::new())
+    }
+
+    fn finish(self: Box<Self>) -> Result<Vec<u8>, String> {
+        flac_pcm16(&self.0)
+    }
+}

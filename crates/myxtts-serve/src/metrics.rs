@@ -1,0 +1,215 @@
+//! What a server has done, as Prometheus reads it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Upper ends of the classes of the wait for the first sound, in seconds.
+const FIRST_AUDIO: [f64; 10] = [0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0];
+
+/// What a server has done since it started.
+#[derive(Debug, Default)]
+pub(crate) struct Metrics(Mutex<Counts>);
+
+#[derive(Clone, Debug, Default)]
+struct Counts {
+    /// Answers by status.
+    answers: BTreeMap<u16, u64>,
+    /// Texts that were spoken to their end.
+    spoken: u64,
+    /// Texts whose client went away.
+    cancelled: u64,
+    /// Texts that failed, or were cut by a stop.
+    failed: u64,
+    /// Of sound that was made.
+    audio_s: f64,
+    /// Of making it.
+    busy_s: f64,
+    /// Texts that are being spoken.
+    rows: usize,
+    /// Waits for the first sound, by class; the last class has no upper end.
+    first_audio: [u64; FIRST_AUDIO.len() + 1],
+    first_audio_s: f64,
+}
+
+/// What is told besides what was counted.
+pub(crate) struct Now {
+    pub(crate) queue: usize,
+    pub(crate) queue_bound: usize,
+    pub(crate) rows_bound: usize,
+}
+
+/// How a text ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Ending {
+    Spoken,
+    Cancelled,
+    Failed,
+}
+
+impl Metrics {
+    pub(crate) fn answered(&self, status: u16) {
+        *self.counts().answers.entry(status).or_default() += 1;
+    }
+
+    pub(crate) fn ended(&self, ending: Ending) {
+        let mut counts = self.counts();
+        match ending {
+            Ending::Spoken => counts.spoken += 1,
+            Ending::Cancelled => counts.cancelled += 1,
+            Ending::Failed => counts.failed += 1,
+        }
+    }
+
+    /// So many texts are being spoken.
+    pub(crate) fn rows(&self, rows: usize) {
+        self.counts().rows = rows;
+    }
+
+    /// Sound that a step of the loop made, and what it took.
+    pub(crate) fn stepped(&self, audio_s: f64, took: Duration) {
+        let mut counts = self.counts();
+        counts.audio_s += audio_s;
+        counts.busy_s += took.as_secs_f64();
+    }
+
+    /// How long a client waited for its first sound.
+    pub(crate) fn first_audio(&self, waited: Duration) {
+        let waited = waited.as_secs_f64();
+        let class = FIRST_AUDIO.iter().position(|end| waited <= *end);
+        let mut counts = self.counts();
+        if let Some(count) = counts
+            .first_audio
+            .get_mut(class.unwrap_or(FIRST_AUDIO.len()))
+        {
+            *count += 1;
+        }
+        counts.first_audio_s += waited;
+    }
+
+    /// Texts that were spoken to their end, and seconds of sound.
+    pub(crate) fn totals(&self) -> (u64, f64) {
+        let counts = self.counts();
+        (counts.spoken, counts.audio_s)
+    }
+
+    /// What making a text took on average, in seconds of the loop.
+    pub(crate) fn seconds_per_text(&self) -> f64 {
+        let counts = self.counts();
+        let texts = counts.spoken + counts.cancelled + counts.failed;
+        match texts {
+            0 => 1.0,
+            texts => counts.busy_s / texts as f64,
+        }
+    }
+
+    /// The page that Prometheus reads.
+    pub(crate) fn page(&self, now: &Now) -> String {
+        let counts = self.counts().clone();
+        let mut page = String::new();
+        let mut family = |name: &str, kind: &str, help: &str, lines: &[(String, String)]| {
+            // Writing to a string cannot fail.
+            let _ = writeln!(page, "# HELP myxtts_{name} {help}");
+            let _ = writeln!(page, "# TYPE myxtts_{name} {kind}");
+            for (suffix, value) in lines {
+                let _ = writeln!(page, "myxtts_{name}{suffix} {value}");
+            }
+        };
+        let one = |value: String| vec![(String::new(), value)];
+        let answers: Vec<_> = counts
+            .answers
+            .iter()
+            .map(|(status, count)| (format!("{{status=\"{status}\"}}"), count.to_string()))
+            .collect();
+        family("requests_total", "counter", "Answers by status.", &answers);
+        let endings = [
+            ("spoken", counts.spoken),
+            ("cancelled", counts.cancelled),
+            ("failed", counts.failed),
+        ]
+        .map(|(ending, count)| (format!("{{ending=\"{ending}\"}}"), count.to_string()));
+        family(
+            "texts_total",
+            "counter",
+            "Texts by how they ended.",
+            &endings,
+        );
+        let gauges = [
+            ("queue_length", "Texts that wait.", now.queue),
+            ("queue_bound", "Most texts that may wait.", now.queue_bound),
+            ("rows_busy", "Texts that are being spoken.", counts.rows),
+            (
+                "rows_bound",
+                "Most texts that are spoken together.",
+                now.rows_bound,
+            ),
+        ];
+        for (name, help, value) in gauges {
+            family(name, "gauge", help, &one(value.to_string()));
+        }
+        let help = "Seconds of sound that were made.";
+        family(
+            "audio_seconds_total",
+            "counter",
+            help,
+            &one(counts.audio_s.to_string()),
+        );
+        let help = "Seconds that making sound took.";
+        family(
+            "synthesis_seconds_total",
+            "counter",
+            help,
+            &one(counts.busy_s.to_string()),
+        );
+        if counts.audio_s > 0.0 {
+            let factor = counts.busy_s / counts.audio_s;
+            let help = "Seconds that a second of sound took, since the start.";
+            family("real_time_factor", "gauge", help, &one(factor.to_string()));
+        }
+        let mut classes = Vec::new();
+        let mut below = 0;
+        let ends = FIRST_AUDIO.iter().map(f64::to_string);
+        for (end, count) in ends.chain(["+Inf".to_owned()]).zip(counts.first_audio) {
+            below += count;
+            classes.push((format!("_bucket{{le=\"{end}\"}}"), below.to_string()));
+        }
+        classes.push(("_sum".to_owned(), counts.first_audio_s.to_string()));
+        classes.push(("_count".to_owned(), below.to_string()));
+        let help = "Seconds from a request to its first sound.";
+        family("first_audio_seconds", "histogram", help, &classes);
+        page
+    }
+
+    /// Counts are whole between any two lines, whoever panicked.
+    fn counts(&self) -> MutexGuard<'_, Counts> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_as_prometheus_reads_it() {
+        let metrics = Metrics::default();
+        for status in [200, 200, 503] {
+            metrics.answered(status);
+        }
+        metrics.ended(Ending::Spoken);
+        metrics.ended(Ending::Spoken);
+        metrics.ended(Ending::Cancelled);
+        metrics.rows(3);
+        metrics.stepped(4.0, Duration::from_millis(1_000));
+        metrics.first_audio(Duration::from_millis(150));
+        metrics.first_audio(Duration::from_secs(120));
+        let now = Now {
+            queue: 1,
+            queue_bound: 32,
+            rows_bound: 8,
+        };
+        insta::assert_snapshot!(metrics.page(&now));
+        assert!((metrics.seconds_per_text() - 1.0 / 3.0).abs() < 1e-9);
+    }
+}
