@@ -3,7 +3,7 @@
 //! `UPDATE_DOCS=1 cargo test --release reference` writes them anew.
 
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::cli::flags::{FLAGS, Takes};
 use crate::commands::evaluate::MEANINGS;
@@ -177,6 +177,15 @@ fn evaluate_page() -> String {
     page
 }
 
+/// Words by hand, and below them the flags.
+fn serve_page() -> String {
+    let page = std::fs::read_to_string(docs("serve.md")).unwrap();
+    let (words, _) = page.split_once("## Flags\n").unwrap();
+    let mut page = format!("{words}## Flags\n\n| flag | meaning |\n|---|---|\n");
+    page.push_str(&flags_of("serve"));
+    page
+}
+
 /// The flags of a command, a row each.
 fn flags_of(name: &str) -> String {
     let mut rows = String::new();
@@ -190,15 +199,23 @@ fn flags_of(name: &str) -> String {
         let takes = takes.replace('|', "\\|");
         let long = argument.get_long().unwrap();
         let help = argument.get_help().unwrap();
-        writeln!(rows, "| `--{long}{takes}` | {help} |").unwrap();
+        let default = argument.get_default_values().first();
+        let default = default
+            .filter(|_| argument.get_action().takes_values())
+            .map_or(String::new(), |it| format!(" [default: {}]", it.display()));
+        writeln!(rows, "| `--{long}{takes}` | {help}{default} |").unwrap();
     }
     rows
 }
 
-fn check(name: &str, expected: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+fn docs(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../docs/reference")
-        .join(name);
+        .join(name)
+}
+
+fn check(name: &str, expected: &str) {
+    let path = docs(name);
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::write(&path, expected).unwrap();
     }
@@ -227,4 +244,9 @@ fn the_page_on_speaking_is_current() {
 #[test]
 fn the_page_on_evaluating_is_current() {
     check("evaluate.md", &evaluate_page());
+}
+
+#[test]
+fn the_page_on_serving_is_current() {
+    check("serve.md", &serve_page());
 }

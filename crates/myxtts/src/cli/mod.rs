@@ -2,6 +2,7 @@
 
 mod evaluate;
 pub(crate) mod flags;
+mod serve;
 mod synthesize;
 
 use std::path::PathBuf;
@@ -78,6 +79,7 @@ pub(crate) fn command() -> Command {
         .subcommand(train())
         .subcommand(synthesize::command())
         .subcommand(evaluate::command())
+        .subcommand(serve::command())
         .subcommand(plan())
         .subcommand(prepare())
         .subcommand(

@@ -9,8 +9,10 @@ mod export;
 mod import;
 mod later;
 pub(crate) mod memory;
+mod model;
 mod plan;
 mod prepare;
+mod serve;
 mod synthesize;
 pub(crate) mod train;
 
@@ -33,6 +35,7 @@ pub(crate) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         Some(("prepare", matches)) => prepare::run(matches, output),
         Some(("synthesize", matches)) => synthesize::run(matches, output),
         Some(("evaluate", matches)) => evaluate::run(matches, output),
+        Some(("serve", matches)) => serve::run(matches, output),
         Some(("devices", _)) => devices::run(output),
         Some(("config", matches)) => config::run(matches, output),
         Some(("import", matches)) => import::run(matches, output),

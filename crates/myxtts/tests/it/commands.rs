@@ -2,10 +2,11 @@
 
 use crate::support::{myxtts, myxtts_with_file, run_in};
 
-const COMMANDS: [&str; 16] = [
+const COMMANDS: [&str; 17] = [
     "train",
     "synthesize",
     "evaluate",
+    "serve",
     "prepare",
     "plan",
     "devices",
@@ -51,6 +52,7 @@ fn every_command_has_help() {
     insta::assert_snapshot!("plan_help", myxtts(&["plan", "--help"]).stdout);
     insta::assert_snapshot!("prepare_help", myxtts(&["prepare", "--help"]).stdout);
     insta::assert_snapshot!("synthesize_help", myxtts(&["synthesize", "--help"]).stdout);
+    insta::assert_snapshot!("serve_help", myxtts(&["serve", "--help"]).stdout);
     insta::assert_snapshot!("config_help", myxtts(&["config", "--help"]).stdout);
 }
 

@@ -28,6 +28,7 @@ mod overfit;
 mod pipeline_flags;
 mod plan_command;
 mod prepare_command;
+mod serve_command;
 mod speech_parity;
 mod starting_weights;
 mod support;

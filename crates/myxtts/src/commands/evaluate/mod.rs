@@ -14,7 +14,8 @@ use std::time::Duration;
 use clap::ArgMatches;
 use myxtts_infer::{Synthesizer, Vocoder};
 
-use super::synthesize::{Chosen, Model, checkpoint, failure};
+use super::model::{Model, checkpoint};
+use super::synthesize::{Chosen, failure};
 use crate::output::{Failure, Output};
 use crate::progress::ProgressBar;
 use measure::{Bench, Way};

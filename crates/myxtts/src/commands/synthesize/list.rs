@@ -7,7 +7,8 @@ use clap::ArgMatches;
 use myxtts_infer::{StoredVoice, named_voices};
 use serde::Serialize;
 
-use super::{failure, model};
+use super::failure;
+use crate::commands::model;
 use crate::output::{Failure, Output};
 
 /// The voices stored with a model.

@@ -12,7 +12,6 @@
 mod batch;
 mod interrupt;
 mod list;
-mod model;
 mod options;
 mod report;
 mod request;
@@ -25,7 +24,6 @@ use clap::ArgMatches;
 use myxtts_infer::InferError;
 
 use crate::output::{Failure, Output};
-pub(super) use model::{Model, checkpoint};
 pub(super) use options::Chosen;
 use request::Request;
 pub(super) use voice::VoiceSource;

@@ -10,12 +10,12 @@ use myxtts_device::no_memory_fault;
 use myxtts_infer::{InferError, Synthesizer, Voice};
 
 use super::interrupt::Undisturbed;
-use super::model::{Model, checkpoint};
 use super::options::Chosen;
 use super::report::{Report, SavedVoice, Similar};
 use super::request::{Target, Wanted, unwritable};
 use super::voice::VoiceSource;
 use super::{failure, stdout};
+use crate::commands::model::{Model, checkpoint};
 use crate::new_file::NewFile;
 use crate::output::{Failure, Output};
 

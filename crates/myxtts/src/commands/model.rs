@@ -6,8 +6,8 @@ use clap::ArgMatches;
 use myxtts_device::{open, plan};
 use myxtts_infer::{InferError, Pick, Synthesizer, newest_run, resolve};
 
-use super::super::damaged;
-use super::failure;
+use super::damaged;
+use super::synthesize::failure;
 use crate::config;
 use crate::output::Failure;
 
@@ -40,12 +40,9 @@ pub(in crate::commands) fn checkpoint(matches: &ArgMatches) -> Result<PathBuf, F
 }
 
 impl Model {
-    pub(in crate::commands) fn open(
-        matches: &ArgMatches,
-        checkpoint: &Path,
-    ) -> Result<Self, Failure> {
-        let machine = super::super::machine()?;
-        let given = super::super::given(matches)?;
+    pub(super) fn open(matches: &ArgMatches, checkpoint: &Path) -> Result<Self, Failure> {
+        let machine = super::machine()?;
+        let given = super::given(matches)?;
         let settings =
             config::load(&config::keys(), &given, || machine.clone()).map_err(Failure::usage)?;
         let plan = plan(&config::plan_request(&settings), &machine).map_err(Failure::usage)?;

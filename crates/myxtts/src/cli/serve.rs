@@ -1,0 +1,103 @@
+//! `myxtts serve`, as it is typed.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
+
+use clap::{Arg, ArgAction, Command, value_parser};
+use myxtts_text::Language;
+
+use super::flags;
+
+pub(super) fn command() -> Command {
+    let path = |name: &'static str| {
+        Arg::new(name)
+            .long(name)
+            .value_name("DIR")
+            .value_parser(value_parser!(PathBuf))
+    };
+    let number = |name: &'static str, default: &'static str, most: i64| {
+        Arg::new(name)
+            .long(name)
+            .value_name("N")
+            .default_value(default)
+            .value_parser(value_parser!(u32).range(1..=most))
+    };
+    Command::new("serve")
+        .about("Speech over HTTP, as clients of OpenAI's API ask for it")
+        .long_about(
+            "Speak over HTTP: POST /v1/audio/speech in the form of OpenAI's API, whole or \
+             streamed, with the voices stored with the model and those of a folder. Listens on \
+             this machine alone unless --host says otherwise, and then every client needs the \
+             token. Stops on SIGINT or SIGTERM, after what is being spoken.",
+        )
+        .arg(
+            Arg::new("host")
+                .long("host")
+                .value_name("ADDRESS")
+                .default_value("127.0.0.1")
+                .value_parser(host)
+                .help("Address to listen on; any but this machine's own needs a token"),
+        )
+        .arg(
+            Arg::new("port")
+                .long("port")
+                .value_name("N")
+                .default_value("8020")
+                .value_parser(value_parser!(u16))
+                .help("Port to listen on; 0 takes a free one, which is printed"),
+        )
+        .arg(
+            Arg::new("token")
+                .long("token")
+                .value_name("TOKEN")
+                .help("What clients must send as `Authorization: Bearer TOKEN` [default: none on this machine; else one is made and printed]"),
+        )
+        .arg(path("checkpoint").help(
+            "A run, one of its checkpoints, or imported weights [default: runs/default, else the newest run]",
+        ))
+        .arg(
+            Arg::new("best")
+                .long("best")
+                .action(ArgAction::SetTrue)
+                .help("Take the run's best checkpoint in place of its newest [default: off]"),
+        )
+        .arg(path("voices").help(
+            "A folder of voices, NAME.voice or NAME.wav, besides those stored with the model [default: none]",
+        ))
+        .arg(
+            Arg::new("language")
+                .long("language")
+                .value_name("TAG")
+                .value_parser(value_parser!(Language))
+                .help("Of texts whose request does not say [default: the only one the model speaks]"),
+        )
+        .arg(
+            number("queue", "64", 100_000)
+                .help("Most requests that wait; others are told to come again later"),
+        )
+        .arg(number("rows", "8", 1024).help("Most texts that are spoken together"))
+        .arg(
+            number("max-text", "4096", 1_000_000)
+                .help("Longest text of a request, in characters"),
+        )
+        .arg(
+            Arg::new("grace")
+                .long("grace")
+                .value_name("S")
+                .default_value("10")
+                .value_parser(value_parser!(u64).range(0..=3600))
+                .help("Seconds that speech may take to end after a stop, before it is cut"),
+        )
+        .args(flags::device_arguments())
+}
+
+/// An address by its numbers. Other names would have to be looked up, and could
+/// mean several.
+fn host(text: &str) -> Result<IpAddr, String> {
+    match text {
+        "localhost" => Ok(Ipv4Addr::LOCALHOST.into()),
+        _ => text
+            .parse()
+            .map_err(|_| "an address such as 127.0.0.1, 0.0.0.0 or ::1 is needed".to_owned()),
+    }
+}
