@@ -1,0 +1,28 @@
+//! What the ledger of a training says of its time.
+//!
+//! ```text
+//! entries of the ledger -> timeline -> stages, overlap, rings -> report, trace, picture
+//! ```
+//!
+//! Everything here is a pure function of the entries and of the steps' own
+//! clock: nothing is measured, and nothing of the engine is needed. Whoever
+//! has a ledger, from a probe or from elsewhere, gets the same report.
+
+mod occupancy;
+mod overlap;
+mod profile;
+mod spread;
+mod stages;
+mod svg;
+mod timeline;
+mod trace;
+mod words;
+
+pub use occupancy::{RingUse, Sample};
+pub use overlap::Overlap;
+pub use profile::{Part, Profile, StepTime};
+pub use spread::Spread;
+pub use stages::StageTimes;
+pub use svg::svg;
+pub use timeline::{Kind, Span, Thread, Timeline, Window};
+pub use trace::write_trace;

@@ -1,0 +1,112 @@
+//! What each stage took, batch by batch, and what its threads did meanwhile.
+
+use myxtts_pipeline::Stage;
+use serde::Serialize;
+
+use crate::spread::Spread;
+use crate::timeline::{Kind, Timeline, Window};
+
+/// One stage within a window.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StageTimes {
+    /// Which.
+    pub stage: Stage,
+    /// Threads that did something in the window.
+    pub threads: usize,
+    /// Work on a batch that ended in the window.
+    pub busy: Spread,
+    /// Waiting for the input of one.
+    pub wait_in: Spread,
+    /// Waiting for room for one.
+    pub wait_out: Spread,
+    /// Seconds of work in the window, all threads together. A batch that was
+    /// begun before the window, or ended after it, counts with its part.
+    pub busy_s: f64,
+    /// The same of waiting for input.
+    pub wait_in_s: f64,
+    /// The same of waiting for room.
+    pub wait_out_s: f64,
+    /// Seconds of threads with nothing left to make, or not started yet.
+    pub idle_s: f64,
+    /// Bytes of the batches that ended in the window.
+    pub bytes: u64,
+}
+
+impl StageTimes {
+    /// Every stage that is on the timeline, in the order of the data.
+    pub(crate) fn all(timeline: &Timeline, window: Window) -> Vec<Self> {
+        let stages = [Stage::Host, Stage::Device, Stage::Hop, Stage::Model];
+        stages
+            .into_iter()
+            .filter_map(|stage| Self::of(stage, timeline, window))
+            .collect()
+    }
+
+    fn of(stage: Stage, timeline: &Timeline, window: Window) -> Option<Self> {
+        let is_inside = |at_us: u64| window.begin_us < at_us && at_us <= window.end_us;
+        let entries = timeline.entries().iter();
+        let ended: Vec<_> = entries
+            .filter(|entry| entry.stage == stage && is_inside(entry.at_us))
+            .collect();
+        let seconds = |us: u64| us as f64 / 1e6;
+        let mut sums = [0_u64; 3];
+        let mut threads = 0;
+        let of_stage = timeline
+            .threads()
+            .filter(|(thread, _)| thread.stage == stage);
+        let mut is_there = false;
+        for (_, spans) in of_stage {
+            is_there = true;
+            let before: u64 = sums.iter().sum();
+            for span in spans {
+                let index = match span.kind {
+                    Kind::WaitIn => 0,
+                    Kind::Busy => 1,
+                    Kind::WaitOut => 2,
+                };
+                sums[index] += window.share_of(span.begin_us, span.end_us);
+            }
+            threads += usize::from(sums.iter().sum::<u64>() > before);
+        }
+        let noted: u64 = sums.iter().sum();
+        let lived = threads as u64 * window.length_us();
+        is_there.then(|| Self {
+            stage,
+            threads,
+            busy: Spread::of(ended.iter().map(|entry| seconds(entry.busy_us)).collect()),
+            wait_in: Spread::of(
+                ended
+                    .iter()
+                    .map(|entry| seconds(entry.wait_in_us))
+                    .collect(),
+            ),
+            wait_out: Spread::of(
+                ended
+                    .iter()
+                    .map(|entry| seconds(entry.wait_out_us))
+                    .collect(),
+            ),
+            busy_s: seconds(sums[1]),
+            wait_in_s: seconds(sums[0]),
+            wait_out_s: seconds(sums[2]),
+            idle_s: seconds(lived.saturating_sub(noted)),
+            bytes: ended.iter().map(|entry| entry.bytes).sum(),
+        })
+    }
+
+    /// Percent of its threads' time that the stage worked.
+    pub fn busy_pct(&self) -> f64 {
+        let lived = self.busy_s + self.wait_in_s + self.wait_out_s + self.idle_s;
+        if lived > 0.0 {
+            100.0 * self.busy_s / lived
+        } else {
+            0.0
+        }
+    }
+
+    /// The shortest time in which its threads can make a batch: what a
+    /// training takes at least where this stage is the slowest.
+    pub fn least_s(&self) -> f64 {
+        self.busy.mean_s / self.threads.max(1) as f64
+    }
+}

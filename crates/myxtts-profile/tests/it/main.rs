@@ -1,0 +1,6 @@
+//! The report on ledgers that are known, and on one of a real pipeline.
+
+mod entries;
+mod pictures;
+mod real;
+mod report;
