@@ -1,0 +1,26 @@
+//! Where the time of a training goes, and what to change.
+//!
+//! [`Signals`] are what was measured, each known or `unavailable` with its
+//! reason. [`rules`] are pure functions from signals to a [`Finding`];
+//! [`diagnose`] asks them all, leaves out what follows from something else,
+//! and ranks the rest by the seconds that their fix gives back.
+
+pub mod code;
+mod diagnose;
+pub mod finding;
+pub mod lang;
+pub mod model;
+pub mod rules;
+mod signal;
+pub mod signals;
+pub mod units;
+pub mod verdict;
+pub mod words;
+
+pub use code::Code;
+pub use diagnose::{Diagnosis, Explained, diagnose};
+pub use finding::{Edit, Fact, Finding, Gain, Severity, SilentRule, Value};
+pub use lang::Lang;
+pub use signal::{Signal, Silent};
+pub use signals::Signals;
+pub use verdict::{Cost, CostKind, InputBound, SlowestStage, Verdict};

@@ -1,0 +1,160 @@
+//! A model of one step: what it would take if a stage took another time.
+//!
+//! The pipeline's stages work at the same time, so in the long run a step takes as
+//! long as the slowest of them: the model's own time, or more where it waits.
+//! The measured waiting sets the scale. What the model needs for itself
+//! stays; a change of a stage changes the waiting in proportion to how far the
+//! slowest stage is behind the model.
+
+use crate::signal::Silent;
+use crate::signals::Signals;
+use crate::units::{Seconds, Share};
+
+/// One step, in seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StepModel {
+    /// The whole step, without pauses.
+    pub step: Seconds,
+    /// Waiting for data, part of it.
+    pub wait: Seconds,
+    /// The pace of each stage that feeds it; none where it is not known.
+    pub feed: Feed,
+}
+
+/// Seconds per step at which stages can follow themselves.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Feed {
+    /// Host stage: its work over its threads.
+    pub host: Option<Seconds>,
+    /// Device stage.
+    pub device: Option<Seconds>,
+    /// Between devices.
+    pub hop: Option<Seconds>,
+}
+
+/// A stage that feeds the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FeedStage {
+    /// Worker threads.
+    Host,
+    /// The data device.
+    Device,
+    /// From the data device to the model devices.
+    Hop,
+}
+
+impl Feed {
+    /// The slowest stage, if any is known.
+    pub fn slowest(&self) -> Option<(FeedStage, Seconds)> {
+        let stages = [
+            (FeedStage::Host, self.host),
+            (FeedStage::Device, self.device),
+            (FeedStage::Hop, self.hop),
+        ];
+        stages
+            .into_iter()
+            .filter_map(|(stage, pace)| Some((stage, pace?)))
+            .max_by(|(_, left), (_, right)| left.0.total_cmp(&right.0))
+    }
+
+    fn pace(&self) -> f64 {
+        self.slowest().map_or(0.0, |(_, pace)| pace.0)
+    }
+}
+
+impl StepModel {
+    /// Of what was measured.
+    ///
+    /// # Errors
+    /// The reason why step time or waiting are not known.
+    pub fn of(signals: &Signals) -> Result<Self, Silent> {
+        let steps = &signals.steps;
+        let stages = &signals.pipeline;
+        Ok(Self {
+            step: *steps.step.need()?,
+            wait: *steps.data_wait.need()?,
+            feed: Feed {
+                host: stages.host.known().map(|stage| stage.pace()),
+                device: stages.device.known().map(|stage| stage.pace()),
+                hop: stages.hop.known().map(|stage| stage.pace()),
+            },
+        })
+    }
+
+    /// The part of a step in which the model does not wait for data.
+    pub fn own(&self) -> Seconds {
+        Seconds((self.step.0 - self.wait.0).max(0.0))
+    }
+
+    /// Share of the step spent waiting.
+    pub fn waiting(&self) -> Share {
+        Share::of(self.wait, self.step)
+    }
+
+    /// Seconds saved in a step if the feed were `feed` and the model's own time `own`.
+    pub fn saved(&self, feed: Feed, own: Seconds) -> Seconds {
+        let behind = (self.feed.pace() - self.own().0).max(0.0);
+        let then = (feed.pace() - own.0).max(0.0);
+        let wait = if behind > 0.0 {
+            self.wait.0 * then / behind
+        } else if self.feed.pace() > 0.0 {
+            // The stages keep up on average and the model waits all the same:
+            // batches come in bursts, which shrink with the work.
+            (self.wait.0 * (feed.pace() / self.feed.pace()).min(1.0)).max(then)
+        } else {
+            self.wait.0
+        };
+        Seconds((self.own().0 + self.wait.0) - (own.0 + wait))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn model(step: f64, wait: f64, host: f64, device: f64) -> StepModel {
+        StepModel {
+            step: Seconds(step),
+            wait: Seconds(wait),
+            feed: Feed {
+                host: Some(Seconds(host)),
+                device: Some(Seconds(device)),
+                hop: None,
+            },
+        }
+    }
+
+    fn saved(model: StepModel, host: f64, device: f64, own: f64) -> f64 {
+        let feed = Feed {
+            host: Some(Seconds(host)),
+            device: Some(Seconds(device)),
+            hop: None,
+        };
+        model.saved(feed, Seconds(own)).0
+    }
+
+    #[test]
+    fn a_faster_stage_saves_only_what_was_waited_for_it() {
+        // The model needs 1 s and gets a batch every 10 s.
+        let model = model(10.0, 9.0, 10.0, 0.5);
+        assert_eq!(model.own(), Seconds(1.0));
+        assert_eq!(saved(model, 5.0, 0.5, 1.0), 5.0);
+        // The device stage is next.
+        assert_eq!(saved(model, 0.1, 4.0, 1.0), 6.0);
+        // Faster than the model is of no use.
+        assert_eq!(saved(model, 0.1, 0.5, 1.0), 9.0);
+    }
+
+    #[test]
+    fn a_faster_model_waits_more() {
+        let model = model(10.0, 5.0, 10.0, 0.5);
+        assert_eq!(saved(model, 10.0, 0.5, 4.0), 0.0);
+    }
+
+    #[test]
+    fn without_waiting_the_model_sets_the_pace() {
+        let model = model(2.0, 0.0, 1.0, 0.5);
+        assert_eq!(saved(model, 1.0, 0.5, 1.5), 0.5);
+        assert_eq!(saved(model, 0.5, 0.5, 2.0), 0.0);
+    }
+}

@@ -1,0 +1,105 @@
+//! DATA_LOADING: the model waits for the host stage.
+
+use super::{Look, Rule, waits_for_host};
+use crate::code::Code;
+use crate::finding::{Edit, Fact, Finding, Gain, Severity};
+use crate::model::StepModel;
+use crate::signals::Signals;
+use crate::units::Seconds;
+use crate::verdict::HIGHLY;
+use crate::words::{Bilingual, Form, Texts};
+
+pub(super) const RULE: Rule = Rule {
+    code: Code::DataLoading,
+    look,
+    texts: Bilingual {
+        en: Texts {
+            title: "the model waits for data",
+            meaning: "The model waits for data for a twentieth of the step or more, and of the stages that \
+                      feed it the host stage (reading, decoding, filling batches) is the slowest. \
+                      Where a closer cause is known, that is shown in its place: SLOW_STORAGE, SLOW_DECODE, LOW_WORKERS.",
+            forms: &[
+                Form {
+                    name: "slow",
+                    cause: "the model waits {waiting} of the step for the host stage, which needs {host} \
+                            a step on {threads} threads; the model needs {own}",
+                    fix: "shorten the work on a clip (recordings at 22,050 Hz, in WAV or FLAC), or give the host \
+                          more cores",
+                },
+                Form {
+                    name: "bursts",
+                    cause: "the model waits {waiting} of the step for the host stage, which keeps up on average \
+                            ({host} a step on {threads} threads; the model needs {own}): batches come in bursts",
+                    fix: "let more batches wait ready",
+                },
+            ],
+        },
+        fa: Texts {
+            title: "مدل منتظر داده می‌ماند",
+            meaning: "مدل یک‌بیستمِ گام یا بیشتر منتظر داده می‌ماند و از میان مرحله‌هایی که به آن داده می‌رسانند، مرحلهٔ میزبان \
+                      (خواندن، رمزگشایی، پرکردن دسته‌ها) از همه کندتر است. اگر علتِ نزدیک‌تری شناخته شود، به جای آن می‌آید: \
+                      SLOW_STORAGE، SLOW_DECODE، LOW_WORKERS.",
+            forms: &[
+                Form {
+                    name: "slow",
+                    cause: "مدل {waiting} از گام را منتظر مرحلهٔ میزبان می‌ماند که با {threads} رشته، هر گام {host} زمان می‌خواهد؛ \
+                            خودِ مدل {own} می‌خواهد",
+                    fix: "کارِ هر قطعه را کوتاه کنید (ضبط‌ها با ۲۲٬۰۵۰ هرتز و به شکل WAV یا FLAC)، یا هسته‌های بیشتری به میزبان بدهید",
+                },
+                Form {
+                    name: "bursts",
+                    cause: "مدل {waiting} از گام را منتظر مرحلهٔ میزبان می‌ماند، هرچند این مرحله به طور میانگین می‌رسد \
+                            (هر گام {host} با {threads} رشته؛ خودِ مدل {own}): دسته‌ها یک‌باره می‌آیند",
+                    fix: "بگذارید دسته‌های بیشتری آماده بمانند",
+                },
+            ],
+        },
+    },
+};
+
+fn look(signals: &Signals) -> Look {
+    let Some(model) = waits_for_host(signals)? else {
+        return Ok(None);
+    };
+    let host = signals.pipeline.host.need()?;
+    let severity = if model.waiting() >= HIGHLY {
+        Severity::Problem
+    } else {
+        Severity::Warning
+    };
+    let in_bursts = host.pace() <= model.own();
+    let form = if in_bursts { "bursts" } else { "slow" };
+    let finding = Finding::new(
+        Code::DataLoading,
+        severity,
+        form,
+        vec![
+            Fact::share("waiting", model.waiting()),
+            Fact::seconds("host", host.pace()),
+            Fact::count("threads", host.threads),
+            Fact::seconds("own", model.own()),
+        ],
+    );
+    Ok(Some(
+        finding
+            .gaining(gain(&model))
+            .editing(edit(signals, in_bursts)),
+    ))
+}
+
+/// At most all the waiting: what the edit leaves of it only a measurement tells.
+fn gain(model: &StepModel) -> Gain {
+    Gain::at_most_per_step(Seconds(model.step.0 - model.own().0))
+}
+
+/// Bursts are evened out by a deeper buffer, or by letting it grow.
+fn edit(signals: &Signals, in_bursts: bool) -> Option<Edit> {
+    let settings = &signals.settings;
+    let key = "data.optimize_cpu_gpu_overlap";
+    if settings.key(key) == Some("false") {
+        return Some(Edit::new(key, Some("false".to_owned()), true));
+    }
+    let key = "data.pipeline_buffer_size";
+    let old = settings.number(key).filter(|_| in_bursts)?;
+    Some(Edit::new(key, Some(old.to_string()), old * 2))
+}

@@ -1,0 +1,57 @@
+//! The recordings and the disk they lie on.
+
+use serde::{Deserialize, Serialize};
+
+use crate::signal::Signal;
+use crate::units::{MegabytesPerSecond, Share};
+
+/// Reading the dataset's own files, from a probe.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StorageSignals {
+    /// Files that were not in the page cache.
+    pub cold: Signal<MegabytesPerSecond>,
+    /// The same files once more.
+    pub warm: Signal<MegabytesPerSecond>,
+    /// What the schedule needs to keep the model busy: bytes of a step's
+    /// recordings over the model's own time of a step.
+    pub needed: Signal<MegabytesPerSecond>,
+}
+
+/// The recordings.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DatasetSignals {
+    /// Rows of the dataset.
+    pub clips: Signal<u64>,
+    /// Padding by number of length buckets; `padding` of `prepare`'s report.
+    pub buckets: Signal<Vec<BucketChoice>>,
+    /// Clips left out or worth a look, by reason; `quarantine.jsonl`, and the
+    /// report of `prepare`.
+    pub quality: Signal<Vec<Quality>>,
+}
+
+/// Clips with one fault.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Quality {
+    /// The fault, as `prepare` names it.
+    pub reason: String,
+    /// How many clips.
+    pub clips: u64,
+    /// Whether they were left out.
+    pub left_out: bool,
+    /// Some of them, as the report names them.
+    pub examples: Vec<String>,
+}
+
+/// What a number of length buckets would pad.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BucketChoice {
+    /// How many buckets.
+    pub buckets: u32,
+    /// Share of positions that would be padding.
+    pub padding: Share,
+    /// Their edges, longest text and longest audio in codes; empty where they
+    /// were not computed.
+    pub edges: Vec<(u32, u32)>,
+}

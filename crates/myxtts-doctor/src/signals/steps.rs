@@ -1,0 +1,133 @@
+//! The train step: `metrics.jsonl`, one line a step.
+
+use serde::{Deserialize, Serialize};
+
+use crate::signal::Signal;
+use crate::units::{Flop, Seconds, Share};
+
+/// Means over the steps after warm-up; seconds are per optimiser step.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StepSignals {
+    /// Steps that were measured, after warm-up.
+    pub measured: u64,
+    /// Steps that are still to come in this run, all stages.
+    pub remaining: Signal<u64>,
+    /// Wall time of a step without pauses; `step_s`, else the difference of
+    /// `wall_time` between two lines.
+    pub step: Signal<Seconds>,
+    /// Waiting of the model for data, within the step; `data_wait_s`.
+    pub data_wait: Signal<Seconds>,
+    /// The training thread's waiting for the device; `read_back_s`.
+    pub read_back: Signal<Seconds>,
+    /// How often the training thread waited for the device in a step; `syncs`.
+    pub syncs: Signal<f64>,
+    /// Averaging gradients between replicas; `collective_s`.
+    pub collective: Signal<Seconds>,
+    /// Processor time of the training thread, which launches kernels; `dispatch_s`.
+    pub dispatch: Signal<Seconds>,
+    /// Time in which the training thread could have run and had no core;
+    /// `core_wait_s` (Linux: the run delay of `/proc/self/task/ID/schedstat`).
+    pub core_wait: Signal<Seconds>,
+    /// Share of positions that are padding; `padding`.
+    pub padding: Signal<Share>,
+    /// Sound in a step; `audio_s`.
+    pub audio: Signal<Seconds>,
+    /// The model's own count of operations in a step, forward and backward; `flop`.
+    pub flop: Signal<Flop>,
+    /// How evenly steps follow each other.
+    pub oscillation: Signal<Oscillation>,
+    /// Kernels compiled after warm-up; `kernels_new`.
+    pub recompiles: Signal<Recompiles>,
+    /// What interrupts the steps; `checkpoint_s`, `validation_s`, `samples_s`.
+    pub pauses: Signal<Pauses>,
+    /// Replicas by rank, each without waiting for the others; `replica_step_s`.
+    pub replicas: Signal<Vec<Replica>>,
+    /// The same steps on cached batches and on live ones, from a probe.
+    pub headroom: Signal<Headroom>,
+    /// Speed of the modes on these devices, from `profile --compare`.
+    pub modes: Signal<Vec<ModeSpeed>>,
+}
+
+/// How evenly steps follow each other. Where the work of each step is known
+/// (`audio_s`, `padding`), what it explains of the differences is taken out:
+/// a batch of longer clips is not a stall.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Oscillation {
+    /// Standard deviation of the step time over its mean.
+    pub variation: f64,
+    /// The strongest repetition, where there is one.
+    pub period: Option<Period>,
+    /// Mean step less the median one: what the slow steps add, per step.
+    pub excess: Seconds,
+}
+
+/// A repetition in the step times.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Period {
+    /// Steps from one slow step to the next.
+    pub steps: usize,
+    /// Autocorrelation at that lag, up to 1.
+    pub strength: f64,
+}
+
+/// Kernels that were compiled after the warm-up.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Recompiles {
+    /// How many.
+    pub kernels: u64,
+    /// In how many steps.
+    pub steps: u64,
+    /// How much longer those steps took than the others; none where no step
+    /// was without.
+    pub extra: Option<Seconds>,
+}
+
+/// Interruptions, in seconds per step on average.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Pauses {
+    /// Writing checkpoints.
+    pub checkpoint: Seconds,
+    /// Validating.
+    pub validation: Seconds,
+    /// Rendering samples.
+    pub samples: Seconds,
+}
+
+impl Pauses {
+    /// All three.
+    pub fn total(&self) -> Seconds {
+        Seconds(self.checkpoint.0 + self.validation.0 + self.samples.0)
+    }
+}
+
+/// One replica of a mirrored training.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Replica {
+    /// Its rank; model devices of the plan are in this order.
+    pub rank: usize,
+    /// Median of its own step, before it waits for the others.
+    pub step: Seconds,
+    /// Modified z-score of that against the other replicas.
+    pub z_score: f64,
+}
+
+/// The same number of steps twice.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Headroom {
+    /// A step on batches that are there already.
+    pub cached: Seconds,
+    /// A step on batches from the pipeline.
+    pub live: Seconds,
+}
+
+/// A mode, measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ModeSpeed {
+    /// `single`, `split` or `mirrored`.
+    pub mode: String,
+    /// Seconds of sound trained on in a second.
+    pub audio_per_second: f64,
+    /// Whether it is the mode of this training.
+    pub in_use: bool,
+}

@@ -1,0 +1,190 @@
+//! Whether the model waits for data, and what costs most besides.
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::{FeedStage, StepModel};
+use crate::signal::Signal;
+use crate::signals::Signals;
+use crate::units::{Seconds, Share};
+
+/// From this share of waiting on, a training is highly input-bound.
+pub const HIGHLY: Share = Share(0.20);
+/// And from this on, moderately.
+pub const MODERATELY: Share = Share(0.05);
+/// Any other cost is high from this share of the step on.
+pub const HIGH_COST: Share = Share(0.15);
+/// And moderate from this on.
+pub const MODERATE_COST: Share = Share(0.03);
+
+/// How much the model waits for data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InputBound {
+    /// A fifth of the step or more.
+    Highly,
+    /// A twentieth or more.
+    Moderately,
+    /// Less.
+    Not,
+}
+
+impl InputBound {
+    /// By the share of the step that is waiting.
+    pub fn of(waiting: Share) -> Self {
+        if waiting >= HIGHLY {
+            Self::Highly
+        } else if waiting >= MODERATELY {
+            Self::Moderately
+        } else {
+            Self::Not
+        }
+    }
+}
+
+/// A cost that is not waiting for data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CostKind {
+    /// Computing on padding.
+    Padding,
+    /// Checkpoints, validation, samples.
+    Pauses,
+    /// Averaging gradients.
+    Collective,
+    /// Upload and hops between devices.
+    Transfer,
+    /// Launching kernels while the device could do more.
+    KernelLaunch,
+    /// Compiling kernels.
+    Compiling,
+    /// Steps that take longer than the median one.
+    Unevenness,
+}
+
+/// A cost and its share of the step.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cost {
+    /// Which.
+    pub kind: CostKind,
+    /// How much of a step.
+    pub share: Share,
+}
+
+/// The answer in one word and two numbers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// Highly, moderately or not input-bound.
+    pub input_bound: Signal<InputBound>,
+    /// Share of the step in which the model waited for data.
+    pub waiting: Signal<Share>,
+    /// The slowest of the stages that feed it, where the ledger tells.
+    pub slowest_stage: Signal<SlowestStage>,
+    /// The largest other cost that was measured, if any.
+    pub largest_cost: Option<Cost>,
+}
+
+/// A stage that feeds the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SlowestStage {
+    /// Worker threads.
+    Host,
+    /// The data device.
+    Device,
+    /// From the data device to the model devices.
+    Hop,
+}
+
+impl From<FeedStage> for SlowestStage {
+    fn from(stage: FeedStage) -> Self {
+        match stage {
+            FeedStage::Host => Self::Host,
+            FeedStage::Device => Self::Device,
+            FeedStage::Hop => Self::Hop,
+        }
+    }
+}
+
+impl Verdict {
+    /// Of what was measured.
+    pub fn of(signals: &Signals) -> Self {
+        let waiting = match StepModel::of(signals) {
+            Ok(model) => Signal::Known(model.waiting()),
+            Err(silent) => Signal::unavailable(silent.0),
+        };
+        let slowest = StepModel::of(signals)
+            .ok()
+            .and_then(|model| model.feed.slowest())
+            .map(|(stage, _)| stage.into());
+        Self {
+            input_bound: waiting.clone().map(InputBound::of),
+            waiting,
+            slowest_stage: Signal::from_option(slowest, "the ledger of waits has no stages yet"),
+            largest_cost: largest(signals),
+        }
+    }
+}
+
+fn largest(signals: &Signals) -> Option<Cost> {
+    let steps = &signals.steps;
+    let step = *steps.step.known()?;
+    let share = |seconds: Seconds| Share::of(seconds, step);
+    let own = StepModel::of(signals).map_or(step, |model| model.own());
+    let pauses = steps.pauses.known().map(|pauses| {
+        let total = pauses.total();
+        Share::of(total, Seconds(step.0 + total.0))
+    });
+    let transfer = match (
+        signals.pipeline.upload.known(),
+        signals.pipeline.hop.known(),
+    ) {
+        (None, None) => None,
+        (upload, hop) => {
+            let upload = upload.map_or(0.0, |upload| upload.0);
+            Some(share(Seconds(upload + hop.map_or(0.0, |hop| hop.pace().0))))
+        }
+    };
+    let device_busy = signals
+        .model_device()
+        .and_then(|device| device.busy.known());
+    let launch = match (steps.dispatch.known(), device_busy) {
+        // What the device does not do while the thread that feeds it works.
+        (Some(dispatch), Some(busy)) => Some(Share(share(*dispatch).0.min(1.0 - busy.0).max(0.0))),
+        _ => None,
+    };
+    let compiling = steps.recompiles.known().and_then(|found| {
+        let extra = found.extra?.0 * found.steps as f64;
+        Some(share(Seconds(extra / steps.measured.max(1) as f64)))
+    });
+    let costs = [
+        (
+            CostKind::Padding,
+            steps
+                .padding
+                .known()
+                .map(|padding| Share(padding.0 * share(own).0)),
+        ),
+        (CostKind::Pauses, pauses),
+        (
+            CostKind::Collective,
+            steps.collective.known().copied().map(share),
+        ),
+        (CostKind::Transfer, transfer),
+        (CostKind::KernelLaunch, launch),
+        (CostKind::Compiling, compiling),
+        (
+            CostKind::Unevenness,
+            steps.oscillation.known().map(|found| share(found.excess)),
+        ),
+    ];
+    costs
+        .into_iter()
+        .filter_map(|(kind, share)| {
+            Some(Cost {
+                kind,
+                share: share?,
+            })
+        })
+        .filter(|cost| cost.share.0 > 0.0)
+        .max_by(|left, right| left.share.0.total_cmp(&right.share.0))
+}

@@ -1,0 +1,84 @@
+//! Sentences with places for facts.
+
+use crate::finding::{Fact, Finding};
+use crate::lang::Lang;
+
+/// What a rule says in one language.
+#[derive(Clone, Copy, Debug)]
+pub struct Texts {
+    /// The code in a few words.
+    pub title: &'static str,
+    /// What the finding means, for the reference.
+    pub meaning: &'static str,
+    /// Its forms; the first where nothing else is said.
+    pub forms: &'static [Form],
+}
+
+/// A cause and its fix; `{name}` stands for the fact of that name.
+#[derive(Clone, Copy, Debug)]
+pub struct Form {
+    /// Which of the rule's forms.
+    pub name: &'static str,
+    /// What was seen.
+    pub cause: &'static str,
+    /// What to do about it.
+    pub fix: &'static str,
+}
+
+/// Both languages of a rule.
+#[derive(Clone, Copy, Debug)]
+pub struct Bilingual {
+    /// English.
+    pub en: Texts,
+    /// Persian.
+    pub fa: Texts,
+}
+
+impl Bilingual {
+    /// One of the two.
+    pub fn in_lang(&self, lang: Lang) -> &Texts {
+        lang.pick(&self.en, &self.fa)
+    }
+}
+
+impl Texts {
+    /// The form `name`.
+    pub fn form(&self, name: &str) -> Option<&Form> {
+        self.forms.iter().find(|form| form.name == name)
+    }
+}
+
+impl Finding {
+    /// The code in a few words.
+    pub fn title(&self, lang: Lang) -> &'static str {
+        crate::rules::rule(self.code).map_or("", |rule| rule.texts.in_lang(lang).title)
+    }
+
+    /// The cause in one line.
+    pub fn cause_in(&self, lang: Lang) -> String {
+        self.sentence(lang, |form| form.cause)
+            .unwrap_or_else(|| self.cause.clone())
+    }
+
+    /// What to do.
+    pub fn fix_in(&self, lang: Lang) -> String {
+        self.sentence(lang, |form| form.fix)
+            .unwrap_or_else(|| self.fix.clone())
+    }
+
+    fn sentence(&self, lang: Lang, which: fn(&Form) -> &'static str) -> Option<String> {
+        let texts = crate::rules::rule(self.code)?.texts;
+        let form = texts.in_lang(lang).form(&self.form)?;
+        Some(fill(which(form), &self.facts, lang))
+    }
+}
+
+/// The template with its facts; a name without a fact stays as it is, which a
+/// test of every rule excludes.
+pub(crate) fn fill(template: &str, facts: &[Fact], lang: Lang) -> String {
+    let mut text = template.to_owned();
+    for fact in facts {
+        text = text.replace(&format!("{{{}}}", fact.name), &lang.value(&fact.value));
+    }
+    text
+}
