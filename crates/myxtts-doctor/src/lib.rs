@@ -13,6 +13,7 @@ pub mod model;
 pub mod rules;
 mod signal;
 pub mod signals;
+pub mod stats;
 pub mod units;
 pub mod verdict;
 pub mod words;

@@ -89,7 +89,7 @@ fn look(signals: &Signals) -> Look {
 
 /// At most all the waiting: what the edit leaves of it only a measurement tells.
 fn gain(model: &StepModel) -> Gain {
-    Gain::at_most_per_step(Seconds(model.step.0 - model.own().0))
+    Gain::at_most_per_step(model.wait)
 }
 
 /// Bursts are evened out by a deeper buffer, or by letting it grow.
@@ -102,4 +102,50 @@ fn edit(signals: &Signals, in_bursts: bool) -> Option<Edit> {
     let key = "data.pipeline_buffer_size";
     let old = settings.number(key).filter(|_| in_bursts)?;
     Some(Edit::new(key, Some(old.to_string()), old * 2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::testing::{fires, healthy, quiet, set, silent, too_few_workers};
+    use crate::signal::Signal;
+
+    #[test]
+    fn moderate_from_a_twentieth_and_high_from_a_fifth() {
+        let mut signals = too_few_workers();
+        signals.steps.step = Seconds(0.1).into();
+        signals.steps.data_wait = Seconds(0.0049).into();
+        quiet(look, &signals);
+        signals.steps.data_wait = Seconds(0.00501).into();
+        assert_eq!(fires(look, &signals).severity, Severity::Warning);
+        signals.steps.data_wait = Seconds(0.02).into();
+        let finding = fires(look, &signals);
+        assert_eq!(finding.severity, Severity::Problem);
+        assert_eq!(finding.gain, Gain::AtMost(Seconds(20.0)));
+        quiet(look, &healthy());
+    }
+
+    #[test]
+    fn bursts_want_a_deeper_buffer() {
+        let mut signals = healthy();
+        signals.steps.data_wait = Seconds(0.03).into();
+        let finding = fires(look, &signals);
+        assert_eq!(finding.form, "bursts");
+        assert_eq!(finding.edits[0].key, "data.pipeline_buffer_size");
+        set(&mut signals, "data.optimize_cpu_gpu_overlap", "false");
+        let finding = fires(look, &signals);
+        assert_eq!(finding.edits[0].key, "data.optimize_cpu_gpu_overlap");
+    }
+
+    #[test]
+    fn not_where_another_stage_is_slower() {
+        quiet(look, &crate::rules::testing::long_dvae());
+    }
+
+    #[test]
+    fn silent_without_a_ledger() {
+        let mut signals = too_few_workers();
+        signals.pipeline.host = Signal::unavailable("no ledger.jsonl");
+        silent(look, &signals, "no ledger.jsonl");
+    }
 }

@@ -1,7 +1,40 @@
 //! The rules, one a file: a pure function from signals to a finding, the model
 //! of what its fix gives back, and what it says in each language.
 
+mod backend_unavailable;
+mod batch_too_small;
+mod cache_off;
+mod collective;
 mod data_loading;
+mod data_quality;
+mod device_prep;
+#[cfg(test)]
+mod faults;
+mod fusion_off;
+mod gpu_transfer;
+mod launch_bound;
+mod low_gpu_memory;
+mod low_workers;
+mod memory_edge;
+mod memory_headroom;
+mod mixed_precision_off;
+mod no_gpus_detected;
+mod oscillation;
+mod padding;
+mod pauses;
+mod pcie_link;
+mod rank_skew;
+mod recompiling;
+mod slow_decode;
+mod slow_storage;
+mod split_not_worth_it;
+mod static_shapes_off;
+mod sync_points;
+#[cfg(test)]
+pub(crate) mod testing;
+mod throttling;
+mod too_many_workers;
+mod underutilized_gpu;
 
 use crate::code::Code;
 use crate::finding::Finding;
@@ -26,7 +59,38 @@ pub struct Rule {
 }
 
 /// All of them, in the order of their table.
-pub const ALL: &[Rule] = &[data_loading::RULE];
+pub const ALL: &[Rule] = &[
+    data_loading::RULE,
+    slow_storage::RULE,
+    slow_decode::RULE,
+    device_prep::RULE,
+    gpu_transfer::RULE,
+    oscillation::RULE,
+    underutilized_gpu::RULE,
+    launch_bound::RULE,
+    padding::RULE,
+    recompiling::RULE,
+    sync_points::RULE,
+    pauses::RULE,
+    batch_too_small::RULE,
+    memory_headroom::RULE,
+    memory_edge::RULE,
+    too_many_workers::RULE,
+    low_workers::RULE,
+    throttling::RULE,
+    pcie_link::RULE,
+    rank_skew::RULE,
+    collective::RULE,
+    mixed_precision_off::RULE,
+    fusion_off::RULE,
+    static_shapes_off::RULE,
+    cache_off::RULE,
+    split_not_worth_it::RULE,
+    no_gpus_detected::RULE,
+    backend_unavailable::RULE,
+    low_gpu_memory::RULE,
+    data_quality::RULE,
+];
 
 /// The rule of a code.
 pub fn rule(code: Code) -> Option<&'static Rule> {

@@ -54,6 +54,8 @@ pub struct DeviceSignals {
     pub role: DeviceRole,
     /// Share of time in which some kernel ran; `utilisation_pct`.
     pub busy: Signal<Share>,
+    /// What it may use; `memory_budget_mb` of the plan.
+    pub budget: Signal<Megabytes>,
     /// Memory over the run; `memory_used_mb`, budget of the plan.
     pub memory: Signal<Memory>,
     /// What the plan estimated; `memory` of the plan: bytes that stay and

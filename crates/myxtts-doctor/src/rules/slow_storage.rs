@@ -1,0 +1,175 @@
+//! SLOW_STORAGE: recordings come off the disk more slowly than the model asks.
+
+use super::{Look, Rule, waits_for_host};
+use crate::code::Code;
+use crate::finding::{Fact, Finding, Gain, Severity, Value};
+use crate::model::{Feed, StepModel};
+use crate::signals::Signals;
+use crate::units::{Seconds, Share};
+use crate::verdict::HIGHLY;
+use crate::words::{Bilingual, Form, Texts};
+
+pub(super) const RULE: Rule = Rule {
+    code: Code::SlowStorage,
+    look,
+    texts: Bilingual {
+        en: Texts {
+            title: "the disk is too slow",
+            meaning: "The model waits for the host stage, and reading files is the largest part of its work; \
+                      or a probe read the dataset's own files, cold, more slowly than the schedule needs them.",
+            forms: &[
+                Form {
+                    name: "run",
+                    cause: "reading takes {share} of the host stage ({read} a step on {threads} threads), and the \
+                            model waits {waiting} of the step for it",
+                    fix: "move the recordings to a faster disk (a local SSD in place of a network or USB one), or \
+                          make them smaller: `myxtts prepare --convert` writes mono FLAC once",
+                },
+                Form {
+                    name: "probe",
+                    cause: "the dataset's files are read at {cold}, cold; to keep the model busy the schedule needs {needed}",
+                    fix: "move the recordings to a faster disk (a local SSD in place of a network or USB one), or \
+                          make them smaller: `myxtts prepare --convert` writes mono FLAC once",
+                },
+            ],
+        },
+        fa: Texts {
+            title: "دیسک کند است",
+            meaning: "مدل منتظر مرحلهٔ میزبان می‌ماند و خواندنِ فایل‌ها بزرگ‌ترین بخشِ کار آن است؛ یا در آزمایش، خودِ فایل‌های \
+                      داده، بدون حافظهٔ نهان، کندتر از نیازِ زمان‌بندی خوانده شدند.",
+            forms: &[
+                Form {
+                    name: "run",
+                    cause: "خواندن {share} از مرحلهٔ میزبان را می‌گیرد (هر گام {read} با {threads} رشته) و مدل {waiting} از گام را \
+                            منتظر آن می‌ماند",
+                    fix: "ضبط‌ها را روی دیسکِ تندتری بگذارید (SSD محلی به جای دیسکِ شبکه یا USB)، یا کوچک‌ترشان کنید: \
+                          `myxtts prepare --convert` یک بار FLAC تک‌کانال می‌نویسد",
+                },
+                Form {
+                    name: "probe",
+                    cause: "فایل‌های داده، بدون حافظهٔ نهان، با {cold} خوانده می‌شوند؛ زمان‌بندی برای بیکار نماندنِ مدل {needed} می‌خواهد",
+                    fix: "ضبط‌ها را روی دیسکِ تندتری بگذارید (SSD محلی به جای دیسکِ شبکه یا USB)، یا کوچک‌ترشان کنید: \
+                          `myxtts prepare --convert` یک بار FLAC تک‌کانال می‌نویسد",
+                },
+            ],
+        },
+    },
+};
+
+fn look(signals: &Signals) -> Look {
+    // A probe compares rates, and fires before anybody waits.
+    let storage = &signals.storage;
+    if let (Some(cold), Some(needed)) = (storage.cold.known(), storage.needed.known()) {
+        if cold.0 >= needed.0 {
+            return in_run(signals).or(Ok(None));
+        }
+        let finding = Finding::new(
+            Code::SlowStorage,
+            Severity::Problem,
+            "probe",
+            vec![
+                Fact::new("cold", Value::MegabytesPerSecond(cold.0)),
+                Fact::new("needed", Value::MegabytesPerSecond(needed.0)),
+            ],
+        );
+        // The model's own time is what `needed` was computed with.
+        let gain = match StepModel::of(signals) {
+            Ok(model) => {
+                let behind = Seconds(model.own().0 * (needed.0 / cold.0.max(1e-9) - 1.0));
+                Gain::at_most_per_step(behind)
+            }
+            Err(_) => Gain::Unknown,
+        };
+        return Ok(Some(finding.gaining(gain)));
+    }
+    in_run(signals)
+}
+
+fn in_run(signals: &Signals) -> Look {
+    let Some(model) = waits_for_host(signals)? else {
+        return Ok(None);
+    };
+    let host = *signals.pipeline.host.need()?;
+    let read = *signals.pipeline.read.need()?;
+    let share = Share::of(read, host.busy);
+    if share.0 <= 0.5 {
+        return Ok(None);
+    }
+    let severity = if model.waiting() >= HIGHLY {
+        Severity::Problem
+    } else {
+        Severity::Warning
+    };
+    let finding = Finding::new(
+        Code::SlowStorage,
+        severity,
+        "run",
+        vec![
+            Fact::share("share", share),
+            Fact::seconds("read", Seconds(read.0 / f64::from(host.threads.max(1)))),
+            Fact::count("threads", host.threads),
+            Fact::share("waiting", model.waiting()),
+        ],
+    );
+    Ok(Some(
+        finding.gaining(Gain::per_step(saved(&model, signals))),
+    ))
+}
+
+/// Seconds a step without the reading: what is left of the host stage, over
+/// its threads.
+pub(super) fn saved(model: &StepModel, signals: &Signals) -> Seconds {
+    let (Some(host), Some(read)) = (signals.pipeline.host.known(), signals.pipeline.read.known())
+    else {
+        return Seconds(0.0);
+    };
+    let rest = (host.busy.0 - read.0) / f64::from(host.threads.max(1));
+    let feed = Feed {
+        host: Some(Seconds(rest.max(0.0))),
+        ..model.feed
+    };
+    model.saved(feed, model.own())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::testing::{fires, healthy, quiet, silent, slow_disk};
+    use crate::signal::Signal;
+    use crate::units::MegabytesPerSecond;
+
+    #[test]
+    fn fires_where_reading_is_most_of_the_host_stage() {
+        let finding = fires(look, &slow_disk());
+        // The model needs 0.1 s, the host 0.9 without reading 0.05: all of the waiting goes.
+        let gain = finding.gain.seconds().unwrap();
+        let wait = slow_disk().steps.data_wait.known().unwrap().0;
+        assert!((gain.0 - wait * 1000.0).abs() < 1e-6, "{gain}");
+    }
+
+    #[test]
+    fn half_of_the_host_stage_is_not_enough() {
+        let mut signals = slow_disk();
+        let host = *signals.pipeline.host.known().unwrap();
+        signals.pipeline.read = Seconds(host.busy.0 / 2.0).into();
+        quiet(look, &signals);
+        quiet(look, &healthy());
+    }
+
+    #[test]
+    fn a_probe_compares_rates() {
+        let mut signals = healthy();
+        signals.storage.cold = MegabytesPerSecond(39.0).into();
+        fires(look, &signals);
+        signals.storage.cold = MegabytesPerSecond(40.0).into();
+        quiet(look, &signals);
+    }
+
+    #[test]
+    fn silent_without_the_time_of_reading() {
+        let mut signals = slow_disk();
+        signals.pipeline.read = Signal::unavailable("an older ledger");
+        signals.storage.cold = Signal::unavailable("no probe");
+        silent(look, &signals, "an older ledger");
+    }
+}
