@@ -6,22 +6,29 @@
 //! and ranks the rest by the seconds that their fix gives back.
 
 pub mod code;
+pub mod collect;
 mod diagnose;
 pub mod finding;
 pub mod lang;
 pub mod model;
+pub mod peak;
 pub mod rules;
+mod run_folder;
 mod signal;
 pub mod signals;
 pub mod stats;
+#[cfg(test)]
+mod testing;
 pub mod units;
 pub mod verdict;
 pub mod words;
 
 pub use code::Code;
+pub use collect::Collector;
 pub use diagnose::{Diagnosis, Explained, diagnose};
 pub use finding::{Edit, Fact, Finding, Gain, Severity, SilentRule, Value};
 pub use lang::Lang;
+pub use run_folder::{NotARun, RunReading, read_run};
 pub use signal::{Signal, Silent};
 pub use signals::Signals;
 pub use verdict::{Cost, CostKind, InputBound, SlowestStage, Verdict};

@@ -118,10 +118,10 @@ mod tests {
         quiet(look, &signals);
         signals.steps.data_wait = Seconds(0.00501).into();
         assert_eq!(fires(look, &signals).severity, Severity::Warning);
-        signals.steps.data_wait = Seconds(0.02).into();
+        signals.steps.data_wait = Seconds(0.025).into();
         let finding = fires(look, &signals);
         assert_eq!(finding.severity, Severity::Problem);
-        assert_eq!(finding.gain, Gain::AtMost(Seconds(20.0)));
+        assert_eq!(finding.gain, Gain::AtMost(Seconds(25.0)));
         quiet(look, &healthy());
     }
 

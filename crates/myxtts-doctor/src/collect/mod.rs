@@ -1,0 +1,133 @@
+//! Records of a run, folded into signals: from its files, or while it trains.
+//!
+//! A run goes from stage to stage and only the newest counts, so a step of
+//! another stage begins anew. The first steps fill rings and compile kernels;
+//! they are left out. Memory is bounded whatever the length of the run: sums,
+//! and the newest step times.
+
+mod devices;
+mod ledger;
+mod steps;
+
+use std::collections::VecDeque;
+
+pub use devices::{DeviceLine, DeviceReading, HostReading};
+pub use ledger::{LedgerLine, LedgerStage};
+pub use steps::StepLine;
+
+use crate::signal::Signal;
+use crate::signals::{Settings, Signals, Strategy};
+use devices::DeviceFold;
+use ledger::LedgerFold;
+use steps::StepFold;
+
+/// Steps of a stage that are its warm-up.
+pub const WARM_UP: usize = 10;
+/// A stage shorter than this has a quarter of it as its warm-up.
+const SHORT: usize = 4 * WARM_UP;
+/// Newest step times that are kept.
+const NEWEST: usize = 1024;
+
+/// Folds records into signals.
+#[derive(Clone, Debug, Default)]
+pub struct Collector {
+    steps: StepFold,
+    ledger: LedgerFold,
+    devices: DeviceFold,
+}
+
+impl Collector {
+    /// Nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A line of `metrics.jsonl`. One of another stage begins anew.
+    pub fn step(&mut self, line: &StepLine) {
+        self.steps.add(line);
+    }
+
+    /// A line of `ledger.jsonl`. One of another pipeline begins anew.
+    pub fn ledger(&mut self, line: &LedgerLine) {
+        self.ledger.add(line);
+    }
+
+    /// A line of `devices.jsonl`; those from before the stage's steps do not count.
+    pub fn device(&mut self, line: &DeviceLine) {
+        if self
+            .steps
+            .since()
+            .is_some_and(|since| line.wall_time >= since)
+        {
+            self.devices.add(line);
+        }
+    }
+
+    /// The newest step.
+    pub fn at_step(&self) -> Option<u64> {
+        self.steps.at_step()
+    }
+
+    /// Everything so far. `known` has what is known besides: settings,
+    /// devices of the plan, the machine, the dataset.
+    pub fn signals(&self, known: Signals) -> Signals {
+        let mut signals = known;
+        signals.settings.stage = self.steps.stage().or(signals.settings.stage.clone());
+        let mirrors = mirrors(&signals.settings);
+        self.steps.fill(&mut signals.steps, mirrors);
+        let accumulation = signals.settings.accumulation.known().copied().unwrap_or(1);
+        self.ledger.fill(&mut signals.pipeline, accumulation);
+        self.devices.fill(&mut signals);
+        signals
+    }
+}
+
+/// Whether gradients are averaged between replicas, where the plan is known.
+fn mirrors(settings: &Settings) -> Option<bool> {
+    let strategy = settings.strategy.known()?;
+    Some(matches!(
+        strategy,
+        Strategy::Mirrored | Strategy::SplitMirrored
+    ))
+}
+
+/// A mean in the making.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mean {
+    sum: f64,
+    count: u64,
+}
+
+impl Mean {
+    fn add(&mut self, value: Option<f64>) {
+        if let Some(value) = value.filter(|value| value.is_finite()) {
+            self.sum += value;
+            self.count += 1;
+        }
+    }
+
+    fn get(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum / self.count as f64)
+    }
+
+    fn signal<T>(&self, unit: impl FnOnce(f64) -> T, why: &str) -> Signal<T> {
+        Signal::from_option(self.get().map(unit), why)
+    }
+}
+
+/// The newest values.
+#[derive(Clone, Debug, Default)]
+struct Newest(VecDeque<f64>);
+
+impl Newest {
+    fn push(&mut self, value: f64) {
+        if self.0.len() == NEWEST {
+            self.0.pop_front();
+        }
+        self.0.push_back(value);
+    }
+
+    fn to_vec(&self) -> Vec<f64> {
+        self.0.iter().copied().collect()
+    }
+}

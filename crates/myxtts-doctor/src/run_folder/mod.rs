@@ -1,0 +1,146 @@
+//! A run folder, read into signals: live or finished, whole or in part, of
+//! this version or an older one. What is missing is `unavailable`; only a
+//! folder that is not there, or is not a run's, is an error.
+
+mod config;
+mod dataset;
+mod lines;
+mod plan;
+#[cfg(test)]
+mod tests;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::collect::{Collector, DeviceLine, LedgerLine, StepLine};
+use crate::signal::Signal;
+use crate::signals::Signals;
+use lines::{Lines, each};
+
+/// Most of each file that is read: its newest part. A day of a fast run is
+/// less; of a longer one the newest steps say more than the first.
+const MOST: u64 = 64 << 20;
+
+/// A run folder, read.
+#[derive(Clone, Debug)]
+pub struct RunReading {
+    /// What it tells.
+    pub signals: Signals,
+    /// The newest step; none where none was taken.
+    pub at_step: Option<u64>,
+    /// What was odd about the files, in English; nothing of it is an error.
+    pub notes: Vec<String>,
+}
+
+/// Why a folder cannot be read as a run.
+#[derive(Debug, thiserror::Error)]
+pub enum NotARun {
+    /// It is not there, or may not be read.
+    #[error("{} cannot be read: {why}\n  fix:   name a run's folder, as in --run runs/NAME; `myxtts train` makes it", path.display())]
+    Unreadable {
+        /// The folder.
+        path: PathBuf,
+        /// The system's reason.
+        why: std::io::Error,
+    },
+    /// It is a folder of something else.
+    #[error("{} is not a run folder: it has none of config.yaml, plan.json and metrics.jsonl\n  fix:   name a run's folder, as in --run runs/NAME; `myxtts train` makes it", path.display())]
+    Foreign {
+        /// The folder.
+        path: PathBuf,
+    },
+}
+
+impl Signals {
+    /// Reads a run folder; [`read_run`] also tells what was odd about it.
+    ///
+    /// # Errors
+    /// When there is no such folder, or it is not a run's.
+    pub fn of_run(folder: &Path) -> Result<Self, NotARun> {
+        Ok(read_run(folder)?.signals)
+    }
+}
+
+/// Reads a run folder.
+///
+/// # Errors
+/// When there is no such folder, or it is not a run's.
+pub fn read_run(folder: &Path) -> Result<RunReading, NotARun> {
+    let unreadable = |why| NotARun::Unreadable {
+        path: folder.to_owned(),
+        why,
+    };
+    fs::read_dir(folder).map_err(unreadable)?;
+    let known = ["config.yaml", "plan.json", "metrics.jsonl", "run.lock"];
+    if known.iter().all(|name| !folder.join(name).exists()) {
+        return Err(NotARun::Foreign {
+            path: folder.to_owned(),
+        });
+    }
+    let mut notes = Vec::new();
+    let mut signals = Signals::default();
+    signals.machine.backends =
+        Signal::unavailable("a run folder does not hold what discovery said");
+    signals.storage.cold = Signal::unavailable("a run folder does not hold a probe of the disk");
+    signals.storage.warm = signals.storage.cold.clone();
+    signals.storage.needed = signals.storage.cold.clone();
+    signals.steps.headroom = Signal::unavailable("a run folder does not hold a headroom test");
+    signals.steps.modes = Signal::unavailable(
+        "a run folder does not hold a comparison of modes; `myxtts profile --compare` makes one",
+    );
+    config::fill(&folder.join("config.yaml"), &mut signals, &mut notes);
+    plan::fill(&folder.join("plan.json"), &mut signals, &mut notes);
+    dataset::fill(folder, &mut signals);
+    let mut collector = Collector::new();
+    read(folder, "metrics.jsonl", &mut notes, |line: StepLine| {
+        collector.step(&line)
+    });
+    read(folder, "ledger.jsonl", &mut notes, |line: LedgerLine| {
+        collector.ledger(&line)
+    });
+    // The older file first; a run that has not written so much has none.
+    if folder.join("devices.1.jsonl").exists() {
+        read(folder, "devices.1.jsonl", &mut notes, |line: DeviceLine| {
+            collector.device(&line)
+        });
+    }
+    read(folder, "devices.jsonl", &mut notes, |line: DeviceLine| {
+        collector.device(&line)
+    });
+    signals.steps.remaining = remaining(&folder.join("train.log"));
+    Ok(RunReading {
+        at_step: collector.at_step(),
+        signals: collector.signals(signals),
+        notes,
+    })
+}
+
+fn read<T: serde::de::DeserializeOwned>(
+    folder: &Path,
+    name: &str,
+    notes: &mut Vec<String>,
+    take: impl FnMut(T),
+) {
+    match each(&folder.join(name), MOST, take) {
+        Ok(Lines { bad: 0, .. }) => {}
+        Ok(Lines { bad, first_bad, .. }) => notes.push(format!(
+            "{name}: {bad} lines could not be read and were left out (the first: {first_bad})"
+        )),
+        Err(why) => notes.push(format!("{name}: {why}")),
+    }
+}
+
+/// Steps to come, from the newest line of progress: `step 120/2392`.
+fn remaining(log: &Path) -> Signal<u64> {
+    let found = lines::tail(log, 64 << 10).ok().and_then(|tail| {
+        let text = String::from_utf8_lossy(&tail).into_owned();
+        text.lines().rev().find_map(|line| {
+            let (_, rest) = line.split_once(" step ")?;
+            let (step, rest) = rest.split_once('/')?;
+            let total = rest.split_whitespace().next()?;
+            let (step, total): (u64, u64) = (step.parse().ok()?, total.parse().ok()?);
+            Some(total.saturating_sub(step))
+        })
+    });
+    Signal::from_option(found, "train.log has no line of progress")
+}
