@@ -59,6 +59,12 @@ pub enum CostKind {
     Compiling,
     /// Steps that take longer than the median one.
     Unevenness,
+    /// Waiting for the device more than once a step.
+    Synchronising,
+    /// The training thread's waiting for a core.
+    Cores,
+    /// Waiting for the slowest replica.
+    Straggler,
 }
 
 /// A cost and its share of the step.
@@ -148,13 +154,37 @@ fn largest(signals: &Signals) -> Option<Cost> {
         .model_device()
         .and_then(|device| device.busy.known());
     let launch = match (steps.dispatch.known(), device_busy) {
-        // What the device does not do while the thread that feeds it works.
-        (Some(dispatch), Some(busy)) => Some(Share(share(*dispatch).0.min(1.0 - busy.0).max(0.0))),
+        // A thread that does nothing else, and a device that could do more.
+        (Some(dispatch), Some(busy)) if share(*dispatch).0 >= 0.95 => {
+            Some(Share((1.0 - busy.0).max(0.0)))
+        }
         _ => None,
     };
-    let compiling = steps.recompiles.known().and_then(|found| {
-        let extra = found.extra?.0 * found.steps as f64;
-        Some(share(Seconds(extra / steps.measured.max(1) as f64)))
+    let compiling = steps.recompiles.known().map(|found| match found.extra {
+        Some(extra) => {
+            let all = extra.0 * found.steps as f64;
+            share(Seconds(all / steps.measured.max(1) as f64))
+        }
+        // Every step compiles: at most all of it.
+        None if found.steps > 0 => share(own),
+        None => Share(0.0),
+    });
+    let synchronising = match (steps.syncs.known(), steps.read_back.known()) {
+        (Some(syncs), Some(read_back)) if *syncs > 1.0 => Some(share(
+            crate::rules::lost_by_waiting(signals, *syncs, *read_back),
+        )),
+        _ => None,
+    };
+    let straggler = steps.replicas.known().and_then(|replicas| {
+        let times: Vec<f64> = replicas.iter().map(|replica| replica.step.0).collect();
+        let slowest = times.iter().copied().fold(0.0, f64::max);
+        Some(share(Seconds(
+            slowest - crate::stats::percentile(&times, 0.0)?,
+        )))
+    });
+    // A fast replica waits in the average for the slow one.
+    let collective = steps.collective.known().map(|collective| {
+        Share((share(*collective).0 - straggler.map_or(0.0, |lost| lost.0)).max(0.0))
     });
     let costs = [
         (
@@ -165,10 +195,7 @@ fn largest(signals: &Signals) -> Option<Cost> {
                 .map(|padding| Share(padding.0 * share(own).0)),
         ),
         (CostKind::Pauses, pauses),
-        (
-            CostKind::Collective,
-            steps.collective.known().copied().map(share),
-        ),
+        (CostKind::Collective, collective),
         (CostKind::Transfer, transfer),
         (CostKind::KernelLaunch, launch),
         (CostKind::Compiling, compiling),
@@ -176,6 +203,9 @@ fn largest(signals: &Signals) -> Option<Cost> {
             CostKind::Unevenness,
             steps.oscillation.known().map(|found| share(found.excess)),
         ),
+        (CostKind::Synchronising, synchronising),
+        (CostKind::Cores, steps.core_wait.known().copied().map(share)),
+        (CostKind::Straggler, straggler),
     ];
     costs
         .into_iter()

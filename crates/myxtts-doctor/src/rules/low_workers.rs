@@ -98,7 +98,7 @@ fn workers(model: &StepModel, signals: &Signals, idle: u32) -> u32 {
     let Some(host) = signals.pipeline.host.known() else {
         return 0;
     };
-    let needed = (host.busy.0 * MARGIN / model.own().0.max(1e-9)).ceil();
+    let needed = (host.busy.0 * MARGIN / model.own().0.max(1e-9) - 1e-6).ceil();
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

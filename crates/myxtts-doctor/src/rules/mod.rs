@@ -41,6 +41,7 @@ use crate::finding::Finding;
 use crate::model::{FeedStage, StepModel};
 use crate::signal::Silent;
 use crate::signals::Signals;
+use crate::units::Seconds;
 use crate::verdict::MODERATELY;
 use crate::words::Bilingual;
 
@@ -106,4 +107,9 @@ fn waits_for_host(signals: &Signals) -> Result<Option<StepModel>, Silent> {
     signals.pipeline.host.need()?;
     let slowest = model.feed.slowest().map(|(stage, _)| stage);
     Ok((slowest == Some(FeedStage::Host)).then_some(model))
+}
+
+/// What waiting for the device more than once a step costs, per step.
+pub(crate) fn lost_by_waiting(signals: &Signals, syncs: f64, read_back: Seconds) -> Seconds {
+    sync_points::saved(signals, syncs, read_back)
 }

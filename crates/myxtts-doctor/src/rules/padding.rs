@@ -26,17 +26,17 @@ pub(super) const RULE: Rule = Rule {
             forms: &[
                 Form {
                     name: "edges",
-                    cause: "{padding} of what the model computes is padding, with {buckets} buckets",
+                    cause: "{padding} of what the model computes is padding; data.buckets is {buckets}",
                     fix: "{more} buckets leave {left} of padding; their edges (text tokens x codes): {edges}",
                 },
                 Form {
                     name: "buckets",
-                    cause: "{padding} of what the model computes is padding, with {buckets} buckets",
+                    cause: "{padding} of what the model computes is padding; data.buckets is {buckets}",
                     fix: "{more} buckets leave about {left} of padding",
                 },
                 Form {
                     name: "lengths",
-                    cause: "{padding} of what the model computes is padding, with {buckets} buckets",
+                    cause: "{padding} of what the model computes is padding; data.buckets is {buckets}",
                     fix: "more buckets do not help: leave out the few very long clips (`data.max_mel_frames`, \
                           `data.max_text_length`)",
                 },
@@ -48,17 +48,17 @@ pub(super) const RULE: Rule = Rule {
             forms: &[
                 Form {
                     name: "edges",
-                    cause: "{padding} از آنچه مدل محاسبه می‌کند پرکننده است، با {buckets} سطل (bucket)",
+                    cause: "{padding} از آنچه مدل محاسبه می‌کند پرکننده است؛ data.buckets برابر {buckets} است",
                     fix: "با {more} سطل {left} پرکننده می‌ماند؛ لبه‌هایشان (نشانه‌های متن در کُدها): {edges}",
                 },
                 Form {
                     name: "buckets",
-                    cause: "{padding} از آنچه مدل محاسبه می‌کند پرکننده است، با {buckets} سطل (bucket)",
+                    cause: "{padding} از آنچه مدل محاسبه می‌کند پرکننده است؛ data.buckets برابر {buckets} است",
                     fix: "با {more} سطل نزدیک به {left} پرکننده می‌ماند",
                 },
                 Form {
                     name: "lengths",
-                    cause: "{padding} از آنچه مدل محاسبه می‌کند پرکننده است، با {buckets} سطل (bucket)",
+                    cause: "{padding} از آنچه مدل محاسبه می‌کند پرکننده است؛ data.buckets برابر {buckets} است",
                     fix: "سطل‌های بیشتر کمکی نمی‌کنند: چند قطعهٔ بسیار بلند را کنار بگذارید (`data.max_mel_frames`، `data.max_text_length`)",
                 },
             ],

@@ -26,13 +26,13 @@ pub(super) const RULE: Rule = Rule {
                 Form {
                     name: "every",
                     cause: "{share} of the wall time are pauses: validation {validation}, checkpoints {checkpoint}, samples \
-                            {samples}, in seconds per 1,000 steps",
+                            {samples} in 1,000 steps",
                     fix: "do it less often",
                 },
                 Form {
                     name: "end",
                     cause: "{share} of the wall time are pauses: validation {validation}, checkpoints {checkpoint}, samples \
-                            {samples}, in seconds per 1,000 steps",
+                            {samples} in 1,000 steps",
                     fix: "they come at the end of a stage only; a longer stage pauses for a smaller share",
                 },
             ],

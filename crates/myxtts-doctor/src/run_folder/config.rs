@@ -5,19 +5,23 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use super::Note;
 use crate::signal::Signal;
 use crate::signals::{CacheKind, Signals};
 
 /// Fills in what the configuration tells.
-pub(super) fn fill(path: &Path, signals: &mut Signals, notes: &mut Vec<String>) {
+pub(super) fn fill(path: &Path, signals: &mut Signals, notes: &mut Vec<Note>) {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
         Err(why) => {
+            notes.push(Note::Unreadable {
+                file: "config.yaml",
+                why: why.to_string(),
+            });
             let why = format!("config.yaml: {why}");
             signals.settings.keys = Signal::unavailable(why.clone());
             signals.settings.cache = Signal::unavailable(why.clone());
-            signals.settings.buckets = Signal::unavailable(why.clone());
-            notes.push(why);
+            signals.settings.buckets = Signal::unavailable(why);
             return;
         }
     };

@@ -13,6 +13,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::collect::{Collector, DeviceLine, LedgerLine, StepLine};
+use crate::lang::Lang;
 use crate::signal::Signal;
 use crate::signals::Signals;
 use lines::{Lines, each};
@@ -28,8 +29,55 @@ pub struct RunReading {
     pub signals: Signals,
     /// The newest step; none where none was taken.
     pub at_step: Option<u64>,
-    /// What was odd about the files, in English; nothing of it is an error.
-    pub notes: Vec<String>,
+    /// What was odd about the files; nothing of it is an error.
+    pub notes: Vec<Note>,
+}
+
+/// Something odd about a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// It cannot be read at all.
+    Unreadable {
+        /// Its name.
+        file: &'static str,
+        /// The system's or the reader's reason.
+        why: String,
+    },
+    /// Some of its lines are not what they should be.
+    BadLines {
+        /// Its name.
+        file: &'static str,
+        /// How many.
+        lines: u64,
+        /// Why the first is not.
+        why: String,
+    },
+}
+
+impl Note {
+    /// The file.
+    pub fn file(&self) -> &'static str {
+        match self {
+            Self::Unreadable { file, .. } | Self::BadLines { file, .. } => file,
+        }
+    }
+
+    /// In words.
+    pub fn in_lang(&self, lang: Lang) -> String {
+        match self {
+            Self::Unreadable { file, why } => lang.pick(
+                format!("{file} could not be read: {why}"),
+                format!("{file} خوانده نشد: {why}"),
+            ),
+            Self::BadLines { file, lines, why } => {
+                let lines = lang.digits(&lines.to_string());
+                lang.pick(
+                    format!("{file}: {lines} lines could not be read and were left out (the first: {why})"),
+                    format!("{file}: {lines} سطر خوانده نشد و کنار گذاشته شد (نخستین: {why})"),
+                )
+            }
+        }
+    }
 }
 
 /// Why a folder cannot be read as a run.
@@ -117,16 +165,21 @@ pub fn read_run(folder: &Path) -> Result<RunReading, NotARun> {
 
 fn read<T: serde::de::DeserializeOwned>(
     folder: &Path,
-    name: &str,
-    notes: &mut Vec<String>,
+    file: &'static str,
+    notes: &mut Vec<Note>,
     take: impl FnMut(T),
 ) {
-    match each(&folder.join(name), MOST, take) {
+    match each(&folder.join(file), MOST, take) {
         Ok(Lines { bad: 0, .. }) => {}
-        Ok(Lines { bad, first_bad, .. }) => notes.push(format!(
-            "{name}: {bad} lines could not be read and were left out (the first: {first_bad})"
-        )),
-        Err(why) => notes.push(format!("{name}: {why}")),
+        Ok(Lines { bad, first_bad }) => notes.push(Note::BadLines {
+            file,
+            lines: bad,
+            why: first_bad,
+        }),
+        Err(why) => notes.push(Note::Unreadable {
+            file,
+            why: why.to_string(),
+        }),
     }
 }
 

@@ -5,18 +5,22 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::Note;
 use crate::peak;
 use crate::signal::Signal;
 use crate::signals::{DeviceRole, DeviceSignals, Estimate, Signals};
 use crate::units::Megabytes;
 
 /// Fills in what the plan tells.
-pub(super) fn fill(path: &Path, signals: &mut Signals, notes: &mut Vec<String>) {
+pub(super) fn fill(path: &Path, signals: &mut Signals, notes: &mut Vec<Note>) {
     let read = fs::read(path).map_err(|why| why.to_string());
     let plan: Result<Value, String> =
         read.and_then(|bytes| serde_json::from_slice(&bytes).map_err(|why| why.to_string()));
     let plan = plan.unwrap_or_else(|why| {
-        notes.push(format!("plan.json: {why}"));
+        notes.push(Note::Unreadable {
+            file: "plan.json",
+            why,
+        });
         Value::Null
     });
     let missing = |key: &str| match plan {
