@@ -6,11 +6,12 @@
 //! through here; what a voice was trained on is what it is conditioned on.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::decode::{DecodeError, Decoded, Limits, Source, decode_beginning, decode_seeing};
+use crate::decode::{DecodeError, Decoded, Limits, Source, decode_beginning, decode_read, read};
 use crate::level::{LevelError, Trim, normalize_loudness, normalize_peak, trim};
 use crate::resample::{ResampleSpec, Resampler};
 use crate::units::{Decibels, Lufs, SampleRate, Seconds};
@@ -103,6 +104,16 @@ pub struct Loader {
     unresampled: Vec<f32>,
     /// The file last read.
     bytes: Vec<u8>,
+    spent: Spent,
+}
+
+/// Where the time of loading went.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// Bytes from the disk.
+    pub read: Duration,
+    /// From bytes to what the models may see: decoding, resampling, levels.
+    pub decode: Duration,
 }
 
 impl Loader {
@@ -114,7 +125,13 @@ impl Loader {
             resamplers: Vec::new(),
             unresampled: Vec::new(),
             bytes: Vec::new(),
+            spent: Spent::default(),
         }
+    }
+
+    /// What [`load_into`](Self::load_into) has taken since this was last asked.
+    pub fn take_spent(&mut self) -> Spent {
+        std::mem::take(&mut self.spent)
     }
 
     /// The rate of what is loaded.
@@ -145,8 +162,14 @@ impl Loader {
         waveform: &mut Waveform,
         see: impl FnOnce(&[u8], &Waveform) -> T,
     ) -> Result<(Source, T), LoadError> {
-        let (source, seen) = decode_seeing(path, &self.limits, &mut self.bytes, waveform, see)?;
+        let begin = Instant::now();
+        read(path, &self.limits, &mut self.bytes)?;
+        self.spent.read += begin.elapsed();
+        let begin = Instant::now();
+        let source = decode_read(path, &self.limits, &self.bytes, waveform)?;
+        let seen = see(&self.bytes, waveform);
         self.finish(path, waveform)?;
+        self.spent.decode += begin.elapsed();
         Ok((source, seen))
     }
 

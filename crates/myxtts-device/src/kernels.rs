@@ -46,15 +46,21 @@ impl KernelWatch {
         self.phase = Phase::Counting(LaunchedKernels::new());
     }
 
-    /// What is launched until [`count`](Self::count) is of no interest.
-    pub fn pause(&mut self) {
+    /// What is launched until [`count`](Self::count) is of no interest. Kernels
+    /// that came late since then, if it was counted.
+    pub fn pause(&mut self) -> Option<usize> {
         match std::mem::take(&mut self.phase) {
-            Phase::Paused => {}
-            Phase::WarmUp(launched) => self.warm.extend(launched.finish()),
+            Phase::Paused => None,
+            Phase::WarmUp(launched) => {
+                self.warm.extend(launched.finish());
+                None
+            }
             Phase::Counting(launched) => {
+                let known = self.late.len();
                 let launched = launched.finish().into_iter();
                 let late = launched.filter(|kernel| !self.warm.contains(kernel));
                 self.late.extend(late);
+                Some(self.late.len() - known)
             }
         }
     }

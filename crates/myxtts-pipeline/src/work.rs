@@ -1,5 +1,7 @@
 //! What the stages do, said by whoever knows what a batch is.
 
+use std::time::Duration;
+
 use crate::Stop;
 use crate::dispenser::Ticket;
 
@@ -29,6 +31,20 @@ pub trait HostWork: Send + Sync + 'static {
 
     /// What a buffer takes.
     fn bytes(&self, buffer: &Self::Buffer) -> u64;
+
+    /// Where the time of filling it went, if the work knows.
+    fn parts(&self, _buffer: &Self::Buffer) -> Option<HostParts> {
+        None
+    }
+}
+
+/// Parts of filling a buffer; the rest is everything else.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HostParts {
+    /// Bytes from the disk.
+    pub read: Duration,
+    /// From bytes to samples.
+    pub decode: Duration,
 }
 
 /// The device stage. Made and used on one thread, which the engine's streams
@@ -44,6 +60,12 @@ pub trait SiteWork {
 
     /// What a batch takes on the device.
     fn bytes(&self, batch: &Self::Batch) -> u64;
+
+    /// How much of the last [`process`](Self::process) went into handing values
+    /// over to the device, if the work knows.
+    fn uploading(&mut self) -> Option<Duration> {
+        None
+    }
 }
 
 /// The way from the data device to a model device. Made and used on one thread.

@@ -112,6 +112,11 @@ impl RunFolder {
         self.path.join("ledger.jsonl")
     }
 
+    /// Readings of the devices and the host.
+    pub fn devices(&self) -> PathBuf {
+        self.path.join("devices.jsonl")
+    }
+
     /// What the doctor found.
     pub fn findings(&self) -> PathBuf {
         self.path.join("findings.json")

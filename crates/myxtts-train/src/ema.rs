@@ -9,6 +9,8 @@
 use burn::tensor::TensorData;
 use myxtts_model::params::{ReadError, StateDict, Unread};
 
+use crate::meter::Meter;
+
 /// Steps from one look at the weights to the next.
 const EVERY: u64 = 10;
 
@@ -30,20 +32,22 @@ impl Ema {
     }
 
     /// After a step, with the weights to read if it is one that counts. They
-    /// are read one after the other.
+    /// are read one after the other, on the `meter`.
     ///
     /// # Errors
     /// When the device does not give one.
     pub fn after(
         &mut self,
         step: u64,
+        meter: &Meter,
         weights: impl FnOnce() -> Vec<Unread>,
     ) -> Result<(), ReadError> {
         if !step.is_multiple_of(EVERY) {
             return Ok(());
         }
         for tensor in weights() {
-            self.update(tensor.name(), &tensor.read()?);
+            let new = meter.reading_back(|| tensor.read())?;
+            self.update(tensor.name(), &new);
         }
         Ok(())
     }
@@ -86,7 +90,8 @@ mod tests {
         let weights = |value: f32| Unread::with("w", vec![1], move || Ok(data(value)));
         let mut ema = Ema::new(0.9, StateDict::from([("w".to_owned(), data(0.0))]));
         for step in 1..=25 {
-            ema.after(step, || vec![weights(8.0)]).unwrap();
+            ema.after(step, &Meter::default(), || vec![weights(8.0)])
+                .unwrap();
         }
         let average: Vec<f32> = ema.weights()["w"].iter().collect();
         let kept = 0.9_f32.powi(20);

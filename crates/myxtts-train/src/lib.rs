@@ -6,12 +6,15 @@ pub mod ema;
 mod error;
 pub mod feed;
 pub mod looping;
+pub mod meter;
 pub mod optim;
 pub mod placement;
 pub mod run;
 pub mod scaler;
 pub mod stage_run;
 pub mod team;
+mod thread_time;
 pub mod trainee;
 
 pub use error::TrainError;
+pub use thread_time::ThreadTime;

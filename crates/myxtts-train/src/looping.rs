@@ -16,9 +16,11 @@ use myxtts_run::units::Step;
 use crate::ema::Ema;
 use crate::error::{TrainError, unless_stopped};
 use crate::feed::{Facts, Fed, Targets};
+use crate::meter::{Meter, StepClock, Together, Waits};
 use crate::optim::{AdamW, NamedGradients};
 use crate::scaler::LossScale;
 use crate::team::Seat;
+use crate::thread_time::ThreadTime;
 use crate::trainee::Trainee;
 
 /// What the loop is told.
@@ -78,6 +80,12 @@ pub struct StepDone {
     pub facts: Facts,
     /// Time this replica waited for them.
     pub waited: Duration,
+    /// What it waited for otherwise.
+    pub waits: Waits,
+    /// What its thread did, where the system tells: on a GPU, it queues work.
+    pub thread: Option<ThreadTime>,
+    /// What all replicas' batches held, and how long each has worked.
+    pub together: Together,
 }
 
 /// Told of every step; on one replica it keeps the run's books.
@@ -121,7 +129,7 @@ pub fn train<T: Trainee>(
         }
         let key = mix(recipe.seed ^ mix(state.done));
         let rate = recipe.schedule.lr(Step(state.done));
-        let mut tally = Tally::new(state.done + 1, rate);
+        let mut tally = Tally::new(state.done + 1, rate, &seat.meter);
         let mut batches = StepBatches::new(&mut intake, recipe.accumulation, state.done);
         let mut traces = vec![];
         for phase in 0..T::PHASES {
@@ -151,17 +159,18 @@ pub fn train<T: Trainee>(
         if tally.done.skipped.is_none() {
             state.trainee = state.trainee.absorbed(&traces, key);
             state = state.share_absorbed(seat)?;
-            state.average()?;
+            state.average(&seat.meter)?;
         }
         drop((traces, batches));
         // The step that asks for the moments' memory. Later ones get what the
         // one before gave back: one that runs out has changed nothing yet.
         if state.done == begun {
-            settled(&state.trainee, tally.done.step, &tally.done.facts)?;
+            let wait = || settled(&state.trainee, tally.done.step, &tally.done.facts);
+            seat.meter.reading_back(wait)?;
         }
         state.done += 1;
         state.compare(recipe, seat)?;
-        let noted = watch.after(&tally.done, &state);
+        let noted = watch.after(&tally.timed(&seat.meter), &state);
         is_enough = noted.inspect_err(|error| watch.failed(error, &state))?;
     }
     Ok(state)
@@ -306,7 +315,7 @@ pub(crate) fn rehearse<T: Trainee>(
     let mut last = None;
     for (facts, batch) in batches {
         let told = |error: TrainError| error.in_batch(0, &facts);
-        let mut tally = Tally::new(0, 0.0);
+        let mut tally = Tally::new(0, 0.0, &seat.meter);
         let mut traces = vec![];
         for (phase, optimiser) in optimisers.iter_mut().enumerate() {
             let mut passes = Passes {
@@ -319,7 +328,7 @@ pub(crate) fn rehearse<T: Trainee>(
             }
             let computed = passes.finish(recipe.gradient_clip);
             let (gradients, norm) = computed.map_err(told)?;
-            tally.read(norm).map_err(told)?;
+            tally.read(norm, &seat.meter).map_err(told)?;
             trainee = trainee.stepped(phase, optimiser, gradients, 0.0);
         }
         // As in a training: what the engine fuses depends on what it has
@@ -411,10 +420,11 @@ struct Tally {
     done: StepDone,
     /// Numbers still on the device: parts by name, whole losses without one.
     unread: Vec<(Option<&'static str>, Tensor<1>)>,
+    clock: StepClock,
 }
 
 impl Tally {
-    fn new(step: u64, rate: f64) -> Self {
+    fn new(step: u64, rate: f64, meter: &Meter) -> Self {
         Self {
             done: StepDone {
                 step,
@@ -426,9 +436,19 @@ impl Tally {
                 spike: None,
                 facts: Facts::default(),
                 waited: Duration::ZERO,
+                waits: Waits::default(),
+                thread: None,
+                together: Together::default(),
             },
             unread: vec![],
+            clock: StepClock::start(meter),
         }
+    }
+
+    /// The step, now that it is over.
+    fn timed(mut self, meter: &Meter) -> StepDone {
+        (self.done.waits, self.done.thread) = self.clock.stop(meter);
+        self.done
     }
 
     /// A batch is there.
@@ -447,13 +467,13 @@ impl Tally {
     }
 
     /// Reads what was added, and the gradient's norm.
-    fn read(&mut self, norm: Option<Tensor<1>>) -> Result<(), TrainError> {
+    fn read(&mut self, norm: Option<Tensor<1>>, meter: &Meter) -> Result<(), TrainError> {
         let (names, mut values): (Vec<_>, Vec<_>) = self.unread.drain(..).unzip();
         values.extend(norm);
         if values.is_empty() {
             return Ok(());
         }
-        let values = Tensor::cat(values, 0).try_into_vec_as::<f32>();
+        let values = meter.reading_back(|| Tensor::cat(values, 0).try_into_vec_as::<f32>());
         let step = self.done.step;
         let values = values.map_err(|why| TrainError::step(step, why.to_string()))?;
         no_memory_fault().map_err(|why| TrainError::step(step, why))?;
@@ -471,6 +491,29 @@ impl Tally {
         Ok(())
     }
 
+    /// Losses, counts and times of all replicas; with one, its own.
+    fn come_together(&mut self, seat: &Seat) -> Result<(), TrainError> {
+        let (done, members) = (&mut self.done, seat.members());
+        if members == 1 {
+            done.together = Together::alone(&done.facts);
+            return Ok(());
+        }
+        let worked = self.clock.worked(&seat.meter, done.waited);
+        let own = done.parts.iter().map(|(_, value)| *value);
+        let own = own.chain([done.loss]);
+        let own = own.chain(Together::part(&done.facts, worked, seat.rank, members));
+        let means = seat.mean(own.collect())?;
+        let (parts, rest) = means.split_at(done.parts.len());
+        for ((_, value), mean) in done.parts.iter_mut().zip(parts) {
+            *value = *mean;
+        }
+        if let Some((loss, rest)) = rest.split_first() {
+            done.loss = *loss;
+            done.together = Together::of(rest, members);
+        }
+        Ok(())
+    }
+
     /// Whether the phase may be applied; the guards judge a step once, by its
     /// last phase or the first that is bad. All replicas see the same numbers
     /// and come to the same answer.
@@ -481,14 +524,8 @@ impl Tally {
         seat: &Seat,
         state: &mut State<T>,
     ) -> Result<bool, TrainError> {
-        self.read(norm)?;
-        let own = [self.done.loss].into_iter();
-        let own = own.chain(self.done.parts.iter().map(|(_, value)| *value));
-        let mut means = seat.mean(own.collect())?.into_iter();
-        self.done.loss = means.next().unwrap_or(f32::NAN);
-        for ((_, value), mean) in self.done.parts.iter_mut().zip(means) {
-            *value = mean;
-        }
+        self.read(norm, &seat.meter)?;
+        self.come_together(seat)?;
         if !is_last && self.done.loss.is_finite() && self.done.norm.is_finite() {
             return Ok(true);
         }
@@ -540,12 +577,12 @@ impl<T: Trainee> State<T> {
         }
     }
 
-    fn average(&mut self) -> Result<(), TrainError> {
+    fn average(&mut self, meter: &Meter) -> Result<(), TrainError> {
         let Some(ema) = &mut self.ema else {
             return Ok(());
         };
         let step = self.done + 1;
-        ema.after(step, || self.trainee.tensors())
+        ema.after(step, meter, || self.trainee.tensors())
             .map_err(|why| TrainError::step(step, why.to_string()))
     }
 
@@ -557,7 +594,8 @@ impl<T: Trainee> State<T> {
             return Ok(self);
         }
         let unread = |why: ReadError| TrainError::step(self.done + 1, why.to_string());
-        let mut state = self.trainee.state().map_err(unread)?;
+        let read = || self.trainee.state();
+        let mut state = seat.meter.reading_back(read).map_err(unread)?;
         for name in names {
             let Some(data) = state.get_mut(*name) else {
                 continue;
@@ -578,7 +616,7 @@ impl<T: Trainee> State<T> {
         }
         let mut hasher = blake3::Hasher::new();
         for tensor in self.trainee.tensors() {
-            let data = tensor.read();
+            let data = seat.meter.reading_back(|| tensor.read());
             let data = data.map_err(|why| TrainError::step(self.done, why.to_string()))?;
             hasher.update(data.as_bytes());
         }

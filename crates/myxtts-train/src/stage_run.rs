@@ -253,11 +253,7 @@ where
             .zip(placement.models.iter().skip(1))
             .enumerate()
             .map(|(index, (lane, device))| {
-                let seat = Seat {
-                    rank: index + 1,
-                    team: Arc::clone(&team),
-                    collective: placement.collective(),
-                };
+                let seat = Seat::new(index + 1, Arc::clone(&team), placement.collective());
                 let making = made.making.clone();
                 let intake = Intake {
                     lane,
@@ -281,11 +277,7 @@ where
                 })
             })
             .collect();
-        let seat = Seat {
-            rank: 0,
-            team: Arc::clone(&team),
-            collective: placement.collective(),
-        };
+        let seat = Seat::new(0, Arc::clone(&team), placement.collective());
         let _guard = LeavesOnPanic(Arc::clone(&team));
         let started = made.wait(&stop).and_then(|made| {
             seat.check_collective(&placement.models[0])?;

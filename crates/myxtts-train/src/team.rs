@@ -12,6 +12,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use burn::tensor::distributed::{ReduceOperation, all_reduce};
 use burn::tensor::{Device, Tensor, TensorData};
 
+use crate::meter::Meter;
 use crate::optim::NamedGradients;
 
 /// Another replica has failed, and its part of the mean will not come.
@@ -164,6 +165,8 @@ pub struct Seat {
     pub team: Arc<dyn Averaging>,
     /// The devices of all members, if they average gradients themselves.
     pub collective: Option<Arc<[Device]>>,
+    /// What this replica waits.
+    pub meter: Arc<Meter>,
 }
 
 /// Numbers that travel together; large enough that a round costs little
@@ -171,22 +174,24 @@ pub struct Seat {
 const BUCKET: usize = 1 << 20;
 
 impl Seat {
+    /// The place of a rank in a team.
+    pub fn new(rank: usize, team: Arc<dyn Averaging>, collective: Option<Arc<[Device]>>) -> Self {
+        Self {
+            rank,
+            team,
+            collective,
+            meter: Arc::default(),
+        }
+    }
+
     /// A team of one.
     pub fn alone() -> Self {
-        Self {
-            rank: 0,
-            team: Arc::new(InProcess::new(1)),
-            collective: None,
-        }
+        Self::new(0, Arc::new(InProcess::new(1)), None)
     }
 
     /// For a rehearsal of what a team of `members` does.
     pub(crate) fn rehearsing(members: usize) -> Self {
-        Self {
-            rank: 0,
-            team: Arc::new(Rehearsal(members)),
-            collective: None,
-        }
+        Self::new(0, Arc::new(Rehearsal(members)), None)
     }
 
     /// Replicas.
@@ -196,7 +201,10 @@ impl Seat {
 
     /// Means of a few numbers.
     pub fn mean(&self, mut values: Vec<f32>) -> Result<Vec<f32>, Abandoned> {
-        self.team.mean(self.rank, &mut values)?;
+        if self.members() > 1 {
+            let mean = || self.team.mean(self.rank, &mut values);
+            self.meter.in_seam(mean)?;
+        }
         Ok(values)
     }
 
@@ -210,7 +218,12 @@ impl Seat {
         let mut names: Vec<String> = gradients.iter().map(|(name, _)| name.to_owned()).collect();
         names.sort_by(|a, b| order(b).cmp(&order(a)));
         match &self.collective {
-            Some(devices) => self.mean_on_devices(gradients, names, devices),
+            Some(devices) => {
+                // What all were waited for is in the seam already.
+                self.all_are_here()?;
+                let mean = || self.mean_on_devices(gradients, names, devices);
+                Ok(self.meter.in_seam(mean))
+            }
             None => self.mean_through_host(gradients, names),
         }
     }
@@ -221,8 +234,7 @@ impl Seat {
         mut gradients: NamedGradients,
         names: Vec<String>,
         devices: &[Device],
-    ) -> Result<NamedGradients, TeamError> {
-        self.all_are_here()?;
+    ) -> NamedGradients {
         let queued = names.into_iter().filter_map(|name| {
             let gradient_n = gradients.get(&name)?.clone();
             let mean_n = all_reduce(gradient_n, ReduceOperation::Mean, devices.to_vec());
@@ -231,7 +243,7 @@ impl Seat {
         for (name, mean_n) in queued.collect::<Vec<_>>() {
             gradients.replace(&name, mean_n.resolve());
         }
-        Ok(gradients)
+        gradients
     }
 
     /// A device that waits for another does so without end, so none begins
@@ -298,12 +310,13 @@ impl Seat {
         };
         let device = first.device();
         let lengths: Vec<usize> = held.iter().map(|gradient_n| gradient_n.dims()[0]).collect();
-        let values = Tensor::cat(held, 0)
-            .try_into_vec_as::<f32>()
-            .map_err(|why| TeamError::Device(why.to_string()))?;
+        let read = || Tensor::cat(held, 0).try_into_vec_as::<f32>();
+        let values = self.meter.reading_back(read);
+        let values = values.map_err(|why| TeamError::Device(why.to_string()))?;
         let values = self.mean(values)?;
         let count = values.len();
-        let mean_n = Tensor::<1>::from_data(TensorData::new(values, [count]), &device);
+        let upload = || Tensor::<1>::from_data(TensorData::new(values, [count]), &device);
+        let mean_n = self.meter.in_seam(upload);
         let mut start = 0;
         for (name, length) in names.iter().zip(lengths) {
             gradients.replace(name, mean_n.clone().narrow(0, start, length));

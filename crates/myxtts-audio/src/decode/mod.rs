@@ -92,25 +92,30 @@ pub fn decode_into(
     limits: &Limits,
     waveform: &mut Waveform,
 ) -> Result<Source, DecodeError> {
-    Ok(decode_seeing(path, limits, &mut Vec::new(), waveform, |_, _| ())?.0)
+    let mut bytes = Vec::new();
+    read(path, limits, &mut bytes)?;
+    decode_read(path, limits, &bytes, waveform)
 }
 
-/// The same, with a look at the bytes of the file beside what they decoded to.
-/// `bytes` is memory that is used again.
-pub(crate) fn decode_seeing<T>(
+/// Reads the file at `path` into `bytes`, memory that is used again.
+pub(crate) fn read(path: &Path, limits: &Limits, bytes: &mut Vec<u8>) -> Result<(), DecodeError> {
+    whole::read(path, limits, bytes).map_err(|fault| DecodeError {
+        path: path.to_owned(),
+        fault,
+    })
+}
+
+/// Decodes what was read from the file at `path`.
+pub(crate) fn decode_read(
     path: &Path,
     limits: &Limits,
-    bytes: &mut Vec<u8>,
+    bytes: &[u8],
     waveform: &mut Waveform,
-    see: impl FnOnce(&[u8], &Waveform) -> T,
-) -> Result<(Source, T), DecodeError> {
-    let source = whole::read(path, limits, bytes)
-        .and_then(|()| decode_bytes_into(bytes, limits, waveform))
-        .map_err(|fault| DecodeError {
-            path: path.to_owned(),
-            fault,
-        })?;
-    Ok((source, see(bytes, waveform)))
+) -> Result<Source, DecodeError> {
+    decode_bytes_into(bytes, limits, waveform).map_err(|fault| DecodeError {
+        path: path.to_owned(),
+        fault,
+    })
 }
 
 /// Refuses a WAV file whose header alone says that it is too long. What else

@@ -27,7 +27,7 @@ mod lost;
 use std::sync::Arc;
 
 use myxtts_audio::units::Samples;
-use myxtts_audio::{AudioConfig, Limits, Loader, Waveform};
+use myxtts_audio::{AudioConfig, Limits, Loader, Spent, Waveform};
 use myxtts_text::{CleanOptions, Vocabulary, clean_with};
 
 pub use clip::{Clip, ClipSource, Spoken};
@@ -92,6 +92,13 @@ pub struct Scratch {
     loader: Loader,
     waveform: Waveform,
     companion: Waveform,
+}
+
+impl Scratch {
+    /// Where the time of loading went since this was last asked.
+    pub fn take_spent(&mut self) -> Spent {
+        self.loader.take_spent()
+    }
 }
 
 impl<C: ClipSource> HostStage<C> {

@@ -5,6 +5,18 @@ use myxtts_audio::{MelError, MelFrontEnd, MelSpec};
 
 use super::DeviceMel;
 
+/// Brings values to a device.
+pub trait Upload {
+    /// There.
+    fn upload<const D: usize>(self, data: TensorData) -> Tensor<D>;
+}
+
+impl Upload for &Device {
+    fn upload<const D: usize>(self, data: TensorData) -> Tensor<D> {
+        Tensor::from_data(data, self)
+    }
+}
+
 /// One front end. Both ways give the same mels.
 #[derive(Debug)]
 pub enum Mels {
@@ -26,18 +38,19 @@ impl Mels {
         })
     }
 
-    /// Mels `(batch, bands, frames)` of `rows` waves, one behind the other.
+    /// Mels `(batch, bands, frames)` of `rows` waves, one behind the other, on
+    /// the device that `to` brings values to.
     pub fn forward(
         &mut self,
         wave_bn: &[f32],
         rows: usize,
-        device: &Device,
+        to: impl Upload,
     ) -> Result<Tensor<3>, MelError> {
         let samples = wave_bn.len() / rows.max(1);
         match self {
             Self::Device(mel) => {
                 let data = TensorData::new(wave_bn.to_vec(), [rows, samples]);
-                mel.forward(Tensor::from_data(data, device))
+                mel.forward(to.upload(data))
             }
             Self::Host(front_end) => {
                 let bands = front_end.spec().bands;
@@ -47,7 +60,7 @@ impl Mels {
                 }
                 let frames = mel_bct.len() / (rows * bands).max(1);
                 let data = TensorData::new(mel_bct, [rows, bands, frames]);
-                Ok(Tensor::from_data(data, device))
+                Ok(to.upload(data))
             }
         }
     }

@@ -6,7 +6,7 @@
 mod mels;
 mod spectrum;
 
-pub use mels::Mels;
+pub use mels::{Mels, Upload};
 pub use spectrum::Transform;
 
 use burn::tensor::{Device, Tensor, TensorData};

@@ -3,6 +3,10 @@
 //! Each thread notes one entry per batch. Entries are added up at once, for
 //! the summary and for smart prefetch, and written to `ledger.jsonl` by a
 //! thread of its own, so that a stage pays for one short lock.
+//!
+//! The file goes on from stage to stage of a training, and when it is resumed.
+//! `step` counts batches of the training stage `trains`, and `at_us` begins anew
+//! with each pipeline: where it falls, another one has begun.
 
 mod summary;
 mod writer;
@@ -43,6 +47,42 @@ pub struct Entry {
     pub bytes: u64,
     /// Batches in the ring it was put in, or taken from by the model.
     pub occupancy: usize,
+    /// Microseconds of the work that went into reading files; host stage only,
+    /// and absent where it does not tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_us: Option<u64>,
+    /// The same for decoding them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decode_us: Option<u64>,
+    /// Microseconds of the work that went into handing values to the device;
+    /// device stage only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub upload_us: Option<u64>,
+    /// What the batch is trained on for: a training has several stages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trains: Option<&'static str>,
+}
+
+impl Entry {
+    /// Of a batch that nothing has happened to yet.
+    pub fn new(stage: Stage, worker: usize, step: u64, lane: usize) -> Self {
+        Self {
+            stage,
+            worker,
+            step,
+            lane,
+            at_us: 0,
+            wait_in_us: 0,
+            busy_us: 0,
+            wait_out_us: 0,
+            bytes: 0,
+            occupancy: 0,
+            read_us: None,
+            decode_us: None,
+            upload_us: None,
+            trains: None,
+        }
+    }
 }
 
 /// The ledger of one run.
@@ -51,6 +91,7 @@ pub struct Ledger {
     begin: Instant,
     inner: Mutex<Inner>,
     writer: Option<Writer>,
+    trains: Option<&'static str>,
 }
 
 #[derive(Debug, Default)]
@@ -88,6 +129,16 @@ impl Ledger {
             begin: Instant::now(),
             inner: Mutex::new(Inner::default()),
             writer: None,
+            trains: None,
+        }
+    }
+
+    /// The same for batches of the training stage `trains`.
+    #[must_use]
+    pub fn of(self, trains: &'static str) -> Self {
+        Self {
+            trains: Some(trains),
+            ..self
         }
     }
 
@@ -99,10 +150,11 @@ impl Ledger {
         }
     }
 
-    /// Notes an entry; `at_us` is filled in here.
+    /// Notes an entry; `at_us` and `trains` are filled in here.
     pub fn note(&self, mut entry: Entry) {
         let begin = Instant::now();
         entry.at_us = microseconds(self.begin.elapsed());
+        entry.trains = self.trains;
         if let Some(writer) = &self.writer {
             writer.send(entry);
         }

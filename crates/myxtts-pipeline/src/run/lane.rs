@@ -109,16 +109,10 @@ impl<T> Lane<T> {
             permit,
         } = packed;
         let entry = Entry {
-            stage: Stage::Model,
-            worker: self.number,
-            step: ticket.step,
-            lane: self.number,
-            at_us: 0,
             wait_in_us: microseconds(waited),
-            busy_us: 0,
-            wait_out_us: 0,
             bytes,
             occupancy: self.ring.state().batches,
+            ..Entry::new(Stage::Model, self.number, ticket.step, self.number)
         };
         self.open = Some((entry, Instant::now()));
         Ok(Some(Delivered {

@@ -9,7 +9,7 @@ use crate::failure::{Failure, Stage, Stop, panic_words};
 use crate::ledger::{Entry, Ledger, microseconds};
 use crate::ring::{Closed, Ring};
 use crate::sync::{Arc, Mutex, lock};
-use crate::work::{Cancel, Hop, HostWork, SiteWork};
+use crate::work::{Cancel, Hop, HostParts, HostWork, SiteWork};
 
 /// What every thread has.
 #[derive(Clone, Debug)]
@@ -48,24 +48,32 @@ impl Context {
         ring: &Ring<Packed<T>>,
         sequence: u64,
         packed: Packed<T>,
+        parts: Parts,
     ) -> Result<(), Closed> {
         let busy = clock.lap();
         let (ticket, bytes) = (packed.ticket, packed.bytes);
         ring.push(sequence, packed, bytes)?;
+        let us = |part: Option<Duration>| part.map(microseconds);
         self.ledger.note(Entry {
-            stage: clock.stage,
-            worker: clock.worker,
-            step: ticket.step,
-            lane: ticket.lane,
-            at_us: 0,
             wait_in_us: microseconds(clock.wait_in),
             busy_us: microseconds(busy),
             wait_out_us: microseconds(clock.take_wait_out()),
             bytes,
             occupancy: ring.state().batches,
+            read_us: us(parts.host.map(|parts| parts.read)),
+            decode_us: us(parts.host.map(|parts| parts.decode)),
+            upload_us: us(parts.upload),
+            ..Entry::new(clock.stage, clock.worker, ticket.step, ticket.lane)
         });
         Ok(())
     }
+}
+
+/// Where the work of a batch went, as far as it is told.
+#[derive(Clone, Copy, Debug, Default)]
+struct Parts {
+    host: Option<HostParts>,
+    upload: Option<Duration>,
 }
 
 /// Runs a thread's body; a failure or a panic ends the whole run.
@@ -106,6 +114,10 @@ pub(super) fn host<H: HostWork>(
             Err(why) => return Err(failed(Stage::Host, ticket, why)),
         };
         let bytes = work.bytes(&batch);
+        let parts = Parts {
+            host: work.parts(&batch),
+            ..Parts::default()
+        };
         let (ring, sequence) = context.host_place(ticket);
         let packed = Packed {
             ticket,
@@ -113,7 +125,8 @@ pub(super) fn host<H: HostWork>(
             bytes,
             permit,
         };
-        if context.pass_on(&mut clock, &rings[ring], sequence, packed) == Err(Closed) {
+        let passed = context.pass_on(&mut clock, &rings[ring], sequence, packed, parts);
+        if passed == Err(Closed) {
             return Ok(());
         }
     }
@@ -142,13 +155,18 @@ pub(super) fn site<S: SiteWork>(
             .process(ticket, &packed.batch)
             .map_err(|why| failed(Stage::Device, ticket, why))?;
         lock(spares).push(packed.batch);
+        let parts = Parts {
+            upload: work.uploading(),
+            ..Parts::default()
+        };
         let packed = Packed {
             ticket,
             bytes: work.bytes(&batch),
             batch,
             permit: packed.permit,
         };
-        if context.pass_on(&mut clock, output, ticket.step, packed) == Err(Closed) {
+        let passed = context.pass_on(&mut clock, output, ticket.step, packed, parts);
+        if passed == Err(Closed) {
             return Ok(());
         }
     }
@@ -176,7 +194,8 @@ pub(super) fn hop<P: Hop>(
             .hop(packed.batch)
             .map_err(|why| failed(Stage::Hop, ticket, why))?;
         let packed = Packed { batch, ..packed };
-        if context.pass_on(&mut clock, output, ticket.step, packed) == Err(Closed) {
+        let parts = Parts::default();
+        if context.pass_on(&mut clock, output, ticket.step, packed, parts) == Err(Closed) {
             return Ok(());
         }
     }

@@ -4,6 +4,7 @@
 //! {"step":12,"wall_time":1790000000.25,"loss":3.1415927,"lr":0.0001}
 //! ```
 //!
+//! Lists of numbers are one number for each of a few things, such as replicas.
 //! Numbers are the shortest text that reads back as the same bits; NaN and the
 //! infinities, which JSON lacks, are the strings `"NaN"`, `"inf"` and `"-inf"`.
 //! A line is one `write`, so that a crash can cut the last line only, and
@@ -28,6 +29,26 @@ pub use record::Record;
 
 use crate::FileError;
 use crate::units::Step;
+
+/// What is measured of a step and not computed in it: two runs that train the
+/// same differ here, and only here.
+pub const MEASURED: [&str; 15] = [
+    "wall_time",
+    "step_s",
+    "data_wait_s",
+    "read_back_s",
+    "syncs",
+    "collective_s",
+    "dispatch_s",
+    "core_wait_s",
+    "kernels_new",
+    "replica_step_s",
+    "start_s",
+    "checkpoint_s",
+    "validation_s",
+    "samples_s",
+    "close_s",
+];
 
 /// Appends records to `metrics.jsonl`.
 #[derive(Debug)]

@@ -39,6 +39,15 @@ impl Line {
         self.parse(name)
     }
 
+    /// The numbers `name`, in their order.
+    pub fn list(&self, name: &str) -> Option<Vec<f64>> {
+        let (_, text) = self.fields.iter().find(|(known, _)| known == name)?;
+        let inside = text.strip_prefix('[')?.strip_suffix(']')?;
+        let values = inside.split(',').filter(|value| !value.trim().is_empty());
+        let values = values.map(|value| value.trim().trim_matches('"').parse().ok());
+        values.collect()
+    }
+
     /// The names of the fields.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.fields.iter().map(|(name, _)| name.as_str())
@@ -82,11 +91,13 @@ pub(super) fn parse(line: &[u8]) -> Result<Line, String> {
         serde_json::from_str(text).map_err(|error| error.to_string())?;
     let step = object.get("step").and_then(Value::as_u64);
     let step = Step(step.ok_or("it has no `step` that is a whole number")?);
-    if object
-        .values()
-        .any(|value| value.is_array() || value.is_object())
-    {
-        return Err("a value is not a number or a word".into());
+    let is_flat = |value: &Value| !value.is_array() && !value.is_object();
+    let is_known = |value: &Value| match value {
+        Value::Array(values) => values.iter().all(is_flat),
+        value => is_flat(value),
+    };
+    if !object.values().all(is_known) {
+        return Err("a value is not a number, a word or a list of them".into());
     }
     let fields = split(text.trim_start_matches('{').trim_end_matches('}'), ',')
         .into_iter()
@@ -98,17 +109,19 @@ pub(super) fn parse(line: &[u8]) -> Result<Line, String> {
     Ok(Line { step, fields })
 }
 
-/// Splits flat JSON at `mark` outside strings.
+/// Splits JSON at `mark` outside strings and lists.
 fn split(text: &str, mark: char) -> Vec<&str> {
-    let (mut quoted, mut escaped) = (false, false);
+    let (mut quoted, mut escaped, mut listed) = (false, false, false);
     text.split(|c: char| {
         let was_escaped = std::mem::take(&mut escaped);
         match c {
             '\\' if quoted && !was_escaped => escaped = true,
             '"' if !was_escaped => quoted = !quoted,
+            '[' if !quoted => listed = true,
+            ']' if !quoted => listed = false,
             _ => {}
         }
-        c == mark && !quoted
+        c == mark && !quoted && !listed
     })
     .collect()
 }

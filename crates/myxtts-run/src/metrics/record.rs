@@ -48,6 +48,17 @@ impl Record {
         self.field(name, &Value::from(value).to_string())
     }
 
+    /// Adds numbers, one for each of a few things that stand in an order.
+    #[must_use]
+    pub fn list(self, name: &str, values: &[f64]) -> Self {
+        let words = values.iter().map(|value| match value.is_finite() {
+            true => format!("{value:?}"),
+            false => Value::from(format!("{value:?}")).to_string(),
+        });
+        let words: Vec<String> = words.collect();
+        self.field(name, &format!("[{}]", words.join(",")))
+    }
+
     fn number(self, name: &str, value: impl std::fmt::Debug, finite: bool) -> Self {
         // `Debug` of a float is its shortest exact text, and valid JSON.
         let text = format!("{value:?}");

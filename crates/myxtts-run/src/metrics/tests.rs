@@ -25,12 +25,15 @@ proptest! {
     #[test]
     fn numbers_keep_every_bit(a in any::<u32>(), b in any::<u64>(), c in any::<u64>()) {
         let (a, b) = (f32::from_bits(a), f64::from_bits(b));
-        let line = Record::new(Step(3)).f32("a", a).f64("b", b).count("c", c).to_line(0.5);
+        let line = Record::new(Step(3)).f32("a", a).f64("b", b).count("c", c).list("d", &[b, 0.5]).to_line(0.5);
         let line = parse(line.as_bytes()).unwrap();
         let (x, y) = (line.f32("a").unwrap(), line.f64("b").unwrap());
         prop_assert!(x.to_bits() == a.to_bits() || (x.is_nan() && a.is_nan()));
         prop_assert!(y.to_bits() == b.to_bits() || (y.is_nan() && b.is_nan()));
-        prop_assert_eq!(line.names().collect::<Vec<_>>(), ["step", "wall_time", "a", "b", "c"]);
+        prop_assert_eq!(line.names().collect::<Vec<_>>(), ["step", "wall_time", "a", "b", "c", "d"]);
+        let listed = line.list("d").unwrap();
+        prop_assert!(listed[0].to_bits() == b.to_bits() || (listed[0].is_nan() && b.is_nan()));
+        prop_assert_eq!(&listed[1..], &[0.5]);
     }
 
     #[test]
@@ -68,7 +71,9 @@ fn what_is_written() {
         .f64("norm", f64::NAN)
         .f32("worst", f32::NEG_INFINITY)
         .count("clips", 48)
-        .text("device", "cpu");
+        .text("device", "cpu")
+        .list("replica_step_s", &[0.25, f64::NAN])
+        .list("none", &[]);
     insta::assert_snapshot!(record.to_line(1_790_000_000.25));
 }
 
@@ -106,7 +111,7 @@ fn refusals() {
     let said: Vec<_> = [
         "{\"step\":1.5}\n",
         "{\"step\"\n",
-        "{\"step\":2,\"a\":[1]}\n",
+        "{\"step\":2,\"a\":[[1]]}\n",
         "[]\n",
     ]
     .iter()

@@ -6,6 +6,8 @@
 //! two phases, and a batch that goes to another device is a second of sound in
 //! place of whole clips.
 
+use std::time::Duration;
+
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
 use myxtts_audio::units::{SampleRate, Samples};
@@ -17,11 +19,13 @@ use myxtts_infer::VoiceVectors;
 use myxtts_model::gpt::Gpt;
 use myxtts_model::hifigan::HifiganConfig;
 use myxtts_model::init::mix;
+use myxtts_model::mel::Upload;
 use myxtts_pipeline::{SiteWork, Ticket};
 
 use super::device::DeviceFeed;
 use super::fed::{Facts, Fed};
 use super::host::Filled;
+use super::uploads::Uploads;
 use crate::placement::arrived;
 
 /// Segments of clips on a device.
@@ -77,7 +81,7 @@ pub struct DecoderFeed {
     cutting: Cutting,
     time: Time,
     resampler: Resampler,
-    device: Device,
+    uploads: Uploads,
 }
 
 impl DecoderFeed {
@@ -100,7 +104,7 @@ impl DecoderFeed {
             config: config.clone(),
             cutting,
             resampler: Resampler::new(from, to, ResampleSpec::KAISER_BEST),
-            device: device.clone(),
+            uploads: Uploads::to(device),
         })
     }
 
@@ -185,7 +189,7 @@ impl DecoderFeed {
         let batch = DecoderBatch {
             frames_bct: Tensor::cat(segments, 0),
             voice_bc1: Tensor::cat(voices, 0),
-            wave_b1t: Tensor::from_data(data, &self.device),
+            wave_b1t: (&self.uploads).upload(data),
         };
         // The engine reports a failed operation to whoever reads its result.
         arrived(&batch.frames_bct)?;
@@ -217,6 +221,11 @@ impl SiteWork for DecoderFeed {
     fn bytes(&self, fed: &Fed<DecoderBatch>) -> u64 {
         let [rows, _, frames] = fed.batch.frames_bct.dims();
         segment_bytes(&self.config, rows, frames)
+    }
+
+    fn uploading(&mut self) -> Option<Duration> {
+        let clips = self.feed.uploading()?;
+        Some(clips + self.uploads.take_spent())
     }
 }
 

@@ -1,8 +1,9 @@
 //! The data device's part: a host batch into what the model trains on.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use burn::tensor::{Device, Int, Tensor, TensorData};
+use burn::tensor::{Device, Int, Tensor};
 use myxtts_audio::units::Samples;
 use myxtts_audio::{MelError, MelSpec};
 use myxtts_data::schedule::{BucketShape, ConditioningSpec};
@@ -19,6 +20,7 @@ use super::codes::CodesCache;
 use super::fed::{Facts, Fed};
 use super::host::Filled;
 use super::shapes::{ShapeWatch, Shapes};
+use super::uploads::Uploads;
 use crate::error::TrainError;
 
 /// The mels of a model.
@@ -45,6 +47,7 @@ impl FrontEnd {
 #[derive(Debug)]
 pub struct DeviceFeed {
     device: Device,
+    uploads: Uploads,
     dvae: Dvae,
     codes_mel: Mels,
     conditioning_mel: Mels,
@@ -71,6 +74,7 @@ impl DeviceFeed {
             conditioning_mel: mel(front_end.conditioning)?,
             conditioning_spec: front_end.conditioning,
             device: device.clone(),
+            uploads: Uploads::to(device),
             dvae,
             prompts,
             quirks: Quirks::default(),
@@ -153,7 +157,7 @@ impl DeviceFeed {
         let text_lengths = host.text_lengths().iter().map(|n| n.0.cast_signed());
         let conditioning_bcs = self
             .conditioning_mel
-            .forward(host.conditioning_bs(), rows, &self.device)
+            .forward(host.conditioning_bs(), rows, &self.uploads)
             .map_err(words)?;
         let batch = GptBatch {
             text_bt: self.int_2(host.text_bt().to_vec(), host.tokens_per_row()),
@@ -178,7 +182,7 @@ impl DeviceFeed {
         let (rows, columns) = (host.rows(), host.shape().audio.0 as usize);
         let mel_bct = self
             .codes_mel
-            .forward(host.wave_bn(), rows, &self.device)
+            .forward(host.wave_bn(), rows, &self.uploads)
             .map_err(words)?;
         // A centred frame more than the wave has hops makes a code more.
         let codes_bm = self.dvae.encode(mel_bct).narrow(1, 0, columns);
@@ -208,12 +212,12 @@ impl DeviceFeed {
 
     fn int_1(&self, values: Vec<i32>) -> Tensor<1, Int> {
         let shape = [values.len()];
-        Tensor::from_data(TensorData::new(values, shape), &self.device)
+        self.uploads.integers(values, shape)
     }
 
     fn int_2(&self, values: Vec<i32>, columns: usize) -> Tensor<2, Int> {
         let shape = [values.len() / columns.max(1), columns];
-        Tensor::from_data(TensorData::new(values, shape), &self.device)
+        self.uploads.integers(values, shape)
     }
 }
 
@@ -222,6 +226,8 @@ impl SiteWork for DeviceFeed {
     type Batch = Fed<GptBatch>;
 
     fn process(&mut self, _ticket: Ticket, filled: &Filled) -> Result<Fed<GptBatch>, String> {
+        // What a warm-up has spent is not this batch's.
+        self.uploads.take_spent();
         let device = self.device.clone();
         Ok(Fed {
             batch: beside_cores(&device, || self.batch(filled))?,
@@ -232,6 +238,10 @@ impl SiteWork for DeviceFeed {
     fn bytes(&self, fed: &Fed<GptBatch>) -> u64 {
         let [_, bands, _] = fed.batch.conditioning_bcs.dims();
         device_bytes(Shapes::of(&fed.batch), bands)
+    }
+
+    fn uploading(&mut self) -> Option<Duration> {
+        Some(self.uploads.take_spent())
     }
 }
 

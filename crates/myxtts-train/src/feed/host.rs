@@ -1,22 +1,32 @@
 //! The host's part: clips of the schedule into a buffer.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
+use myxtts_audio::Spent;
 use myxtts_data::schedule::{Batch, BucketShape, ClipIndex, ClipLength, Schedule};
 use myxtts_data::stage::{ClipSource, HostBatch, HostStage, Scratch};
 use myxtts_data::units::{Codes, Tokens};
-use myxtts_pipeline::{Cancel, HostWork, Ticket};
+use myxtts_pipeline::{Cancel, HostParts, HostWork, Ticket};
 
 use super::codes::CodesCache;
 use super::setup::EmptySchedule;
 
 /// A host batch, with its codes where they are known already.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Filled {
     /// Waves, texts and segments.
     pub batch: HostBatch,
     codes_bm: Vec<i32>,
     has_codes: bool,
+    parts: HostParts,
+}
+
+/// By what it holds, however long that took.
+impl PartialEq for Filled {
+    fn eq(&self, other: &Self) -> bool {
+        self.batch == other.batch && self.codes_bm() == other.codes_bm()
+    }
 }
 
 impl Filled {
@@ -26,6 +36,7 @@ impl Filled {
             batch,
             codes_bm: vec![],
             has_codes: false,
+            parts: HostParts::default(),
         }
     }
 
@@ -35,6 +46,7 @@ impl Filled {
             batch,
             codes_bm,
             has_codes: true,
+            parts: HostParts::default(),
         }
     }
 
@@ -106,17 +118,22 @@ impl<C: ClipSource> HostFeed<C> {
         let result = self
             .stage
             .fill(epoch, &batch, &mut filled.batch, &mut scratch);
+        let Spent { read, decode } = scratch.take_spent();
         self.scratches
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push(scratch);
         result.map_err(|why| why.to_string())?;
+        let begin = Instant::now();
         filled.has_codes = match &self.codes {
             Some(codes) => codes
                 .read(&filled.batch, &mut filled.codes_bm)
                 .map_err(|why| why.to_string())?,
             None => false,
         };
+        // Codes come from the disk, too.
+        let read = read + begin.elapsed();
+        filled.parts = HostParts { read, decode };
         Ok(filled)
     }
 
@@ -155,5 +172,9 @@ impl<C: ClipSource + Send + Sync + 'static> HostWork for HostFeed<C> {
 
     fn bytes(&self, filled: &Filled) -> u64 {
         (filled.batch.bytes() + filled.codes_bm.capacity() * size_of::<i32>()) as u64
+    }
+
+    fn parts(&self, filled: &Filled) -> Option<HostParts> {
+        Some(filled.parts)
     }
 }

@@ -20,6 +20,7 @@ mod segments;
 mod setup;
 mod shapes;
 mod targets;
+mod uploads;
 
 pub use codes::{CodesCache, CodesError, CodesSource};
 pub use corpus::{Corpus, CorpusError, train_texts, train_vocabulary};

@@ -3,18 +3,21 @@
 //! A clip gives one segment an epoch, cut where the schedule's draw of a
 //! conditioning segment falls: the host stage has no second way to cut.
 
+use std::time::Duration;
+
 use burn::tensor::{Device, Tensor, TensorData};
 use myxtts_audio::units::Samples;
 use myxtts_audio::{MelError, MelSpec};
 use myxtts_data::schedule::{BucketShape, ClipIndex, ClipLength, ConditioningSpec, Schedule};
 use myxtts_data::stage::HostBatch;
 use myxtts_data::units::{Codes, Tokens};
-use myxtts_model::mel::Mels;
+use myxtts_model::mel::{Mels, Upload};
 use myxtts_pipeline::{SiteWork, Ticket};
 
 use super::device::FrontEnd;
 use super::fed::{Facts, Fed};
 use super::host::Filled;
+use super::uploads::Uploads;
 
 /// Mel segments on a device.
 #[derive(Clone, Debug)]
@@ -64,7 +67,7 @@ pub fn segment_schedule(
 /// Makes segments on one device.
 #[derive(Debug)]
 pub struct SegmentFeed {
-    device: Device,
+    uploads: Uploads,
     mel: Mels,
     frames: usize,
 }
@@ -74,7 +77,7 @@ impl SegmentFeed {
     pub fn new(device: &Device, front_end: &FrontEnd, frames: usize) -> Result<Self, MelError> {
         Ok(Self {
             mel: Mels::new(front_end.codes, front_end.stats.as_deref(), device)?,
-            device: device.clone(),
+            uploads: Uploads::to(device),
             frames,
         })
     }
@@ -84,7 +87,7 @@ impl SegmentFeed {
         let rows = host.rows();
         let mel_bct = self
             .mel
-            .forward(host.conditioning_bs(), rows, &self.device)
+            .forward(host.conditioning_bs(), rows, &self.uploads)
             .map_err(|why| why.to_string())?;
         let present: Vec<f32> = host
             .clips()
@@ -94,7 +97,7 @@ impl SegmentFeed {
         let batch = SegmentBatch {
             // A centred frame more than the segment has hops.
             mel_bct: mel_bct.narrow(2, 0, self.frames),
-            rows_b: Tensor::from_data(TensorData::new(present, [rows]), &self.device),
+            rows_b: (&self.uploads).upload(TensorData::new(present, [rows])),
         };
         let one = batch.mel_bct.clone().slice([0..1, 0..1, 0..1]);
         one.try_into_data().map_err(|why| why.to_string())?;
@@ -123,5 +126,9 @@ impl SiteWork for SegmentFeed {
     fn bytes(&self, fed: &Fed<SegmentBatch>) -> u64 {
         let [rows, bands, frames] = fed.batch.mel_bct.dims();
         (rows * (bands * frames + 1) * size_of::<f32>()) as u64
+    }
+
+    fn uploading(&mut self) -> Option<Duration> {
+        Some(self.uploads.take_spent())
     }
 }

@@ -23,9 +23,11 @@ use serde_json::{Value, json};
 use super::evaluate::Evaluator;
 use super::job::{Cadence, Job};
 use super::material::Material;
+use super::measured::measured;
 use super::memory::{PoolWatch, resident};
 use super::rendering::InProgress;
 use super::saving::{self, OWED, Owed, Position, snapshot};
+use super::stage_clock::{Pause, StageClock};
 use crate::error::{TrainError, unless_stopped};
 use crate::looping::{State, StepDone, Watch};
 use crate::stage_run::StageWatch;
@@ -43,6 +45,8 @@ pub(super) struct Desk {
     pub(super) kept_progress: Progress<Notes<Stderr>>,
     /// The stage that is being trained.
     pub(super) place: StagePlace,
+    /// When it began.
+    pub(super) stage_begun: Instant,
     pub(super) saver: AsyncSaver,
     pub(super) stop: StopRequest,
     pub(super) cadence: Cadence,
@@ -140,6 +144,9 @@ pub(super) struct Books<'a, T, E> {
     position: Position,
     early: EarlyStop,
     rate: Rate,
+    clock: StageClock,
+    /// What came before the first step, until it is written down.
+    start: Option<Duration>,
     pipeline: Weak<Pipeline>,
     pool: PoolWatch,
     /// Step of the checkpoint that was written last.
@@ -253,6 +260,8 @@ impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
         };
         let owed = resumed.map(Owed::of).transpose()?.unwrap_or_default();
         Ok(Self {
+            clock: StageClock::since(desk.stage_begun),
+            start: None,
             desk,
             evaluator,
             owed,
@@ -286,19 +295,31 @@ impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
         every > 0 && self.position.done.is_multiple_of(every)
     }
 
-    fn record(&mut self, done: &StepDone) -> Result<(), TrainError> {
-        let mut record = Record::new(self.step())
-            .text("stage", self.position.stage.name())
-            .f32("loss", done.loss);
+    /// A line of this step.
+    fn line(&mut self) -> Record {
+        let line = Record::new(self.step()).text("stage", self.position.stage.name());
+        match self.start.take() {
+            Some(start) => line.f64("start_s", start.as_secs_f64()),
+            None => line,
+        }
+    }
+
+    fn record(&mut self, done: &StepDone, kernels: Option<usize>) -> Result<(), TrainError> {
+        let took = self.clock.lap();
+        let mut record = self.line().f32("loss", done.loss);
         for (name, value) in &done.parts {
             record = record.f32(name, *value);
         }
         record = record
             .f32("gradient_norm", done.norm)
-            .f64("learning_rate", done.rate)
-            .f64("data_wait_s", done.waited.as_secs_f64());
+            .f64("learning_rate", done.rate);
         if done.skipped.is_some() {
             record = record.count("skipped", 1);
+        }
+        let flops = self.evaluator.flops_per_position();
+        record = measured(record, done, took, self.sample_rate, flops);
+        if let Some(kernels) = kernels {
+            record = record.count("kernels_new", kernels as u64);
         }
         self.desk.metrics.append(&record)?;
         let stage = self.position.stage.name();
@@ -317,6 +338,38 @@ impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
         scalar("learning_rate", done.rate as f32)
     }
 
+    /// Writes down what training stopped for after this step. Its checkpoint
+    /// does not wait for this line: a run that ends before it misses nothing
+    /// but the figures.
+    fn record_pauses(&mut self) -> Result<(), TrainError> {
+        let Some(pauses) = self.clock.pauses() else {
+            return Ok(());
+        };
+        let record = pauses.record(self.line());
+        Ok(self.desk.metrics.append(&record)?)
+    }
+
+    /// The same for all that came after the last step.
+    fn record_close(&mut self) -> Result<(), TrainError> {
+        let pauses = self.clock.pauses().unwrap_or_default();
+        let close = self.clock.lap();
+        let record = pauses.record(self.line());
+        let record = record.f64("close_s", close.as_secs_f64());
+        Ok(self.desk.metrics.append(&record)?)
+    }
+
+    /// Does something that training stops for.
+    fn pausing<R>(
+        &mut self,
+        pause: Pause,
+        work: impl FnOnce(&mut Self) -> Result<R, TrainError>,
+    ) -> Result<R, TrainError> {
+        let begin = Instant::now();
+        let result = work(self);
+        self.clock.paused(pause, begin);
+        result
+    }
+
     /// Validates. What a stop interrupts is owed, and not half done.
     fn validate(&mut self, state: &State<T>) -> Result<(), TrainError> {
         let numbers = match self.evaluator.validate(state, &self.desk.stop) {
@@ -331,7 +384,7 @@ impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
         let Some((name, value)) = numbers.first().copied() else {
             return Ok(());
         };
-        let mut record = Record::new(self.step()).text("stage", self.position.stage.name());
+        let mut record = self.line();
         let mut words = vec![];
         for (name, value) in &numbers {
             record = record.f32(name, *value);
@@ -429,21 +482,29 @@ impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
         // A checkpoint of the last step was written here, after its validation.
         let is_known = self.saved == Some(self.position.done);
         if is_over && !is_known && !self.due(self.desk.cadence.validate) {
-            self.validate(state)?;
+            self.pausing(Pause::Validation, |books| books.validate(state))?;
         }
         if is_over && !is_known {
-            self.conclude(state)?;
+            self.pausing(Pause::Validation, |books| books.conclude(state))?;
         }
         // Before a stage's first step there is nothing that is not kept.
-        if is_over || self.position.done > 0 {
-            self.save(state)?;
+        let has_steps = is_over || self.position.done > 0;
+        if has_steps {
+            self.pausing(Pause::Checkpoint, |books| books.save(state))?;
         }
-        self.keep_rendered()?;
+        self.pausing(Pause::Samples, Self::keep_rendered)?;
         // A run that ended has its samples made when it is resumed.
-        if is_over && self.render(state, true)?.is_none() {
+        let is_heard = match is_over {
+            true => self.pausing(Pause::Samples, |books| books.render(state, true))?,
+            false => Some(()),
+        };
+        if is_heard.is_none() {
             self.say_unheard(self.step());
         }
-        Ok(())
+        match has_steps {
+            true => self.record_close(),
+            false => Ok(()),
+        }
     }
 
     /// Renders samples: beside the training where there is a device for it,
@@ -515,16 +576,16 @@ impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
             self.step()
         ));
         if owed.validation {
-            self.validate(state)?;
+            self.pausing(Pause::Validation, |books| books.validate(state))?;
         }
         if owed.conclusion {
-            self.conclude(state)?;
+            self.pausing(Pause::Validation, |books| books.conclude(state))?;
         }
         if owed.samples && !self.is_over() {
-            self.sample(state)?;
+            self.pausing(Pause::Samples, |books| books.sample(state))?;
         }
         self.saved = None;
-        self.save(state)
+        self.pausing(Pause::Checkpoint, |books| books.save(state))
     }
 
     fn show(&mut self, done: &StepDone) {
@@ -588,11 +649,13 @@ impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
 impl<T: Trainee, E: Evaluator<T>> Watch<T> for Books<'_, T, E> {
     fn after(&mut self, done: &StepDone, state: &State<T>) -> Result<bool, TrainError> {
         // Only what steps launch has to be warm: evaluation has shapes of its own.
-        if let Some(kernels) = &mut self.kernels {
-            kernels.pause();
-        }
+        let kernels = match is_cpu(&state.trainee.device()) {
+            // Nothing is compiled there.
+            true => Some(0),
+            false => self.kernels.as_mut().and_then(KernelWatch::pause),
+        };
         self.position.done = done.step;
-        self.record(done)?;
+        self.record(done, kernels)?;
         self.desk.told_of_save()?;
         self.say_what_happened(done);
         if let Some(line) = self.pool.after(&state.trainee.device())? {
@@ -600,25 +663,26 @@ impl<T: Trainee, E: Evaluator<T>> Watch<T> for Books<'_, T, E> {
         }
         let cadence = self.desk.cadence;
         if self.due(cadence.validate) {
-            self.validate(state)?;
+            self.pausing(Pause::Validation, |books| books.validate(state))?;
         }
         if self
             .rendered
             .as_ref()
             .is_some_and(|(_, rendering)| rendering.is_finished())
         {
-            self.keep_rendered()?;
+            self.pausing(Pause::Samples, Self::keep_rendered)?;
         }
         // The last step has samples of its own.
         if self.due(cadence.samples) && !self.is_over() {
-            self.sample(state)?;
+            self.pausing(Pause::Samples, |books| books.sample(state))?;
         }
         // All lines of a step go before its checkpoint, or a resumed run would
         // repeat them; those of the last step are not complete yet.
         let is_due = self.best.is_some() || self.due(cadence.checkpoint);
         if is_due && !self.is_over() {
-            self.save(state)?;
+            self.pausing(Pause::Checkpoint, |books| books.save(state))?;
         }
+        self.record_pauses()?;
         self.show(done);
         if let (Some(kernels), None) = (&mut self.kernels, &self.rendered) {
             kernels.count();
@@ -669,6 +733,8 @@ impl<T: Trainee, E: Evaluator<T>> StageWatch<T> for Books<'_, T, E> {
             ));
         }
         self.settle_debts(state)?;
+        self.record_pauses()?;
+        self.start = Some(self.clock.lap());
         self.desk.say("Model training starting now");
         if let Some(kernels) = &mut self.kernels {
             kernels.count();

@@ -112,7 +112,7 @@ impl Run<'_> {
             state,
             recipe: &recipe,
             targets,
-            ledger: stage::ledger(&self.desk)?,
+            ledger: stage::ledger(&self.desk, StageName::Decoder)?,
             stop: self.desk.stop.clone(),
         };
         let evaluator = DecoderEvaluator::new(job, material, card, &frozen, &placement.data[0]);

@@ -67,7 +67,7 @@ impl Run<'_> {
             state,
             recipe: &recipe,
             targets,
-            ledger: stage::ledger(&self.desk)?,
+            ledger: stage::ledger(&self.desk, StageName::Dvae)?,
             stop: self.desk.stop.clone(),
         };
         let evaluator = DvaeEvaluator::new(job, material, &placement.data[0]);

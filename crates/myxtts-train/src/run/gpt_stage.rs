@@ -131,7 +131,7 @@ impl Run<'_> {
             state,
             recipe: &recipe,
             targets,
-            ledger: stage::ledger(&self.desk)?,
+            ledger: stage::ledger(&self.desk, StageName::Gpt)?,
             stop: self.desk.stop.clone(),
         };
         let hifigan = origin.hifigan.clone();

@@ -11,6 +11,7 @@ mod gpt_stage;
 mod job;
 mod material;
 mod measure;
+mod measured;
 mod memory;
 mod origin;
 mod precision;
@@ -20,6 +21,7 @@ mod resume;
 mod rules;
 mod saving;
 mod stage;
+mod stage_clock;
 mod stopping;
 mod trained_clips;
 mod verdict;
@@ -30,6 +32,7 @@ use std::io::{self, IsTerminal, Stderr, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 use myxtts_data::prepare::Quarantined;
 use myxtts_data::stage::Tell;
@@ -371,6 +374,7 @@ fn desk(
         progress: Progress::new(io::stderr(), style(job)),
         kept_progress: Progress::new(RunLog::notes(&log), quiet(job)),
         place: StagePlace::default(),
+        stage_begun: Instant::now(),
         saver: AsyncSaver::start(store)?,
         stop,
         cadence: job.cadence,
@@ -466,6 +470,7 @@ impl Run<'_> {
                 of: stages.len(),
                 after: lengths.iter().skip(index + 1).sum(),
             };
+            self.desk.stage_begun = Instant::now();
             let begun = self.start.take_if(|position| position.stage == stage);
             if self.start.is_some() {
                 // The run stood in a later stage.

@@ -153,12 +153,12 @@ where
     Ok((state, outcome))
 }
 
-/// The file of waits, of all stages.
-pub(super) fn ledger(desk: &Desk) -> Result<Ledger, TrainError> {
+/// The file of waits, which goes on from stage to stage.
+pub(super) fn ledger(desk: &Desk, stage: StageName) -> Result<Ledger, TrainError> {
     let file = File::options()
         .create(true)
         .append(true)
         .open(desk.folder.ledger())
         .map_err(FileError::when("open", desk.folder.ledger()))?;
-    Ok(Ledger::written(BufWriter::new(file)))
+    Ok(Ledger::written(BufWriter::new(file)).of(stage.name()))
 }

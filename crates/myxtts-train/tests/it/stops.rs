@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use burn::tensor::Device;
 use myxtts_data::schedule::{ClipIndex, Schedule};
 use myxtts_data::stage::{Clip, ClipSource, Spoken};
+use myxtts_run::metrics::MEASURED;
 use myxtts_run::signals::{StopRequest, StopSignal};
 use myxtts_train::feed::{DeviceFeed, FrontEnd, HostFeed, Largest};
 use myxtts_train::placement::Placement;
@@ -178,15 +179,15 @@ fn train(job: &Job, stop: &StopRequest) -> Finished {
     run(job, &Placement::on(&Device::flex()), stop.clone()).unwrap()
 }
 
-/// Lines of `metrics.jsonl` without the times in them.
+/// Lines of `metrics.jsonl` without what was measured, and none that hold nothing
+/// else: a stop and a resumption are pauses, too.
 fn numbers(run: &Path) -> Vec<serde_json::Value> {
     let text = std::fs::read_to_string(run.join("metrics.jsonl")).unwrap_or_default();
     let line = |line: &str| {
         let mut record: serde_json::Value = serde_json::from_str(line).ok()?;
         let fields = record.as_object_mut()?;
-        fields.remove("wall_time");
-        fields.remove("data_wait_s");
-        Some(record)
+        fields.retain(|name, _| !MEASURED.contains(&name.as_str()));
+        (fields.len() > 2).then_some(record)
     };
     text.lines().filter_map(line).collect()
 }

@@ -11,6 +11,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use myxtts_run::metrics::{self, Line, MEASURED};
+
 use crate::support::{command_in, few_clips};
 
 /// A few steps of each stage, with a checkpoint every other step and
@@ -149,15 +151,16 @@ impl Bench {
     }
 
     fn lines(&self, name: &str) -> Vec<String> {
-        let text = std::fs::read_to_string(self.run(name).join("metrics.jsonl"));
-        let is_time = |field: &&str| {
-            !field.starts_with("\"wall_time\":") && !field.starts_with("\"data_wait_s\":")
+        let lines = metrics::read(&self.run(name).join("metrics.jsonl"));
+        // What is measured differs between equal runs, and lines of nothing else.
+        let line = |line: &Line| {
+            let computed = line.names().filter(|name| !MEASURED.contains(name));
+            let fields: Vec<String> = computed
+                .filter_map(|name| Some(format!("{name} {}", line.text(name)?)))
+                .collect();
+            (fields.len() > 2).then(|| fields.join(" "))
         };
-        let line = |line: &str| {
-            let fields = line.trim_matches(['{', '}']).split(',');
-            fields.filter(is_time).collect::<Vec<_>>().join(" ")
-        };
-        text.unwrap_or_default().lines().map(line).collect()
+        lines.unwrap_or_default().iter().filter_map(line).collect()
     }
 
     fn written(&self, name: &str) -> Written {
