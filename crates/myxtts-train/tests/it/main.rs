@@ -38,6 +38,7 @@ mod random_steps;
 mod samples;
 mod small_stage;
 mod stops;
+mod times;
 mod world;
 
 use cpu as place;

@@ -1,0 +1,142 @@
+//! What a training writes down about its time.
+
+use std::path::Path;
+
+use burn::tensor::Device;
+use myxtts_run::metrics::{Line, read};
+use myxtts_run::signals::StopRequest;
+use myxtts_train::placement::Placement;
+use myxtts_train::run::run;
+use serde_json::Value;
+
+use crate::mini;
+use crate::small_stage::{mirrored, one, recipe, schedule, train_gpt};
+
+fn of_stage(run: &Path, stage: &str) -> Vec<Line> {
+    let lines = read(&run.join("metrics.jsonl")).unwrap();
+    let is_of_it = |line: &Line| line.text("stage").as_deref() == Some(stage);
+    lines.into_iter().filter(is_of_it).collect()
+}
+
+fn ledger(run: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(run.join("ledger.jsonl")).unwrap();
+    let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
+    lines.collect()
+}
+
+/// What came before the first step, steps, pauses and what came after the last
+/// are all the time there was, by the clock on the wall.
+#[test]
+fn the_parts_of_a_stage_are_all_its_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut job = mini::job(folder.path());
+    job.validation = Some(job.dataset.clone());
+    (job.cadence.validate, job.cadence.checkpoint) = (7, 5);
+    for length in job.lengths.values_mut() {
+        length.max_steps = Some(60);
+    }
+    run(
+        &job,
+        &Placement::on(&Device::flex()),
+        StopRequest::new(),
+    )
+    .unwrap();
+    for stage in ["dvae", "gpt"] {
+        let lines = of_stage(&job.run, stage);
+        let sum = |name: &str| lines.iter().filter_map(|line| line.f64(name)).sum::<f64>();
+        let parts = [
+            "start_s",
+            "step_s",
+            "validation_s",
+            "checkpoint_s",
+            "samples_s",
+            "close_s",
+        ];
+        let of_parts: f64 = parts.iter().map(|part| sum(part)).sum();
+        let (first, last) = (lines.first().unwrap(), lines.last().unwrap());
+        let end = last.f64("wall_time").unwrap();
+        let begin = first.f64("wall_time").unwrap()
+            - first.f64("step_s").unwrap()
+            - first.f64("start_s").unwrap();
+        let wall = end - begin;
+        assert!(last.f64("close_s").is_some(), "{last:?}");
+        // Stamps are of milliseconds, and the machine may be busy.
+        assert!(
+            (of_parts - wall).abs() < 0.02 * wall + 0.005,
+            "{stage}: {of_parts} s in parts, {wall} s on the wall"
+        );
+        for part in ["start_s", "step_s", "validation_s", "checkpoint_s"] {
+            assert!(sum(part) > 0.0, "{stage}: {part}");
+        }
+        let steps = lines.iter().filter(|line| line.f64("loss").is_some());
+        assert_eq!(steps.clone().count(), 60);
+        for line in steps {
+            let of = |name: &str| line.f64(name).unwrap_or_else(|| panic!("{name}: {line:?}"));
+            assert!(of("step_s") > 0.0);
+            assert!(of("data_wait_s") + of("read_back_s") <= of("step_s"), "{line:?}");
+            // The loss is read once; the first step waits for its moments, too.
+            assert!((1.0..=2.0).contains(&of("syncs")), "{line:?}");
+            assert_eq!((of("collective_s"), of("kernels_new")), (0.0, 0.0));
+            assert_eq!(of("clips"), 2.0);
+            assert!(of("audio_s") > 0.0 && (0.0..1.0).contains(&of("padding")));
+            assert_eq!(line.list("replica_step_s"), None);
+        }
+    }
+    let gpt = of_stage(&job.run, "gpt");
+    assert!(gpt.iter().filter(|line| line.f64("flop") > Some(0.0)).count() == 60);
+}
+
+/// Where the time of reading, decoding and uploading went, inside that of its
+/// stage; and which stage of the training a line is of.
+#[test]
+fn the_ledger_knows_the_parts_of_the_work() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = mini::job(folder.path());
+    run(
+        &job,
+        &Placement::on(&Device::flex()),
+        StopRequest::new(),
+    )
+    .unwrap();
+    let entries = ledger(&job.run);
+    let us = |entry: &Value, name: &str| entry[name].as_u64();
+    for entry in &entries {
+        let busy = us(entry, "busy_us").unwrap();
+        let parts = ["read_us", "decode_us", "upload_us"].map(|name| us(entry, name));
+        let expected = match entry["stage"].as_str().unwrap() {
+            "host" => [true, true, false],
+            "device" => [false, false, true],
+            _ => [false; 3],
+        };
+        assert_eq!(parts.map(|part| part.is_some()), expected, "{entry}");
+        let sum: u64 = parts.iter().flatten().sum();
+        assert!(sum <= busy + 1, "{entry}");
+    }
+    let read: u64 = entries.iter().filter_map(|entry| us(entry, "read_us")).sum();
+    let decode: u64 = entries.iter().filter_map(|entry| us(entry, "decode_us")).sum();
+    assert!(read > 0 && decode > 0);
+    for trains in ["dvae", "gpt"] {
+        let of_it = entries.iter().filter(|entry| entry["trains"] == trains);
+        let models = of_it.filter(|entry| entry["stage"] == "model");
+        assert_eq!(models.count(), 2, "{trains}");
+    }
+}
+
+/// Replicas say together what a step held, and each how long it worked.
+#[test]
+fn replicas_come_together() {
+    let (_, alone) = train_gpt(&one(), &schedule(4, 1), &recipe(3, 1), 0.0);
+    let (_, both) = train_gpt(&mirrored(), &schedule(2, 2), &recipe(3, 1), 0.0);
+    for (alone, both) in alone.steps.iter().zip(&both.steps) {
+        assert_eq!(both.together.clips, 4);
+        assert_eq!(
+            (both.together.audio, both.together.used, both.together.padded),
+            (alone.together.audio, alone.together.used, alone.together.padded)
+        );
+        assert!(alone.together.worked.is_empty());
+        assert_eq!(both.together.worked.len(), 2);
+        assert!(both.together.worked.iter().all(|worked| !worked.is_zero()));
+        assert!(alone.waits.collective.is_zero() && !both.waits.collective.is_zero());
+        assert!(both.waits.syncs > alone.waits.syncs);
+    }
+}
