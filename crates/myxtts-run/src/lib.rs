@@ -13,6 +13,7 @@ mod file_error;
 pub mod guard;
 pub mod metrics;
 pub mod progress;
+pub mod rotating;
 pub mod run_folder;
 pub mod schedule;
 pub mod signals;

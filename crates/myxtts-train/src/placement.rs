@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use burn::tensor::{Device, Tensor};
 use myxtts_device::{
-    Backend, CollectiveChoice, OpenError, Plan, Strategy, has_nccl, open, set_fusion,
+    Backend, CollectiveChoice, Gpu, Machine, OpenError, Plan, PlannedDevice, Strategy, has_nccl,
+    open, set_fusion,
 };
 use myxtts_pipeline::{Hop, Wiring};
 
@@ -25,6 +26,9 @@ pub struct Placement {
     pub has_hop: bool,
     /// Who averages the gradients of replicas.
     pub averages: Averages,
+    /// The GPUs among them, by their number in the run: what is read of them
+    /// while they work.
+    pub gpus: Vec<(u32, Gpu)>,
 }
 
 /// Who averages the gradients of replicas.
@@ -74,7 +78,27 @@ impl Placement {
             shared_site: true,
             has_hop: false,
             averages: Averages::ALONE,
+            gpus: vec![],
         }
+    }
+
+    /// The same with its GPUs known, as a machine has them.
+    #[must_use]
+    pub fn reading(mut self, plan: &Plan, machine: &Machine) -> Self {
+        let gpu = |device: &PlannedDevice| {
+            let mut of_backend = machine
+                .backends
+                .iter()
+                .filter(|report| report.backend == device.backend);
+            let gpus = &of_backend.next()?.gpus;
+            let gpu = gpus.iter().find(|gpu| gpu.id == device.physical)?;
+            Some((device.logical, gpu.clone()))
+        };
+        let devices = std::iter::once(&plan.data_device).chain(&plan.model_devices);
+        self.gpus = devices.filter_map(gpu).collect();
+        // On one device the data and the model are the same.
+        self.gpus.dedup_by_key(|(_, gpu)| gpu.id);
+        self
     }
 
     /// Whether any of it is on a GPU.
@@ -98,6 +122,7 @@ impl Placement {
                 shared_site: true,
                 has_hop: false,
                 averages,
+                gpus: vec![],
             },
             Strategy::Mirrored => Self {
                 data: models.clone(),
@@ -105,6 +130,7 @@ impl Placement {
                 shared_site: false,
                 has_hop: false,
                 averages,
+                gpus: vec![],
             },
             Strategy::Split | Strategy::SplitMirrored => Self {
                 data: vec![open(&plan.data_device)?],
@@ -112,6 +138,7 @@ impl Placement {
                 shared_site: true,
                 has_hop: true,
                 averages,
+                gpus: vec![],
             },
         })
     }

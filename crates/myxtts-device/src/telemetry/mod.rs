@@ -4,6 +4,7 @@
 //! a PCI address answers in part through the kernel's files. Each reading is
 //! a value or the reason why there is none.
 
+mod host;
 mod nvml;
 mod sysfs;
 
@@ -13,6 +14,7 @@ use serde::Serialize;
 use crate::found::Gpu;
 use crate::reading::Reading;
 
+pub use host::{HostReadings, HostTelemetry};
 pub use nvml::NvmlTelemetry;
 pub use sysfs::SysfsTelemetry;
 
@@ -36,6 +38,10 @@ pub struct Readings {
     pub power_watts: Reading<f64>,
     /// Power allowed.
     pub power_limit_watts: Reading<f64>,
+    /// Clock of the cores.
+    pub clock_mhz: Reading<f64>,
+    /// The highest it can have.
+    pub clock_max_mhz: Reading<f64>,
     /// Why the clock is held down; empty when it is not.
     pub throttling: Reading<Vec<String>>,
     /// The PCI Express link as it is and as it could be.
@@ -64,6 +70,8 @@ impl Readings {
             temperature_celsius: Reading::Unavailable(why.to_owned()),
             power_watts: Reading::Unavailable(why.to_owned()),
             power_limit_watts: Reading::Unavailable(why.to_owned()),
+            clock_mhz: Reading::Unavailable(why.to_owned()),
+            clock_max_mhz: Reading::Unavailable(why.to_owned()),
             throttling: Reading::Unavailable(why.to_owned()),
             pcie: Reading::Unavailable(why.to_owned()),
         }
@@ -78,6 +86,8 @@ impl Readings {
             temperature_celsius: self.temperature_celsius.or(other.temperature_celsius),
             power_watts: self.power_watts.or(other.power_watts),
             power_limit_watts: self.power_limit_watts.or(other.power_limit_watts),
+            clock_mhz: self.clock_mhz.or(other.clock_mhz),
+            clock_max_mhz: self.clock_max_mhz.or(other.clock_max_mhz),
             throttling: self.throttling.or(other.throttling),
             pcie: self.pcie.or(other.pcie),
         }

@@ -2,7 +2,7 @@
 
 use myxtts_config::units::Megabytes;
 use nvml_wrapper::bitmasks::device::ThrottleReasons;
-use nvml_wrapper::enum_wrappers::device::TemperatureSensor;
+use nvml_wrapper::enum_wrappers::device::{Clock, TemperatureSensor};
 use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::{Device, Nvml};
 
@@ -65,6 +65,8 @@ fn readings(device: &Device<'_>) -> Readings {
             .into(),
         power_watts: device.power_usage().map(watts).into(),
         power_limit_watts: device.enforced_power_limit().map(watts).into(),
+        clock_mhz: device.clock_info(Clock::Graphics).map(f64::from).into(),
+        clock_max_mhz: device.max_clock_info(Clock::Graphics).map(f64::from).into(),
         throttling: device.current_throttle_reasons().map(throttle_names).into(),
         pcie: pcie(device).into(),
     }

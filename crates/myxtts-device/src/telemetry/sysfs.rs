@@ -53,6 +53,8 @@ impl Telemetry for SysfsTelemetry {
             temperature_celsius: sensor("temp1_input", 1e3),
             power_watts: power("power1_average").or(power("power1_input")),
             power_limit_watts: power("power1_cap"),
+            clock_mhz: sensor("freq1_input", 1e6),
+            clock_max_mhz: highest_clock(&folder.join("pp_dpm_sclk")),
             throttling: Reading::Unavailable("the kernel exports no throttle reasons".to_owned()),
             pcie: link(&folder),
         }
@@ -119,6 +121,23 @@ fn link(card: &Path) -> Reading<PcieLink> {
     match read() {
         Some(link) => Reading::Value(link),
         None => Reading::Unavailable("the kernel reports no PCI Express link".to_owned()),
+    }
+}
+
+/// The highest of the clocks that amdgpu lists, `1: 2100Mhz *`, the one in use
+/// with a star.
+fn highest_clock(path: &Path) -> Reading<f64> {
+    let list = match text(path) {
+        Reading::Value(list) => list,
+        Reading::Unavailable(why) => return Reading::Unavailable(why),
+    };
+    let clocks = list.lines().filter_map(|line| {
+        let clock = line.split_whitespace().nth(1)?.to_lowercase();
+        clock.strip_suffix("mhz")?.parse::<f64>().ok()
+    });
+    match clocks.max_by(f64::total_cmp) {
+        Some(highest) => Reading::Value(highest),
+        None => Reading::Unavailable("pp_dpm_sclk lists no clock".to_owned()),
     }
 }
 

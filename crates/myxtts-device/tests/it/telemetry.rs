@@ -34,12 +34,14 @@ fn card(root: &Path, address: &str) {
         ("max_link_speed", "16.0 GT/s PCIe\n"),
         ("current_link_width", "8\n"),
         ("max_link_width", "16\n"),
+        ("pp_dpm_sclk", "0: 500Mhz\n1: 1500Mhz *\n2: 2100Mhz\n"),
     ] {
         fs::write(folder.join(file), text).unwrap();
     }
     fs::write(sensors.join("temp1_input"), "61500\n").unwrap();
     fs::write(sensors.join("power1_average"), "142000000\n").unwrap();
     fs::write(sensors.join("power1_cap"), "250000000\n").unwrap();
+    fs::write(sensors.join("freq1_input"), "1495000000\n").unwrap();
 }
 
 #[test]
@@ -52,6 +54,8 @@ fn the_kernels_files_are_read_in_our_units() {
     assert_eq!(now.temperature_celsius, Reading::Value(61.5));
     assert_eq!(now.power_watts, Reading::Value(142.0));
     assert_eq!(now.power_limit_watts, Reading::Value(250.0));
+    assert_eq!(now.clock_mhz, Reading::Value(1495.0));
+    assert_eq!(now.clock_max_mhz, Reading::Value(2100.0));
     let link = PcieLink {
         generation: 3,
         width: 8,
@@ -69,12 +73,14 @@ fn what_is_missing_says_why() {
     fs::remove_file(folder.join("gpu_busy_percent")).unwrap();
     fs::write(folder.join("mem_info_vram_used"), "lots").unwrap();
     fs::write(folder.join("current_link_speed"), "Unknown").unwrap();
+    fs::write(folder.join("pp_dpm_sclk"), "none\n").unwrap();
     fs::remove_dir_all(folder.join("hwmon")).unwrap();
     let telemetry = SysfsTelemetry::at(root.path());
     let now = telemetry.read(&gpu(Some("0000:0a:00.0")));
     insta::assert_snapshot!(now.busy_percent, @"unavailable (gpu_busy_percent: No such file or directory (os error 2))");
     insta::assert_snapshot!(now.memory_used_mb, @"unavailable (`lots` is not a number)");
     insta::assert_snapshot!(now.temperature_celsius, @"unavailable (the driver exports no sensors)");
+    insta::assert_snapshot!(now.clock_max_mhz, @"unavailable (pp_dpm_sclk lists no clock)");
     insta::assert_snapshot!(format!("{:?}", now.pcie), @r#"Unavailable("the kernel reports no PCI Express link")"#);
     let elsewhere = telemetry.read(&gpu(Some("0000:99:00.0")));
     insta::assert_snapshot!(elsewhere.busy_percent, @"unavailable (the kernel has no files for this card)");

@@ -19,6 +19,7 @@ mod recipe;
 mod rendering;
 mod resume;
 mod rules;
+mod sampler;
 mod saving;
 mod stage;
 mod stage_clock;
@@ -36,6 +37,7 @@ use std::time::Instant;
 
 use myxtts_data::prepare::Quarantined;
 use myxtts_data::stage::Tell;
+use myxtts_device::telemetry::SystemTelemetry;
 use myxtts_infer::ModelCard;
 use myxtts_pipeline::Outcome;
 use myxtts_run::FileError;
@@ -66,6 +68,7 @@ use books::{Desk, StagePlace};
 use evaluate::{CODES_MADE, CODES_USED, VALIDATED};
 use material::Material;
 use origin::Origin;
+use sampler::Sampler;
 use saving::Position;
 use stopping::Answering;
 use trained_clips::TrainedClips;
@@ -186,13 +189,20 @@ pub fn run(job: &Job, placement: &Placement, stop: StopRequest) -> Result<Finish
     };
     run.say_left_out();
     run.note_language();
+    let sampler = Sampler::start(
+        run.desk.folder.devices(),
+        placement.gpus.clone(),
+        SystemTelemetry::new,
+        sampler::EVERY,
+        Arc::clone(&run.desk.log),
+    )?;
     let trained = run.stages(origin);
     let Run {
         desk, mut finished, ..
     } = run;
     // A checkpoint in flight is written whatever happened.
     let saved = desk.saver.finish();
-    drop(answering);
+    drop((answering, sampler));
     trained?;
     let saved = saved?;
     finished.stopped = desk.stop.asked();

@@ -35,12 +35,7 @@ fn the_parts_of_a_stage_are_all_its_time() {
     for length in job.lengths.values_mut() {
         length.max_steps = Some(60);
     }
-    run(
-        &job,
-        &Placement::on(&Device::flex()),
-        StopRequest::new(),
-    )
-    .unwrap();
+    run(&job, &Placement::on(&Device::flex()), StopRequest::new()).unwrap();
     for stage in ["dvae", "gpt"] {
         let lines = of_stage(&job.run, stage);
         let sum = |name: &str| lines.iter().filter_map(|line| line.f64(name)).sum::<f64>();
@@ -73,7 +68,10 @@ fn the_parts_of_a_stage_are_all_its_time() {
         for line in steps {
             let of = |name: &str| line.f64(name).unwrap_or_else(|| panic!("{name}: {line:?}"));
             assert!(of("step_s") > 0.0);
-            assert!(of("data_wait_s") + of("read_back_s") <= of("step_s"), "{line:?}");
+            assert!(
+                of("data_wait_s") + of("read_back_s") <= of("step_s"),
+                "{line:?}"
+            );
             // The loss is read once; the first step waits for its moments, too.
             assert!((1.0..=2.0).contains(&of("syncs")), "{line:?}");
             assert_eq!((of("collective_s"), of("kernels_new")), (0.0, 0.0));
@@ -83,7 +81,12 @@ fn the_parts_of_a_stage_are_all_its_time() {
         }
     }
     let gpt = of_stage(&job.run, "gpt");
-    assert!(gpt.iter().filter(|line| line.f64("flop") > Some(0.0)).count() == 60);
+    assert!(
+        gpt.iter()
+            .filter(|line| line.f64("flop") > Some(0.0))
+            .count()
+            == 60
+    );
 }
 
 /// Where the time of reading, decoding and uploading went, inside that of its
@@ -92,12 +95,7 @@ fn the_parts_of_a_stage_are_all_its_time() {
 fn the_ledger_knows_the_parts_of_the_work() {
     let folder = tempfile::tempdir().unwrap();
     let job = mini::job(folder.path());
-    run(
-        &job,
-        &Placement::on(&Device::flex()),
-        StopRequest::new(),
-    )
-    .unwrap();
+    run(&job, &Placement::on(&Device::flex()), StopRequest::new()).unwrap();
     let entries = ledger(&job.run);
     let us = |entry: &Value, name: &str| entry[name].as_u64();
     for entry in &entries {
@@ -112,8 +110,14 @@ fn the_ledger_knows_the_parts_of_the_work() {
         let sum: u64 = parts.iter().flatten().sum();
         assert!(sum <= busy + 1, "{entry}");
     }
-    let read: u64 = entries.iter().filter_map(|entry| us(entry, "read_us")).sum();
-    let decode: u64 = entries.iter().filter_map(|entry| us(entry, "decode_us")).sum();
+    let read: u64 = entries
+        .iter()
+        .filter_map(|entry| us(entry, "read_us"))
+        .sum();
+    let decode: u64 = entries
+        .iter()
+        .filter_map(|entry| us(entry, "decode_us"))
+        .sum();
     assert!(read > 0 && decode > 0);
     for trains in ["dvae", "gpt"] {
         let of_it = entries.iter().filter(|entry| entry["trains"] == trains);
@@ -130,8 +134,16 @@ fn replicas_come_together() {
     for (alone, both) in alone.steps.iter().zip(&both.steps) {
         assert_eq!(both.together.clips, 4);
         assert_eq!(
-            (both.together.audio, both.together.used, both.together.padded),
-            (alone.together.audio, alone.together.used, alone.together.padded)
+            (
+                both.together.audio,
+                both.together.used,
+                both.together.padded
+            ),
+            (
+                alone.together.audio,
+                alone.together.used,
+                alone.together.padded
+            )
         );
         assert!(alone.together.worked.is_empty());
         assert_eq!(both.together.worked.len(), 2);

@@ -83,6 +83,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         None,
     )?;
     let placement = Placement::of(&plan).map_err(|why| Failure::Job(why.to_string()))?;
+    let placement = placement.reading(&plan, &machine);
     let finished = train(&job, &placement, stop).map_err(|error| match error {
         TrainError::Checkpoint(CheckpointError::Damaged { what, whole, .. }) => {
             damaged::resuming(&what, &whole, &job.run)

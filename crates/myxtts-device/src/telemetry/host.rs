@@ -1,0 +1,87 @@
+//! How busy and how full the host is.
+
+use myxtts_config::units::Megabytes;
+use serde::Serialize;
+use sysinfo::{CpuRefreshKind, MemoryRefreshKind, RefreshKind, System};
+
+use crate::reading::Reading;
+
+/// Reads the host again and again: its share of work is what happened since the
+/// time before.
+#[derive(Debug)]
+pub struct HostTelemetry {
+    system: System,
+    has_past: bool,
+}
+
+/// One look at the host.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct HostReadings {
+    /// Share of all cores' time that some program ran, in percent.
+    pub cpu_percent: Reading<f64>,
+    /// Memory in use by all programs.
+    pub memory_used_mb: Reading<Megabytes>,
+    /// Memory there is.
+    pub memory_total_mb: Reading<Megabytes>,
+}
+
+impl HostTelemetry {
+    /// Looks for the first time.
+    pub fn new() -> Self {
+        let refresh = RefreshKind::nothing()
+            .with_cpu(CpuRefreshKind::nothing().with_cpu_usage())
+            .with_memory(MemoryRefreshKind::nothing().with_ram());
+        Self {
+            system: System::new_with_specifics(refresh),
+            has_past: false,
+        }
+    }
+
+    /// What the host did since the last look, and holds now.
+    pub fn read(&mut self) -> HostReadings {
+        self.system.refresh_cpu_usage();
+        let memory = MemoryRefreshKind::nothing().with_ram();
+        self.system.refresh_memory_specifics(memory);
+        let has_past = std::mem::replace(&mut self.has_past, true);
+        let cpu_percent = match (has_past, self.system.cpus().is_empty()) {
+            (true, false) => Reading::Value(f64::from(self.system.global_cpu_usage())),
+            (true, true) => Reading::Unavailable("the system lists no processor".to_owned()),
+            (false, _) => Reading::Unavailable("there was no look before this one".to_owned()),
+        };
+        let (used, total) = (self.system.used_memory(), self.system.total_memory());
+        let memory = |bytes: u64| match total {
+            0 => Reading::Unavailable("the system does not tell its memory".to_owned()),
+            _ => Reading::Value(Megabytes::from_bytes(bytes)),
+        };
+        HostReadings {
+            cpu_percent,
+            memory_used_mb: memory(used),
+            memory_total_mb: memory(total),
+        }
+    }
+}
+
+impl Default for HostTelemetry {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn the_first_look_has_no_share_and_the_second_has() {
+        let mut host = HostTelemetry::new();
+        let first = host.read();
+        assert!(first.cpu_percent.value().is_none());
+        std::thread::sleep(Duration::from_millis(250));
+        let second = host.read();
+        let share = *second.cpu_percent.value().unwrap();
+        assert!((0.0..=100.0).contains(&share), "{share}");
+        assert!(second.memory_used_mb.value() < second.memory_total_mb.value());
+    }
+}
