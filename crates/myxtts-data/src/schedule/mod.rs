@@ -194,6 +194,16 @@ impl Schedule {
         })
     }
 
+    /// Mean positions of a replica's batch, padding and empty rows included.
+    pub fn positions_per_batch(&self) -> f64 {
+        let padded: u64 = self
+            .buckets
+            .iter()
+            .map(|bucket| bucket.padded(self.replicas))
+            .sum();
+        padded as f64 / (self.steps * self.replicas).max(1) as f64
+    }
+
     /// Share of positions of an epoch that are padding, empty rows included, in percent.
     pub fn padding_percent(&self, lengths: &[ClipLength]) -> f64 {
         let mut padded = 0_u64;

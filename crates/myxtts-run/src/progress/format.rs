@@ -15,6 +15,9 @@ pub struct Numbers {
     pub stage: Option<StageNumbers>,
     /// The latest loss.
     pub loss: Option<f64>,
+    /// Time that the whole run still takes; without it, by the speed where all
+    /// steps left are alike.
+    pub left: Option<Left>,
     /// Steps a second.
     pub steps_per_second: Option<f64>,
     /// Seconds of audio trained on, a second.
@@ -31,6 +34,15 @@ pub struct Numbers {
     pub memory_used: Option<Bytes>,
     /// Device memory there is.
     pub memory_total: Option<Bytes>,
+}
+
+/// What a run still takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// So long.
+    pub time: Duration,
+    /// Whether some of it is an estimate of what nobody has measured yet.
+    pub is_about: bool,
 }
 
 /// Where in a run of several stages it is.
@@ -120,29 +132,33 @@ fn fields(numbers: &Numbers) -> [Field; 8] {
     ]
 }
 
-/// Time left at the present speed; unknown while it stands still. Steps of a
-/// later stage take another time, so before the last one it is the stage's.
+/// Time left of the whole run; unknown while it stands still. Steps of a later
+/// stage take another time, so the speed tells only in the last.
 fn eta(numbers: &Numbers) -> Field {
-    let stage = numbers.stage.filter(|stage| stage.number < stage.of);
-    let (name, step, total) = match stage {
-        Some(stage) => ("stage ETA", stage.step, Some(stage.total)),
-        None => ("ETA", numbers.step, numbers.total),
+    let is_last = numbers.stage.is_none_or(|stage| stage.number == stage.of);
+    let words = match (numbers.left, numbers.total, numbers.steps_per_second) {
+        (Some(left), ..) => {
+            let about = if left.is_about { "about " } else { "" };
+            Some(format!("{about}{}", duration(left.time)))
+        }
+        (None, Some(total), Some(speed)) if is_last => {
+            let seconds = total.0.saturating_sub(numbers.step.0) as f64 / speed;
+            Duration::try_from_secs_f64(seconds).ok().map(duration)
+        }
+        _ => None,
     };
-    let left = total.map(|total| total.0.saturating_sub(step.0));
-    let words = left.and_then(|left| duration(left, numbers.steps_per_second?));
-    (name, words)
+    ("ETA", words)
 }
 
-fn duration(steps: u64, per_second: f64) -> Option<String> {
-    let seconds = steps as f64 / per_second;
-    let left = Duration::try_from_secs_f64(seconds).ok()?.as_secs();
+fn duration(left: Duration) -> String {
+    let left = left.as_secs();
     let (days, hours, minutes) = (left / 86_400, left / 3600 % 24, left / 60 % 60);
-    Some(match (days, hours, minutes) {
+    match (days, hours, minutes) {
         (0, 0, 0) => format!("{left} s"),
         (0, 0, _) => format!("{minutes} min {:02} s", left % 60),
         (0, _, _) => format!("{hours} h {minutes:02} min"),
         _ => format!("{days} d {hours:02} h"),
-    })
+    }
 }
 
 fn compute(rate: f64, numbers: &Numbers) -> String {

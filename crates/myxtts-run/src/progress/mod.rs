@@ -11,7 +11,7 @@ mod tests;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
-pub use format::{Numbers, StageNumbers, quiet_line, terminal_line};
+pub use format::{Left, Numbers, StageNumbers, quiet_line, terminal_line};
 
 use crate::units::Step;
 

@@ -2,7 +2,7 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 
-use super::{Numbers, Progress, StageNumbers, Style, quiet_line, terminal_line};
+use super::{Left, Numbers, Progress, StageNumbers, Style, quiet_line, terminal_line};
 use crate::units::{Bytes, Step};
 
 fn measured() -> Numbers {
@@ -11,6 +11,7 @@ fn measured() -> Numbers {
         total: Some(Step(1000)),
         stage: None,
         loss: Some(3.21449),
+        left: None,
         steps_per_second: Some(2.314),
         audio_per_second: Some(41.25),
         data_wait: Some(0.031),
@@ -45,6 +46,21 @@ fn lines() {
     };
     let first = Numbers {
         stage: Some(stage(1, 120, 400)),
+        left: Some(Left {
+            time: Duration::from_secs(3725),
+            is_about: true,
+        }),
+        ..all
+    };
+    let unknown = Numbers {
+        left: None,
+        ..first
+    };
+    let known = Numbers {
+        left: Some(Left {
+            time: Duration::from_secs(95),
+            is_about: false,
+        }),
         ..all
     };
     let second = Numbers {
@@ -61,6 +77,8 @@ fn lines() {
         terminal_line(&standing, 200),
         quiet_line(&all),
         quiet_line(&first),
+        quiet_line(&unknown),
+        quiet_line(&known),
         quiet_line(&second),
         quiet_line(&none),
         quiet_line(&Numbers {

@@ -25,6 +25,7 @@ use super::job::{Cadence, Job};
 use super::material::Material;
 use super::measured::measured;
 use super::memory::{PoolWatch, resident};
+use super::outlook::Outlook;
 use super::rendering::InProgress;
 use super::saving::{self, OWED, Owed, Position, snapshot};
 use super::stage_clock::{Pause, StageClock};
@@ -47,6 +48,8 @@ pub(super) struct Desk {
     pub(super) place: StagePlace,
     /// When it began.
     pub(super) stage_begun: Instant,
+    /// What is still to come.
+    pub(super) outlook: Outlook,
     pub(super) saver: AsyncSaver,
     pub(super) stop: StopRequest,
     pub(super) cadence: Cadence,
@@ -67,8 +70,6 @@ pub(super) struct StagePlace {
     pub(super) number: usize,
     /// How many there are.
     pub(super) of: usize,
-    /// Steps of those after it.
-    pub(super) after: u64,
 }
 
 impl Desk {
@@ -590,12 +591,13 @@ impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
 
     fn show(&mut self, done: &StepDone) {
         let flops = self.evaluator.flops_per_position();
-        let place = self.desk.place;
+        let (place, now) = (self.desk.place, Instant::now());
+        let after = self.desk.outlook.steps_after(self.position.stage);
+        let of_stage = self.position.steps.saturating_sub(self.position.done);
         let numbers = Numbers {
             step: self.step(),
-            total: Some(Step(
-                self.position.before + self.position.steps + place.after,
-            )),
+            total: Some(Step(self.position.before + self.position.steps + after)),
+            left: self.desk.outlook.step(of_stage, now),
             stage: (place.of > 1).then_some(StageNumbers {
                 name: self.position.stage.name(),
                 number: place.number,
@@ -608,7 +610,6 @@ impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
             memory_used: self.pool.held().or_else(resident).map(Bytes),
             ..self.rate.add(done, self.sample_rate, flops)
         };
-        let now = Instant::now();
         let _ = self.desk.progress.update(&numbers, now);
         let _ = self.desk.kept_progress.update(&numbers, now);
     }
@@ -740,6 +741,8 @@ impl<T: Trainee, E: Evaluator<T>> StageWatch<T> for Books<'_, T, E> {
             kernels.count();
         }
         self.rate = Rate::default();
+        let outlook = &mut self.desk.outlook;
+        outlook.begin(self.position.stage, Instant::now());
         Ok(self.position.ended_early)
     }
 

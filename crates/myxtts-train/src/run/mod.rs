@@ -14,6 +14,7 @@ mod measure;
 mod measured;
 mod memory;
 mod origin;
+mod outlook;
 mod precision;
 mod recipe;
 mod rendering;
@@ -39,6 +40,7 @@ use myxtts_data::prepare::Quarantined;
 use myxtts_data::stage::Tell;
 use myxtts_device::telemetry::SystemTelemetry;
 use myxtts_infer::ModelCard;
+use myxtts_model::gpt::ParameterCount;
 use myxtts_pipeline::Outcome;
 use myxtts_run::FileError;
 use myxtts_run::checkpoint::{AsyncSaver, Best, Checkpoint, Retention, Store};
@@ -68,6 +70,7 @@ use books::{Desk, StagePlace};
 use evaluate::{CODES_MADE, CODES_USED, VALIDATED};
 use material::Material;
 use origin::Origin;
+use outlook::{Leg, Outlook, Work};
 use sampler::Sampler;
 use saving::Position;
 use stopping::Answering;
@@ -385,6 +388,7 @@ fn desk(
         kept_progress: Progress::new(RunLog::notes(&log), quiet(job)),
         place: StagePlace::default(),
         stage_begun: Instant::now(),
+        outlook: Outlook::default(),
         saver: AsyncSaver::start(store)?,
         stop,
         cadence: job.cadence,
@@ -472,13 +476,16 @@ impl Run<'_> {
         let card = origin.card.clone();
         let card = card.unwrap_or_else(|| gpt_stage::card_of(self.job, &self.material));
         self.check_memory(&card)?;
-        let lengths = self.lengths(&card)?;
+        let earlier = match self.resumed {
+            Some(_) => metrics::read(&self.desk.folder.metrics())?,
+            None => vec![],
+        };
+        self.desk.outlook = Outlook::new(self.legs(&card)?, &earlier);
         self.finished.speaks = origin.gpt.is_some();
         for (index, stage) in stages.iter().copied().enumerate() {
             self.desk.place = StagePlace {
                 number: index + 1,
                 of: stages.len(),
-                after: lengths.iter().skip(index + 1).sum(),
             };
             self.desk.stage_begun = Instant::now();
             let begun = self.start.take_if(|position| position.stage == stage);
@@ -522,12 +529,12 @@ impl Run<'_> {
         self.bounds_rows.then_some(card)
     }
 
-    /// Steps of each stage, were none to end early: what is shown of the whole
-    /// run must not change from stage to stage.
-    fn lengths(&self, card: &ModelCard) -> Result<Vec<u64>, TrainError> {
+    /// Steps of each stage, were none to end early, and what one of them is:
+    /// what is shown of the whole run must not change from stage to stage.
+    fn legs(&self, card: &ModelCard) -> Result<Vec<Leg>, TrainError> {
         let (job, replicas) = (self.job, self.placement.replicas());
         let material = &self.material;
-        let steps = |stage: &StageName| {
+        let leg = |stage: &StageName| {
             let batches = match stage {
                 StageName::Dvae => dvae_stage::schedule(job, material, replicas)?,
                 StageName::Gpt => gpt_stage::schedule(job, material, replicas, self.bound(card))?,
@@ -535,9 +542,36 @@ impl Run<'_> {
                     decoder_stage::schedule(job, material, replicas, self.bounds_rows)?
                 }
             };
-            Ok(recipe::recipe(job, *stage, &batches)?.steps)
+            let accumulation = job.accumulation.max(1);
+            let work = match stage {
+                StageName::Dvae => {
+                    let segments = accumulation * job.segment_batch as usize;
+                    Work::dvae(&card.dvae, segments * job.segment_frames)
+                }
+                StageName::Gpt => {
+                    let positions = batches.positions_per_batch();
+                    let parameters = ParameterCount::of(&card.gpt).total();
+                    Work::gpt(parameters, positions * accumulation as f64)
+                }
+                StageName::Decoder => {
+                    let config = decoder_stage::card_of(job.decoder_size, card).hifigan;
+                    let clips = batches.clips_per_step().map_or(1.0, |(_, _, mean)| mean);
+                    #[expect(
+                        clippy::cast_possible_truncation,
+                        clippy::cast_sign_loss,
+                        reason = "a mean of rows"
+                    )]
+                    let rows = clips.ceil() as usize / replicas.max(1) as usize;
+                    Work::decoder(&config, accumulation * rows.max(1) * job.decoder_frames)
+                }
+            };
+            Ok(Leg {
+                stage: *stage,
+                steps: recipe::recipe(job, *stage, &batches)?.steps,
+                work,
+            })
         };
-        job.stages.iter().map(steps).collect()
+        job.stages.iter().map(leg).collect()
     }
 
     fn note(&mut self, stage: StageName, outcome: &Outcome) {

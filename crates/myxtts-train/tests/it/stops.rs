@@ -277,7 +277,7 @@ fn the_log_tells_the_whole_run() {
         "step 2/4 (dvae 2/2, stage 1 of 2)",
         "step 3/4 (gpt 1/2, stage 2 of 2)",
         "step 4/4 (gpt 2/2, stage 2 of 2)",
-        "stage ETA",
+        "  ETA about ",
         "compute is not shown in the dvae stage",
         &finished.words(),
     ] {
