@@ -6,16 +6,12 @@ use myxtts_pipeline::{Entry, Stage};
 pub(crate) fn entry(stage: Stage, worker: usize, step: u64, at_us: u64, times: [u64; 3]) -> Entry {
     let [wait_in_us, busy_us, wait_out_us] = times;
     Entry {
-        stage,
-        worker,
-        step,
-        lane: 0,
         at_us,
         wait_in_us,
         busy_us,
         wait_out_us,
         bytes: 1000,
-        occupancy: 0,
+        ..Entry::new(stage, worker, step, 0)
     }
 }
 

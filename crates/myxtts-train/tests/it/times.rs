@@ -33,7 +33,7 @@ fn the_parts_of_a_stage_are_all_its_time() {
     job.validation = Some(job.dataset.clone());
     (job.cadence.validate, job.cadence.checkpoint) = (7, 5);
     for length in job.lengths.values_mut() {
-        length.max_steps = Some(60);
+        length.max_steps = Some(40);
     }
     run(&job, &Placement::on(&Device::flex()), StopRequest::new()).unwrap();
     for stage in ["dvae", "gpt"] {
@@ -64,7 +64,7 @@ fn the_parts_of_a_stage_are_all_its_time() {
             assert!(sum(part) > 0.0, "{stage}: {part}");
         }
         let steps = lines.iter().filter(|line| line.f64("loss").is_some());
-        assert_eq!(steps.clone().count(), 60);
+        assert_eq!(steps.clone().count(), 40);
         for line in steps {
             let of = |name: &str| line.f64(name).unwrap_or_else(|| panic!("{name}: {line:?}"));
             assert!(of("step_s") > 0.0);
@@ -85,7 +85,7 @@ fn the_parts_of_a_stage_are_all_its_time() {
         gpt.iter()
             .filter(|line| line.f64("flop") > Some(0.0))
             .count()
-            == 60
+            == 40
     );
 }
 
