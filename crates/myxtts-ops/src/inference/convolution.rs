@@ -2,9 +2,11 @@
 //!
 //! A [`Window`] holds the columns that are still needed. What is pushed into
 //! it comes out of a [`Convolution`] as soon as everything an output hears is
-//! there, and never twice: all pieces together are the whole, number for number.
+//! there, and never twice: all pieces together are the whole, but for rounding.
 
-use crate::kernel::conv::{SLACK, Signal, Taps};
+use crate::kernel::conv::Taps;
+use crate::kernel::registers::{SLACK, Signal, Sizes};
+use crate::kernel::winograd::Winograd;
 
 /// A `(channels, time)` with rows one after the other.
 #[derive(Clone, Debug, PartialEq)]
@@ -136,30 +138,46 @@ impl Window {
 /// A convolution with its weight in the order in which it is read.
 #[derive(Clone, Debug)]
 pub struct Convolution {
-    taps: Taps,
+    sizes: Sizes,
+    form: Form,
+}
+
+#[derive(Clone, Debug)]
+enum Form {
+    Plain(Taps),
+    Winograd(Winograd),
 }
 
 impl Convolution {
     /// Of a weight `(outputs, inputs, taps)`.
-    pub fn new(weight_oik: &[f32], shape: [usize; 3], dilation: usize) -> Self {
-        Self {
-            taps: Taps::new(weight_oik, shape, dilation),
-        }
+    pub fn new(weight_oik: &[f32], [outputs, inputs, taps]: [usize; 3], dilation: usize) -> Self {
+        let sizes = Sizes {
+            outputs,
+            inputs,
+            taps,
+            dilation,
+        };
+        let form = if Winograd::pays(sizes) {
+            Form::Winograd(Winograd::new(weight_oik, sizes))
+        } else {
+            Form::Plain(Taps::new(weight_oik, sizes))
+        };
+        Self { sizes, form }
     }
 
     /// Output channels.
     pub fn outputs(&self) -> usize {
-        self.taps.outputs()
+        self.sizes.outputs
     }
 
     /// Input channels.
     pub fn inputs(&self) -> usize {
-        self.taps.inputs()
+        self.sizes.inputs
     }
 
     /// How many columns an output hears, less one.
     pub fn reach(&self) -> usize {
-        self.taps.reach()
+        self.sizes.reach()
     }
 
     /// Every output that the window suffices for; what no other hears is dropped.
@@ -170,7 +188,10 @@ impl Convolution {
             data: &window.data[window.start..],
             stride: window.stride,
         };
-        self.taps.convolve(x, bias, &mut out.data, width);
+        match &self.form {
+            Form::Plain(taps) => taps.convolve(x, bias, &mut out.data, width),
+            Form::Winograd(taps) => taps.convolve(x, bias, &mut out.data, width),
+        }
         window.skip(width);
         out
     }

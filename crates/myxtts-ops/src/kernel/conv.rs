@@ -1,119 +1,61 @@
 //! Convolutions over time of `(channels, time)`, in registers.
-//!
-//! A tile of a few output channels and some vectors of time stays in registers
-//! while every input channel and tap is added to it. The input is read where
-//! it lies, and each sum has one order, whatever tile or thread it falls to.
 
 use pulp::{Arch, Simd, WithSimd};
-use rayon::prelude::*;
 
-/// Output channels of a tile.
-const TILE: usize = 8;
-/// Vectors of time of a tile.
-const VECTORS: usize = 3;
-/// Lanes of the widest vectors there are.
-const WIDEST: usize = 16;
-/// Columns that can be read behind those that count: tiles are whole.
-pub(crate) const SLACK: usize = VECTORS * WIDEST;
-/// Multiplications below which a convolution stays on one thread.
-const SHARED: usize = 1 << 20;
+use super::registers::{Signal, Sizes, TILE, VECTORS, WIDEST, Weights, vectors};
 
 /// A convolution's weight in the order in which it is read.
 #[derive(Clone, Debug)]
 pub(crate) struct Taps {
     /// `(tiles, inputs, taps, TILE)`, zero beyond the last output.
     packed: Vec<f32>,
-    outputs: usize,
-    inputs: usize,
-    taps: usize,
-    dilation: usize,
-}
-
-/// A `(channels, time)` to read: row `i` starts at `i * stride`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Signal<'a> {
-    pub(crate) data: &'a [f32],
-    pub(crate) stride: usize,
+    sizes: Sizes,
 }
 
 impl Taps {
     /// Of a weight `(outputs, inputs, taps)`.
-    pub(crate) fn new(
-        weight_oik: &[f32],
-        [outputs, inputs, taps]: [usize; 3],
-        dilation: usize,
-    ) -> Self {
-        let size = inputs * taps * TILE;
-        let mut packed = vec![0.0; outputs.div_ceil(TILE) * size];
-        let rows = weight_oik.chunks_exact((inputs * taps).max(1));
-        for (output, weight_ik) in rows.enumerate() {
-            let tile = &mut packed[output / TILE * size..];
+    pub(crate) fn new(weight_oik: &[f32], sizes: Sizes) -> Self {
+        let each = sizes.inputs * sizes.taps;
+        let mut packed = vec![0.0; sizes.outputs.div_ceil(TILE) * each * TILE];
+        for (output, weight_ik) in weight_oik.chunks_exact(each.max(1)).enumerate() {
+            let tile = &mut packed[output / TILE * each * TILE..];
             for (at, &weight) in weight_ik.iter().enumerate() {
                 tile[at * TILE + output % TILE] = weight;
             }
         }
-        Self {
-            packed,
-            outputs,
-            inputs,
-            taps,
-            dilation,
-        }
-    }
-
-    pub(crate) fn outputs(&self) -> usize {
-        self.outputs
-    }
-
-    pub(crate) fn inputs(&self) -> usize {
-        self.inputs
-    }
-
-    /// Columns from the first to the last that an output is made of, less one.
-    pub(crate) fn reach(&self) -> usize {
-        self.taps.saturating_sub(1) * self.dilation
+        Self { packed, sizes }
     }
 
     /// `out[o, t] = bias[o] + sum w[o, i, k] x[i, t + k dilation]` for `columns` of time.
     ///
     /// Rows of `x` can be read for `columns + reach + SLACK`. An empty bias is none.
     pub(crate) fn convolve(&self, x: Signal<'_>, bias: &[f32], out: &mut [f32], columns: usize) {
-        assert_eq!(out.len(), self.outputs * columns, "the output's size");
+        let sizes = self.sizes;
+        assert_eq!(out.len(), sizes.outputs * columns, "the output's size");
         if columns == 0 {
             return;
         }
-        let size = self.inputs * self.taps * TILE;
-        let tile = |(index, out): (usize, &mut [f32])| {
-            let first = index * TILE;
-            let mut start = [0.0; TILE];
-            for (start, &bias) in start.iter_mut().zip(bias.iter().skip(first)) {
-                *start = bias;
-            }
+        let size = sizes.inputs * sizes.taps * TILE;
+        sizes.each_tile(out, bias, columns, |index, bias, out| {
             Arch::new().dispatch(Tile {
-                weight: &self.packed[index * size..(index + 1) * size],
-                bias: start,
-                taps: self.taps,
-                dilation: self.dilation,
+                weights: Weights {
+                    data: &self.packed[index * size..(index + 1) * size],
+                    taps: sizes.taps,
+                    dilation: sizes.dilation,
+                },
+                bias,
                 x,
                 out,
                 columns,
             });
-        };
-        let each = TILE * columns;
-        if columns * self.outputs * self.inputs * self.taps < SHARED {
-            out.chunks_mut(each).enumerate().for_each(tile);
-        } else {
-            out.par_chunks_mut(each).enumerate().for_each(tile);
-        }
+        });
     }
 }
 
 /// All columns of up to [`TILE`] output channels.
 struct Tile<'a> {
-    weight: &'a [f32],
+    weights: Weights<'a>,
     bias: [f32; TILE],
-    taps: usize,
-    dilation: usize,
     x: Signal<'a>,
     out: &'a mut [f32],
     columns: usize,
@@ -141,75 +83,87 @@ impl Tile<'_> {
     /// Channels `first..first + M`, as far as there are so many.
     #[inline(always)]
     fn channels<S: Simd, const M: usize>(&mut self, simd: S, first: usize) {
-        let wide = VECTORS * S::F32_LANES;
-        let span = self.taps.saturating_sub(1) * self.dilation + wide;
-        for start in (0..self.columns).step_by(wide) {
-            let mut sums = [[simd.splat_f32s(0.0); VECTORS]; M];
-            for (sum, &bias) in sums.iter_mut().zip(&self.bias[first..first + M]) {
-                *sum = [simd.splat_f32s(bias); VECTORS];
+        let lanes = S::F32_LANES;
+        let mut start = 0;
+        while start < self.columns {
+            let count = vectors((self.columns - start).div_ceil(lanes));
+            match count {
+                1 => self.block::<S, M, 1>(simd, first, start),
+                2 => self.block::<S, M, 2>(simd, first, start),
+                _ => self.block::<S, M, VECTORS>(simd, first, start),
             }
-            for (input, weights) in self.weight.chunks_exact(self.taps * TILE).enumerate() {
-                let row = &self.x.data[input * self.x.stride + start..][..span];
-                for (tap, weights) in weights.chunks_exact(TILE).enumerate() {
-                    let (x, _) = S::as_simd_f32s(&row[tap * self.dilation..][..wide]);
-                    let x: [S::f32s; VECTORS] = [x[0], x[1], x[2]];
-                    for (sum, &weight) in sums.iter_mut().zip(&weights[first..first + M]) {
-                        let weight = simd.splat_f32s(weight);
-                        for (sum, &x) in sum.iter_mut().zip(&x) {
-                            *sum = simd.mul_add_e_f32s(weight, x, *sum);
-                        }
-                    }
-                }
-            }
-            let width = wide.min(self.columns - start);
-            let rows = self.out.chunks_exact_mut(self.columns).skip(first);
-            for (sum, row) in sums.iter().zip(rows) {
-                let out = &mut row[start..start + width];
-                let mut whole = [0.0_f32; SLACK];
-                let (vectors, _) = S::as_mut_simd_f32s(&mut whole[..wide]);
-                vectors.copy_from_slice(sum);
-                out.copy_from_slice(&whole[..width]);
-            }
+            start += count * lanes;
+        }
+    }
+
+    /// `N` vectors of columns from `start` on.
+    #[inline(always)]
+    fn block<S: Simd, const M: usize, const N: usize>(
+        &mut self,
+        simd: S,
+        first: usize,
+        start: usize,
+    ) {
+        let mut sums = [[simd.splat_f32s(0.0); N]; M];
+        for (sum, &bias) in sums.iter_mut().zip(&self.bias[first..first + M]) {
+            *sum = [simd.splat_f32s(bias); N];
+        }
+        self.weights.add(simd, first, self.x, start, &mut sums);
+        let wide = N * S::F32_LANES;
+        let width = wide.min(self.columns - start);
+        let rows = self.out.chunks_exact_mut(self.columns).skip(first);
+        for (sum, row) in sums.iter().zip(rows) {
+            let out = &mut row[start..start + width];
+            let mut whole = [0.0_f32; VECTORS * WIDEST];
+            let (vectors, _) = S::as_mut_simd_f32s(&mut whole[..wide]);
+            vectors.copy_from_slice(sum);
+            out.copy_from_slice(&whole[..width]);
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
+    use super::super::registers::{SLACK, numbers};
     use super::*;
 
-    fn numbers(count: usize, seed: u32) -> Vec<f32> {
-        let mut state = seed;
-        let mut next = || {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            (state >> 8) as f32 / 16_777_216.0 - 0.5
-        };
-        (0..count).map(|_| next()).collect()
-    }
+    /// Outputs, inputs, taps, dilation and columns.
+    const SHAPES: [[usize; 5]; 9] = [
+        [1, 3, 7, 1, 50],
+        [4, 5, 3, 2, 1],
+        [8, 8, 11, 5, 97],
+        [13, 6, 1, 1, 48],
+        [20, 16, 2, 1, 49],
+        [9, 32, 4, 3, 130],
+        [16, 33, 3, 5, 333],
+        // Large enough to be shared.
+        [64, 64, 11, 3, 200],
+        // And for several pieces.
+        [40, 256, 7, 1, 450],
+    ];
 
-    #[test]
-    fn a_convolution_is_its_definition() {
-        let shapes = [
-            ([1, 3, 7], 1, 50),
-            ([4, 5, 3], 2, 1),
-            ([8, 8, 11], 5, 97),
-            ([13, 6, 1], 1, 48),
-            ([20, 16, 2], 1, 49),
-            // Large enough to be shared.
-            ([64, 64, 11], 3, 200),
-        ];
-        for ([outputs, inputs, taps], dilation, columns) in shapes {
+    /// Compares what `convolve` makes of a weight, a signal and a bias with the
+    /// sum that it is to be.
+    pub(in super::super) fn assert_defined(
+        convolve: impl Fn(Sizes, &[f32], Signal<'_>, &[f32], &mut [f32]),
+    ) {
+        for [outputs, inputs, taps, dilation, columns] in SHAPES {
+            let sizes = Sizes {
+                outputs,
+                inputs,
+                taps,
+                dilation,
+            };
             let weight = numbers(outputs * inputs * taps, 1);
             let bias = numbers(outputs, 2);
-            let convolution = Taps::new(&weight, [outputs, inputs, taps], dilation);
-            let stride = columns + convolution.reach() + SLACK;
+            let stride = columns + sizes.reach() + SLACK;
             let data = numbers(inputs * stride, 3);
             let mut out = vec![f32::NAN; outputs * columns];
             let x = Signal {
                 data: &data,
                 stride,
             };
-            convolution.convolve(x, &bias, &mut out, columns);
+            convolve(sizes, &weight, x, &bias, &mut out);
             for (at, &found) in out.iter().enumerate() {
                 let (o, t) = (at / columns, at % columns);
                 let mut want = f64::from(bias[o]);
@@ -219,8 +173,16 @@ mod tests {
                         want += f64::from(w) * f64::from(data[i * stride + t + k * dilation]);
                     }
                 }
-                assert!((f64::from(found) - want).abs() < 1e-4, "{o}, {t}");
+                let off = (f64::from(found) - want).abs();
+                assert!(off < 1e-4, "{sizes:?}: {o}, {t}: {off}");
             }
         }
+    }
+
+    #[test]
+    fn a_convolution_is_its_definition() {
+        assert_defined(|sizes, weight, x, bias, out| {
+            Taps::new(weight, sizes).convolve(x, bias, out, out.len() / sizes.outputs);
+        });
     }
 }

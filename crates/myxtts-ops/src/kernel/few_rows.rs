@@ -252,16 +252,8 @@ pub(crate) fn product_of_rows(
 
 #[cfg(test)]
 mod tests {
+    use super::super::registers::numbers;
     use super::*;
-
-    fn numbers(count: usize, seed: u32) -> Vec<f32> {
-        let mut state = seed;
-        let mut next = || {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            (state >> 8) as f32 / 16_777_216.0 - 0.5
-        };
-        (0..count).map(|_| next()).collect()
-    }
 
     #[test]
     fn products_are_their_definition() {

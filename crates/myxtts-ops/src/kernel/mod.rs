@@ -17,6 +17,8 @@ pub(crate) mod linear;
 pub(crate) mod loss;
 pub(crate) mod math;
 pub(crate) mod norm;
+pub(crate) mod registers;
+pub(crate) mod winograd;
 
 /// Elements a piece of work has, about: large enough to hide the hand-over to
 /// a thread, small enough to stay in a core's cache.
