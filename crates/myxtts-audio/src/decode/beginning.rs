@@ -3,12 +3,11 @@
 //! A voice is made of the first half minute of a recording. Two hours of it are
 //! neither read nor decoded: what is spent depends on what is wanted.
 
-use std::fs::{self, File};
 use std::io::{Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use super::sniff::{self, Container};
-use super::{DecodeError, Decoded, Fault, checked, compressed, wav};
+use super::{DecodeError, Decoded, Fault, checked, compressed, wav, whole};
 use crate::units::Seconds;
 use crate::waveform::Waveform;
 
@@ -27,15 +26,7 @@ pub(crate) fn decode_beginning(path: &Path, most: Seconds) -> Result<(Decoded, b
 }
 
 fn beginning(path: &Path, most: Seconds) -> Result<(Decoded, bool), Fault> {
-    // Opening a pipe waits for a writer that may never come.
-    let kind = fs::metadata(path)?;
-    if kind.is_dir() {
-        return Err(Fault::Directory);
-    }
-    if !kind.is_file() {
-        return Err(Fault::NotAFile);
-    }
-    let mut file = File::open(path)?;
+    let mut file = whole::open(path)?;
     let length = file.metadata()?.len();
     let mut bytes = vec![];
     (&mut file).take(HEAD).read_to_end(&mut bytes)?;

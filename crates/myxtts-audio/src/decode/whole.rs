@@ -24,19 +24,9 @@ const BESIDE_THE_SOUND: u64 = 64 << 20;
 /// Of a file that is far too large for the longest recording allowed, only as
 /// much is read as such a recording could take: that is enough to find that it
 /// is too long, and memory stays bounded.
-///
-/// The kind of file is checked before it is opened, because opening a pipe
-/// waits for a writer that may never come.
 pub(super) fn read(path: &Path, limits: &Limits, bytes: &mut Vec<u8>) -> Result<(), Fault> {
     bytes.clear();
-    let kind = fs::metadata(path)?;
-    if kind.is_dir() {
-        return Err(Fault::Directory);
-    }
-    if !kind.is_file() {
-        return Err(Fault::NotAFile);
-    }
-    let mut file = File::open(path)?;
+    let mut file = open(path)?;
     let length = file.metadata()?.len();
     if length == 0 {
         return Err(Fault::Empty);
@@ -57,6 +47,19 @@ pub(super) fn read(path: &Path, limits: &Limits, bytes: &mut Vec<u8>) -> Result<
         return Err(Fault::Empty);
     }
     Ok(())
+}
+
+/// Opens a file. Its kind is checked before, because opening a pipe waits for a
+/// writer that may never come.
+pub(super) fn open(path: &Path) -> Result<File, Fault> {
+    let kind = fs::metadata(path)?;
+    if kind.is_dir() {
+        return Err(Fault::Directory);
+    }
+    if !kind.is_file() {
+        return Err(Fault::NotAFile);
+    }
+    Ok(File::open(path)?)
 }
 
 /// Files up to this size are read at once.
