@@ -50,7 +50,7 @@ pub fn search(
     let limit = config.most_codes(&vocabulary, text.len());
     let [_, _, channels] = voice_1nd.dims();
     let device = voice_1nd.device();
-    let prefix_1pd = gpt.prefix(voice_1nd, text)?;
+    let prefix = gpt.prefix(voice_1nd, text)?;
     let mut engine = Engine::new(gpt);
     let mut running = vec![Beam {
         codes: vec![],
@@ -61,7 +61,7 @@ pub fn search(
     let mut finished: Vec<Beam> = vec![];
     let mut scored = match limit {
         0 => vec![],
-        _ => vec![engine.begin(gpt, prefix_1pd, limit)?],
+        _ => vec![engine.begin(gpt, prefix, limit)?],
     };
     for length in 1..=limit {
         let start = seen_at_start(&config, &vocabulary);

@@ -6,7 +6,7 @@ use myxtts_ops::inference::HostTensor;
 use super::device::DeviceCache;
 use super::error::GenerateError;
 use super::host::HostRow;
-use super::speaking::SpeakingGpt;
+use super::speaking::{Prefix, SpeakingGpt};
 
 /// What a row that speaks alone would choose next, given these scores; `None`
 /// where it would end.
@@ -44,19 +44,24 @@ impl Engine {
     pub(super) fn begin(
         &mut self,
         gpt: &SpeakingGpt,
-        prefix_1pd: Tensor<3>,
+        prefix: Prefix,
         codes: usize,
     ) -> Result<Scored, GenerateError> {
-        let [_, positions, _] = prefix_1pd.dims();
+        let Prefix {
+            positions_1pd,
+            voice,
+        } = prefix;
+        let [_, positions, _] = positions_1pd.dims();
         match (self, &gpt.host) {
             (Self::Host(rows), Some(host)) => {
-                let prefix = HostTensor::of(prefix_1pd).ok_or_else(elsewhere)?;
-                let mut row = HostRow::new(host, positions + codes);
-                let scored = host.begin(&mut row, prefix.elements());
+                let prefix = HostTensor::of(positions_1pd).ok_or_else(elsewhere)?;
+                let (row, scored) = host
+                    .begin(prefix.elements(), voice, positions + codes)
+                    .ok_or_else(elsewhere)?;
                 rows.push(row);
-                scored.ok_or_else(elsewhere)
+                Ok(scored)
             }
-            (Self::Device(cache), _) => cache.begin(gpt, prefix_1pd),
+            (Self::Device(cache), _) => cache.begin(gpt, positions_1pd),
             (Self::Host(_), None) => Err(elsewhere()),
         }
     }

@@ -16,8 +16,9 @@ use super::engine::{Predict, Scored};
 use super::speaking::HostGpt;
 use crate::gpt::EPSILON;
 
-/// Guesses at first, and at most.
-const FIRST_GUESSES: usize = 3;
+/// Guesses at first, less one, and at most. The sound of a stream begins with the
+/// fourth code: what is guessed beyond that at first, somebody waits for.
+const FIRST_GUESSES: usize = 1;
 const MOST_GUESSES: usize = 8;
 
 /// A row's keys and values in every layer.
@@ -32,11 +33,12 @@ pub(super) struct HostRow {
 }
 
 impl HostRow {
-    /// With room for so many positions.
-    pub(super) fn new(gpt: &HostGpt, room: usize) -> Self {
+    /// With the first positions of these layers, and room for so many in all.
+    fn after(voice: &[LayerCache], positions: usize, room: usize) -> Self {
         let room = room + MOST_GUESSES;
+        let begun = |layer: &LayerCache| layer.beginning(positions, room);
         Self {
-            layers: gpt.blocks.iter().map(|block| block.cache(room)).collect(),
+            layers: voice.iter().map(begun).collect(),
             prefix: 0,
             ahead: VecDeque::new(),
             guesses: FIRST_GUESSES,
@@ -54,16 +56,41 @@ impl HostRow {
 }
 
 impl HostGpt {
-    /// The first scores of a row.
-    pub(super) fn begin(&self, row: &mut HostRow, prefix: &[f32]) -> Option<Scored> {
-        let count = prefix.len() / self.width();
-        row.prefix = count;
-        let rows = std::slice::from_mut(row);
-        let mut scored = on_cores(&Device::flex(), || {
-            let last = self.run(&self.blocks, prefix.to_vec(), rows, &[count]);
-            self.scored(&last[(count - 1) * self.width()..])
-        });
-        scored.pop()
+    /// A row behind its prefix, which begins with so many positions of a voice,
+    /// and its first scores.
+    pub(super) fn begin(
+        &self,
+        prefix: &[f32],
+        voice: usize,
+        room: usize,
+    ) -> Option<(HostRow, Scored)> {
+        let width = self.width();
+        let latents = &prefix[..voice * width];
+        let heard = self.voices.get(latents);
+        let mut row = match &heard {
+            Some(layers) => HostRow::after(layers, voice, room),
+            None => {
+                let empty: Vec<LayerCache> =
+                    self.blocks.iter().map(|block| block.cache(0)).collect();
+                HostRow::after(&empty, 0, room)
+            }
+        };
+        row.prefix = prefix.len() / width;
+        let known = if heard.is_some() { latents.len() } else { 0 };
+        let mut x = prefix[known..].to_vec();
+        let count = x.len() / width;
+        let scored = on_cores(&Device::flex(), || {
+            for (block, cache) in self.blocks.iter().zip(&mut row.layers) {
+                block.begin(&mut x, Positions { cache, count });
+            }
+            self.scored(&x[(count - 1) * width..]).pop()
+        })?;
+        if heard.is_none() {
+            let layers = row.layers.iter();
+            let layers = layers.map(|layer| layer.beginning(voice, voice));
+            self.voices.keep(latents, layers.collect());
+        }
+        Some((row, scored))
     }
 
     /// The next scores of rows, each after its last code and the position of that.

@@ -17,6 +17,7 @@ mod processors;
 mod sampling;
 mod session;
 mod speaking;
+mod voices;
 
 pub use beams::search;
 pub use ending::{Ending, Guards};

@@ -7,7 +7,7 @@ use super::ending::Ending;
 use super::engine::{Engine, Scored};
 use super::error::GenerateError;
 use super::sampling::{Sampler, SamplingConfig};
-use super::speaking::SpeakingGpt;
+use super::speaking::{Prefix, SpeakingGpt};
 
 /// Which row of a generation; no two are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -53,7 +53,7 @@ pub struct Generation {
     engine: Engine,
     /// In the engine's order.
     running: Vec<Row>,
-    waiting: Vec<(Row, Tensor<3>)>,
+    waiting: Vec<(Row, Prefix)>,
     next: u64,
 }
 
@@ -111,7 +111,7 @@ impl Generation {
             // Beams are rows of one text; a generation's rows are texts.
             return Err(GenerateError::BeamsInRows(config.num_beams));
         }
-        let prefix_1pd = self.gpt.prefix(voice_1nd, text)?;
+        let prefix = self.gpt.prefix(voice_1nd, text)?;
         let vocabulary = self.gpt.config().vocabulary;
         let id = RowId(self.next);
         self.next += 1;
@@ -127,7 +127,7 @@ impl Generation {
             limit: config.most_codes(&vocabulary, text.len()),
         };
         if row.limit > 0 {
-            self.waiting.push((row, prefix_1pd));
+            self.waiting.push((row, prefix));
         }
         Ok(id)
     }
@@ -171,8 +171,8 @@ impl Generation {
             }
             _ => self.engine.advance(&self.gpt, &positions, None)?,
         };
-        for (row, prefix_1pd) in std::mem::take(&mut self.waiting) {
-            let first = self.engine.begin(&self.gpt, prefix_1pd, row.limit)?;
+        for (row, prefix) in std::mem::take(&mut self.waiting) {
+            let first = self.engine.begin(&self.gpt, prefix, row.limit)?;
             scored.push(first);
             self.running.push(row);
         }

@@ -6,10 +6,12 @@ use myxtts_ops::Compute;
 use myxtts_ops::inference::{CachedBlock, HostTensor};
 
 use super::error::GenerateError;
+use super::voices::Voices;
 use crate::gpt::{Gpt, GptConfig};
 
-/// Weights from which on a step waits for memory, and guessing pays.
-const DRAFTED: usize = 1 << 26;
+/// Weights from which on a step waits for memory, and guessing pays: in f32
+/// they are larger than the caches of most processors.
+const DRAFTED: usize = 1 << 24;
 
 /// A GPT without gradients, with its weights as speaking reads them.
 ///
@@ -18,6 +20,14 @@ const DRAFTED: usize = 1 << 26;
 pub struct SpeakingGpt {
     pub(super) gpt: Gpt,
     pub(super) host: Option<HostGpt>,
+}
+
+/// What stands before the first code.
+#[derive(Clone, Debug)]
+pub(super) struct Prefix {
+    pub(super) positions_1pd: Tensor<3>,
+    /// How many of them are the voice.
+    pub(super) voice: usize,
 }
 
 /// What the CPU reads where the tensors have it.
@@ -31,6 +41,8 @@ pub(super) struct HostGpt {
     pub(super) head: [HostTensor; 2],
     pub(super) codes: HostTensor,
     pub(super) code_positions: HostTensor,
+    /// Those that spoke last.
+    pub(super) voices: Voices,
 }
 
 impl Gpt {
@@ -74,6 +86,17 @@ impl SpeakingGpt {
         self
     }
 
+    /// The same weights without the voices that were heard: the next text of
+    /// each is again the first.
+    #[must_use]
+    pub fn without_voices(&self) -> Self {
+        let mut without = self.clone();
+        if let Some(host) = &mut without.host {
+            host.voices = Voices::default();
+        }
+        without
+    }
+
     /// Its sizes.
     pub fn config(&self) -> &GptConfig {
         self.gpt.config()
@@ -89,13 +112,17 @@ impl SpeakingGpt {
         &self,
         voice_1nd: Tensor<3>,
         text: &[u32],
-    ) -> Result<Tensor<3>, GenerateError> {
+    ) -> Result<Prefix, GenerateError> {
         let voice_1nd = voice_1nd.inner();
+        let [_, voice, _] = voice_1nd.dims();
         let device = voice_1nd.device();
         let start = self.config().vocabulary.start_audio();
         let prefix_1pd = self.gpt.prefix(voice_1nd, ids(text, &device))?;
         let start_11d = self.gpt.embed_codes(ids(&[start], &device), 0);
-        Ok(Tensor::cat(vec![prefix_1pd, start_11d], 1))
+        Ok(Prefix {
+            positions_1pd: Tensor::cat(vec![prefix_1pd, start_11d], 1),
+            voice,
+        })
     }
 }
 
@@ -118,6 +145,7 @@ impl HostGpt {
             ],
             codes: HostTensor::of(gpt.mel_embedding.weight.val())?,
             code_positions: HostTensor::of(gpt.mel_pos_embedding.emb.weight.val())?,
+            voices: Voices::default(),
         })
     }
 }

@@ -224,6 +224,29 @@ fn the_fast_way_is_the_plain_one() {
     }
 }
 
+/// What was computed of a voice is kept from text to text, and changes nothing.
+#[test]
+fn a_voice_that_was_heard_says_the_same() {
+    let (gpt, voice_1nd) = model();
+    let other_1nd = gpt.condition(Tensor::ones([1, 80, 12], &Device::flex()) * 0.3);
+    let config = SamplingConfig {
+        max_codes: Some(6),
+        ..SamplingConfig::new(5)
+    };
+    let [fast, drafting, _] = ways(&gpt);
+    for speaking in [fast, drafting] {
+        for voice_1nd in [&voice_1nd, &other_1nd, &voice_1nd] {
+            for text in [&[9_u32; 20][..], &[7], &[3, 4, 5]] {
+                let say =
+                    |gpt: &SpeakingGpt| generate(gpt, (*voice_1nd).clone(), text, config).unwrap();
+                let (first, later) = (say(&speaking.without_voices()), say(&speaking));
+                assert_eq!(first.codes, later.codes);
+                assert_eq!(apart(&first, &later), 0.0);
+            }
+        }
+    }
+}
+
 /// Rows of other lengths that come and go beside a row leave its codes as they are.
 #[test]
 fn a_row_does_not_depend_on_its_neighbours() {

@@ -7,10 +7,9 @@ use rayon::prelude::*;
 
 use super::HostTensor;
 use super::cache::LayerCache;
-use crate::kernel::attention::{self, Heads, Rule, Shape};
 use crate::kernel::few_rows::{self, Rounded};
 use crate::kernel::gelu;
-use crate::kernel::gemm::{Matrix, MatrixMut, Old, Threads, multiply};
+use crate::kernel::many_rows;
 use crate::kernel::math::{exp, max, sum, sum2, vectorize};
 
 /// From so many rows on a product is a matter of computing, and no longer of
@@ -43,6 +42,14 @@ struct Linear {
 enum Weight {
     Full(HostTensor),
     Rounded(Arc<Rounded>),
+}
+
+/// Rows of a product.
+#[derive(Clone, Copy, Debug)]
+struct Rows {
+    count: usize,
+    /// Whether it is a product of matrices; few rows read the weight once for all of them.
+    many: bool,
 }
 
 /// The next positions of one sequence.
@@ -117,8 +124,20 @@ impl CachedBlock {
 
     /// Runs the rows of `x`, which are the next positions of each sequence in turn.
     pub fn advance(&self, x: &mut [f32], sequences: &mut [Positions<'_>]) {
-        let channels = self.channels();
-        let rows = x.len() / channels;
+        let count = x.len() / self.channels();
+        let many = count >= MANY;
+        self.run(x, sequences, Rows { count, many });
+    }
+
+    /// Runs the rows of `x`, which are the first positions of a sequence or the
+    /// rest of them: a position comes out the same number for number whether
+    /// those before it are computed beside it or were before.
+    pub fn begin(&self, x: &mut [f32], sequence: Positions<'_>) {
+        let (count, many) = (x.len() / self.channels(), true);
+        self.run(x, &mut [sequence], Rows { count, many });
+    }
+
+    fn run(&self, x: &mut [f32], sequences: &mut [Positions<'_>], rows: Rows) {
         let normal = normalise(x, &self.norm_1, self.epsilon);
         let qkv = self.qkv.of(&normal, rows);
         let mut mixed = vec![0.0; x.len()];
@@ -141,22 +160,23 @@ impl CachedBlock {
         let channels = self.channels();
         let per_head = channels / self.heads;
         let scale = 1.0 / (per_head as f32).sqrt();
-        // What each single query has to do: its head, its cache, its output.
+        // What each query has to do: its head's keys and values up to itself, its output.
         let mut single = vec![];
         let (mut qkv, mut mixed) = (qkv, mixed);
         for Positions { cache, count } in sequences {
             let (rows, later) = qkv.split_at(*count * 3 * channels);
             let (out, rest) = mixed.split_at_mut(*count * channels);
             (qkv, mixed) = (later, rest);
+            let before = cache.length();
             cache.append(rows);
-            if *count == 1 {
+            let rows = rows.chunks_exact(3 * channels);
+            let positions = (before + 1..).zip(rows.zip(out.chunks_exact_mut(channels)));
+            for (seen, (row, out)) in positions {
                 let heads = out.chunks_exact_mut(per_head);
-                let queries = rows[..channels].chunks_exact(per_head);
+                let queries = row[..channels].chunks_exact(per_head);
                 for (head, (query, out)) in queries.zip(heads).enumerate() {
-                    single.push((query, cache.head(head), out));
+                    single.push((query, cache.head(head, seen), out));
                 }
-            } else if *count > 1 {
-                many(rows, cache, [*count, self.heads, per_head], scale, out);
             }
         }
         let work: usize = single.iter().map(|(_, [keys, _], _)| keys.len()).sum();
@@ -167,39 +187,6 @@ impl CachedBlock {
             single.into_iter().for_each(one);
         } else {
             single.into_par_iter().for_each(one);
-        }
-    }
-}
-
-/// Attention of the last positions of a sequence, each to all up to itself.
-fn many(
-    rows: &[f32],
-    cache: &LayerCache,
-    [count, heads, channels]: [usize; 3],
-    scale: f32,
-    out: &mut [f32],
-) {
-    let shape = Shape {
-        batch: 1,
-        heads,
-        queries: count,
-        keys: cache.length(),
-        channels,
-    };
-    let rule = Rule {
-        shape,
-        causal: true,
-        hidden_bk: None,
-        scale,
-        keep: None,
-    };
-    let [keys, values] = cache.all();
-    let queries = Heads::merged(rows, shape, 0, 3);
-    let (by_head, _) = attention::forward(queries, keys, values, &rule);
-    for (head, from) in by_head.chunks_exact(count * channels).enumerate() {
-        let to = out.chunks_exact_mut(heads * channels);
-        for (to, from) in to.zip(from.chunks_exact(channels)) {
-            to[head * channels..(head + 1) * channels].copy_from_slice(from);
         }
     }
 }
@@ -277,14 +264,14 @@ impl Linear {
         }
     }
 
-    fn of(&self, x: &[f32], rows: usize) -> Vec<f32> {
-        let mut y = vec![0.0; rows * self.bias.elements().len()];
+    fn of(&self, x: &[f32], rows: Rows) -> Vec<f32> {
+        let mut y = vec![0.0; rows.count * self.bias.elements().len()];
         self.add(x, &mut y, rows);
         y
     }
 
     /// `y += x w + b`.
-    fn add(&self, x: &[f32], y: &mut [f32], rows: usize) {
+    fn add(&self, x: &[f32], y: &mut [f32], rows: Rows) {
         let bias = self.bias.elements();
         for row in y.chunks_exact_mut(bias.len().max(1)) {
             for (y, b) in row.iter_mut().zip(bias) {
@@ -293,23 +280,18 @@ impl Linear {
         }
         match &self.weight_io {
             Weight::Rounded(rounded) => {
-                let inputs = x.len() / rows.max(1);
+                let inputs = x.len() / rows.count.max(1);
                 let pairs = x.chunks_exact(inputs.max(1));
                 for (x, y) in pairs.zip(y.chunks_exact_mut(bias.len().max(1))) {
                     rounded.add_product(x, y);
                 }
             }
-            Weight::Full(weight_io) if rows < MANY => {
-                few_rows::add_product(x, weight_io.elements(), y, rows);
+            Weight::Full(weight_io) if !rows.many => {
+                few_rows::add_product(x, weight_io.elements(), y, rows.count);
             }
-            Weight::Full(weight_io) => multiply(
-                MatrixMut::packed(y, bias.len()),
-                Old::Add,
-                1.0,
-                Matrix::packed(x, x.len() / rows),
-                Matrix::packed(weight_io.elements(), bias.len()),
-                Threads::All,
-            ),
+            Weight::Full(weight_io) => {
+                many_rows::add_product(x, weight_io.elements(), y, rows.count);
+            }
         }
     }
 }

@@ -1,7 +1,5 @@
 //! Keys and values of one sequence in one layer.
 
-use crate::kernel::attention::Heads;
-
 /// Keys and values so far, in room that was taken beforehand.
 #[derive(Clone, Debug)]
 pub struct LayerCache {
@@ -41,15 +39,21 @@ impl LayerCache {
 
     /// Room for `room` positions in all.
     pub fn reserve(&mut self, room: usize) {
-        if room <= self.room {
-            return;
+        if room > self.room {
+            *self = self.beginning(self.length, room);
         }
-        let mut larger = Self::new(self.heads, self.channels, room);
-        let (old, new) = (self.room * self.channels, room * self.channels);
-        let held = self.length * self.channels;
+    }
+
+    /// A copy of the first `length` positions, with room for `room`.
+    #[must_use]
+    pub fn beginning(&self, length: usize, room: usize) -> Self {
+        let length = length.min(self.length);
+        let mut copy = Self::new(self.heads, self.channels, room.max(length));
+        let (old, new) = (self.room * self.channels, copy.room * self.channels);
+        let held = length * self.channels;
         for (from, to) in [
-            (&self.keys, &mut larger.keys),
-            (&self.values, &mut larger.values),
+            (&self.keys, &mut copy.keys),
+            (&self.values, &mut copy.values),
         ] {
             let heads = from
                 .chunks_exact(old.max(1))
@@ -58,8 +62,8 @@ impl LayerCache {
                 to[..held].copy_from_slice(&from[..held]);
             }
         }
-        larger.length = self.length;
-        *self = larger;
+        copy.length = length;
+        copy
     }
 
     /// Appends positions of `(queries | keys | values)`.
@@ -83,22 +87,10 @@ impl LayerCache {
         }
     }
 
-    /// The keys and the values of a head.
-    pub(super) fn head(&self, head: usize) -> [&[f32]; 2] {
+    /// The keys and the values of a head, of the first positions.
+    pub(super) fn head(&self, head: usize, positions: usize) -> [&[f32]; 2] {
         let start = head * self.room * self.channels;
-        let held = start..start + self.length * self.channels;
+        let held = start..start + positions.min(self.length) * self.channels;
         [&self.keys[held.clone()], &self.values[held]]
-    }
-
-    /// The keys and the values, for many queries at once.
-    pub(super) fn all(&self) -> [Heads<'_>; 2] {
-        [&self.keys, &self.values].map(|data| Heads {
-            data,
-            start: 0,
-            batch_stride: 0,
-            head_stride: self.room * self.channels,
-            row_stride: self.channels,
-            column_stride: 1,
-        })
     }
 }

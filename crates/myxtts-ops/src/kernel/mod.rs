@@ -15,6 +15,7 @@ pub(crate) mod gelu;
 pub(crate) mod gemm;
 pub(crate) mod linear;
 pub(crate) mod loss;
+pub(crate) mod many_rows;
 pub(crate) mod math;
 pub(crate) mod norm;
 pub(crate) mod registers;
