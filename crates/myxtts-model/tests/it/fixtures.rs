@@ -90,6 +90,12 @@ impl Set {
         usize::try_from(value.and_then(Value::as_u64).expect(pointer)).unwrap()
     }
 
+    /// A file of JSON, if the set has it.
+    pub fn json(&self, file: &str) -> Option<Value> {
+        let bytes = fs::read(self.folder.join(format!("{file}.json"))).ok()?;
+        Some(serde_json::from_slice(&bytes).unwrap())
+    }
+
     /// All tensors of a file, floats and integers.
     pub fn tensors(&self, file: &str) -> Tensors {
         let path = self.folder.join(format!("{file}.safetensors"));
