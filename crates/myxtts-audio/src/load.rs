@@ -5,7 +5,9 @@
 //! so that they see what the models will see. Training and synthesis both go
 //! through here; what a voice was trained on is what it is conditioned on.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
@@ -105,6 +107,7 @@ pub struct Loader {
     /// The file last read.
     bytes: Vec<u8>,
     spent: Spent,
+    slowness: Slowness,
 }
 
 /// Where the time of loading went.
@@ -114,6 +117,25 @@ pub struct Spent {
     pub read: Duration,
     /// From bytes to what the models may see: decoding, resampling, levels.
     pub decode: Duration,
+}
+
+/// Slows loading down, so that whoever measures it can be tested.
+#[doc(hidden)]
+#[derive(Clone, Default)]
+pub struct Slowness {
+    /// Called in each read of a file.
+    pub read: Option<Arc<dyn Fn() + Send + Sync>>,
+    /// How many times more than once each is decoded.
+    pub decodes: u32,
+}
+
+impl fmt::Debug for Slowness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Slowness")
+            .field("read", &self.read.is_some())
+            .field("decodes", &self.decodes)
+            .finish()
+    }
 }
 
 impl Loader {
@@ -126,7 +148,15 @@ impl Loader {
             unresampled: Vec::new(),
             bytes: Vec::new(),
             spent: Spent::default(),
+            slowness: Slowness::default(),
         }
+    }
+
+    /// The same, slowed down.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn slowed(self, slowness: Slowness) -> Self {
+        Self { slowness, ..self }
     }
 
     /// What [`load_into`](Self::load_into) has taken since this was last asked.
@@ -164,8 +194,15 @@ impl Loader {
     ) -> Result<(Source, T), LoadError> {
         let begin = Instant::now();
         read(path, &self.limits, &mut self.bytes)?;
+        if let Some(read) = &self.slowness.read {
+            read();
+        }
         self.spent.read += begin.elapsed();
         let begin = Instant::now();
+        for _ in 0..self.slowness.decodes {
+            decode_read(path, &self.limits, &self.bytes, waveform)?;
+            self.finish(path, waveform)?;
+        }
         let source = decode_read(path, &self.limits, &self.bytes, waveform)?;
         let seen = see(&self.bytes, waveform);
         self.finish(path, waveform)?;

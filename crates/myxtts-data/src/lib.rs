@@ -15,4 +15,5 @@ pub mod prepare;
 pub mod schedule;
 pub mod split;
 pub mod stage;
+pub mod storage;
 pub mod units;

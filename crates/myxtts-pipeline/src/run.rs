@@ -14,7 +14,7 @@ pub use setup::{Setup, SetupError, Wiring};
 use crate::adapt::Change;
 use crate::dispenser::{Dispenser, Permit, Ticket};
 use crate::failure::{Failure, Stage, Stop};
-use crate::ledger::{Ledger, RingReport, Summary};
+use crate::ledger::{Entry, Ledger, RingReport, Summary};
 use crate::ring::Ring;
 use crate::sync::{Arc, Mutex};
 use crate::work::{Hop, HostWork, SiteWork};
@@ -57,6 +57,8 @@ pub struct Outcome {
     pub failure: Option<Failure>,
     /// Why `ledger.jsonl` is not complete, if it is not.
     pub ledger_lost: Option<String>,
+    /// Every entry of a ledger that keeps them.
+    pub entries: Vec<Entry>,
 }
 
 /// A ring's figures, whatever it carries.
@@ -210,6 +212,7 @@ impl Pipeline {
             failure: failure.or_else(|| self.stop.first().filter(|f| *f != Failure::Requested)),
             ledger_lost: self.ledger.finish().err(),
             summary: self.summary(),
+            entries: self.ledger.take_entries(),
         }
     }
 

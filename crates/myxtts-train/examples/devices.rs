@@ -269,6 +269,7 @@ impl World {
             gradient_clip: 1.0,
             seed: 0,
             compare_every: 0,
+            faults: Default::default(),
         };
         let run = StageRun {
             placement,

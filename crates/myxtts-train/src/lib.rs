@@ -4,6 +4,8 @@ pub mod bench;
 pub mod demand;
 pub mod ema;
 mod error;
+#[doc(hidden)]
+pub mod faults;
 pub mod feed;
 pub mod looping;
 pub mod meter;
@@ -14,6 +16,7 @@ pub mod scaler;
 pub mod stage_run;
 pub mod team;
 mod thread_time;
+pub mod timing;
 pub mod trainee;
 
 pub use error::TrainError;

@@ -15,6 +15,7 @@ use myxtts_run::units::Step;
 
 use crate::ema::Ema;
 use crate::error::{TrainError, unless_stopped};
+use crate::faults::StepFaults;
 use crate::feed::{Facts, Fed, Targets};
 use crate::meter::{Meter, StepClock, Together, Waits};
 use crate::optim::{AdamW, NamedGradients};
@@ -38,6 +39,9 @@ pub struct Recipe {
     pub seed: u64,
     /// Steps between two comparisons of the replicas' weights; 0 for never.
     pub compare_every: u64,
+    /// What is to go wrong, in a test.
+    #[doc(hidden)]
+    pub faults: StepFaults,
 }
 
 /// What a stage carries from step to step, and a checkpoint from run to run.
@@ -132,6 +136,7 @@ pub fn train<T: Trainee>(
         let mut tally = Tally::new(state.done + 1, rate, &seat.meter);
         let mut batches = StepBatches::new(&mut intake, recipe.accumulation, state.done);
         let mut traces = vec![];
+        recipe.faults.delay(seat.rank);
         for phase in 0..T::PHASES {
             let mut passes = Passes {
                 scale: state.scale.factor(),
@@ -167,6 +172,10 @@ pub fn train<T: Trainee>(
         if state.done == begun {
             let wait = || settled(&state.trainee, tally.done.step, &tally.done.facts);
             seat.meter.reading_back(wait)?;
+        }
+        for _ in 0..recipe.faults.reads {
+            let read = seat.meter.reading_back(|| state.trainee.state());
+            read.map_err(TrainError::failed)?;
         }
         state.done += 1;
         state.compare(recipe, seat)?;

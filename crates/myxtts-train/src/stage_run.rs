@@ -34,6 +34,28 @@ pub struct Flow {
     pub start_delay: Duration,
 }
 
+impl Flow {
+    /// The same with rings for `all` batches, `each` on a model device, and a
+    /// start that waits for all of them, at most for `longest`.
+    pub(crate) fn holding(self, all: usize, each: usize, longest: Duration) -> Self {
+        let knobs = Knobs {
+            read_ahead: all.max(self.knobs.read_ahead),
+            depth: each,
+            ..self.knobs
+        };
+        Self {
+            knobs,
+            bounds: Bounds {
+                least: knobs,
+                most: knobs,
+            },
+            ring_bytes: RingBytes::default(),
+            fill_target: each,
+            start_delay: longest,
+        }
+    }
+}
+
 /// Makes the device stage of a device.
 pub type MakeSite<S> = Arc<dyn Fn(&Device) -> Result<S, String> + Send + Sync>;
 

@@ -27,7 +27,7 @@ mod lost;
 use std::sync::Arc;
 
 use myxtts_audio::units::Samples;
-use myxtts_audio::{AudioConfig, Limits, Loader, Spent, Waveform};
+use myxtts_audio::{AudioConfig, Limits, Loader, Slowness, Spent, Waveform};
 use myxtts_text::{CleanOptions, Vocabulary, clean_with};
 
 pub use clip::{Clip, ClipSource, Spoken};
@@ -84,6 +84,7 @@ pub struct HostStage<C> {
     companions: Option<Arc<Companions>>,
     beginnings: Beginnings,
     lost: Option<Arc<LostClips>>,
+    slowness: Slowness,
 }
 
 /// What one worker keeps from clip to clip.
@@ -111,6 +112,7 @@ impl<C: ClipSource> HostStage<C> {
             companions: None,
             beginnings: Beginnings::ONE,
             lost: None,
+            slowness: Slowness::default(),
         }
     }
 
@@ -138,10 +140,19 @@ impl<C: ClipSource> HostStage<C> {
         self
     }
 
+    /// The same, loading slowly.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn slowed(mut self, slowness: Slowness) -> Self {
+        self.slowness = slowness;
+        self
+    }
+
     /// The working memory of one thread.
     pub fn scratch(&self) -> Scratch {
+        let loader = Loader::new(self.config.audio.clone(), self.config.limits);
         Scratch {
-            loader: Loader::new(self.config.audio.clone(), self.config.limits),
+            loader: loader.slowed(self.slowness.clone()),
             waveform: Waveform::default(),
             companion: Waveform::default(),
         }

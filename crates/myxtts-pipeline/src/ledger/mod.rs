@@ -101,6 +101,8 @@ struct Inner {
     window_begin: Option<Instant>,
     /// Time spent in `note` itself.
     cost: Duration,
+    /// All of them, where they are kept.
+    entries: Option<Vec<Entry>>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -133,6 +135,14 @@ impl Ledger {
         }
     }
 
+    /// The same, and every entry is kept for whoever ends the run. A long one
+    /// writes them instead.
+    #[must_use]
+    pub fn keeping(self) -> Self {
+        lock(&self.inner).entries = Some(vec![]);
+        self
+    }
+
     /// The same for batches of the training stage `trains`.
     #[must_use]
     pub fn of(self, trains: &'static str) -> Self {
@@ -162,6 +172,9 @@ impl Ledger {
         inner.total.add(&entry);
         inner.window.add(&entry);
         inner.window_begin.get_or_insert(begin);
+        if let Some(entries) = &mut inner.entries {
+            entries.push(entry);
+        }
         inner.cost += begin.elapsed();
     }
 
@@ -181,6 +194,11 @@ impl Ledger {
     pub fn summary(&self, rings: Vec<RingReport>) -> Summary {
         let inner = lock(&self.inner);
         Summary::new(&inner.total, self.begin.elapsed(), inner.cost, rings)
+    }
+
+    /// The entries it has kept.
+    pub(crate) fn take_entries(&self) -> Vec<Entry> {
+        lock(&self.inner).entries.take().unwrap_or_default()
     }
 
     /// Writes what is left; the first error of the file, if there was one.

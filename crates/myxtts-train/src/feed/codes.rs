@@ -19,6 +19,7 @@ use myxtts_data::cache::{
 use myxtts_data::schedule::{BucketShape, ClipIndex, Schedule};
 use myxtts_data::stage::HostBatch;
 use myxtts_data::units::Codes;
+use myxtts_model::init::mix;
 use myxtts_model::params::{ReadError, state_dict};
 
 use super::device::FrontEnd;
@@ -87,6 +88,8 @@ pub struct CodesCache {
 enum Store {
     Memory(Mutex<HashMap<EntryKey, Vec<u16>>>),
     Disk(FeatureCache),
+    /// Of a codebook with so many entries.
+    Drawn(u16),
 }
 
 /// Why codes could not be kept or read.
@@ -119,6 +122,12 @@ impl CodesCache {
         cache: FeatureCache,
     ) -> Self {
         Self::new(contents, source, Store::Disk(cache))
+    }
+
+    /// Codes that no DVAE made: drawn by clip and place, below `codes`. For
+    /// measurements, to which it is all the same what they say.
+    pub(crate) fn drawn(contents: Vec<Option<[u8; 32]>>, source: CodesSource, codes: u16) -> Self {
+        Self::new(contents, source, Store::Drawn(codes.max(1)))
     }
 
     fn new(contents: Vec<Option<[u8; 32]>>, source: CodesSource, store: Store) -> Self {
@@ -163,6 +172,7 @@ impl CodesCache {
                 let found = found.map_err(|why| CodesError::Read { clip, why })?;
                 Ok(matches!(found, Lookup::Hit(_)))
             }
+            Store::Drawn(_) => Ok(true),
         }
     }
 
@@ -201,6 +211,14 @@ impl CodesCache {
             return Ok(false);
         };
         match &self.store {
+            Store::Drawn(codes) => {
+                let places = row.iter_mut().zip(u64::from(clip.0) << 32..);
+                for (code, place) in places {
+                    let drawn = mix(place) % u64::from(*codes);
+                    *code = i32::try_from(drawn).unwrap_or_default();
+                }
+                Ok(true)
+            }
             Store::Memory(entries) => {
                 let entries = entries.lock().unwrap_or_else(PoisonError::into_inner);
                 Ok(entries
@@ -256,6 +274,7 @@ impl CodesCache {
                     let bytes: Vec<u8> = codes.iter().flat_map(|code| code.to_le_bytes()).collect();
                     cache.put(&key, shape, &bytes)?;
                 }
+                Store::Drawn(_) => {}
             }
         }
         Ok(())

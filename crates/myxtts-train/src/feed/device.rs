@@ -1,6 +1,7 @@
 //! The data device's part: a host batch into what the model trains on.
 
 use std::sync::Arc;
+use std::thread::sleep;
 use std::time::Duration;
 
 use burn::tensor::{Device, Int, Tensor};
@@ -22,6 +23,7 @@ use super::host::Filled;
 use super::shapes::{ShapeWatch, Shapes};
 use super::uploads::Uploads;
 use crate::error::TrainError;
+use crate::faults::Faults;
 
 /// The mels of a model.
 #[derive(Clone, Debug)]
@@ -56,6 +58,7 @@ pub struct DeviceFeed {
     quirks: Quirks,
     codes: Option<Arc<CodesCache>>,
     watch: Arc<ShapeWatch>,
+    faults: Faults,
 }
 
 impl DeviceFeed {
@@ -80,6 +83,7 @@ impl DeviceFeed {
             quirks: Quirks::default(),
             codes: None,
             watch,
+            faults: Faults::default(),
         })
     }
 
@@ -93,6 +97,14 @@ impl DeviceFeed {
     #[must_use]
     pub fn with_quirks(mut self, quirks: Quirks) -> Self {
         self.quirks = quirks;
+        self
+    }
+
+    /// The same with what is to go wrong on the data device.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_faults(mut self, faults: Faults) -> Self {
+        self.faults = faults;
         self
     }
 
@@ -150,6 +162,7 @@ impl DeviceFeed {
         let (rows, columns) = (host.rows(), host.shape().audio.0 as usize);
         let lengths: Vec<i32> = host.wave_lengths().iter().map(|n| codes_of(*n)).collect();
         let code_lengths_b = self.int_1(lengths);
+        self.uploads.delay(self.faults.upload);
         let codes_bm = match filled.codes_bm() {
             Some(codes) => self.int_2(codes.to_vec(), columns),
             None => self.encode(host, &code_lengths_b)?,
@@ -184,6 +197,7 @@ impl DeviceFeed {
             .codes_mel
             .forward(host.wave_bn(), rows, &self.uploads)
             .map_err(words)?;
+        sleep(self.faults.encode);
         // A centred frame more than the wave has hops makes a code more.
         let codes_bm = self.dvae.encode(mel_bct).narrow(1, 0, columns);
         let position_bm = Tensor::<1, Int>::arange(0..columns as i64, &self.device)

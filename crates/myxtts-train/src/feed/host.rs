@@ -1,7 +1,8 @@
 //! The host's part: clips of the schedule into a buffer.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use myxtts_audio::Spent;
 use myxtts_data::schedule::{Batch, BucketShape, ClipIndex, ClipLength, Schedule};
@@ -11,6 +12,7 @@ use myxtts_pipeline::{Cancel, HostParts, HostWork, Ticket};
 
 use super::codes::CodesCache;
 use super::setup::EmptySchedule;
+use crate::faults::Faults;
 
 /// A host batch, with its codes where they are known already.
 #[derive(Clone, Debug)]
@@ -64,6 +66,8 @@ pub struct HostFeed<C> {
     codes: Option<Arc<CodesCache>>,
     /// Lengths of the clips, where batches are padded to their own longest.
     tight: Option<Arc<[ClipLength]>>,
+    /// A fault: so much longer for each clip.
+    delay: Duration,
     /// As many as threads were at work at once.
     scratches: Mutex<Vec<Scratch>>,
 }
@@ -84,6 +88,7 @@ impl<C: ClipSource> HostFeed<C> {
             schedule,
             codes,
             tight: None,
+            delay: Duration::ZERO,
             scratches: Mutex::default(),
         })
     }
@@ -98,6 +103,15 @@ impl<C: ClipSource> HostFeed<C> {
     #[must_use]
     pub fn with_tight_shapes(mut self, lengths: Arc<[ClipLength]>) -> Self {
         self.tight = Some(lengths);
+        self
+    }
+
+    /// The same with what is to go wrong on the host.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_faults(mut self, faults: &Faults) -> Self {
+        self.stage = self.stage.slowed(faults.slowness());
+        self.delay = faults.clip;
         self
     }
 
@@ -124,6 +138,10 @@ impl<C: ClipSource> HostFeed<C> {
             .unwrap_or_else(PoisonError::into_inner)
             .push(scratch);
         result.map_err(|why| why.to_string())?;
+        if !self.delay.is_zero() {
+            let clips = batch.rows.iter().flatten().count();
+            sleep(self.delay * u32::try_from(clips).unwrap_or(u32::MAX));
+        }
         let begin = Instant::now();
         filled.has_codes = match &self.codes {
             Some(codes) => codes

@@ -1,6 +1,7 @@
 //! How long values take on their way to a device.
 
 use std::cell::Cell;
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
@@ -30,6 +31,13 @@ impl Uploads {
         shape: [usize; D],
     ) -> Tensor<D, Int> {
         self.timed(|device| Tensor::from_data(TensorData::new(values, shape), device))
+    }
+
+    /// A fault: so much longer.
+    pub(super) fn delay(&self, delay: Duration) {
+        if !delay.is_zero() {
+            self.timed(|_| sleep(delay));
+        }
     }
 
     /// What was spent since this was last asked.

@@ -16,6 +16,7 @@ use super::job::{CacheKind, Job};
 use super::material::Material;
 use super::origin::Origin;
 use crate::error::{TrainError, unless_stopped};
+use crate::faults::Faults;
 
 /// What became of the clips.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -74,7 +75,14 @@ pub fn encode(
     let (codes, notice) = gpt_stage::codes_cache(job, &material, &dvae, &schedule)?;
     let spec = card.conditioning;
     let host = gpt_stage::host(job, &material, spec, Arc::clone(&schedule), codes.clone())?;
-    let site = gpt_stage::site(&material, &dvae, card.quirks, codes, Arc::default());
+    let site = gpt_stage::site(
+        &material,
+        &dvae,
+        card.quirks,
+        codes,
+        Arc::default(),
+        Faults::default(),
+    );
     let mut site = site(device).map_err(TrainError::Failed)?;
     let mut done = Encoded {
         notices: origin.notices.into_iter().chain(notice).collect(),

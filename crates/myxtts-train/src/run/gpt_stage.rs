@@ -26,6 +26,7 @@ use super::warm_up::{Listener, WarmUp};
 use super::{Run, decoder_stage, encode, precision, stage};
 use crate::demand::Demand;
 use crate::error::TrainError;
+use crate::faults::Faults;
 use crate::feed::{CodesCache, CodesSource, DeviceFeed, HostFeed, Largest, ShapeWatch, Targets};
 use crate::stage_run::{MakeSite, StageRun};
 use crate::trainee::{GptRecipe, GptTrainee};
@@ -77,6 +78,7 @@ impl Run<'_> {
             card.quirks,
             codes.clone(),
             Arc::clone(&watch),
+            Faults::default(),
         );
         // One copy for each replica, and none left over: a checkpoint of the
         // stage has weights of its own.
@@ -337,6 +339,7 @@ pub(super) fn site(
     quirks: Quirks,
     codes: Option<Arc<CodesCache>>,
     watch: Arc<ShapeWatch>,
+    faults: Faults,
 ) -> MakeSite<DeviceFeed> {
     let front_end = material.front_end.clone();
     let (dvae, watch) = (dvae.clone(), watch);
@@ -344,6 +347,7 @@ pub(super) fn site(
         let dvae = dvae.clone().to_device(device);
         let feed = DeviceFeed::new(device, dvae, &front_end, true, Arc::clone(&watch));
         let feed = feed.map_err(|why| why.to_string())?;
-        Ok(feed.with_quirks(quirks).keeping(codes.clone()))
+        let feed = feed.with_quirks(quirks).keeping(codes.clone());
+        Ok(feed.with_faults(faults.clone()))
     })
 }

@@ -216,7 +216,7 @@ impl PoolWatch {
 }
 
 /// What is held of a device's memory, where that can be known.
-fn held(device: &Device) -> Option<u64> {
+pub(super) fn held(device: &Device) -> Option<u64> {
     match device.clone().inner() == Device::flex() {
         true => resident(),
         false => device.memory_pool_usage().map(|usage| usage.bytes_reserved),

@@ -16,6 +16,7 @@ mod memory;
 mod origin;
 mod outlook;
 mod precision;
+mod probe;
 mod recipe;
 mod rendering;
 mod resume;
@@ -26,6 +27,8 @@ mod stage;
 mod stage_clock;
 mod stopping;
 mod trained_clips;
+#[doc(hidden)]
+pub mod trials;
 mod verdict;
 mod warm_up;
 
@@ -61,6 +64,7 @@ pub use job::{
 };
 pub use material::voice_file_name;
 pub use measure::{TrainFigures, measure};
+pub use probe::{BatchSource, Probe, ProbeCodes, ProbeRequest, ThreadUse, probe};
 pub use verdict::Finding;
 
 use crate::error::TrainError;

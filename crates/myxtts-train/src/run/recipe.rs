@@ -6,6 +6,7 @@ use myxtts_run::units::Step;
 
 use super::job::{Job, Optimisation, ScheduleKind, StageLength, StageName};
 use crate::error::TrainError;
+use crate::faults::StepFaults;
 use crate::looping::Recipe;
 
 /// Steps between two comparisons of replicas.
@@ -33,6 +34,7 @@ pub(super) fn recipe(
         gradient_clip: job.optimisation.gradient_clip,
         seed: job.seed,
         compare_every: COMPARE_EVERY,
+        faults: StepFaults::default(),
     })
 }
 

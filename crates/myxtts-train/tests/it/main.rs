@@ -34,6 +34,7 @@ mod overfit;
 mod parity_adamw;
 mod pieces;
 mod precision;
+mod probe;
 mod random_steps;
 mod samples;
 mod small_stage;

@@ -176,6 +176,7 @@ pub fn train_on<T: Trainee>(
         gradient_clip: 1.0,
         seed: 1,
         compare_every: 0,
+        faults: Default::default(),
     };
     let intake = Intake {
         lane: lanes.pop().unwrap(),

@@ -110,6 +110,7 @@ pub(crate) fn recipe(steps: u64, accumulation: usize) -> Recipe {
         gradient_clip: 1e9,
         seed: 7,
         compare_every: 1,
+        faults: Default::default(),
     }
 }
 

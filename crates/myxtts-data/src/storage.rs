@@ -1,0 +1,254 @@
+//! How fast the recordings of a dataset come from where they lie.
+//!
+//! The files themselves are read, twice: once after the system was asked to
+//! forget them, and once more. A first epoch reads them cold; later ones warm,
+//! as far as memory goes.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use myxtts_audio::Slowness;
+
+/// Bytes that are enough to tell.
+const ENOUGH: u64 = 64 << 20;
+/// Files that are.
+const ENOUGH_FILES: usize = 400;
+/// Share of cold bytes that must have come from the disk.
+const FROM_DISK: f64 = 0.8;
+/// Bytes read at a time.
+const CHUNK: usize = 1 << 20;
+
+/// What to read, and for how long.
+#[derive(Clone, Debug)]
+pub struct StorageRequest {
+    /// The recordings; an even sample of them is read.
+    pub files: Vec<PathBuf>,
+    /// Threads that read at once.
+    pub threads: usize,
+    /// Time for each of the two readings.
+    pub at_most: Duration,
+    /// What is to go wrong, in a test.
+    #[doc(hidden)]
+    pub slowness: Slowness,
+}
+
+/// How fast it was.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StorageRates {
+    /// Files that were chosen.
+    pub files: usize,
+    /// Bytes they have.
+    pub bytes: u64,
+    /// From the disk, in bytes a second, or why that is not known.
+    pub cold: Result<f64, String>,
+    /// The same files once more.
+    pub warm: f64,
+}
+
+/// Reads them.
+///
+/// # Errors
+/// When a file cannot be read, or there is none.
+pub fn storage(request: &StorageRequest) -> io::Result<StorageRates> {
+    let chosen = chosen(&request.files)?;
+    if chosen.is_empty() {
+        return Err(io::Error::new(
+            io::ErrorKind::NotFound,
+            "there is no recording to read",
+        ));
+    }
+    let cold = cold(request, &chosen)?;
+    let (bytes, took) = read_all(request, &chosen)?;
+    Ok(StorageRates {
+        files: chosen.len(),
+        bytes,
+        cold,
+        warm: rate(bytes, took),
+    })
+}
+
+/// From all over the dataset: the first files may lie together.
+fn chosen(files: &[PathBuf]) -> io::Result<Vec<&Path>> {
+    let every = files.len().div_ceil(ENOUGH_FILES).max(1);
+    let (mut chosen, mut bytes) = (vec![], 0);
+    for file in files.iter().step_by(every) {
+        if bytes >= ENOUGH {
+            break;
+        }
+        bytes += file.metadata()?.len();
+        chosen.push(file.as_path());
+    }
+    Ok(chosen)
+}
+
+fn cold(request: &StorageRequest, chosen: &[&Path]) -> io::Result<Result<f64, String>> {
+    if let Err(why) = chosen.iter().try_for_each(|file| forget(file)) {
+        return Ok(Err(format!(
+            "the system does not forget files when asked to: {why}"
+        )));
+    }
+    let before = bytes_from_disk();
+    let (bytes, took) = read_all(request, chosen)?;
+    // A disk that is slow on purpose is slow in memory, too.
+    let is_slowed = request.slowness.read.is_some();
+    let from_disk = before
+        .zip(bytes_from_disk())
+        .map(|(then, now)| now.saturating_sub(then));
+    Ok(match from_disk {
+        _ if is_slowed => Ok(rate(bytes, took)),
+        None => Err("the system does not say whether files come from the disk".to_owned()),
+        Some(read) if (read as f64) < FROM_DISK * bytes as f64 => Err(format!(
+            "the files stay in memory: {} of {} kB came from the disk",
+            read / 1024,
+            bytes / 1024
+        )),
+        Some(_) => Ok(rate(bytes, took)),
+    })
+}
+
+/// Asks the system to drop a file from memory; what is not written yet has to
+/// be written first.
+#[cfg(target_os = "linux")]
+fn forget(path: &Path) -> io::Result<()> {
+    let file = File::open(path)?;
+    file.sync_data()?;
+    rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed)?;
+    Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn forget(_: &Path) -> io::Result<()> {
+    Err(io::Error::new(
+        io::ErrorKind::Unsupported,
+        "only Linux can be asked",
+    ))
+}
+
+/// Bytes that this process has had from a disk so far.
+fn bytes_from_disk() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/io").ok()?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("read_bytes:"))?;
+    line.trim().parse().ok()
+}
+
+/// Bytes that were read until all were, or time was up, and how long it took.
+fn read_all(request: &StorageRequest, files: &[&Path]) -> io::Result<(u64, Duration)> {
+    let (next, bytes) = (AtomicUsize::new(0), AtomicU64::new(0));
+    let begin = Instant::now();
+    let reader = || -> io::Result<()> {
+        let mut chunk = vec![0; CHUNK];
+        while begin.elapsed() < request.at_most {
+            let Some(path) = files.get(next.fetch_add(1, Ordering::Relaxed)) else {
+                break;
+            };
+            let mut file = File::open(path)?;
+            loop {
+                match file.read(&mut chunk)? {
+                    0 => break,
+                    read => bytes.fetch_add(read as u64, Ordering::Relaxed),
+                };
+            }
+            if let Some(read) = &request.slowness.read {
+                read();
+            }
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..request.threads.max(1))
+            .map(|_| scope.spawn(reader))
+            .collect();
+        threads
+            .into_iter()
+            .map(|thread| {
+                thread
+                    .join()
+                    .unwrap_or_else(|_| Err(io::Error::other("a reader panicked")))
+            })
+            .collect::<io::Result<()>>()
+    })?;
+    Ok((bytes.into_inner(), begin.elapsed()))
+}
+
+fn rate(bytes: u64, took: Duration) -> f64 {
+    bytes as f64 / took.as_secs_f64().max(1e-9)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    fn files(folder: &Path, count: usize, bytes: usize) -> Vec<PathBuf> {
+        (0..count)
+            .map(|number| {
+                let path = folder.join(format!("{number}.wav"));
+                std::fs::write(&path, vec![7_u8; bytes]).unwrap();
+                path
+            })
+            .collect()
+    }
+
+    fn request(files: Vec<PathBuf>) -> StorageRequest {
+        StorageRequest {
+            files,
+            threads: 2,
+            at_most: Duration::from_secs(5),
+            slowness: Slowness::default(),
+        }
+    }
+
+    #[test]
+    fn all_files_are_read_and_cold_is_cold_or_unknown() {
+        let folder = tempfile::tempdir().unwrap();
+        let rates = storage(&request(files(folder.path(), 9, 50_000))).unwrap();
+        assert_eq!((rates.files, rates.bytes), (9, 450_000));
+        assert!(rates.warm > 0.0);
+        match rates.cold {
+            Ok(cold) => assert!(cold > 0.0),
+            Err(why) => assert!(
+                why.contains("the system") || why.contains("in memory"),
+                "{why}"
+            ),
+        }
+    }
+
+    #[test]
+    fn a_slow_disk_is_as_slow_as_it_was_made() {
+        let folder = tempfile::tempdir().unwrap();
+        let nap = Duration::from_millis(20);
+        let request = StorageRequest {
+            threads: 1,
+            slowness: Slowness {
+                read: Some(Arc::new(move || std::thread::sleep(nap))),
+                decodes: 0,
+            },
+            ..request(files(folder.path(), 5, 10_000))
+        };
+        let cold = storage(&request).unwrap().cold.unwrap();
+        assert!(cold <= 10_000.0 / nap.as_secs_f64(), "{cold}");
+        // Time that is up ends it.
+        let request = StorageRequest {
+            at_most: nap,
+            ..request
+        };
+        let rates = storage(&request).unwrap();
+        assert!(rates.bytes < 50_000, "{rates:?}");
+    }
+
+    #[test]
+    fn nothing_to_read_is_said() {
+        assert!(storage(&request(vec![])).is_err());
+        let gone = PathBuf::from("/nowhere/at/all.wav");
+        assert_eq!(
+            storage(&request(vec![gone])).unwrap_err().kind(),
+            io::ErrorKind::NotFound
+        );
+    }
+}
