@@ -93,6 +93,8 @@ pub struct Speaking<'a> {
     synthesizer: &'a mut Synthesizer,
     /// Most rows that advance together.
     most_rows: usize,
+    /// Of those, the ones that only an utterance without a row may take.
+    kept_rows: usize,
     jobs: BTreeMap<Ticket, Job>,
     generation: Generation,
     rows: Vec<Row>,
@@ -145,9 +147,20 @@ impl<'a> Speaking<'a> {
             generation: Generation::new(synthesizer.gpt()),
             synthesizer,
             most_rows: most_rows.max(1),
+            kept_rows: 0,
             jobs: BTreeMap::new(),
             rows: vec![],
             next_ticket: 0,
+        }
+    }
+
+    /// Keeps the last free row for whoever has none, so that a text that comes
+    /// while a long one is spoken does not wait for a piece of it to end.
+    #[must_use]
+    pub fn keeping_a_row(self) -> Self {
+        Self {
+            kept_rows: 1,
+            ..self
         }
     }
 
@@ -264,59 +277,71 @@ impl<'a> Speaking<'a> {
         }
     }
 
-    /// Gives free rows to waiting pieces, the oldest utterance first.
+    /// Gives free rows to waiting pieces.
     fn fill(&mut self, events: &mut Vec<Event>) {
-        let mut failed = vec![];
-        for (&ticket, job) in &mut self.jobs {
-            while self.rows.len() < self.most_rows {
-                let in_order = job.options.stream;
-                if in_order && self.rows.iter().any(|row| row.ticket == ticket) {
-                    break;
-                }
-                let Some((place, tokens)) = job.waiting.pop_front() else {
-                    break;
-                };
-                let latents_1nd = job.voice.latents_1nd.clone();
-                let sampling = of_piece(job.options.sampling, place);
-                let mut row = Row {
-                    ticket,
-                    place,
-                    id: None,
-                    codes: vec![],
-                    latents: vec![],
-                    wave: None,
-                    begun: false,
-                };
-                let begun = if sampling.num_beams > 1 {
-                    // A search has its rows to itself.
-                    let gpt = self.synthesizer.gpt();
-                    generate(gpt, latents_1nd, &tokens, sampling).map(|found| {
-                        let latent = |at| found.latents_1nd.clone().narrow(1, at, 1);
-                        let codes = (0..).zip(&found.codes);
-                        let heard = codes.filter(|(_, code)| self.synthesizer.hears(**code));
-                        row.latents = heard.map(|(at, _)| latent(at)).collect();
-                        row.codes = found.codes;
-                    })
-                } else {
-                    let id = self.generation.admit(latents_1nd, &tokens, sampling);
-                    id.map(|id| row.id = self.generation.is_live(id).then_some(id))
-                };
-                let wave = match job.options.stream {
-                    true => self.synthesizer.wave_stream(&job.voice, &job.options),
-                    false => Ok(None),
-                };
-                match (begun.map_err(InferError::from), wave) {
-                    (Ok(()), Ok(wave)) => self.rows.push(Row { wave, ..row }),
-                    (Err(why), _) | (_, Err(why)) => {
-                        failed.push((ticket, why));
-                        break;
-                    }
-                }
+        while let Some(ticket) = self.whose_turn() {
+            if let Err(why) = self.begin(ticket) {
+                self.fail(ticket, why, events);
             }
         }
-        for (ticket, why) in failed {
-            self.fail(ticket, why, events);
+    }
+
+    /// Whose piece takes the next free row: the utterance that has fewest, the
+    /// oldest of those. A long text then gives the rows of its pieces to short
+    /// ones as they end, and gets them back when nobody else wants them.
+    fn whose_turn(&self) -> Option<Ticket> {
+        let free = self.most_rows.saturating_sub(self.rows.len());
+        let waiting = self.jobs.iter().filter(|(_, job)| !job.waiting.is_empty());
+        let wanting = waiting.filter_map(|(&ticket, job)| {
+            let rows = self.rows.iter().filter(|row| row.ticket == ticket).count();
+            // Pieces of a stream are spoken one after the other.
+            let takes = match (rows, job.options.stream) {
+                (0, _) => free > 0,
+                (_, true) => false,
+                (_, false) => free > self.kept_rows,
+            };
+            takes.then_some((rows, ticket))
+        });
+        wanting.min().map(|(_, ticket)| ticket)
+    }
+
+    /// The next piece of an utterance becomes a row.
+    fn begin(&mut self, ticket: Ticket) -> Result<(), InferError> {
+        let Some(job) = self.jobs.get_mut(&ticket) else {
+            return Ok(());
+        };
+        let Some((place, tokens)) = job.waiting.pop_front() else {
+            return Ok(());
+        };
+        let latents_1nd = job.voice.latents_1nd.clone();
+        let sampling = of_piece(job.options.sampling, place);
+        let mut row = Row {
+            ticket,
+            place,
+            id: None,
+            codes: vec![],
+            latents: vec![],
+            wave: None,
+            begun: false,
+        };
+        if job.options.stream {
+            row.wave = self.synthesizer.wave_stream(&job.voice, &job.options)?;
         }
+        if sampling.num_beams > 1 {
+            // A search has its rows to itself.
+            let gpt = self.synthesizer.gpt();
+            let found = generate(gpt, latents_1nd, &tokens, sampling)?;
+            let latent = |at| found.latents_1nd.clone().narrow(1, at, 1);
+            let codes = (0..).zip(&found.codes);
+            let heard = codes.filter(|(_, code)| self.synthesizer.hears(**code));
+            row.latents = heard.map(|(at, _)| latent(at)).collect();
+            row.codes = found.codes;
+        } else {
+            let id = self.generation.admit(latents_1nd, &tokens, sampling)?;
+            row.id = self.generation.is_live(id).then_some(id);
+        }
+        self.rows.push(row);
+        Ok(())
     }
 
     fn fail(&mut self, ticket: Ticket, why: InferError, events: &mut Vec<Event>) {

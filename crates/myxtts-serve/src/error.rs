@@ -125,6 +125,12 @@ impl ApiError {
         }
     }
 
+    /// The engine panicked, and what it was saying is lost.
+    pub(crate) fn engine() -> Self {
+        let words = "the engine failed while it made this speech";
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, words).with_code("engine_failed")
+    }
+
     /// The queue is full.
     pub(crate) fn full(waiting: usize, retry_after: u64) -> Self {
         let words = format!("the queue is full ({waiting}): try again later");

@@ -132,7 +132,7 @@ impl Metrics {
         family(
             "texts_total",
             "counter",
-            "Texts by how they ended.",
+            "Texts that were begun, by how they ended.",
             &endings,
         );
         let gauges = [

@@ -18,6 +18,10 @@ use crate::queue::Queue;
 use crate::speaker::Speaker;
 use crate::voices::VoiceBook;
 
+/// Most encoders at work at a time. Each takes milliseconds for a part of the
+/// sound, and the cores are wanted for making it.
+const ENCODERS: usize = 4;
+
 /// An address that is ours, before anybody is answered there.
 #[derive(Debug)]
 pub struct Listening {
@@ -92,7 +96,10 @@ impl Listening {
             config: self.config,
         });
         self.listener.set_nonblocking(true)?;
-        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let runtime = Builder::new_current_thread()
+            .enable_all()
+            .max_blocking_threads(ENCODERS)
+            .build()?;
         let listener = {
             let _inside = runtime.enter();
             tokio::net::TcpListener::from_std(self.listener)?

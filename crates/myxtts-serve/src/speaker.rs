@@ -48,7 +48,7 @@ impl Speaker<'_> {
     ) -> Result<usize, ServeError> {
         let mut until: Option<Instant> = None;
         loop {
-            let mut speaking = synthesizer.speaking(self.rows);
+            let mut speaking = synthesizer.speaking(self.rows).keeping_a_row();
             let mut talks = Talks::new();
             let caught = catch_unwind(AssertUnwindSafe(|| {
                 self.speak(&mut speaking, &mut talks, stop, &mut until, &mut stopping)
@@ -59,11 +59,7 @@ impl Speaker<'_> {
             }
             // What the engine did not survive is gone, and so are those who were
             // spoken with it; whoever comes next finds a loop that works.
-            let why = "the engine failed while it made this speech";
-            self.fail_all(
-                &mut talks,
-                &ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, why),
-            );
+            self.fail_all(&mut talks, &ApiError::engine());
         }
     }
 

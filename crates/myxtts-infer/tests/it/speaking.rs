@@ -258,3 +258,46 @@ fn texts_spoken_together_are_spoken_as_alone() {
     assert_eq!(heard[&tickets[0]], alone[0]);
     assert_eq!(heard[&tickets[2]], alone[2]);
 }
+
+/// A long text does not hold every row while a short one waits: the short one
+/// takes the next row that is free, or, where one is kept for it, begins at once.
+#[test]
+fn a_long_text_leaves_room_for_a_short_one() {
+    const CODES: usize = 9;
+    let tiny = Tiny::new(&["en"], 30);
+    let mut synthesizer = tiny.synthesizer();
+    let voice = synthesizer.voice(&[recording(30_000)]).unwrap();
+    let utterance = |text: &str| Utterance {
+        text: text.to_owned(),
+        voice: voice.clone(),
+        options: options("en", sampling(4, CODES)),
+    };
+    let long = "The quick brown fox jumps. ".repeat(12);
+    for (rows, keeps, most_steps) in [(3, false, 2 * CODES), (3, true, CODES), (2, true, CODES)] {
+        let mut speaking = synthesizer.speaking(rows);
+        if keeps {
+            speaking = speaking.keeping_a_row();
+        }
+        let first = speaking.admit(utterance(&long)).unwrap();
+        let _ = speaking.step();
+        let second = speaking.admit(utterance("Why?")).unwrap();
+        let mut ended = vec![];
+        let mut steps = 0;
+        while !speaking.is_idle() {
+            steps += 1;
+            for event in speaking.step() {
+                match event {
+                    Event::Sound(..) => {}
+                    Event::Done(ticket, said) => ended.push((ticket, steps, said.pieces)),
+                    Event::Failed(_, why) => panic!("{why}"),
+                }
+            }
+        }
+        let [(short, at, _), (last, _, pieces)] = ended[..] else {
+            panic!("{ended:?}");
+        };
+        assert_eq!((short, last), (second, first));
+        assert!(pieces > 2 * rows, "{pieces}");
+        assert!(at <= most_steps, "{rows} {keeps}: {at} steps");
+    }
+}

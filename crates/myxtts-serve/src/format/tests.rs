@@ -160,8 +160,10 @@ fn nothing_is_still_a_file() {
     for (name, format) in Format::ALL {
         for streamed in [false, true] {
             let bytes = encoded(format, SampleRate::VOCODER, &[], streamed);
+            // MP3 has no header; its encoder gives what it holds back.
             let has_header = matches!(format, Format::Wav | Format::Flac | Format::Opus);
-            assert_eq!(!bytes.is_empty(), has_header, "{name}");
+            assert!(!has_header || !bytes.is_empty(), "{name}");
+            assert!(format != Format::Pcm || bytes.is_empty());
         }
     }
 }

@@ -50,7 +50,7 @@ pub(super) async fn answer(
         Some(Reply::Sound(samples)) => samples,
         Some(Reply::Done) => return Err(silent()),
         Some(Reply::Failed(why)) => return Err(why),
-        None => return Err(ApiError::stopping()),
+        None => return Err(ApiError::engine()),
     };
     let (body, kind) = match form.delivery {
         Delivery::Whole => {
@@ -99,7 +99,7 @@ async fn whole(
             Some(Reply::Sound(samples)) => samples,
             Some(Reply::Done) => break,
             Some(Reply::Failed(why)) => return Err(why),
-            None => return Err(ApiError::stopping()),
+            None => return Err(ApiError::engine()),
         };
     }
     bytes.extend(finish(encoder).await?);
@@ -134,7 +134,7 @@ impl Streaming {
                     Some(Reply::Sound(samples)) => Self::Sound(replies, encoder, samples),
                     Some(Reply::Done) => return Some((finish(encoder).await, Self::Over)),
                     Some(Reply::Failed(why)) => return Some((Err(why), Self::Over)),
-                    None => return Some((Err(ApiError::stopping()), Self::Over)),
+                    None => return Some((Err(ApiError::engine()), Self::Over)),
                 },
             };
         }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::Request;
-use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, EXPECT};
 use axum::http::{HeaderMap, StatusCode};
 use futures_lite::StreamExt;
 use tokio::time::timeout;
@@ -16,6 +16,11 @@ use crate::error::ApiError;
 pub(super) fn most(max_text: usize) -> usize {
     max_text.saturating_mul(12).saturating_add(16 * 1024)
 }
+
+/// How much of a body that is too large is read and thrown away before that is
+/// said: a client that still sends when its connection closes hears of a broken
+/// connection and not of the limit.
+const DRAINED: usize = 32 << 20;
 
 /// The whole body of a request in JSON.
 pub(super) async fn read(
@@ -43,7 +48,12 @@ fn check(headers: &HeaderMap, most: usize) -> Result<(), ApiError> {
         return Err(refusal.with_code("unsupported_media_type"));
     }
     let claimed = header(CONTENT_LENGTH).and_then(|length| length.parse::<usize>().ok());
-    match claimed.is_some_and(|length| length > most) {
+    // A client that asks before it sends need not send.
+    let most_read = match headers.contains_key(EXPECT) {
+        true => most,
+        false => most.saturating_add(DRAINED),
+    };
+    match claimed.is_some_and(|length| length > most_read) {
         true => Err(too_large(most)),
         false => Ok(()),
     }
@@ -57,17 +67,25 @@ fn is_json(kind: &str) -> bool {
 async fn gather(body: Body, most: usize) -> Result<Vec<u8>, ApiError> {
     let mut parts = body.into_data_stream();
     let mut bytes = Vec::new();
+    let mut size = 0_usize;
     while let Some(part) = parts.next().await {
         let part = part.map_err(|why| {
             let words = format!("the body of the request broke off: {why}");
             ApiError::new(StatusCode::BAD_REQUEST, words)
         })?;
-        if bytes.len() + part.len() > most {
-            return Err(too_large(most));
+        size = size.saturating_add(part.len());
+        if size <= most {
+            bytes.extend_from_slice(&part);
+        } else if size <= most.saturating_add(DRAINED) {
+            bytes = Vec::new();
+        } else {
+            break;
         }
-        bytes.extend_from_slice(&part);
     }
-    Ok(bytes)
+    match size > most {
+        true => Err(too_large(most)),
+        false => Ok(bytes),
+    }
 }
 
 fn too_large(most: usize) -> ApiError {

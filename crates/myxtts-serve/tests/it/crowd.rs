@@ -64,6 +64,27 @@ fn fifty_at_once_are_all_answered() {
     assert_eq!((served.texts, served.cut), (62, 0));
 }
 
+/// The pieces of a text that is not streamed are spoken beside each other, and
+/// there are many more of them than rows.
+#[test]
+fn a_long_text_does_not_hold_up_a_short_one() {
+    let server = Server::start(|config| config.rows = 3);
+    let long = json!({ "input": "The fox jumps. ".repeat(270), "response_format": "pcm" });
+    let mut patient = connect(server.address);
+    patient.write_all(&post(&long)).unwrap();
+    server.until("myxtts_rows_busy", 1.0);
+    for _ in 0..2 {
+        let answer = speech(server.address, &json!({ "input": "Hello." }));
+        assert_eq!(answer.status, 200, "{}", answer.text());
+    }
+    // It was being spoken all the while.
+    assert_eq!(server.metric("myxtts_rows_busy"), 1.0);
+    assert_eq!(server.metric("myxtts_texts_total{ending=\"spoken\"}"), 2.0);
+    drop(patient);
+    server.until("myxtts_texts_total{ending=\"cancelled\"}", 1.0);
+    server.stop();
+}
+
 #[test]
 fn a_full_queue_says_when_to_come_again() {
     let server = Server::start(|config| {

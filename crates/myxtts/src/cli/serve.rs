@@ -52,6 +52,14 @@ pub(super) fn command() -> Command {
                 .value_name("TOKEN")
                 .help("What clients must send as `Authorization: Bearer TOKEN` [default: none on this machine; else one is made and printed]"),
         )
+        .arg(
+            Arg::new("token-file")
+                .long("token-file")
+                .value_name("FILE")
+                .value_parser(value_parser!(PathBuf))
+                .conflicts_with("token")
+                .help("A file with the token, which --token would show to everybody who lists processes [default: none]"),
+        )
         .arg(path("checkpoint").help(
             "A run, one of its checkpoints, or imported weights [default: runs/default, else the newest run]",
         ))

@@ -1,7 +1,8 @@
 //! `myxtts serve`
 
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::fs;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -19,8 +20,10 @@ use crate::output::{Failure, Output};
 #[derive(Serialize)]
 struct Started {
     url: String,
-    /// Where one is needed.
+    /// Where one was made.
     token: Option<String>,
+    /// Whether clients must know one.
+    needs_token: bool,
     model: String,
     checkpoint: PathBuf,
     voices: Vec<String>,
@@ -33,7 +36,12 @@ struct Started {
 
 pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
     let checkpoint = checkpoint(matches)?;
-    let config = config(matches, &checkpoint)?;
+    let mut config = config(matches, &checkpoint)?;
+    let made = match config.host.is_loopback() || config.token.is_some() {
+        true => None,
+        false => Some(Token::random().map_err(failure)?),
+    };
+    config.token = config.token.or_else(|| made.clone());
     // Before the model is loaded: a port that is taken is known now.
     let listening = bind(config.clone()).map_err(failure)?;
     let mut model = Model::open(matches, &checkpoint)?;
@@ -42,8 +50,9 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     let stop = StopRequest::install()
         .map_err(|why| Failure::Job(format!("signals cannot be caught: {why}")))?;
     let started = Started {
-        url: url(listening.address()),
-        token: config.token.as_ref().map(|token| token.reveal().to_owned()),
+        url: format!("http://{}", listening.address()),
+        token: made.map(|token| token.reveal().to_owned()),
+        needs_token: config.token.is_some(),
         model: config.model.clone(),
         voices: voices.list().map(|(name, _)| name.to_owned()).collect(),
         languages: model.synthesizer.card().languages.clone(),
@@ -73,11 +82,14 @@ fn config(matches: &ArgMatches, checkpoint: &Path) -> Result<ServeConfig, Failur
     };
     let missing = || Failure::Usage("an address was not given".to_owned());
     let host = *matches.get_one::<IpAddr>("host").ok_or_else(missing)?;
-    let token = match matches.get_one::<String>("token") {
-        Some(token) => Some(Token::new(token)),
-        None if host.is_loopback() => None,
-        None => Some(Token::random()),
+    let written = match matches.get_one::<PathBuf>("token-file") {
+        Some(file) => Some(token_in(file)?),
+        None => None,
     };
+    let token = written
+        .as_ref()
+        .or_else(|| matches.get_one::<String>("token"));
+    let token = token.map(|token| Token::new(token));
     Ok(ServeConfig {
         host,
         port: *matches.get_one::<u16>("port").ok_or_else(missing)?,
@@ -90,6 +102,17 @@ fn config(matches: &ArgMatches, checkpoint: &Path) -> Result<ServeConfig, Failur
         patience: Patience::default(),
         grace: Duration::from_secs(matches.get_one::<u64>("grace").copied().unwrap_or_default()),
     })
+}
+
+/// The token in a file, which may end in a line break.
+fn token_in(file: &Path) -> Result<String, Failure> {
+    let text = fs::read_to_string(file).map_err(|why| {
+        Failure::Usage(format!(
+            "the token in {} cannot be read: {why}\n  fix:   name a file of text with --token-file",
+            file.display()
+        ))
+    })?;
+    Ok(text.trim_end().to_owned())
 }
 
 /// What a model is called: its run, or the folder of its weights.
@@ -108,27 +131,17 @@ fn name(checkpoint: &Path) -> String {
     }
 }
 
-/// An address that stands for all is reached by this machine's own.
-fn url(address: SocketAddr) -> String {
-    match address.ip().is_unspecified() {
-        true => format!(
-            "http://HOST:{} (HOST: a name of this machine)",
-            address.port()
-        ),
-        false => format!("http://{address}"),
-    }
-}
-
 fn said(served: &Served) -> String {
     let length = Seconds(served.audio_s);
     let cut = match served.cut {
         0 => String::new(),
         cut => format!(", {cut} cut off"),
     };
-    format!(
-        "{} texts were spoken, {length} of speech{cut}",
-        served.texts
-    )
+    let texts = match served.texts {
+        1 => "1 text was spoken".to_owned(),
+        count => format!("{count} texts were spoken"),
+    };
+    format!("{texts}, {length} of speech{cut}")
 }
 
 /// Whether what was asked is at fault, or what was tried.
@@ -146,8 +159,10 @@ fn failure(error: ServeError) -> Failure {
 impl fmt::Display for Started {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.url)?;
-        if let Some(token) = &self.token {
-            writeln!(f, "  token:      {token}")?;
+        match (&self.token, self.needs_token) {
+            (Some(token), _) => writeln!(f, "  token:      {token}")?,
+            (None, true) => writeln!(f, "  token:      the one that was given")?,
+            (None, false) => {}
         }
         writeln!(f, "  model:      {}", self.model)?;
         writeln!(f, "  checkpoint: {}", self.checkpoint.display())?;

@@ -64,7 +64,7 @@ fn serve(folder: &Path, arguments: &[&str]) -> Serving {
         }
     };
     let port = started["url"].as_str().unwrap().rsplit(':').next().unwrap();
-    let port = port.split(' ').next().unwrap().parse().unwrap();
+    let port = port.parse().unwrap();
     Serving {
         child,
         started,
@@ -158,6 +158,7 @@ fn a_server_speaks_until_it_is_told_to_stop() {
     assert_eq!(started["model"], "first");
     assert_eq!(started["voices"], serde_json::json!(["anna", "kept", "me"]));
     assert_eq!(started["token"], Value::Null);
+    assert_eq!(started["needs_token"], false);
     let notice = started["notices"][0].as_str().unwrap();
     assert!(notice.contains("short.wav is left out: "), "{notice}");
     let (status, bytes) =
@@ -301,6 +302,16 @@ fn what_cannot_be_served_is_refused_with_the_fix() {
             "a token needs at least 16 letters",
         ),
         (
+            &["--token-file", "nowhere"],
+            2,
+            "the token in nowhere cannot be read",
+        ),
+        (
+            &["--token", "secret", "--token-file", "nowhere"],
+            2,
+            "cannot be used with",
+        ),
+        (
             &["--voices", "nowhere"],
             2,
             "the voices in nowhere cannot be read",
@@ -328,16 +339,29 @@ fn what_cannot_be_served_is_refused_with_the_fix() {
 #[test]
 fn an_open_address_has_a_token() {
     let folder = run_folder();
-    let serving = serve(folder.path(), &["--host", "0.0.0.0"]);
-    let token = serving.started["token"].as_str().unwrap().to_owned();
+    let made = serve(folder.path(), &["--host", "0.0.0.0"]);
+    let token = made.started["token"].as_str().unwrap().to_owned();
     assert_eq!(token.len(), 64);
+    knows(made, &token);
+    // One that was given is not printed.
+    let token = "correct-horse-battery";
+    fs::write(folder.path().join("token"), format!("{token}\n")).unwrap();
+    let given = serve(folder.path(), &["--token-file", "token"]);
+    assert_eq!(given.started["token"], Value::Null);
+    assert_eq!(given.started["needs_token"], true);
+    knows(given, token);
+}
+
+/// Whoever has the token is answered, and nobody else.
+#[cfg(unix)]
+fn knows(serving: Serving, token: &str) {
     let body = r#"{"input": "Hello."}"#;
     assert_eq!(serving.speech(body).0, 401);
     let head = "POST /v1/audio/speech HTTP/1.1\r\nAuthorization: Bearer ";
     let mut stream = TcpStream::connect(("127.0.0.1", serving.port)).unwrap();
     let length = body.len();
     let request = format!(
-        "{head}{token}\r\nHost: any\r\nConnection: close\r\nContent-Type: application/json\r\n\
+        "{head}{token}\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n\
          Content-Length: {length}\r\n\r\n{body}"
     );
     stream.write_all(request.as_bytes()).unwrap();
