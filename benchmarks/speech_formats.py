@@ -5,9 +5,11 @@
 Asks a server for the same speech as WAV, MP3 and Opus, whole and streamed, in each of its voices. FFmpeg decodes the last two
 (and `opusdec`, where there is one, the Opus), and may not complain. What comes out is compared with the WAV: how far the sound
 is shifted, how its length differs, the signal-to-noise ratio, and wide-band PESQ. FFmpeg's LAME and libopus encode the same WAV at the same
-rates, for comparison. Needs ffmpeg, and numpy, scipy and pesq in the Python environment; prints a table.
+rates, for comparison, and LAME at 24,000 Hz, which FFmpeg reads otherwise than mpg123 (inside libsndfile) does. Needs ffmpeg, and
+numpy, scipy, soundfile and pesq in the Python environment; prints a table.
 """
 
+import io
 import json
 import shutil
 import subprocess
@@ -17,6 +19,7 @@ import urllib.request
 from pathlib import Path
 
 import numpy
+import soundfile
 from pesq import pesq
 from scipy.io import wavfile
 from scipy.signal import resample_poly
@@ -32,6 +35,9 @@ SHIFTS = RATE // 10
 
 def decoded(data, name, program="ffmpeg"):
     """Samples at RATE, from bytes, by another program."""
+    if program == "mpg123":
+        samples, rate = soundfile.read(io.BytesIO(data))
+        return at_rate(samples, rate), len(samples) / rate
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder, name), Path(folder, "decoded.wav")
         source.write_bytes(data)
@@ -43,8 +49,12 @@ def decoded(data, name, program="ffmpeg"):
         assert run.returncode == 0 and not run.stderr.strip(), f"{name}: {run.stderr}"
         rate, samples = wavfile.read(target)
     assert samples.ndim == 1, samples.shape
+    return at_rate(samples / 32768.0, rate), len(samples) / rate
+
+
+def at_rate(samples, rate):
     divisor = numpy.gcd(rate, RATE)
-    return resample_poly(samples / 32768.0, RATE // divisor, rate // divisor), len(samples) / rate
+    return resample_poly(samples, RATE // divisor, rate // divisor)
 
 
 def encoded(wav, arguments, name):
@@ -118,7 +128,11 @@ def main(program, weights):
                         add(kind, data, f"ours.{form}")
                         if form == "opus" and shutil.which("opusdec"):
                             add(kind + ", by opusdec", data, "ours.opus", "opusdec")
-                add("LAME, 64 kbit/s", encoded(wav, ["-c:a", "libmp3lame", "-b:a", "64k"], "lame.mp3"), "lame.mp3")
+                lame = ["-c:a", "libmp3lame", "-b:a", "96k"]
+                add("LAME, 96 kbit/s", encoded(wav, lame, "lame.mp3"), "lame.mp3")
+                at_24_khz = encoded(wav, [*lame, "-ar", "24000"], "lame.mp3")
+                add("LAME at 24,000 Hz", at_24_khz, "lame.mp3")
+                add("LAME at 24,000 Hz, by mpg123", at_24_khz, "lame.mp3", "mpg123")
                 add("libopus, 48 kbit/s", encoded(wav, ["-c:a", "libopus", "-b:a", "48k"], "lib.opus"), "lib.opus")
     finally:
         server.process.terminate()

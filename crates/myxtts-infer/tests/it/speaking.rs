@@ -272,7 +272,7 @@ fn a_long_text_leaves_room_for_a_short_one() {
         voice: voice.clone(),
         options: options("en", sampling(4, CODES)),
     };
-    let long = "The quick brown fox jumps. ".repeat(12);
+    let long = "The quick brown fox jumps. ".repeat(24);
     for (rows, keeps, most_steps) in [(3, false, 2 * CODES), (3, true, CODES), (2, true, CODES)] {
         let mut speaking = synthesizer.speaking(rows);
         if keeps {

@@ -47,7 +47,8 @@ impl Format {
     pub(crate) fn rate(self, spoken: SampleRate) -> SampleRate {
         match self {
             Self::Pcm | Self::Opus => SampleRate::VOCODER,
-            Self::Wav | Self::Flac | Self::Mp3 => spoken,
+            Self::Mp3 => mp3::rate(spoken),
+            Self::Wav | Self::Flac => spoken,
         }
     }
 
