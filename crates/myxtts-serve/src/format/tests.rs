@@ -1,5 +1,7 @@
 //! Each format, read back by another's decoder where there is one.
 
+#![allow(clippy::cast_possible_truncation, reason = "samples of 16 bits")]
+
 use myxtts_audio::{Limits, Resampler, decode_bytes};
 use opus_pure::{MAX_PACKET_SAMPLES, OggOpusReader, Trim};
 
