@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::card::ModelCard;
 use crate::error::InferError;
-use crate::modules::state_dict;
+use crate::modules::InFile;
 use crate::voice::Voice;
 use crate::voice_vector::VoiceVectors;
 
@@ -60,7 +60,7 @@ impl Decoder {
         let part = "waveform decoder";
         let device = device.clone().inner();
         let hifigan = HifiganDecoder::new(&Init::blank(&device), &decoder.hifigan)?;
-        let hifigan = params::load(hifigan, &state_dict(tensors), DECODER)
+        let hifigan = params::load(hifigan, &InFile(tensors), DECODER)
             .map_err(|why| InferError::Load { part, why })?;
         let heard = card.audio.sample_rate;
         Ok(Some(Self {

@@ -43,11 +43,11 @@ impl Modules {
         let wrong = |part: &'static str| move |why| InferError::Load { part, why };
         let init = Init::blank(device);
         let gpt = Gpt::new(&init, &card.gpt);
-        let gpt = params::load(gpt, &state_dict(&checkpoint.gpt), GPT).map_err(wrong("GPT"))?;
+        let gpt = params::load(gpt, &InFile(&checkpoint.gpt), GPT).map_err(wrong("GPT"))?;
         let dvae = match &checkpoint.dvae {
             Some(tensors) => {
                 let dvae = Dvae::new(&init, &card.dvae)?;
-                Some(params::load(dvae, &state_dict(tensors), "").map_err(wrong("DVAE"))?)
+                Some(params::load(dvae, &InFile(tensors), "").map_err(wrong("DVAE"))?)
             }
             None => None,
         };
@@ -184,13 +184,26 @@ pub(crate) fn vocabulary_of(checkpoint: &Checkpoint) -> Result<Vocabulary, Infer
     Ok(Vocabulary::from_json(bytes)?)
 }
 
-/// Tensors of a file as a module wants them.
+/// Tensors of a file, each read when a module asks for it: a model is then in
+/// memory once, beside the file's own pages.
+#[derive(Clone, Copy, Debug)]
+pub struct InFile<'a>(pub &'a TensorMap);
+
+impl params::Weights for InFile<'_> {
+    fn tensor(&self, name: &str) -> Option<TensorData> {
+        let InFile(tensors) = self;
+        tensors.get(name).map(data)
+    }
+}
+
+/// All tensors of a file as a module wants them.
 pub fn state_dict(tensors: &TensorMap) -> StateDict {
     tensors
         .iter()
-        .map(|(name, tensor)| {
-            let data = TensorData::new(tensor.to_f32(), tensor.shape().to_vec());
-            (name.to_owned(), data)
-        })
+        .map(|(name, tensor)| (name.to_owned(), data(tensor)))
         .collect()
+}
+
+fn data(tensor: &Tensor) -> TensorData {
+    TensorData::new(tensor.to_f32(), tensor.shape().to_vec())
 }

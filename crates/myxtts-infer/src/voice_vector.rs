@@ -11,7 +11,7 @@ use myxtts_weights::TensorMap;
 
 use crate::card::VoiceKind;
 use crate::error::InferError;
-use crate::modules::state_dict;
+use crate::modules::InFile;
 
 /// In front of the names of the speaker encoder's tensors.
 const SPEAKER_ENCODER: &str = "hifigan_decoder.speaker_encoder";
@@ -46,7 +46,7 @@ impl VoiceVectors {
         };
         let device = device.clone().inner();
         let encoder = SpeakerEncoder::new(&Init::blank(&device), &config)?;
-        let encoder = params::load(encoder, &state_dict(tensors), SPEAKER_ENCODER);
+        let encoder = params::load(encoder, &InFile(tensors), SPEAKER_ENCODER);
         let encoder = encoder.map_err(|why| InferError::Load {
             part: "speaker encoder",
             why,

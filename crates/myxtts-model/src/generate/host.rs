@@ -16,9 +16,11 @@ use super::engine::{Predict, Scored};
 use super::speaking::HostGpt;
 use crate::gpt::EPSILON;
 
-/// Guesses at first, less one, and at most. The sound of a stream begins with the
-/// fourth code: what is guessed beyond that at first, somebody waits for.
-const FIRST_GUESSES: usize = 1;
+/// Guesses behind the first code. The sound of a stream begins with the fourth:
+/// somebody would wait for more.
+const FIRST_GUESSES: usize = 2;
+/// Guesses later, less one, and at most.
+const NEXT_GUESSES: usize = 3;
 const MOST_GUESSES: usize = 8;
 
 /// A row's keys and values in every layer.
@@ -41,7 +43,7 @@ impl HostRow {
             layers: voice.iter().map(begun).collect(),
             prefix: 0,
             ahead: VecDeque::new(),
-            guesses: FIRST_GUESSES,
+            guesses: NEXT_GUESSES,
         }
     }
 
@@ -130,12 +132,16 @@ impl HostGpt {
             }
             // As many as came true, and one.
             row.guesses = (row.guesses - row.ahead.len()).clamp(2, MOST_GUESSES);
-        } else {
+        } else if position > 1 {
             row.guesses = (row.guesses + 1).min(MOST_GUESSES);
         }
+        let asked = match position {
+            1 => FIRST_GUESSES,
+            _ => row.guesses,
+        };
         row.back_to(position);
         let places = self.code_positions.elements().len() / self.width();
-        let most = row.guesses.min(places.saturating_sub(position + 1));
+        let most = asked.min(places.saturating_sub(position + 1));
         on_cores(&Device::flex(), || {
             let mut codes = vec![code];
             for guess in 0..most {

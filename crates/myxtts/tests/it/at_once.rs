@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::support::{command_in, few_clips};
+use crate::support::{ONE_STEP, command_in, few_clips};
 
 fn start(folder: &Path, arguments: &[&str]) -> Child {
     command_in(folder)
@@ -27,14 +27,7 @@ fn trainings_at_once_on_one_dataset() {
     let folder = tempfile::tempdir().unwrap();
     few_clips(&folder.path().join("clips"), 24);
     let train = |run: &str, frames: &str| {
-        let arguments = [
-            "train",
-            "--train-data",
-            "clips",
-            "--stage",
-            "dvae",
-            "--max-steps",
-            "1",
+        let here = [
             "--max-mel-frames",
             frames,
             "--checkpoint-dir",
@@ -42,11 +35,9 @@ fn trainings_at_once_on_one_dataset() {
             "--set",
             "data.max_bad_fraction=1",
             "--set",
-            "training.sample_count=0",
-            "--set",
             "training.backend=cpu",
         ];
-        start(folder.path(), &arguments)
+        start(folder.path(), &[&ONE_STEP[..], &here].concat())
     };
     let children = [train("a", "800"), train("b", "230"), train("c", "800")];
     let clips = children.map(|child| {

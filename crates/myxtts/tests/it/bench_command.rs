@@ -153,7 +153,12 @@ fn synth_has_every_figure_of_the_contract() {
     let run = myxtts(&["bench", "synth", "--rounds=1", "--json"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let document = run.json();
-    for field in ["rtf", "first_audio_s", "first_audio_samples"] {
+    for field in [
+        "rtf",
+        "first_audio_s",
+        "first_audio_samples",
+        "later_first_audio_s",
+    ] {
         let value = document[field].as_f64();
         assert!(
             value.is_some_and(|value| value > 0.0),
@@ -174,7 +179,12 @@ fn synth_has_every_figure_of_the_contract() {
         assert!(document["peak_rss_bytes"].as_u64().unwrap() > 0);
     }
     // Nothing is said of a reference that was not there.
-    for field in ["ratio_to_reference", "first_audio_ratio", "reference"] {
+    for field in [
+        "ratio_to_reference",
+        "first_audio_ratio",
+        "later_first_audio_ratio",
+        "reference",
+    ] {
         assert!(document[field].is_null(), "{field}: {document}");
     }
 }

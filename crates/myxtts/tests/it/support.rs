@@ -32,6 +32,19 @@ pub fn command_in(folder: &Path) -> Command {
     command
 }
 
+/// A training of one step of the DVAE on [`few_clips`] in `clips`, without samples.
+pub const ONE_STEP: [&str; 9] = [
+    "train",
+    "--train-data",
+    "clips",
+    "--stage",
+    "dvae",
+    "--max-steps",
+    "1",
+    "--set",
+    "training.sample_count=0",
+];
+
 /// A dataset of the first clips of the sample corpus.
 pub fn few_clips(folder: &Path, clips: usize) {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../myxtts-data/corpus");
