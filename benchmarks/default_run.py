@@ -59,7 +59,7 @@ def draw_unseen(seed):
     return drawn
 
 
-def speak(program, run, texts, folder, environment):
+def speak(program, run, texts, folder, environment, flags=()):
     """Says each text, alternating the two voices; what cannot be said is silence."""
     folder.mkdir(parents=True)
     listed = []
@@ -67,7 +67,7 @@ def speak(program, run, texts, folder, environment):
         speaker = VOICES[index % len(VOICES)]
         name = f"{index:02}_{speaker}.wav"
         command = [program, "synthesize", "--checkpoint", str(run), "--speaker", speaker]
-        command += ["--text", text, "--out", str(folder / name)]
+        command += ["--text", text, "--out", str(folder / name), *flags]
         if subprocess.run(command, env=environment, stdout=subprocess.DEVNULL).returncode != 0:
             silence(folder / name)
         listed.append({"file": name, "text": text, "speaker": speaker})

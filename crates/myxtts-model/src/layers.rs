@@ -163,6 +163,17 @@ impl ConvShape {
             dilation: 1,
         }
     }
+
+    /// Behind a leaky rectifier of this slope.
+    pub(crate) fn after(self, slope: Option<f64>) -> myxtts_ops::Conv {
+        myxtts_ops::Conv {
+            stride: self.stride,
+            padding: self.padding,
+            dilation: self.dilation,
+            groups: 1,
+            slope,
+        }
+    }
 }
 
 /// A convolution over `(batch, channels, time)`.
@@ -201,5 +212,11 @@ impl Conv1d {
         }
         let options = ConvOptions::new([shape.stride], [shape.padding], [shape.dilation], 1);
         conv1d(x_bct, self.weight.val(), bias, options)
+    }
+
+    /// Convolves what a leaky rectifier of this slope lets through.
+    pub(crate) fn after(&self, x_bct: Tensor<3>, slope: Option<f64>) -> Tensor<3> {
+        let bias = self.bias.as_ref().map(Param::val);
+        myxtts_ops::conv1d(x_bct, self.weight.val(), bias, self.shape.after(slope))
     }
 }

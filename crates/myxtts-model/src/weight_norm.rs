@@ -6,8 +6,7 @@
 
 use burn::module::{Module, Param};
 use burn::tensor::Tensor;
-use burn::tensor::module::{conv_transpose1d, conv1d};
-use burn::tensor::ops::{ConvOptions, ConvTransposeOptions};
+use myxtts_ops::{Conv, ConvTransposed, conv_transpose1d, conv1d};
 
 use crate::init::Init;
 use crate::layers::ConvShape;
@@ -132,14 +131,16 @@ impl NormedConv1d {
 
     /// Convolves.
     pub fn forward(&self, x_bct: Tensor<3>) -> Tensor<3> {
-        let ConvShape {
-            stride,
-            padding,
-            dilation,
-            ..
-        } = self.shape;
-        let options = ConvOptions::new([stride], [padding], [dilation], self.groups);
-        conv1d(x_bct, self.weight_.weight(), Some(self.bias.val()), options)
+        self.after(x_bct, None)
+    }
+
+    /// Convolves what a leaky rectifier of this slope lets through.
+    pub fn after(&self, x_bct: Tensor<3>, slope: Option<f64>) -> Tensor<3> {
+        let conv = Conv {
+            groups: self.groups,
+            ..self.shape.after(slope)
+        };
+        conv1d(x_bct, self.weight_.weight(), Some(self.bias.val()), conv)
     }
 
     /// With a plain weight.
@@ -194,8 +195,17 @@ impl NormedConvTranspose1d {
 
     /// Convolves.
     pub fn forward(&self, x_bct: Tensor<3>) -> Tensor<3> {
-        let options = ConvTransposeOptions::new([self.stride], [self.padding], [0], [1], 1);
-        conv_transpose1d(x_bct, self.weight_.weight(), Some(self.bias.val()), options)
+        self.after(x_bct, None)
+    }
+
+    /// Convolves what a leaky rectifier of this slope lets through.
+    pub fn after(&self, x_bct: Tensor<3>, slope: Option<f64>) -> Tensor<3> {
+        let conv = ConvTransposed {
+            stride: self.stride,
+            padding: self.padding,
+            slope,
+        };
+        conv_transpose1d(x_bct, self.weight_.weight(), Some(self.bias.val()), conv)
     }
 
     /// With a plain weight.

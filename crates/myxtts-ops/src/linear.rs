@@ -46,7 +46,7 @@ fn on_host<const D: usize>(
 }
 
 /// An empty tensor stands for no bias: an operation's inputs cannot be optional.
-fn or_none<const D: usize>(bias: Option<Tensor<1>>, beside: &Tensor<D>) -> Tensor<1> {
+pub(crate) fn or_none<const D: usize>(bias: Option<Tensor<1>>, beside: &Tensor<D>) -> Tensor<1> {
     bias.unwrap_or_else(|| Tensor::zeros([0], &beside.device()))
 }
 

@@ -134,10 +134,16 @@ pub fn train<T: Trainee>(
         let key = mix(recipe.seed ^ mix(state.done));
         let rate = recipe.schedule.lr(Step(state.done));
         let mut tally = Tally::new(state.done + 1, rate, &seat.meter);
+        if state.trainee.enter(state.done) {
+            state.spikes.forget();
+        }
+        let phases: Vec<usize> = (0..T::PHASES)
+            .filter(|phase| state.trainee.takes_part(*phase))
+            .collect();
         let mut batches = StepBatches::new(&mut intake, recipe.accumulation, state.done);
         let mut traces = vec![];
         recipe.faults.delay(seat.rank);
-        for phase in 0..T::PHASES {
+        for &phase in &phases {
             let mut passes = Passes {
                 scale: state.scale.factor(),
                 ..Passes::new(&state.trainee, seat, phase, key)
@@ -147,17 +153,20 @@ pub fn train<T: Trainee>(
                 Ok(false) => return Ok(state),
                 Err(error) => Err(error),
             };
-            if phase == 0 && computed.as_ref().is_err_and(|error| error.is_let_go(&stop)) {
+            let is_first = phases.first() == Some(&phase);
+            if is_first && computed.as_ref().is_err_and(|error| error.is_let_go(&stop)) {
                 return Ok(state);
             }
             let (gradients, norm) = told(computed, &tally, &state, watch)?;
-            let is_last = phase + 1 == T::PHASES;
+            let is_last = phases.last() == Some(&phase);
             let is_good = tally.is_good(norm, is_last, seat, &mut state);
             if !told(is_good, &tally, &state, watch)? {
                 break;
             }
             let optimiser = &mut state.optimisers[phase];
             let device = state.trainee.device();
+            let rate = rate * state.trainee.pace(phase);
+            tally.done.rate = rate;
             let step = || state.trainee.stepped(phase, optimiser, gradients, rate);
             state.trainee = on_cores(&device, step);
         }
@@ -239,7 +248,7 @@ impl<'a, B> StepBatches<'a, B> {
         tally: &mut Tally,
         traces: &mut Vec<T::Trace>,
     ) -> Result<bool, TrainError> {
-        if passes.phase > 0 {
+        if self.whole.is_some() {
             for fed in &self.kept {
                 let shares = self.whole.iter().flat_map(|whole| whole.shares(&fed.facts));
                 passes.pass(&fed.batch, &shares.collect::<Vec<_>>(), tally, traces)?;

@@ -2,7 +2,6 @@
 
 use burn::module::Module;
 use burn::tensor::Tensor;
-use burn::tensor::activation::leaky_relu;
 
 use super::config::HifiganConfig;
 use crate::init::Init;
@@ -58,8 +57,8 @@ impl ResBlock {
     fn forward(&self, x_bct: Tensor<3>) -> Tensor<3> {
         let pairs = self.convs1.iter().zip(&self.convs2);
         pairs.fold(x_bct, |x_bct, (first, second)| {
-            let inner = first.forward(leaky_relu(x_bct.clone(), SLOPE));
-            second.forward(leaky_relu(inner, SLOPE)) + x_bct
+            let inner = first.after(x_bct.clone(), Some(SLOPE));
+            second.after(inner, Some(SLOPE)) + x_bct
         })
     }
 
@@ -118,11 +117,11 @@ impl Generator {
     /// in the voice of `speaker_bc1`.
     pub fn forward(&self, frames_bct: Tensor<3>, speaker_bc1: Tensor<3>) -> Tensor<3> {
         let mut x_bct =
-            self.conv_pre.forward(frames_bct) + self.cond_layer.forward(speaker_bc1.clone());
+            self.conv_pre.after(frames_bct, None) + self.cond_layer.forward(speaker_bc1.clone());
         let per_stage = self.resblocks.len() / self.ups.len().max(1);
         let stages = self.ups.iter().zip(self.resblocks.chunks(per_stage.max(1)));
         for (stage, (up, blocks)) in stages.enumerate() {
-            x_bct = up.forward(leaky_relu(x_bct, SLOPE));
+            x_bct = up.after(x_bct, Some(SLOPE));
             if let Some(cond) = self.conds.get(stage) {
                 x_bct = x_bct + cond.forward(speaker_bc1.clone());
             }
@@ -134,7 +133,7 @@ impl Generator {
                 x_bct = sum / blocks.len() as f64;
             }
         }
-        self.conv_post.forward(leaky_relu(x_bct, LAST_SLOPE)).tanh()
+        self.conv_post.after(x_bct, Some(LAST_SLOPE)).tanh()
     }
 
     /// Samples of a frame.

@@ -1,7 +1,7 @@
 //! What generator and judges are trained to make small.
 
 use burn::tensor::{Device, Tensor};
-use myxtts_audio::units::SampleRate;
+use myxtts_audio::units::{SampleRate, Samples};
 use myxtts_audio::{MelError, MelSpec};
 
 use super::discriminator::Judgement;
@@ -38,6 +38,58 @@ fn sum(terms: impl Iterator<Item = Tensor<1>>) -> Tensor<1> {
         .unwrap_or_else(|| Tensor::zeros([1], &Device::default()))
 }
 
+/// For the generator alone: its mels should be those of real speech at several
+/// resolutions. Long windows tell pitch, short ones when; what is right in all
+/// of them leaves little freedom.
+#[derive(Clone, Debug)]
+pub struct SpectralLoss {
+    mels: Vec<MelLoss>,
+}
+
+/// Windows of the spectral loss with their bands.
+const RESOLUTIONS: [(usize, usize); 4] = [(2048, 128), (1024, 80), (512, 48), (256, 24)];
+
+impl SpectralLoss {
+    /// Over the whole band of the vocoder's rate, with windows a quarter apart.
+    pub fn new(device: &Device) -> Result<Self, MelError> {
+        let mels = RESOLUTIONS.map(|(window, bands)| {
+            let spec = MelSpec {
+                n_fft: Samples(window),
+                win_length: Samples(window),
+                hop: Samples(window / 4),
+                bands,
+                ..vocoder_mel()
+            };
+            Ok(MelLoss::of(DeviceMel::new(spec, None, device)?))
+        });
+        Ok(Self {
+            mels: mels.into_iter().collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Mean over the resolutions of the mean absolute difference of the mels of
+    /// waveforms `(batch, 1, samples)`.
+    pub fn forward(
+        &self,
+        real_b1t: Tensor<3>,
+        generated_b1t: Tensor<3>,
+    ) -> Result<Tensor<1>, MelError> {
+        let each = self.mels.iter();
+        let each = each.map(|mel| mel.forward(real_b1t.clone(), generated_b1t.clone()));
+        let each = each.collect::<Result<Vec<_>, _>>()?;
+        Ok(sum(each.into_iter()) / self.mels.len() as f64)
+    }
+}
+
+/// The front end of HiFi-GAN's mel loss.
+fn vocoder_mel() -> MelSpec {
+    MelSpec {
+        sample_rate: SampleRate::VOCODER,
+        f_max: f64::from(SampleRate::VOCODER.hz()) / 2.0,
+        ..MelSpec::DVAE
+    }
+}
+
 /// For the generator: its mels should be those of real speech.
 #[derive(Clone, Debug)]
 pub struct MelLoss {
@@ -47,12 +99,7 @@ pub struct MelLoss {
 impl MelLoss {
     /// Over the whole band of the vocoder's rate.
     pub fn new(device: &Device) -> Result<Self, MelError> {
-        let spec = MelSpec {
-            sample_rate: SampleRate::VOCODER,
-            f_max: f64::from(SampleRate::VOCODER.hz()) / 2.0,
-            ..MelSpec::DVAE
-        };
-        Ok(Self::of(DeviceMel::new(spec, None, device)?))
+        Ok(Self::of(DeviceMel::new(vocoder_mel(), None, device)?))
     }
 
     /// Over the mels of a front end of the caller's.

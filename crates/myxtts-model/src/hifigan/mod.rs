@@ -13,7 +13,9 @@ pub use discriminator::{
 };
 pub use generator::{Generator, ResBlock};
 pub use interpolate::{FrameRates, interpolate, scaled_frames};
-pub use losses::{MelLoss, discriminator_loss, feature_matching_loss, generator_adversarial_loss};
+pub use losses::{
+    MelLoss, SpectralLoss, discriminator_loss, feature_matching_loss, generator_adversarial_loss,
+};
 pub use stream::{SpeakingDecoder, WaveError, WaveStream};
 
 use burn::module::Module;

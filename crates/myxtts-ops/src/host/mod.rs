@@ -4,6 +4,7 @@
 //! reference, and a number or two per row. Tensors are contiguous `f32`, or
 //! are made so; other element types take the plain compositions.
 
+mod convolve;
 mod record;
 mod rules;
 mod tensor;
@@ -15,7 +16,9 @@ use burn::tensor::{DType, Device, Tensor};
 
 use crate::kernel::adamw::Step;
 use crate::kernel::attention::Rule;
+use crate::kernel::conv_batch::ConvRule;
 use crate::kernel::dropout::Keep;
+use convolve::Convolve;
 use record::record;
 use rules::{
     Attend, AttendMerged, CrossEntropy, Drop, DropAdd, Gelu, GroupNorm, LayerNorm, Linear,
@@ -87,6 +90,14 @@ pub(crate) trait HostOps: Backend {
         x: FloatTensor<Self>,
         weight: FloatTensor<Self>,
         bias: FloatTensor<Self>,
+    ) -> FloatTensor<Self>;
+
+    /// An empty bias is none.
+    fn host_convolve(
+        x: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+        rule: ConvRule,
     ) -> FloatTensor<Self>;
 
     fn host_attention(
@@ -170,6 +181,15 @@ impl HostOps for Flex {
         bias: FloatTensor<Self>,
     ) -> FloatTensor<Self> {
         Pointwise::forward(x, weight, bias).1
+    }
+
+    fn host_convolve(
+        x: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+        rule: ConvRule,
+    ) -> FloatTensor<Self> {
+        Convolve::forward(x, weight, bias, rule).1
     }
 
     fn host_attention(
@@ -270,6 +290,17 @@ impl<C: CheckpointStrategy> HostOps for Autodiff<Flex, C> {
     ) -> FloatTensor<Self> {
         record::<C, _, 3>([x, weight, bias], |[x, weight, bias]| {
             Pointwise::forward(x, weight, bias)
+        })
+    }
+
+    fn host_convolve(
+        x: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+        rule: ConvRule,
+    ) -> FloatTensor<Self> {
+        record::<C, _, 3>([x, weight, bias], |[x, weight, bias]| {
+            Convolve::forward(x, weight, bias, rule)
         })
     }
 

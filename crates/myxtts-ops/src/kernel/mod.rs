@@ -7,6 +7,7 @@
 pub(crate) mod adamw;
 pub(crate) mod attention;
 pub(crate) mod conv;
+pub(crate) mod conv_batch;
 pub(crate) mod dropout;
 pub(crate) mod elementwise;
 pub(crate) mod few_rows;

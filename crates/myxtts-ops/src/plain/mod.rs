@@ -2,6 +2,7 @@
 
 mod activation;
 mod attention;
+mod conv;
 mod dropout;
 mod linear;
 mod loss;
@@ -10,6 +11,7 @@ mod optimizer;
 
 pub use activation::gelu_tanh;
 pub use attention::{attention, self_attention};
+pub use conv::{conv_transpose1d, conv1d};
 pub use dropout::{dropout, dropout_add};
 pub use linear::{linear, pointwise_conv, transposed_linear};
 pub use loss::cross_entropy;

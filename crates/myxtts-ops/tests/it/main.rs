@@ -14,6 +14,7 @@
 
 mod attention;
 mod compute;
+mod conv;
 mod dropout;
 mod linear;
 mod loss;

@@ -78,6 +78,11 @@ impl SpikeDetector {
         }
     }
 
+    /// Forgets the losses: those to come are of another kind.
+    pub fn forget(&mut self) {
+        self.window.clear();
+    }
+
     /// Spikes since the run began.
     pub fn seen(&self) -> u64 {
         self.seen

@@ -1,5 +1,6 @@
 //! The stage that trains the waveform decoder.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use burn::module::Module;
@@ -12,16 +13,17 @@ use myxtts_model::dvae::Dvae;
 use myxtts_model::gpt::Gpt;
 use myxtts_model::hifigan::{Discriminator, HifiganDecoder};
 use myxtts_model::init::Init;
-use myxtts_model::params::{HandedOver, load};
+use myxtts_model::params::{HandedOver, StateDict, load};
 use myxtts_run::checkpoint::Checkpoint;
-use myxtts_weights::TensorMap;
+use myxtts_weights::{TensorMap, read_safetensors};
 
 use super::evaluate::DecoderEvaluator;
 use super::flow::flow;
-use super::job::{Job, StageName};
+use super::job::{Job, Optimisation, StageName};
 use super::material::Material;
 use super::origin::Origin;
-use super::saving::without_prefix;
+use super::recipe::warm_up;
+use super::saving::{Found, optimiser_file, without_prefix};
 use super::{Run, encode, gpt_stage, stage};
 use crate::error::TrainError;
 use crate::feed::{
@@ -30,10 +32,15 @@ use crate::feed::{
 };
 use crate::optim::AdamWConfig;
 use crate::stage_run::StageRun;
-use crate::trainee::DecoderTrainee;
+use crate::trainee::{DecoderActs, DecoderTrainee, JUDGES, JUDGES_FILE};
 
 /// In front of the names of the decoder's tensors in a checkpoint.
 pub(super) const PREFIX: &str = "hifigan_decoder.";
+
+/// Most steps in which new judges learn before a decoder moves that knows how to speak,
+/// and what its learning rate is divided by.
+const JUDGES_ALONE: u64 = 500;
+const GENTLE: f64 = 4.0;
 
 impl Run<'_> {
     /// Trains the waveform decoder, and gives its steps.
@@ -66,7 +73,7 @@ impl Run<'_> {
         };
         let schedule = schedule(job, material, placement.replicas(), self.bounds_rows)?;
         let schedule = Arc::new(schedule);
-        let (recipe, position) =
+        let (recipe, mut position) =
             stage::begin(job, StageName::Decoder, &schedule, self.before, resumed)?;
         let cutting = Cutting {
             frames: job.decoder_frames,
@@ -81,6 +88,21 @@ impl Run<'_> {
         };
         let earlier = without_prefix(state_dict(&frozen.hifigan), PREFIX);
         let has_earlier = earlier.keys().any(|name| name.starts_with("waveform"));
+        let judges = match (has_earlier && resumed.is_none(), &job.init) {
+            (true, Some(folder)) => judges_of(folder)?,
+            _ => None,
+        };
+        let found = match resumed {
+            // Older checkpoints do not say, and had no acts.
+            Some(_) => position.found.unwrap_or_default(),
+            None => Found {
+                decoder: has_earlier,
+                judges: judges.is_some(),
+            },
+        };
+        position.found = Some(found);
+        let acts = acts(&job.optimisation, job.decoder_size, found, recipe.steps);
+        self.desk.say(&acts_words(&acts, recipe.steps));
         let state = |device: &Device| {
             let init = Init::new(job.seed, &device.clone().autodiff());
             let generator = HifiganDecoder::new(&init, &decoder.hifigan);
@@ -89,10 +111,14 @@ impl Run<'_> {
                 true => load(generator, &earlier, "").map_err(TrainError::failed)?,
                 false => generator,
             };
-            let judges = Discriminator::new(&init, &decoder.hifigan.discriminator());
-            let judges = judges.map_err(TrainError::failed)?;
+            let fresh = Discriminator::new(&init, &decoder.hifigan.discriminator());
+            let fresh = fresh.map_err(TrainError::failed)?;
+            let judges = match &judges {
+                Some(state) => load(fresh, state, "").map_err(TrainError::failed)?,
+                None => fresh,
+            };
             let trainee = DecoderTrainee::new(generator, judges).map_err(TrainError::failed)?;
-            stage::state(job, adamw, trainee, resumed)
+            stage::state(job, adamw, trainee.with_acts(acts), resumed)
         };
         let site = {
             let (frozen, codes) = (frozen.clone(), codes.clone());
@@ -141,6 +167,75 @@ pub(super) fn schedule(
     })
 }
 
+/// The judges beside a decoder that was trained here, if they have learned
+/// anything: those of a stage that taught spectra alone have made no step.
+fn judges_of(init: &Path) -> Result<Option<StateDict>, TrainError> {
+    let folder = myxtts_infer::resolve(init, myxtts_infer::Pick::Newest)
+        .map_err(|why| TrainError::Usage(why.to_string()))?;
+    let tensors = |name: &str| {
+        let file = folder.join(name);
+        let read = file.is_file().then(|| read_safetensors(&file));
+        read.transpose().map_err(TrainError::failed)
+    };
+    let moments = tensors(&optimiser_file(JUDGES))?;
+    if moments.is_some_and(|moments| moments.names().next().is_none()) {
+        return Ok(None);
+    }
+    Ok(tensors(JUDGES_FILE)?.map(|judges| state_dict(&judges)))
+}
+
+/// How the stage goes. A decoder that speaks already would unlearn it from judges that
+/// know nothing yet: they learn first, and it moves in small steps.
+fn acts(optimisation: &Optimisation, size: ModelSize, found: Found, steps: u64) -> DecoderActs {
+    let rate = optimisation.decoder_learning_rate;
+    let spectral = match optimisation.decoder_spectral_steps {
+        Some(chosen) => chosen,
+        // For a CPU, where steps with judges are the dearer ones by far.
+        None if size == ModelSize::Tiny && !found.decoder => steps,
+        None => 0,
+    };
+    let judges = match optimisation.discriminator_warmup_steps {
+        Some(chosen) => chosen,
+        None if found.decoder && !found.judges => JUDGES_ALONE.min(steps / 10),
+        None => 0,
+    };
+    let own = match optimisation.generator_learning_rate {
+        Some(chosen) => chosen,
+        None if found.decoder => rate / GENTLE,
+        None => rate,
+    };
+    DecoderActs {
+        spectral,
+        judges,
+        rise: warm_up(optimisation, steps),
+        generator_pace: own / rate,
+    }
+}
+
+/// The same for the log.
+fn acts_words(acts: &DecoderActs, steps: u64) -> String {
+    let spectral = acts.spectral.min(steps);
+    let judges = acts.judges.min(steps - spectral);
+    let both = steps - spectral - judges;
+    let parts = [
+        (spectral, "of the decoder by spectra alone"),
+        (
+            judges,
+            "of the discriminators while the decoder stands still",
+        ),
+        (both, "of both"),
+    ];
+    let parts = parts.iter().filter(|(steps, _)| *steps > 0);
+    let parts: Vec<String> = parts
+        .map(|(steps, what)| format!("{steps} {what}"))
+        .collect();
+    let pace = match acts.generator_pace {
+        1.0 => String::new(),
+        pace => format!("; the decoder takes {pace} of the learning rate"),
+    };
+    format!("decoder steps: {}{pace}", parts.join(", then "))
+}
+
 /// What the decoder is: as its weights say, or new and of a size.
 pub(super) fn card_of(size: ModelSize, model: &ModelCard) -> DecoderCard {
     if let Some(decoder) = &model.decoder {
@@ -184,5 +279,85 @@ impl Frozen {
         let voices = voices.map_err(|why| why.to_string())?;
         let gpt = self.gpt.clone().to_device(device);
         DecoderFeed::new(device, feed, gpt, voices, &self.card.hifigan, cutting)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use myxtts_run::guard::SpikeAction;
+
+    use super::super::job::ScheduleKind;
+    use super::*;
+
+    /// What each key changes is in `acts`; what an act does, in the tests of the
+    /// trainee.
+    #[test]
+    fn the_course_follows_what_was_found() {
+        let nothing = Found::default();
+        let decoder = Found {
+            decoder: true,
+            judges: false,
+        };
+        let both = Found {
+            decoder: true,
+            judges: true,
+        };
+        let (plain, small) = (optimisation(), ModelSize::Small);
+        let tiny = |found| acts(&plain, ModelSize::Tiny, found, 700).spectral;
+        assert_eq!((tiny(nothing), tiny(decoder)), (700, 0));
+        assert_eq!(
+            acts(&plain, small, nothing, 2000),
+            DecoderActs {
+                rise: 100,
+                ..DecoderActs::default()
+            }
+        );
+        let course = |found, steps| {
+            let acts = acts(&plain, small, found, steps);
+            (acts.spectral, acts.judges, acts.rise, acts.generator_pace)
+        };
+        assert_eq!(course(decoder, 20_000), (0, 500, 100, 0.25));
+        assert_eq!(course(decoder, 2000), (0, 200, 100, 0.25));
+        assert_eq!(course(both, 2000), (0, 0, 100, 0.25));
+        let chosen = Optimisation {
+            decoder_spectral_steps: Some(7),
+            discriminator_warmup_steps: Some(0),
+            generator_learning_rate: Some(2e-4),
+            ..plain
+        };
+        let found = acts(&chosen, small, decoder, 2000);
+        assert_eq!((found.spectral, found.judges), (7, 0));
+        assert!((found.generator_pace - 1.0).abs() < 1e-12);
+        insta::assert_snapshot!(
+            [
+                acts_words(&acts(&plain, small, nothing, 2000), 2000),
+                acts_words(&acts(&plain, small, decoder, 2000), 2000),
+                acts_words(&acts(&chosen, small, decoder, 2000), 2000),
+                acts_words(&acts(&chosen, small, decoder, 5), 5),
+            ]
+            .join("\n")
+        );
+    }
+
+    fn optimisation() -> Optimisation {
+        Optimisation {
+            learning_rate: 1e-3,
+            dvae_learning_rate: 1e-3,
+            decoder_learning_rate: 2e-4,
+            generator_learning_rate: None,
+            decoder_spectral_steps: None,
+            discriminator_warmup_steps: None,
+            schedule: ScheduleKind::Cosine,
+            warmup_steps: 100,
+            warmup_chosen: false,
+            gradient_clip: 1.0,
+            label_smoothing: 0.0,
+            dropout: None,
+            ema_decay: 0.0,
+            adamw: AdamWConfig::default(),
+            spikes: SpikeAction::Log,
+            bad_steps: 1,
+            patience: 0,
+        }
     }
 }

@@ -96,6 +96,12 @@ pub struct Optimisation {
     pub dvae_learning_rate: f64,
     /// Highest learning rate of the decoder and of its judges.
     pub decoder_learning_rate: f64,
+    /// That of the decoder itself, where somebody set it.
+    pub generator_learning_rate: Option<f64>,
+    /// Steps without judges, where somebody set them.
+    pub decoder_spectral_steps: Option<u64>,
+    /// Steps of the judges alone, where somebody set them.
+    pub discriminator_warmup_steps: Option<u64>,
     /// How it goes.
     pub schedule: ScheduleKind,
     /// Steps of the rise.

@@ -55,6 +55,12 @@ const RULES: &[Rule<'static>] = &[
     ("training.learning_rate", Policy::Notice(LEARNING)),
     ("training.dvae_learning_rate", Policy::Notice(LEARNING)),
     ("training.decoder_learning_rate", Policy::Notice(LEARNING)),
+    ("training.generator_learning_rate", Policy::Notice(LEARNING)),
+    ("training.decoder_spectral_steps", Policy::Notice(LEARNING)),
+    (
+        "training.discriminator_warmup_steps",
+        Policy::Notice(LEARNING),
+    ),
     ("training.lr_schedule", Policy::Notice(LEARNING)),
     ("training.warmup_steps", Policy::Notice(LEARNING)),
     ("training.gradient_clip", Policy::Notice(LEARNING)),

@@ -44,6 +44,18 @@ pub(super) struct Position {
     /// Whether it was over before its last step.
     #[serde(default)]
     pub(super) ended_early: bool,
+    /// What the decoder stage began with: its course depends on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) found: Option<Found>,
+}
+
+/// What the decoder stage found among the weights it began with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Found {
+    /// A decoder that was trained before.
+    pub(super) decoder: bool,
+    /// Its judges.
+    pub(super) judges: bool,
 }
 
 /// What was due at a checkpoint's step and left when the run was asked to
@@ -234,7 +246,7 @@ pub(super) fn without_prefix(state: StateDict, prefix: &str) -> StateDict {
     state.into_iter().map(strip).collect()
 }
 
-fn optimiser_file(phase: usize) -> String {
+pub(super) fn optimiser_file(phase: usize) -> String {
     match phase {
         0 => "optimizer.safetensors".to_owned(),
         phase => format!("optimizer_{phase}.safetensors"),

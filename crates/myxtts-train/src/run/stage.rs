@@ -51,6 +51,7 @@ pub(super) fn begin(
             done: 0,
             steps: recipe.steps,
             ended_early: false,
+            found: None,
         },
         Some(stored) => Position {
             steps: match stored.ended_early {

@@ -4,8 +4,8 @@ use burn::module::Module;
 use burn::tensor::{Device, Gradients, Tensor};
 use myxtts_audio::MelError;
 use myxtts_model::hifigan::{
-    Discriminator, HifiganDecoder, Judgement, MelLoss, discriminator_loss, feature_matching_loss,
-    generator_adversarial_loss,
+    Discriminator, HifiganDecoder, Judgement, MelLoss, SpectralLoss, discriminator_loss,
+    feature_matching_loss, generator_adversarial_loss,
 };
 use myxtts_model::params::{Unread, Weights, load, unread};
 
@@ -18,7 +18,68 @@ use crate::optim::{AdamW, NamedGradients};
 const MEL_WEIGHT: f64 = 45.0;
 
 /// The phase that trains the judges; the other trains the generator.
-const JUDGES: usize = 0;
+pub(crate) const JUDGES: usize = 0;
+
+/// The acts of a stage, in this order: the generator alone learns spectra, the
+/// judges alone learn to tell its speech from recordings, and both learn from
+/// each other until the end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DecoderActs {
+    /// Steps of the first.
+    pub spectral: u64,
+    /// Steps of the second.
+    pub judges: u64,
+    /// Steps over which the generator's rate rises again after it stood still.
+    pub rise: u64,
+    /// The generator's learning rate as a share of the judges'.
+    pub generator_pace: f64,
+}
+
+impl Default for DecoderActs {
+    /// HiFi-GAN's own: both from the first step on, at one rate.
+    fn default() -> Self {
+        Self {
+            spectral: 0,
+            judges: 0,
+            rise: 0,
+            generator_pace: 1.0,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Act {
+    Spectral,
+    Judges,
+    Both,
+}
+
+impl DecoderActs {
+    fn act(&self, step: u64) -> Act {
+        match step {
+            step if step < self.spectral => Act::Spectral,
+            step if step < self.both() => Act::Judges,
+            _ => Act::Both,
+        }
+    }
+
+    /// The first step of the third act.
+    fn both(&self) -> u64 {
+        self.spectral.saturating_add(self.judges)
+    }
+
+    /// A generator that has stood still starts again as gently as at first.
+    fn pace(&self, phase: usize, step: u64) -> f64 {
+        if phase == JUDGES {
+            return 1.0;
+        }
+        let taken = match step.checked_sub(self.both()) {
+            Some(taken) if self.judges > 0 && taken < self.rise => taken + 1,
+            _ => return self.generator_pace,
+        };
+        self.generator_pace * taken as f64 / self.rise as f64
+    }
+}
 
 /// A decoder and its judges.
 #[derive(Debug)]
@@ -28,6 +89,10 @@ pub struct DecoderTrainee {
     /// So are theirs.
     pub judges: Discriminator,
     mel: MelLoss,
+    spectral: SpectralLoss,
+    acts: DecoderActs,
+    /// The step that was begun.
+    step: u64,
 }
 
 impl DecoderTrainee {
@@ -35,9 +100,33 @@ impl DecoderTrainee {
     pub fn new(decoder: HifiganDecoder, judges: Discriminator) -> Result<Self, MelError> {
         let device = decoder.waveform_decoder.conv_pre.weight.val().device();
         Ok(Self {
-            mel: MelLoss::new(&device.inner())?,
+            mel: MelLoss::new(&device.clone().inner())?,
+            spectral: SpectralLoss::new(&device.inner())?,
             decoder,
             judges,
+            acts: DecoderActs::default(),
+            step: 0,
+        })
+    }
+
+    /// With acts before the one in which both learn.
+    #[must_use]
+    pub fn with_acts(self, acts: DecoderActs) -> Self {
+        Self { acts, ..self }
+    }
+
+    /// Its spectra should be the recording's, at several resolutions; no judge
+    /// is asked.
+    fn shaping(&self, batch: &DecoderBatch, share: f64) -> Result<Loss<()>, MelError> {
+        let [frames_bct, voice_bc1] =
+            [&batch.frames_bct, &batch.voice_bc1].map(|x| Tensor::from_inner(x.clone()));
+        let made_b1t = self.decoder.waveform_decoder.forward(frames_bct, voice_bc1);
+        let real_b1t = Tensor::from_inner(batch.wave_b1t.clone());
+        let spectra = self.spectral.forward(real_b1t, made_b1t)? * share;
+        Ok(Loss {
+            parts: vec![("loss_spectra", spectra.clone().inner().detach())],
+            total: spectra * MEL_WEIGHT,
+            trace: (),
         })
     }
 
@@ -112,10 +201,30 @@ impl Trainee for DecoderTrainee {
         _key: u64,
     ) -> Result<Loss<()>, String> {
         let share = shares.first().copied().unwrap_or(1.0);
-        match phase {
-            JUDGES => Ok(self.judging(batch, share)),
-            _ => self.generating(batch, share).map_err(|why| why.to_string()),
+        let loss = match (phase, self.acts.act(self.step)) {
+            (JUDGES, _) => Ok(self.judging(batch, share)),
+            (_, Act::Spectral) => self.shaping(batch, share),
+            _ => self.generating(batch, share),
+        };
+        loss.map_err(|why| why.to_string())
+    }
+
+    fn enter(&mut self, step: u64) -> bool {
+        self.step = step;
+        let before = step.checked_sub(1).map(|step| self.acts.act(step));
+        before.is_some_and(|before| before != self.acts.act(step))
+    }
+
+    fn takes_part(&self, phase: usize) -> bool {
+        match self.acts.act(self.step) {
+            Act::Spectral => phase != JUDGES,
+            Act::Judges => phase == JUDGES,
+            Act::Both => true,
         }
+    }
+
+    fn pace(&self, phase: usize) -> f64 {
+        self.acts.pace(phase, self.step)
     }
 
     fn gradients(&self, phase: usize, gradients: Gradients) -> NamedGradients {

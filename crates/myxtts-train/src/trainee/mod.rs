@@ -12,8 +12,8 @@ use burn::tensor::{Device, Gradients, Tensor};
 use myxtts_model::params::{ReadError, StateDict, Unread, Weights, read_all};
 use myxtts_ops::Compute;
 
-pub use decoder::DecoderTrainee;
-pub(crate) use decoder::JUDGES_FILE;
+pub use decoder::{DecoderActs, DecoderTrainee};
+pub(crate) use decoder::{JUDGES, JUDGES_FILE};
 pub use dvae::{DvaeRecipe, DvaeTrainee};
 pub(crate) use gpt::is_divided;
 pub use gpt::{GptRecipe, GptTrainee};
@@ -71,6 +71,22 @@ pub trait Trainee: Sized + Send + Sync + 'static {
     /// The files of its weights in a checkpoint, and what stands before their
     /// names there.
     const WEIGHTS: &'static [(&'static str, &'static str)];
+
+    /// Begins a step of the stage, counted from 0. `true` where what is learned
+    /// from then on is of another kind than before.
+    fn enter(&mut self, _step: u64) -> bool {
+        false
+    }
+
+    /// Whether a phase is part of the step that was begun.
+    fn takes_part(&self, _phase: usize) -> bool {
+        true
+    }
+
+    /// The share of the step's learning rate that a phase takes.
+    fn pace(&self, _phase: usize) -> f64 {
+        1.0
+    }
 
     /// The losses of a batch. `shares` say, part by part, how much of the
     /// step's mean this batch is: 1 where it is all of it. `key` draws

@@ -15,7 +15,7 @@ use myxtts_model::params::StateDict;
 use myxtts_pipeline::{SiteWork, Ticket};
 use myxtts_train::feed::{Cutting, DecoderBatch, DecoderFeed, Fed};
 use myxtts_train::optim::{AdamW, AdamWConfig};
-use myxtts_train::trainee::{DecoderTrainee, Trainee};
+use myxtts_train::trainee::{DecoderActs, DecoderTrainee, Trainee};
 use myxtts_weights::TensorMap;
 
 use crate::world::{WORLD, device as data_feed, host};
@@ -174,4 +174,48 @@ fn a_tiny_decoder_learns_a_batch_by_heart() {
     }
     let (first, last) = (mels[0], mels[mels.len() - 1]);
     assert!(last < 0.5 * first, "{first} to {last}");
+}
+
+/// Spectra first, then the judges alone, then both; the generator's rate rises
+/// again after it stood still.
+#[test]
+fn a_stage_goes_through_its_acts() {
+    let acts = DecoderActs {
+        spectral: 2,
+        judges: 3,
+        rise: 4,
+        generator_pace: 0.5,
+    };
+    let mut trainee = trainee().with_acts(acts);
+    let mut seen = vec![];
+    for step in 0..10 {
+        let is_new = trainee.enter(step);
+        let phases: Vec<usize> = (0..2).filter(|phase| trainee.takes_part(*phase)).collect();
+        seen.push((is_new, phases, trainee.pace(0), trainee.pace(1)));
+    }
+    let expected = [
+        (false, vec![1], 1.0, 0.5),
+        (false, vec![1], 1.0, 0.5),
+        (true, vec![0], 1.0, 0.5),
+        (false, vec![0], 1.0, 0.5),
+        (false, vec![0], 1.0, 0.5),
+        (true, vec![0, 1], 1.0, 0.125),
+        (false, vec![0, 1], 1.0, 0.25),
+        (false, vec![0, 1], 1.0, 0.375),
+        (false, vec![0, 1], 1.0, 0.5),
+        (false, vec![0, 1], 1.0, 0.5),
+    ];
+    assert_eq!(seen, expected);
+    let batch = fed(&mut feed(1), 0).batch;
+    let names = |trainee: &DecoderTrainee| -> Vec<&str> {
+        let loss = trainee.loss(1, &batch, &[1.0], 0).unwrap();
+        loss.parts.iter().map(|(name, _)| *name).collect()
+    };
+    trainee.enter(1);
+    assert_eq!(names(&trainee), ["loss_spectra"]);
+    trainee.enter(5);
+    assert_eq!(
+        names(&trainee),
+        ["loss_mel", "loss_features", "loss_adversarial"]
+    );
 }

@@ -134,6 +134,9 @@ fn job_of(folder: &Path) -> Job {
         cache: CacheKind::Disk,
         optimisation: Optimisation {
             decoder_learning_rate: 1e-4,
+            generator_learning_rate: None,
+            decoder_spectral_steps: None,
+            discriminator_warmup_steps: None,
             learning_rate: 1e-3,
             dvae_learning_rate: 1e-3,
             schedule: ScheduleKind::Constant,

@@ -339,6 +339,9 @@ fn optimisation(config: &OptimiserConfig, warmup_chosen: bool, patience: u64) ->
         learning_rate,
         dvae_learning_rate,
         decoder_learning_rate,
+        generator_learning_rate,
+        decoder_spectral_steps,
+        discriminator_warmup_steps,
         // Chose some of the others, when the presets were merged.
         optimization_level: _,
         lr_schedule,
@@ -355,6 +358,9 @@ fn optimisation(config: &OptimiserConfig, warmup_chosen: bool, patience: u64) ->
         learning_rate,
         dvae_learning_rate,
         decoder_learning_rate,
+        generator_learning_rate,
+        decoder_spectral_steps,
+        discriminator_warmup_steps,
         schedule: match lr_schedule {
             LearningRate::Constant => ScheduleKind::Constant,
             LearningRate::Cosine => ScheduleKind::Cosine,

@@ -106,6 +106,7 @@ pub(crate) fn layer(size: ModelSize) -> Layer {
             ("data.conditioning_min", json!(1.0)),
             ("data.conditioning_max", json!(1.0)),
             ("training.dvae_learning_rate", json!(2e-3)),
+            ("training.decoder_learning_rate", json!(2e-3)),
             ("training.dropout", json!(0.15)),
             ("training.validate_every", json!(100)),
             ("training.sample_every", json!(0)),

@@ -17,6 +17,21 @@ pub(crate) struct OptimiserConfig {
     /// Step size while the decoder and its discriminators are trained.
     #[schemars(range(min = 1e-9, max = 1.0))]
     pub(crate) decoder_learning_rate: f64,
+    /// Step size of the decoder itself, where it differs from its
+    /// discriminators'; a decoder that `init` brings takes a quarter of theirs.
+    #[schemars(range(min = 1e-9, max = 1.0))]
+    pub(crate) generator_learning_rate: Option<f64>,
+    /// Steps at the beginning of the decoder stage in which the decoder learns
+    /// the spectra of recordings, without discriminators: where not given, the
+    /// whole stage for `tiny` and none for other sizes, nor where `init` brings a
+    /// decoder.
+    #[schemars(range(min = 0, max = 1_000_000_000))]
+    pub(crate) decoder_spectral_steps: Option<u64>,
+    /// Steps after those in which the discriminators learn and the decoder
+    /// stands still. Where `init` brings a decoder and not its discriminators, 500
+    /// and at most a tenth of the stage; otherwise none.
+    #[schemars(range(min = 0, max = 1_000_000_000))]
+    pub(crate) discriminator_warmup_steps: Option<u64>,
     /// Named set of schedule, clipping and smoothing values.
     pub(crate) optimization_level: OptimizationLevel,
     /// How the learning rate changes over the run.
@@ -55,6 +70,9 @@ impl Default for OptimiserConfig {
             learning_rate: super::model::learning_rate(ModelSize::Tiny),
             dvae_learning_rate: 1e-3,
             decoder_learning_rate: 2e-4,
+            generator_learning_rate: None,
+            decoder_spectral_steps: None,
+            discriminator_warmup_steps: None,
             optimization_level: OptimizationLevel::Enhanced,
             lr_schedule: Schedule::Cosine,
             warmup_steps: 100,

@@ -122,6 +122,76 @@ fn the_stage_follows_the_gpt_and_resumes_exactly() {
     for (name, bytes) in &whole {
         assert!(*bytes == resumed[name], "{name} is not the same");
     }
+    fine_tuning_starts_gently(&desk);
+}
+
+/// A decoder without its discriminators, as public weights bring one: spectra,
+/// then the discriminators alone, then both, and the same from any step of it.
+fn fine_tuning_starts_gently(desk: &Desk) {
+    let (from, to) = ("runs/base/checkpoints/step_000000006", "public");
+    fs::create_dir(desk.path(to)).unwrap();
+    for entry in fs::read_dir(desk.path(from)).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let is_training = ["manifest", "optimizer", "discriminator"]
+            .iter()
+            .any(|start| name.starts_with(start));
+        if path.is_file() && !is_training {
+            fs::copy(&path, desk.path(to).join(name)).unwrap();
+        }
+    }
+    let arguments = [
+        "--stage",
+        "decoder",
+        "--init",
+        to,
+        "--max-steps",
+        "4",
+        "--set",
+        "training.decoder_spectral_steps=1",
+        "--set",
+        "training.discriminator_warmup_steps=2",
+        "--set",
+        "training.checkpoint_every=1",
+        "--set",
+        "training.keep_checkpoints=9",
+    ];
+    let run = desk.train("gentle", &arguments);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let said = run
+        .stderr
+        .lines()
+        .find(|line| line.starts_with("decoder steps:"));
+    insta::assert_snapshot!("acts_in_the_log", said.unwrap_or(&run.stderr));
+    let steps: Vec<_> = (1..5)
+        .map(|step| desk.weights(&format!("runs/gentle/checkpoints/step_{step:09}")))
+        .collect();
+    let moves = |name: &str| -> Vec<bool> {
+        let pairs = steps.windows(2);
+        pairs.map(|pair| pair[0][name] != pair[1][name]).collect()
+    };
+    assert_eq!(moves("hifigan_decoder.safetensors"), [false, false, true]);
+    assert_eq!(moves("discriminator.safetensors"), [true, true, true]);
+    for step in ["3", "1"] {
+        let run = desk.train("gentle", &[&arguments[..], &["--resume", step]].concat());
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        let again = desk.weights("runs/gentle/checkpoints/step_000000004");
+        for (name, bytes) in &steps[3] {
+            assert!(*bytes == again[name], "{name} from step {step}");
+        }
+    }
+    // A tenth of one step is none, so both move: the decoder at a rate of its own.
+    let stepped = |name: &str, more: &[&str]| {
+        let usual = ["--stage", "decoder", "--init", to, "--max-steps", "1"];
+        let run = desk.train(name, &[&usual[..], more].concat());
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        desk.weights(&format!("runs/{name}/checkpoints/step_000000001"))
+    };
+    let quick = stepped("quick", &[]);
+    let slow = stepped("slow", &["--set", "training.generator_learning_rate=1e-7"]);
+    let same = |name: &str| quick[name] == slow[name];
+    assert!(same("discriminator.safetensors"));
+    assert!(!same("hifigan_decoder.safetensors"));
 }
 
 #[test]

@@ -1,0 +1,167 @@
+//! Convolutions over time, with the leaky rectifier that stands before them.
+//!
+//! On the CPU every one of them becomes a convolution with a step of 1: a
+//! longer step by taking the samples between two steps for channels, a
+//! transposed one by taking its phases for channels.
+
+use burn::backend::Dispatch;
+use burn::tensor::Tensor;
+
+use crate::host::{self, HostOps};
+use crate::kernel::conv_batch::ConvRule;
+use crate::linear::or_none;
+use crate::plain;
+
+/// How a convolution moves over time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Conv {
+    /// Step.
+    pub stride: usize,
+    /// Zeros at each end.
+    pub padding: usize,
+    /// Distance of taps.
+    pub dilation: usize,
+    /// Groups of channels that do not see each other.
+    pub groups: usize,
+    /// What negative inputs are multiplied by first.
+    pub slope: Option<f64>,
+}
+
+/// How a transposed convolution moves over time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ConvTransposed {
+    /// Outputs for an input.
+    pub stride: usize,
+    /// Outputs that are cut off at each end.
+    pub padding: usize,
+    /// What negative inputs are multiplied by first.
+    pub slope: Option<f64>,
+}
+
+/// The weight `(out, in / groups, taps)` over `(batch, in, time)`.
+pub fn conv1d(
+    x_bit: Tensor<3>,
+    weight_oik: Tensor<3>,
+    bias_o: Option<Tensor<1>>,
+    conv: Conv,
+) -> Tensor<3> {
+    let is_ours = host::takes(&x_bit) && conv.groups <= 1 && conv.stride > 0;
+    match (is_ours, conv.stride) {
+        (true, 1) => convolved(x_bit, weight_oik, bias_o, conv),
+        (true, _) if conv.dilation == 1 => strided(x_bit, weight_oik, bias_o, conv),
+        _ => plain::conv1d(x_bit, weight_oik, bias_o, conv),
+    }
+}
+
+/// The weight `(in, out, taps)` over `(batch, in, time)`.
+pub fn conv_transpose1d(
+    x_bit: Tensor<3>,
+    weight_iok: Tensor<3>,
+    bias_o: Option<Tensor<1>>,
+    conv: ConvTransposed,
+) -> Tensor<3> {
+    if !host::takes(&x_bit) || conv.stride == 0 {
+        return plain::conv_transpose1d(x_bit, weight_iok, bias_o, conv);
+    }
+    let ([inputs, outputs, kernel], stride) = (weight_iok.dims(), conv.stride);
+    let taps = kernel.div_ceil(stride);
+    let [batch, _, time] = x_bit.dims();
+    let weight_iok = lengthened(weight_iok, taps * stride);
+    // An output hears the inputs before it, the nearest by its first taps.
+    let weight_ospik = weight_iok
+        .reshape([inputs, outputs, taps, stride])
+        .flip([2])
+        .permute([1, 3, 0, 2]);
+    let weight = weight_ospik.reshape([outputs * stride, inputs, taps]);
+    let phases = Conv {
+        stride: 1,
+        padding: taps - 1,
+        dilation: 1,
+        groups: 1,
+        slope: conv.slope,
+    };
+    let y_bst = convolved(x_bit, weight, None, phases);
+    let columns = time + taps - 1;
+    let y_bot = y_bst
+        .reshape([batch, outputs, stride, columns])
+        .swap_dims(2, 3)
+        .reshape([batch, outputs, columns * stride]);
+    let length = (time - 1) * stride + kernel - 2 * conv.padding;
+    let y_bot = y_bot.narrow(2, conv.padding, length);
+    match bias_o {
+        Some(bias_o) => y_bot + bias_o.reshape([1, outputs, 1]),
+        None => y_bot,
+    }
+}
+
+/// A step of 1.
+fn convolved(
+    x_bit: Tensor<3>,
+    weight_oik: Tensor<3>,
+    bias_o: Option<Tensor<1>>,
+    conv: Conv,
+) -> Tensor<3> {
+    let bias = or_none(bias_o, &x_bit);
+    #[expect(clippy::cast_possible_truncation, reason = "a slope")]
+    let slope = conv.slope.map_or(1.0, |slope| slope as f32);
+    let rule = ConvRule {
+        padding: conv.padding,
+        dilation: conv.dilation,
+        slope,
+    };
+    Tensor::from_dispatch(Dispatch::host_convolve(
+        x_bit.into_dispatch(),
+        weight_oik.into_dispatch(),
+        bias.into_dispatch(),
+        rule,
+    ))
+}
+
+/// A longer step: the samples of a step are channels.
+fn strided(
+    x_bit: Tensor<3>,
+    weight_oik: Tensor<3>,
+    bias_o: Option<Tensor<1>>,
+    conv: Conv,
+) -> Tensor<3> {
+    let ([outputs, inputs, kernel], stride) = (weight_oik.dims(), conv.stride);
+    let [batch, _, time] = x_bit.dims();
+    let heard = (time + 2 * conv.padding).saturating_sub(kernel) / stride + 1;
+    let taps = kernel.div_ceil(stride);
+    let weight_oips =
+        lengthened(weight_oik, taps * stride).reshape([outputs, inputs, taps, stride]);
+    let weight = weight_oips
+        .swap_dims(2, 3)
+        .reshape([outputs, inputs * stride, taps]);
+    let wanted = (heard + taps - 1) * stride;
+    let zeros = |width: usize| Tensor::<3>::zeros([batch, inputs, width], &x_bit.device());
+    let behind = wanted.saturating_sub(time + conv.padding);
+    let mut parts = vec![x_bit.clone()];
+    if conv.padding > 0 {
+        parts.insert(0, zeros(conv.padding));
+    }
+    if behind > 0 {
+        parts.push(zeros(behind));
+    }
+    let x_bit = Tensor::cat(parts, 2).narrow(2, 0, wanted);
+    let x_bist = x_bit.reshape([batch, inputs, heard + taps - 1, stride]);
+    let x = x_bist
+        .swap_dims(2, 3)
+        .reshape([batch, inputs * stride, heard + taps - 1]);
+    let plain = Conv {
+        stride: 1,
+        padding: 0,
+        ..conv
+    };
+    convolved(x, weight, bias_o, plain)
+}
+
+/// A weight with taps of zero behind its own.
+fn lengthened(weight: Tensor<3>, taps: usize) -> Tensor<3> {
+    let [first, second, own] = weight.dims();
+    if own == taps {
+        return weight;
+    }
+    let zeros = Tensor::zeros([first, second, taps - own], &weight.device());
+    Tensor::cat(vec![weight, zeros], 2)
+}
