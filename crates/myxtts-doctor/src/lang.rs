@@ -112,7 +112,7 @@ fn grouped(count: u64) -> String {
     let text = count.to_string();
     let mut out = String::new();
     for (index, digit) in text.chars().enumerate() {
-        if index > 0 && (text.len() - index) % 3 == 0 {
+        if index > 0 && (text.len() - index).is_multiple_of(3) {
             out.push(',');
         }
         // Writing to a string does not fail.

@@ -23,6 +23,7 @@ pub mod stats;
 mod testing;
 pub mod units;
 pub mod verdict;
+pub mod what_if;
 pub mod words;
 
 pub use code::Code;
@@ -35,3 +36,4 @@ pub use run_folder::{NotARun, Note, RunReading, read_run};
 pub use signal::{Signal, Silent};
 pub use signals::Signals;
 pub use verdict::{Cost, CostKind, InputBound, SlowestStage, Verdict};
+pub use what_if::what_if;

@@ -41,6 +41,10 @@ const PERSIAN: &[(&str, &str)] = &[
         "{} steps are too few to see a rhythm; 64 are enough",
         "{} گام برای دیدنِ ریتم کم است؛ ۶۴ گام بس است",
     ),
+    (
+        "replicas read their gradients to average them, which COLLECTIVE measures",
+        "رونوشت‌ها گرادیان‌ها را برای میانگین‌گیری می‌خوانند، که COLLECTIVE آن را می‌سنجد",
+    ),
     ("the steps took no time", "گام‌ها زمانی نبردند"),
     (
         "ledger.jsonl has no batch of this stage",
@@ -75,8 +79,8 @@ const PERSIAN: &[(&str, &str)] = &[
         "پوشهٔ اجرا آزمونِ هزینهٔ بارکردن را نگه نمی‌دارد",
     ),
     (
-        "a run folder does not hold a comparison of modes; `myxtts profile --compare` makes one",
-        "پوشهٔ اجرا سنجشی از حالت‌ها نگه نمی‌دارد؛ `myxtts profile --compare` آن را می‌سازد",
+        "a run folder does not hold a comparison of modes; `myxtts profile` makes one",
+        "پوشهٔ اجرا سنجشی از حالت‌ها نگه نمی‌دارد؛ `myxtts profile` آن را می‌سازد",
     ),
     (
         "a run folder does not hold what the device can compute in",

@@ -173,12 +173,12 @@ impl StepFold {
 }
 
 fn folded(lines: &[StepLine], warm_up: usize) -> Sums {
-    let mut sums = Sums::default();
     // The last line of the warm-up is where the first measured step begins.
-    sums.last_time = warm_up
-        .checked_sub(1)
-        .and_then(|last| lines.get(last))
-        .map(|line| line.wall_time);
+    let before = warm_up.checked_sub(1).and_then(|last| lines.get(last));
+    let mut sums = Sums {
+        last_time: before.map(|line| line.wall_time),
+        ..Sums::default()
+    };
     for line in lines.iter().skip(warm_up) {
         sums.add(line);
     }

@@ -5,7 +5,6 @@ use crate::code::Code;
 use crate::finding::{Edit, Fact, Finding, Gain, Severity};
 use crate::model::StepModel;
 use crate::signals::Signals;
-use crate::units::Seconds;
 use crate::verdict::HIGHLY;
 use crate::words::{Bilingual, Form, Texts};
 
@@ -109,6 +108,7 @@ mod tests {
     use super::*;
     use crate::rules::testing::{fires, healthy, quiet, set, silent, too_few_workers};
     use crate::signal::Signal;
+    use crate::units::Seconds;
 
     #[test]
     fn moderate_from_a_twentieth_and_high_from_a_fifth() {

@@ -96,7 +96,7 @@ pub(super) fn cache_edit(signals: &Signals) -> Option<Edit> {
 
 /// Seconds a step without making codes: of the device stage only the upload
 /// is left.
-pub(super) fn saved(model: &StepModel, upload: Option<Seconds>, threads: u32) -> Seconds {
+pub(crate) fn saved(model: &StepModel, upload: Option<Seconds>, threads: u32) -> Seconds {
     let left = upload.map_or(0.0, |upload| upload.0 / f64::from(threads.max(1)));
     let feed = Feed {
         device: Some(Seconds(left)),

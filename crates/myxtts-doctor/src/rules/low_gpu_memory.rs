@@ -48,7 +48,7 @@ pub(super) const RULE: Rule = Rule {
 
 fn look(signals: &Signals) -> Look {
     let mut reason = None;
-    for device in &signals.devices {
+    for device in signals.gpus() {
         let (estimate, budget) = match (device.estimate.need(), device.budget.need()) {
             (Ok(estimate), Ok(budget)) => (*estimate, *budget),
             (Err(silent), _) | (_, Err(silent)) => {

@@ -57,7 +57,7 @@ pub(super) const RULE: Rule = Rule {
 
 fn look(signals: &Signals) -> Look {
     let mut reason = None;
-    for device in &signals.devices {
+    for device in signals.gpus() {
         match device.memory.need() {
             Ok(memory) => {
                 if let Some(finding) = edge(signals, device, memory) {

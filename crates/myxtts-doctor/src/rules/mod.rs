@@ -109,6 +109,15 @@ fn waits_for_host(signals: &Signals) -> Result<Option<StepModel>, Silent> {
     Ok((slowest == Some(FeedStage::Host)).then_some(model))
 }
 
+/// The models of the rules' gains: seconds saved in a step.
+pub(crate) mod predict {
+    pub(crate) use super::collective::saved as averages;
+    pub(crate) use super::device_prep::saved as codes;
+    pub(crate) use super::low_workers::saved as workers;
+    pub(crate) use super::padding::saved as padding;
+    pub(crate) use super::pauses::saved as pause;
+}
+
 /// What waiting for the device more than once a step costs, per step.
 pub(crate) fn lost_by_waiting(signals: &Signals, syncs: f64, read_back: Seconds) -> Seconds {
     sync_points::saved(signals, syncs, read_back)

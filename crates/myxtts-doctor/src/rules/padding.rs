@@ -117,7 +117,7 @@ fn look(signals: &Signals) -> Look {
 /// lengths that are spread evenly.
 fn better(signals: &Signals, padding: Share, buckets: u32) -> Option<BucketChoice> {
     let Some(choices) = signals.dataset.buckets.known() else {
-        let more = (buckets * 2).max(8).min(MOST_BUCKETS);
+        let more = (buckets * 2).clamp(8, MOST_BUCKETS);
         return (more > buckets).then(|| BucketChoice {
             buckets: more,
             padding: Share(padding.0 * f64::from(buckets) / f64::from(more)),

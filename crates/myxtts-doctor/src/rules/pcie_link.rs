@@ -35,7 +35,7 @@ pub(super) const RULE: Rule = Rule {
 
 fn look(signals: &Signals) -> Look {
     let mut reason = None;
-    for device in &signals.devices {
+    for device in signals.gpus() {
         let link = match device.pcie.need() {
             Ok(link) => link,
             Err(silent) => {

@@ -16,7 +16,7 @@ pub(super) const RULE: Rule = Rule {
     texts: Bilingual {
         en: Texts {
             title: "a data GPU of its own does not pay",
-            meaning: "`myxtts profile --compare` measured another mode faster than Multi-GPU Mode on the same devices.",
+            meaning: "`myxtts profile` measured another mode faster than Multi-GPU Mode on the same devices.",
             forms: &[Form {
                 name: "run",
                 cause: "{mode} trains on {other} s of sound a second, Multi-GPU Mode on {split}: {ratio} times as fast",
@@ -25,7 +25,7 @@ pub(super) const RULE: Rule = Rule {
         },
         fa: Texts {
             title: "GPU جداگانه برای داده سودی ندارد",
-            meaning: "`myxtts profile --compare` روی همین دستگاه‌ها حالتِ دیگری را تندتر از Multi-GPU Mode سنجید.",
+            meaning: "`myxtts profile` روی همین دستگاه‌ها حالتِ دیگری را تندتر از Multi-GPU Mode سنجید.",
             forms: &[Form {
                 name: "run",
                 cause: "{mode} در هر ثانیه {other} ثانیه صدا را آموزش می‌دهد و Multi-GPU Mode {split}: {ratio} برابر",

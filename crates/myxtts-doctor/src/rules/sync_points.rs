@@ -3,9 +3,10 @@
 use super::{Look, Rule};
 use crate::code::Code;
 use crate::finding::{Fact, Finding, Gain, Severity};
-use crate::signals::Signals;
+use crate::signal::Silent;
+use crate::signals::{Signals, Strategy, TrainStage};
 use crate::units::{Seconds, Share};
-use crate::verdict::HIGH_COST;
+use crate::verdict::{HIGH_COST, MODERATE_COST};
 use crate::words::{Bilingual, Form, Texts};
 
 /// A step reads its loss once, before it is taken; a tenth more is a
@@ -40,12 +41,26 @@ pub(super) const RULE: Rule = Rule {
 
 fn look(signals: &Signals) -> Look {
     let syncs = *signals.steps.syncs.need()?;
-    if syncs <= ALLOWED {
+    if let Some(Strategy::Mirrored | Strategy::SplitMirrored) = signals.settings.strategy.known() {
+        return Err(Silent(
+            "replicas read their gradients to average them, which COLLECTIVE measures".to_owned(),
+        ));
+    }
+    // The decoder and its discriminators are two steps in one.
+    let reads = match signals.settings.stage.known() {
+        Some(TrainStage::Decoder) => 2.0,
+        _ => 1.0,
+    };
+    if syncs <= ALLOWED * reads {
         return Ok(None);
     }
     let step = *signals.steps.step.need()?;
     let read_back = *signals.steps.read_back.need()?;
     let saved = saved(signals, syncs, read_back);
+    // Where a read takes no time, as on the processor, it costs nothing.
+    if Share::of(saved, step) < MODERATE_COST {
+        return Ok(None);
+    }
     let severity = if Share::of(saved, step) >= HIGH_COST {
         Severity::Problem
     } else {
@@ -95,6 +110,9 @@ mod tests {
         quiet(look, &healthy());
         let mut signals = many_syncs();
         signals.steps.syncs = 1.1.into();
+        quiet(look, &signals);
+        let mut signals = many_syncs();
+        signals.steps.read_back = Seconds(0.003).into();
         quiet(look, &signals);
     }
 

@@ -38,7 +38,7 @@ pub(super) const RULE: Rule = Rule {
 
 fn look(signals: &Signals) -> Look {
     let mut reason = None;
-    for device in &signals.devices {
+    for device in signals.gpus() {
         let throttled = match device.throttled.need() {
             Ok(throttled) => throttled,
             Err(silent) => {

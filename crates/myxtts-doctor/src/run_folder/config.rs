@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn as_a_training_writes_it() {
         let text = "data:\n  # train_data: sample corpus  # default\n  cache: \"disk\"  # default\n  \
-                    buckets: 8  # default\n  trim_silence: true  # flag --x\ntraining:\n  \
+                    buckets: 8  # default\n  trim_silence: true  # flag --cache\ntraining:\n  \
                     name: \"a # b\"  # default\n  visible_gpus: [0, 1]  # default\n";
         let keys = keys(text);
         let found: Vec<String> = keys

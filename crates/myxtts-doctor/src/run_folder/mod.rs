@@ -99,6 +99,23 @@ pub enum NotARun {
     },
 }
 
+impl NotARun {
+    /// In a language.
+    pub fn in_lang(&self, lang: Lang) -> String {
+        let fix = "نامِ پوشهٔ یک اجرا را بدهید، مانند --run runs/NAME؛ `myxtts train` آن را می‌سازد";
+        match (self, lang) {
+            (_, Lang::En) => self.to_string(),
+            (Self::Unreadable { path, why }, Lang::Fa) => {
+                format!("{} خوانده نمی‌شود: {why}\n  راه: {fix}", path.display())
+            }
+            (Self::Foreign { path }, Lang::Fa) => format!(
+                "{} پوشهٔ یک اجرا نیست: هیچ‌یک از config.yaml و plan.json و metrics.jsonl را ندارد\n  راه: {fix}",
+                path.display()
+            ),
+        }
+    }
+}
+
 impl Signals {
     /// Reads a run folder; [`read_run`] also tells what was odd about it.
     ///
@@ -134,7 +151,7 @@ pub fn read_run(folder: &Path) -> Result<RunReading, NotARun> {
     signals.storage.needed = signals.storage.cold.clone();
     signals.steps.headroom = Signal::unavailable("a run folder does not hold a headroom test");
     signals.steps.modes = Signal::unavailable(
-        "a run folder does not hold a comparison of modes; `myxtts profile --compare` makes one",
+        "a run folder does not hold a comparison of modes; `myxtts profile` makes one",
     );
     config::fill(&folder.join("config.yaml"), &mut signals, &mut notes);
     plan::fill(&folder.join("plan.json"), &mut signals, &mut notes);

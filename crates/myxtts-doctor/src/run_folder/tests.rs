@@ -139,13 +139,13 @@ fn an_empty_run_has_nothing_to_say_yet() {
 fn what_is_not_a_run_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("holiday.txt"), "").unwrap();
-    let error = read_run(folder.path()).unwrap_err().to_string();
-    let told = error.replace(&folder.path().display().to_string(), "DIR");
+    let error = read_run(folder.path()).unwrap_err();
+    let told = format!("{}\n{}", error.in_lang(Lang::En), error.in_lang(Lang::Fa));
+    let told = told.replace(&folder.path().display().to_string(), "DIR");
     insta::assert_snapshot!("not_a_run", told);
-    let error = read_run(Path::new("/nowhere/runs/x"))
-        .unwrap_err()
-        .to_string();
-    insta::assert_snapshot!("no_folder", error);
+    let error = read_run(Path::new("/nowhere/runs/x")).unwrap_err();
+    let told = format!("{}\n{}", error.in_lang(Lang::En), error.in_lang(Lang::Fa));
+    insta::assert_snapshot!("no_folder", told);
 }
 
 #[test]

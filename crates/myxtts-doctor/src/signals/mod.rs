@@ -47,6 +47,11 @@ pub struct Signals {
 }
 
 impl Signals {
+    /// The devices that are not the processor.
+    pub fn gpus(&self) -> impl Iterator<Item = &DeviceSignals> {
+        self.devices.iter().filter(|device| device.backend != "cpu")
+    }
+
     /// The first device that trains.
     pub fn model_device(&self) -> Option<&DeviceSignals> {
         self.devices

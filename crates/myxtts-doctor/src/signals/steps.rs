@@ -45,7 +45,7 @@ pub struct StepSignals {
     pub replicas: Signal<Vec<Replica>>,
     /// The same steps on cached batches and on live ones, from a probe.
     pub headroom: Signal<Headroom>,
-    /// Speed of the modes on these devices, from `profile --compare`.
+    /// Speed of the modes on these devices, from `profile`.
     pub modes: Signal<Vec<ModeSpeed>>,
 }
 
