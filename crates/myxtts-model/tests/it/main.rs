@@ -23,6 +23,7 @@ mod gpt_structure;
 mod hifigan_training;
 mod mel_host;
 mod parity_beams;
+mod operations;
 mod parity_dvae;
 mod parity_gpt;
 mod parity_hifigan;
