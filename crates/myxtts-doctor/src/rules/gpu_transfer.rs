@@ -91,23 +91,29 @@ fn look(signals: &Signals) -> Look {
         ],
     );
     let gain = Gain::per_step(saved(&model, upload));
-    Ok(Some(finding.gaining(gain).editing(edit(signals))))
+    Ok(Some(finding.gaining(gain).editing(edit(signals, &model))))
 }
 
-/// The ring on the device, switched on or made deeper.
-fn edit(signals: &Signals) -> Option<Edit> {
+/// The ring on the device, switched on; codes in place of waves; or, where moving
+/// keeps up on average and comes in bursts, a deeper ring. A ring of any depth
+/// runs empty where moving is slower than the model.
+fn edit(signals: &Signals, model: &StepModel) -> Option<Edit> {
     let key = "data.prefetch_to_gpu";
     if signals.settings.key(key) == Some("false") {
         return Some(Edit::new(key, Some("false".to_owned()), true));
     }
+    let is_slower = model
+        .feed
+        .slowest()
+        .is_some_and(|(_, pace)| pace > model.own());
+    if is_slower {
+        return super::device_prep::cache_edit(signals);
+    }
     let old = *signals.settings.device_ring.known()?;
-    let buffer = signals
-        .settings
-        .number("data.pipeline_buffer_size")
-        .unwrap_or(50);
-    let new = u64::from(old * 2).min(buffer.saturating_sub(1));
-    (new > u64::from(old))
-        .then(|| Edit::new("data.prefetch_buffer_size", Some(old.to_string()), new))
+    let buffer = signals.settings.number("data.pipeline_buffer_size");
+    let new = u64::from(old * 2).min(buffer.unwrap_or(50).saturating_sub(1));
+    let key = "data.prefetch_buffer_size";
+    (new > u64::from(old)).then(|| Edit::new(key, Some(old.to_string()), new))
 }
 
 /// Seconds a step if nothing had to be moved.
@@ -135,6 +141,21 @@ mod tests {
         let finding = fires(look, &slow_upload());
         assert!((finding.gain.seconds().unwrap().0 - 200.0).abs() < 1e-6);
         assert_eq!(finding.severity, Severity::Problem);
+        assert_eq!(finding.edits, [], "a deeper ring would run empty, too");
+        let mut signals = slow_upload();
+        signals.settings.cache = crate::signals::CacheKind::None.into();
+        assert_eq!(fires(look, &signals).edits[0].key, "data.cache");
+        crate::rules::testing::set(&mut signals, "data.prefetch_to_gpu", "false");
+        assert_eq!(fires(look, &signals).edits[0].key, "data.prefetch_to_gpu");
+    }
+
+    #[test]
+    fn bursts_want_a_deeper_ring() {
+        let mut signals = healthy();
+        signals.pipeline.upload = Seconds(0.019).into();
+        signals.steps.data_wait = Seconds(0.01).into();
+        let finding = fires(look, &signals);
+        assert_eq!(finding.edits[0].key, "data.prefetch_buffer_size");
     }
 
     #[test]
