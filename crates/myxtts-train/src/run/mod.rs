@@ -2,11 +2,13 @@
 //! its books, from wherever the run stood.
 
 mod books;
+mod checkup;
 mod decoder_stage;
 mod dvae_stage;
 mod encode;
 mod evaluate;
 mod flow;
+mod follow;
 mod gpt_stage;
 mod job;
 mod material;
@@ -26,6 +28,7 @@ mod saving;
 mod stage;
 mod stage_clock;
 mod stopping;
+mod telemetry;
 mod trained_clips;
 #[doc(hidden)]
 pub mod trials;
@@ -65,12 +68,14 @@ pub use job::{
 pub use material::voice_file_name;
 pub use measure::{TrainFigures, measure};
 pub use probe::{BatchSource, Probe, ProbeCodes, ProbeRequest, ThreadUse, probe};
+pub use telemetry::{TelemetryFigures, measure_telemetry};
 pub use verdict::Finding;
 
 use crate::error::TrainError;
 use crate::feed::ShapeWatch;
 use crate::placement::Placement;
 use books::{Desk, StagePlace};
+use checkup::Checkup;
 use evaluate::{CODES_MADE, CODES_USED, VALIDATED};
 use material::Material;
 use origin::Origin;
@@ -393,6 +398,7 @@ fn desk(
         place: StagePlace::default(),
         stage_begun: Instant::now(),
         outlook: Outlook::default(),
+        checkup: Some(Checkup::of(&folder)),
         saver: AsyncSaver::start(store)?,
         stop,
         cadence: job.cadence,
