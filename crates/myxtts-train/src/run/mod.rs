@@ -201,13 +201,7 @@ pub fn run(job: &Job, placement: &Placement, stop: StopRequest) -> Result<Finish
     };
     run.say_left_out();
     run.note_language();
-    let sampler = Sampler::start(
-        run.desk.folder.devices(),
-        placement.gpus.clone(),
-        SystemTelemetry::new,
-        sampler::EVERY,
-        Arc::clone(&run.desk.log),
-    )?;
+    let sampler = run.sampler();
     let trained = run.stages(origin);
     let Run {
         desk, mut finished, ..
@@ -429,6 +423,24 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
+    /// Begins to read the devices. A run that cannot write readings down trains
+    /// without them, and says so.
+    fn sampler(&mut self) -> Option<Sampler> {
+        let started = Sampler::start(
+            self.desk.folder.devices(),
+            self.placement.gpus.clone(),
+            SystemTelemetry::new,
+            sampler::EVERY,
+            Arc::clone(&self.desk.log),
+        );
+        let told = |why: &FileError| {
+            self.desk.say(&format!(
+                "devices are not read while this run trains: {why}"
+            ));
+        };
+        started.inspect_err(told).ok()
+    }
+
     fn say_left_out(&mut self) {
         let left_out = self.material.left_out.len();
         if left_out > 0 {

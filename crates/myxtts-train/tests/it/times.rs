@@ -7,7 +7,7 @@ use myxtts_doctor::{Lang, diagnose, read_run};
 use myxtts_run::metrics::{Line, read};
 use myxtts_run::signals::StopRequest;
 use myxtts_train::placement::Placement;
-use myxtts_train::run::{StageName, run};
+use myxtts_train::run::{StageName, measure_telemetry, run};
 use serde_json::Value;
 
 use crate::mini;
@@ -129,6 +129,40 @@ fn the_verdict_is_said_and_kept() {
     let look: Value = serde_json::from_str(looks.lines().last().unwrap()).unwrap();
     assert_eq!(look["devices"], serde_json::json!([]));
     assert!(look["host"]["memory_mb"].as_f64() > Some(0.0), "{look}");
+}
+
+/// Epochs in turn recorded and not, of one training.
+#[test]
+fn the_cost_of_recording_is_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = mini::job(folder.path());
+    let placement = Placement::on(&Device::flex());
+    let figures = measure_telemetry(&job, &placement, 3).unwrap();
+    assert_eq!((figures.pairs, figures.steps), (3, 4));
+    assert!(figures.with_s > 0.0 && figures.without_s > 0.0);
+    assert!((0.0..100.0).contains(&figures.thread_pct), "{figures:?}");
+    let [low, high] = figures.quartiles_pct;
+    assert!(low <= figures.cost_pct && figures.cost_pct <= high);
+}
+
+/// Files of figures in whose place a folder stands: the run trains, and says
+/// what it does without.
+#[test]
+fn figures_that_cannot_be_written_do_not_end_a_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = mini::job(folder.path());
+    std::fs::create_dir_all(job.run.join("devices.jsonl")).unwrap();
+    std::fs::create_dir_all(job.run.join("findings.json/taken")).unwrap();
+    std::fs::write(job.run.join("run.lock"), "").unwrap();
+    let finished = run(&job, &Placement::on(&Device::flex()), StopRequest::new());
+    assert_eq!(finished.unwrap().steps, 4);
+    let log = std::fs::read_to_string(job.run.join("train.log")).unwrap();
+    for words in [
+        "devices are not read while this run trains: cannot open",
+        "the doctor looks no more at this run: ",
+    ] {
+        assert_eq!(log.matches(words).count(), 1, "{words}\n{log}");
+    }
 }
 
 /// Where the time of reading, decoding and uploading went, inside that of its
