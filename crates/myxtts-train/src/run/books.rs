@@ -538,7 +538,7 @@ impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
             return Ok(());
         }
         self.record_close()?;
-        let when = format!("stage {}", self.position.stage.name());
+        let when = format!("verdict of stage {}", self.position.stage.name());
         let (step, remaining) = (self.step(), self.remaining());
         if let Some(line) = self.desk.check_up(&when, step, remaining) {
             self.desk.say(&line);
