@@ -20,6 +20,7 @@ use myxtts_run::tensorboard::EventWriter;
 use myxtts_run::units::{Bytes, Step};
 use serde_json::{Value, json};
 
+use super::checkup::{self, Checkup};
 use super::evaluate::Evaluator;
 use super::job::{Cadence, Job};
 use super::material::Material;
@@ -50,6 +51,8 @@ pub(super) struct Desk {
     pub(super) stage_begun: Instant,
     /// What is still to come.
     pub(super) outlook: Outlook,
+    /// The doctor, for as long as it can look.
+    pub(super) checkup: Option<Checkup>,
     pub(super) saver: AsyncSaver,
     pub(super) stop: StopRequest,
     pub(super) cadence: Cadence,
@@ -148,6 +151,8 @@ pub(super) struct Books<'a, T, E> {
     clock: StageClock,
     /// What came before the first step, until it is written down.
     start: Option<Duration>,
+    /// Steps taken in this session.
+    taken: u64,
     pipeline: Weak<Pipeline>,
     pool: PoolWatch,
     /// Step of the checkpoint that was written last.
@@ -263,6 +268,7 @@ impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
         Ok(Self {
             clock: StageClock::since(desk.stage_begun),
             start: None,
+            taken: 0,
             desk,
             evaluator,
             owed,
@@ -357,6 +363,32 @@ impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
         let record = pauses.record(self.line());
         let record = record.f64("close_s", close.as_secs_f64());
         Ok(self.desk.metrics.append(&record)?)
+    }
+
+    /// Steps still to come, all stages.
+    fn remaining(&self) -> u64 {
+        let of_stage = self.position.steps.saturating_sub(self.position.done);
+        of_stage + self.desk.outlook.steps_after(self.position.stage)
+    }
+
+    /// Has the doctor look where the warm-up is over, and after each epoch.
+    fn check_up(&mut self) {
+        self.taken += 1;
+        let per_epoch = self.setting.steps_per_epoch;
+        let ends_epoch = self.position.done.is_multiple_of(per_epoch);
+        let is_too_soon = self.desk.checkup.as_ref().is_none_or(Checkup::is_too_soon);
+        let (step, remaining) = (self.step(), self.remaining());
+        if self.taken == checkup::FIRST {
+            if let Some(line) = self.desk.check_up("after the warm-up", step, remaining) {
+                self.desk.say(&line);
+            }
+        } else if ends_epoch && self.taken > checkup::FIRST && !is_too_soon {
+            let when = format!("epoch {}", self.position.done / per_epoch);
+            if let Some(line) = self.desk.check_up(&when, step, remaining) {
+                // In the file alone: a small dataset has many epochs.
+                let _ = self.desk.log.note(&line);
+            }
+        }
     }
 
     /// Does something that training stops for.
@@ -502,10 +534,16 @@ impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
         if is_heard.is_none() {
             self.say_unheard(self.step());
         }
-        match has_steps {
-            true => self.record_close(),
-            false => Ok(()),
+        if !has_steps {
+            return Ok(());
         }
+        self.record_close()?;
+        let when = format!("verdict of stage {}", self.position.stage.name());
+        let (step, remaining) = (self.step(), self.remaining());
+        if let Some(line) = self.desk.check_up(&when, step, remaining) {
+            self.desk.say(&line);
+        }
+        Ok(())
     }
 
     /// Renders samples: beside the training where there is a device for it,
@@ -659,6 +697,7 @@ impl<T: Trainee, E: Evaluator<T>> Watch<T> for Books<'_, T, E> {
         self.record(done, kernels)?;
         self.desk.told_of_save()?;
         self.say_what_happened(done);
+        self.check_up();
         if let Some(line) = self.pool.after(&state.trainee.device())? {
             self.desk.say(&line);
         }

@@ -2,11 +2,13 @@
 //! its books, from wherever the run stood.
 
 mod books;
+mod checkup;
 mod decoder_stage;
 mod dvae_stage;
 mod encode;
 mod evaluate;
 mod flow;
+mod follow;
 mod gpt_stage;
 mod job;
 mod material;
@@ -26,6 +28,7 @@ mod saving;
 mod stage;
 mod stage_clock;
 mod stopping;
+mod telemetry;
 mod trained_clips;
 #[doc(hidden)]
 pub mod trials;
@@ -65,12 +68,14 @@ pub use job::{
 pub use material::voice_file_name;
 pub use measure::{TrainFigures, measure};
 pub use probe::{BatchSource, Probe, ProbeCodes, ProbeRequest, ThreadUse, probe};
+pub use telemetry::{TelemetryFigures, measure_telemetry};
 pub use verdict::Finding;
 
 use crate::error::TrainError;
 use crate::feed::ShapeWatch;
 use crate::placement::Placement;
 use books::{Desk, StagePlace};
+use checkup::Checkup;
 use evaluate::{CODES_MADE, CODES_USED, VALIDATED};
 use material::Material;
 use origin::Origin;
@@ -196,13 +201,7 @@ pub fn run(job: &Job, placement: &Placement, stop: StopRequest) -> Result<Finish
     };
     run.say_left_out();
     run.note_language();
-    let sampler = Sampler::start(
-        run.desk.folder.devices(),
-        placement.gpus.clone(),
-        SystemTelemetry::new,
-        sampler::EVERY,
-        Arc::clone(&run.desk.log),
-    )?;
+    let sampler = run.sampler();
     let trained = run.stages(origin);
     let Run {
         desk, mut finished, ..
@@ -393,6 +392,7 @@ fn desk(
         place: StagePlace::default(),
         stage_begun: Instant::now(),
         outlook: Outlook::default(),
+        checkup: Some(Checkup::of(&folder)),
         saver: AsyncSaver::start(store)?,
         stop,
         cadence: job.cadence,
@@ -423,6 +423,24 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
+    /// Begins to read the devices. A run that cannot write readings down trains
+    /// without them, and says so.
+    fn sampler(&mut self) -> Option<Sampler> {
+        let started = Sampler::start(
+            self.desk.folder.devices(),
+            self.placement.gpus.clone(),
+            SystemTelemetry::new,
+            sampler::EVERY,
+            Arc::clone(&self.desk.log),
+        );
+        let told = |why: &FileError| {
+            self.desk.say(&format!(
+                "devices are not read while this run trains: {why}"
+            ));
+        };
+        started.inspect_err(told).ok()
+    }
+
     fn say_left_out(&mut self) {
         let left_out = self.material.left_out.len();
         if left_out > 0 {

@@ -27,7 +27,7 @@ const OPERATIONS: f64 = 6.0;
 /// Convolutions of few channels take longer than large products. Measured in
 /// default runs on two cores (`benchmarks/pipeline.md`).
 const DVAE_SPEED: f64 = 0.36;
-const DECODER_SPEED: f64 = 0.05;
+const DECODER_SPEED: f64 = 0.17;
 
 impl Work {
     /// A step of the GPT: so many weights at so many positions.

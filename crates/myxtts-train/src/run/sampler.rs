@@ -114,6 +114,7 @@ fn wall_time() -> f64 {
 
 fn host_line(now: &HostReadings) -> Value {
     json!({
+        "cores": std::thread::available_parallelism().map_or(1, usize::from),
         "cpu_pct": field(&now.cpu_percent, |share| json!(tenths(*share))),
         "memory_mb": field(&now.memory_used_mb, |memory| json!(memory.0)),
         "memory_total_mb": field(&now.memory_total_mb, |memory| json!(memory.0)),

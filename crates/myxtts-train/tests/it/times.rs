@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use burn::tensor::Device;
+use myxtts_doctor::{Lang, diagnose, read_run};
 use myxtts_run::metrics::{Line, read};
 use myxtts_run::signals::StopRequest;
 use myxtts_train::placement::Placement;
-use myxtts_train::run::run;
+use myxtts_train::run::{StageName, measure_telemetry, run};
 use serde_json::Value;
 
 use crate::mini;
@@ -87,6 +88,81 @@ fn the_parts_of_a_stage_are_all_its_time() {
             .count()
             == 40
     );
+}
+
+/// The doctor looks while a run trains, says what it sees, and leaves what
+/// somebody who reads the folder would find.
+#[test]
+fn the_verdict_is_said_and_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut job = mini::job(folder.path());
+    job.stages = vec![StageName::Dvae];
+    for length in job.lengths.values_mut() {
+        (length.epochs, length.max_steps) = (30, Some(90));
+    }
+    run(&job, &Placement::on(&Device::flex()), StopRequest::new()).unwrap();
+    let log = std::fs::read_to_string(job.run.join("train.log")).unwrap();
+    let said = |when: &str| {
+        let line = log.lines().find(|line| line.contains(when));
+        let line = line.unwrap_or_else(|| panic!("`{when}` is not in\n{log}"));
+        assert!(line.contains("input-bound: "), "{line}");
+        line.split_once(when).unwrap().1.to_owned()
+    };
+    said("Z after the warm-up: ");
+    let last = said("Z verdict of stage dvae: ");
+    let text = std::fs::read_to_string(job.run.join("findings.json")).unwrap();
+    let kept: Value = serde_json::from_str(&text).unwrap();
+    let reading = read_run(&job.run).unwrap();
+    let found = diagnose(&reading.signals);
+    assert_eq!(
+        (kept["at_step"].as_u64(), reading.at_step),
+        (Some(90), Some(90))
+    );
+    let share = kept["verdict"]["waiting"].as_f64().unwrap();
+    let waiting = found.verdict.waiting.known().unwrap().0;
+    assert!((share - waiting).abs() < 1e-9, "{share} {waiting}");
+    assert!(last.contains(&Lang::En.percent(share)), "{last}: {share}");
+    assert!(kept["findings"].is_array() && kept["silent"].is_array());
+    assert!(kept["wall_time"].as_f64().unwrap() > 1.7e9);
+    // On the CPU there is no card to read.
+    let looks = std::fs::read_to_string(job.run.join("devices.jsonl")).unwrap();
+    let look: Value = serde_json::from_str(looks.lines().last().unwrap()).unwrap();
+    assert_eq!(look["devices"], serde_json::json!([]));
+    assert!(look["host"]["memory_mb"].as_f64() > Some(0.0), "{look}");
+}
+
+/// Epochs in turn recorded and not, of one training.
+#[test]
+fn the_cost_of_recording_is_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = mini::job(folder.path());
+    let placement = Placement::on(&Device::flex());
+    let figures = measure_telemetry(&job, &placement, 3).unwrap();
+    assert_eq!((figures.pairs, figures.steps), (3, 4));
+    assert!(figures.with_s > 0.0 && figures.without_s > 0.0);
+    assert!((0.0..100.0).contains(&figures.thread_pct), "{figures:?}");
+    let [low, high] = figures.quartiles_pct;
+    assert!(low <= figures.cost_pct && figures.cost_pct <= high);
+}
+
+/// Files of figures in whose place a folder stands: the run trains, and says
+/// what it does without.
+#[test]
+fn figures_that_cannot_be_written_do_not_end_a_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = mini::job(folder.path());
+    std::fs::create_dir_all(job.run.join("devices.jsonl")).unwrap();
+    std::fs::create_dir_all(job.run.join("findings.json/taken")).unwrap();
+    std::fs::write(job.run.join("run.lock"), "").unwrap();
+    let finished = run(&job, &Placement::on(&Device::flex()), StopRequest::new());
+    assert_eq!(finished.unwrap().steps, 4);
+    let log = std::fs::read_to_string(job.run.join("train.log")).unwrap();
+    for words in [
+        "devices are not read while this run trains: cannot open",
+        "the doctor looks no more at this run: ",
+    ] {
+        assert_eq!(log.matches(words).count(), 1, "{words}\n{log}");
+    }
 }
 
 /// Where the time of reading, decoding and uploading went, inside that of its

@@ -403,6 +403,25 @@ fn bench() -> Command {
                 )),
         )
         .subcommand(
+            Command::new("telemetry")
+                .about("What it costs a training to record itself")
+                .long_about(
+                    "Train the GPT of a preset on the sample corpus. Epochs are in turn recorded, \
+                     with the times of every step, readings of the devices and a verdict at the end, \
+                     and not; two that follow each other hold the same clips.",
+                )
+                .arg(
+                    Arg::new("size")
+                        .long("size")
+                        .value_name("tiny|small")
+                        .value_parser(["tiny", "small", "normal", "big", "xtts-v2"])
+                        .default_value("tiny")
+                        .help("Preset to measure"),
+                )
+                .arg(number("pairs", "10", 100_000).help("Pairs of epochs"))
+                .arg(number("batch-size", "16", 1024).help("Rows of the longest bucket")),
+        )
+        .subcommand(
             Command::new("synth")
                 .about("Speaking on the CPU: whole sentences, and the first sound of a stream")
                 .long_about(

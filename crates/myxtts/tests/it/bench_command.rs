@@ -144,6 +144,11 @@ fn a_peer_that_is_no_record_is_refused() {
 }
 
 #[test]
+fn telemetry_help() {
+    insta::assert_snapshot!(myxtts(&["bench", "telemetry", "--help"]).stdout);
+}
+
+#[test]
 fn synth_help() {
     insta::assert_snapshot!(myxtts(&["bench", "synth", "--help"]).stdout);
 }

@@ -18,7 +18,7 @@ use myxtts_infer::ModelCard;
 use myxtts_model::dvae::Dvae;
 use myxtts_model::gpt::{Gpt, ParameterCount};
 use myxtts_model::init::Init;
-use myxtts_pipeline::{Entry, Ledger, Start, Summary};
+use myxtts_pipeline::{Entry, Ledger, Outcome, Start, Summary};
 use myxtts_run::schedule::{Parts, Schedule, Shape};
 use myxtts_run::signals::StopRequest;
 use myxtts_run::units::Step;
@@ -37,7 +37,7 @@ use crate::faults::Faults;
 use crate::feed::{CodesCache, CodesSource, Largest, ShapeWatch, Shapes, Targets};
 use crate::looping::Recipe;
 use crate::placement::Placement;
-use crate::stage_run::{Flow, StageRun, run_stage};
+use crate::stage_run::{Flow, StageRun, StageWatch, run_stage};
 use crate::timing::StepTiming;
 use crate::trainee::{GptRecipe, GptTrainee};
 use watching::Watching;
@@ -181,6 +181,33 @@ pub fn probe(
     subject.run(request, begin)
 }
 
+/// Trains a new GPT for so many epochs, told to `watch`; `per_epoch` hears first
+/// of how many steps those are.
+pub(super) fn train_epochs(
+    job: &Job,
+    placement: &Placement,
+    epochs: u64,
+    per_epoch: impl FnOnce(u64),
+    watch: &mut dyn StageWatch<GptTrainee>,
+) -> Result<(), TrainError> {
+    let subject = Subject::read(job, placement)?;
+    let accumulation = job.accumulation.max(1) as u64;
+    let epoch = subject.schedule.steps_per_epoch().div_ceil(accumulation);
+    per_epoch(epoch);
+    let request = ProbeRequest {
+        steps: epochs.saturating_sub(1) * epoch,
+        codes: ProbeCodes::AfterAnEpoch,
+        ..ProbeRequest::default()
+    };
+    let steps = subject.steps(&request, subject.largest());
+    let steps = Steps {
+        end: epochs * epoch,
+        ..steps
+    };
+    subject.train(&request, &steps, &Arc::default(), watch)?;
+    Ok(())
+}
+
 /// What is measured on: the same for every request.
 struct Subject<'a> {
     job: &'a Job,
@@ -208,7 +235,19 @@ impl<'a> Subject<'a> {
         })
     }
 
-    fn run(&self, request: &ProbeRequest, begin: Instant) -> Result<Probe, TrainError> {
+    fn largest(&self) -> Largest {
+        let card = &self.card;
+        Largest::of(&self.schedule, card.conditioning, &card.conditioning_mel)
+    }
+
+    /// Takes these steps, told to `watch`.
+    fn train(
+        &self,
+        request: &ProbeRequest,
+        steps: &Steps,
+        shapes: &Arc<ShapeWatch>,
+        watch: &mut dyn StageWatch<GptTrainee>,
+    ) -> Result<Outcome, TrainError> {
         let Self {
             job,
             placement,
@@ -218,10 +257,7 @@ impl<'a> Subject<'a> {
             ..
         } = self;
         let codes = self.codes(request.codes)?;
-        let shapes = Arc::new(ShapeWatch::default());
-        let largest = Largest::of(schedule, card.conditioning, &card.conditioning_mel);
-        let steps = self.steps(request, largest);
-        let recipe = self.recipe(&steps, request)?;
+        let recipe = self.recipe(steps, request)?;
         let compute = precision::on(job.precision, placement)?;
         let learns = GptRecipe {
             label_smoothing: job.optimisation.label_smoothing,
@@ -235,7 +271,6 @@ impl<'a> Subject<'a> {
             placement: (*placement).clone(),
             listener: None,
         };
-        let kernels = placement.has_gpu().then(KernelWatch::warm_up);
         let state = |device: &Device| {
             let gpt = Gpt::new(&Init::new(job.seed, &device.clone().autodiff()), &card.gpt);
             let trainee = GptTrainee::new(gpt.with_compute(compute), learns.clone());
@@ -253,15 +288,15 @@ impl<'a> Subject<'a> {
             &self.dvae,
             card.quirks,
             codes,
-            Arc::clone(&shapes),
+            Arc::clone(shapes),
             request.faults.clone(),
         );
         let run = StageRun {
             placement,
-            flow: self.flow(request, &steps),
-            largest,
+            flow: self.flow(request, steps),
+            largest: self.largest(),
             host: host.with_faults(&request.faults),
-            site: warm_up.site(site, conditioning, &shapes),
+            site: warm_up.site(site, conditioning, shapes),
             state,
             recipe: &recipe,
             targets: Targets::of_gpt(
@@ -276,11 +311,26 @@ impl<'a> Subject<'a> {
             ledger: Ledger::in_memory().keeping(),
             stop: StopRequest::new(),
         };
+        let (_, outcome) = run_stage(run, watch)?;
+        Ok(outcome)
+    }
+
+    fn run(&self, request: &ProbeRequest, begin: Instant) -> Result<Probe, TrainError> {
+        let Self {
+            job,
+            placement,
+            material,
+            card,
+            schedule,
+            ..
+        } = self;
+        let shapes = Arc::new(ShapeWatch::default());
+        let steps = self.steps(request, self.largest());
+        let kernels = placement.has_gpu().then(KernelWatch::warm_up);
         let mut watching = Watching::new(request, steps, job.audio.sample_rate, kernels, begin);
-        let (state, outcome) = run_stage(run, &mut watching)?;
+        let outcome = self.train(request, &steps, &shapes, &mut watching)?;
         let seen = watching.finish()?;
         let devices = placement.models.iter();
-        drop(state);
         Ok(Probe {
             steps: seen.steps,
             entries: outcome.entries,
@@ -288,7 +338,7 @@ impl<'a> Subject<'a> {
             made_ready: seen.made_ready,
             start: seen.start,
             wall: seen.wall,
-            accumulation: recipe.accumulation.max(1) as u64,
+            accumulation: steps.accumulation,
             replicas: placement.replicas(),
             padding_pct: schedule.padding_percent(&material.train.lengths),
             buckets: self.buckets(),

@@ -5,6 +5,7 @@ mod pipeline;
 mod step;
 mod synth;
 mod synth_peer;
+mod telemetry;
 mod train;
 
 use std::fmt;
@@ -21,6 +22,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         Some(("data", matches)) => data::run(matches, output),
         Some(("step", matches)) => step::run(matches, output),
         Some(("synth", matches)) => synth::run(matches, output),
+        Some(("telemetry", matches)) => telemetry::run(matches, output),
         Some(("train", matches)) => train::run(matches, output),
         Some(("pipeline", matches)) => pipeline::run(matches, output),
         _ => Err(Failure::Usage("no subcommand was given".to_owned())),

@@ -7,7 +7,7 @@ use clap::ArgMatches;
 use myxtts_device::plan;
 use myxtts_run::signals::StopRequest;
 use myxtts_train::placement::Placement;
-use myxtts_train::run::{TrainFigures, measure};
+use myxtts_train::run::{Job, TrainFigures, measure};
 use serde::{Deserialize, Serialize};
 
 use super::Document;
@@ -90,8 +90,18 @@ fn figures(
     steps: u32,
     output: &Output,
 ) -> Result<TrainFigures, Failure> {
+    let (job, placement) = bench_job(size, batch_size, output)?;
+    measure(&job, &placement, u64::from(steps)).map_err(|why| Failure::Job(why.to_string()))
+}
+
+/// A training of a preset on the sample corpus.
+pub(super) fn bench_job(
+    size: &str,
+    batch_size: u32,
+    output: &Output,
+) -> Result<(Job, Placement), Failure> {
     let flag = |key: &str, value: String| GivenFlag {
-        flag: "bench train".to_owned(),
+        flag: "bench".to_owned(),
         key: key.to_owned(),
         value,
     };
@@ -113,7 +123,7 @@ fn figures(
     let stop = StopRequest::new();
     let job = job(&settings, &plan, &stop, output, String::new(), None)?;
     let placement = Placement::of(&plan).map_err(|why| Failure::Job(why.to_string()))?;
-    measure(&job, &placement, u64::from(steps)).map_err(|why| Failure::Job(why.to_string()))
+    Ok((job, placement.reading(&plan, &machine)))
 }
 
 fn read(path: &PathBuf) -> Result<Peer, Failure> {
