@@ -19,7 +19,6 @@ mod kernels;
 mod nccl;
 mod open;
 mod panics;
-mod peak;
 mod pinned;
 mod plan;
 mod preset;
@@ -38,7 +37,6 @@ pub use kernels::{KernelWatch, Settling};
 pub use nccl::has_nccl;
 pub use open::{OpenError, open};
 pub use panics::{no_memory_fault, told_of_memory};
-pub use peak::peak_flops;
 pub use plan::{
     ClipsPerStep, DeviceMemory, LongestShape, MemoryNeeds, Mode, Plan, PlanError, PlanRequest,
     PlannedDevice, Share, TooLarge, Verdict, Workload, plan,

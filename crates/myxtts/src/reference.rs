@@ -186,6 +186,35 @@ fn serve_page() -> String {
     page
 }
 
+/// Words by hand, then flags and every finding from the code.
+fn doctor_page() -> String {
+    let page = std::fs::read_to_string(docs("doctor.md")).unwrap();
+    let (words, _) = page.split_once("## Flags\n").unwrap();
+    let mut page = format!("{words}## Flags\n\n| flag | meaning |\n|---|---|\n");
+    page.push_str(&flags_of("doctor"));
+    page.push_str("\n## Findings\n");
+    for rule in myxtts_doctor::rules::ALL {
+        let texts = &rule.texts.en;
+        let (code, title, meaning) = (rule.code, texts.title, texts.meaning);
+        write!(page, "\n### {code}: {title}\n\n{meaning}\n").unwrap();
+        let mut told: Vec<&str> = Vec::new();
+        for form in texts.forms {
+            if !told.contains(&form.fix) {
+                told.push(form.fix);
+                // A name in braces is a number of the report.
+                let fix = form.fix.replace('{', "*").replace('}', "*");
+                write!(page, "\n- Fix: {fix}.\n").unwrap();
+            }
+        }
+    }
+    page
+}
+
+#[test]
+fn the_page_on_the_doctor_is_current() {
+    check("doctor.md", &doctor_page());
+}
+
 /// The flags of a command, a row each.
 fn flags_of(name: &str) -> String {
     let mut rows = String::new();

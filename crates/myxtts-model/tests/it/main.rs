@@ -22,6 +22,7 @@ mod gpt_fixture;
 mod gpt_structure;
 mod hifigan_training;
 mod mel_host;
+mod operations;
 mod parity_beams;
 mod parity_dvae;
 mod parity_gpt;

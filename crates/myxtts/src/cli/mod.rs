@@ -1,5 +1,6 @@
 //! The command line, as it is typed.
 
+mod doctor;
 mod evaluate;
 pub(crate) mod flags;
 mod serve;
@@ -14,11 +15,6 @@ pub(crate) use synthesize::{BEAMS, Format, LENGTH_PENALTIES, SPEEDS};
 
 /// Commands whose work is not there yet: name, alias, job.
 pub(crate) const LATER: &[(&str, Option<&str>, &str)] = &[
-    (
-        "doctor",
-        Some("diagnose"),
-        "Measure the real pipeline and rank what to change",
-    ),
     (
         "profile",
         None,
@@ -49,9 +45,10 @@ Start with:
   myxtts devices          what this machine has
   myxtts prepare DIR      what a dataset has, and what is wrong with it
   myxtts plan             what a training would do with it
+  myxtts doctor --run DIR where the time of a training goes, and what to change
   myxtts config new       a commented configuration file
 
-Exit codes: 0 done, 1 the job failed, 2 wrong usage or configuration, 130 interrupted.";
+Exit codes: 0 done, 1 the job failed or the doctor found a blocking problem, 2 wrong usage or configuration, 130 interrupted.";
 
 /// The whole command line.
 pub(crate) fn command() -> Command {
@@ -77,6 +74,7 @@ pub(crate) fn command() -> Command {
                 .map(|(name, alias, about)| later(name, *alias, about)),
         )
         .subcommand(train())
+        .subcommand(doctor::command())
         .subcommand(synthesize::command())
         .subcommand(evaluate::command())
         .subcommand(serve::command())

@@ -4,6 +4,7 @@ mod bench;
 mod config;
 mod damaged;
 mod devices;
+mod doctor;
 pub(crate) mod evaluate;
 mod export;
 mod import;
@@ -36,6 +37,7 @@ pub(crate) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         Some(("synthesize", matches)) => synthesize::run(matches, output),
         Some(("evaluate", matches)) => evaluate::run(matches, output),
         Some(("serve", matches)) => serve::run(matches, output),
+        Some(("doctor", matches)) => doctor::run(matches, output),
         Some(("devices", _)) => devices::run(output),
         Some(("config", matches)) => config::run(matches, output),
         Some(("import", matches)) => import::run(matches, output),

@@ -13,7 +13,8 @@ use myxtts_config::{Settings, shell};
 use myxtts_data::prepare::{self, Reading, Ready};
 use myxtts_data::schedule::Beginnings;
 use myxtts_data::units::{Codes, Tokens};
-use myxtts_device::{Backend, Mode, Plan, peak_flops, plan};
+use myxtts_device::{Backend, Mode, Plan, plan};
+use myxtts_doctor::peak;
 use myxtts_run::checkpoint::CheckpointError;
 use myxtts_run::guard::SpikeAction;
 use myxtts_run::signals::StopRequest;
@@ -275,7 +276,8 @@ pub(super) fn job(
         peak_flops: plan
             .model_devices
             .first()
-            .and_then(|device| peak_flops(&device.name, plan.precision)),
+            .and_then(|device| peak::of(&device.name))
+            .map(|peak| peak.at(plan.precision.name()).0),
         seed: *seed,
         audio: data.audio.clone(),
         max_text: Tokens(*max_text_length),

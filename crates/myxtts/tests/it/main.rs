@@ -19,6 +19,7 @@ mod bench_command;
 mod commands;
 mod config_command;
 mod decoder_stage;
+mod doctor_command;
 mod evaluate_command;
 mod file_errors;
 mod flags_page;
