@@ -74,7 +74,7 @@ impl Probe {
             data_wait: known(seconds(|step| step.data_wait)),
             read_back: known(seconds(|step| step.read_back)),
             syncs: Signal::from_option(self.mean(|step| step.syncs as f64), "no step"),
-            collective: known(seconds(|step| step.collective)),
+            collective: known(seconds(StepTiming::averaging)),
             dispatch: Signal::from_option(dispatch.map(Seconds), untold),
             core_wait: Signal::from_option(core_wait.map(Seconds), untold),
             padding: Signal::Known(Share(self.padding_pct / 100.0)),
