@@ -125,6 +125,39 @@ const PERSIAN: &[(&str, &str)] = &[
         "train.log has no line of progress",
         "train.log سطری از پیشرفت ندارد",
     ),
+    (
+        "a probe does not read the device",
+        "آزمایش، خودِ دستگاه را نمی‌خواند",
+    ),
+    (
+        "a probe does not read the driver",
+        "آزمایش، راه‌اندازِ دستگاه را نمی‌خواند",
+    ),
+    (
+        "a probe does not look at the plan's estimate of memory",
+        "آزمایش، برآوردِ برنامه از حافظه را نمی‌بیند",
+    ),
+    (
+        "{} steps were measured, and a rhythm shows in 40",
+        "{} گام سنجیده شد و آهنگِ گام‌ها در ۴۰ گام پیدا می‌شود",
+    ),
+    ("there is one replica", "یک رونوشت هست"),
+    ("there is no such stage", "چنین مرحله‌ای نیست"),
+    ("the stage does not say", "این مرحله آن را نمی‌گوید"),
+    ("no step was measured", "گامی سنجیده نشد"),
+    ("the system does not say", "سیستم آن را نمی‌گوید"),
+    (
+        "the system does not say whether files come from the disk",
+        "سیستم نمی‌گوید که فایل‌ها از دیسک می‌آیند یا نه",
+    ),
+    (
+        "the system does not forget files when asked to: {}",
+        "سیستم فایل‌ها را با درخواست فراموش نمی‌کند: {}",
+    ),
+    (
+        "the files stay in memory: {}",
+        "فایل‌ها در حافظه می‌مانند: {}",
+    ),
 ];
 
 /// The reason in a language; a driver's own words stay as they are.

@@ -29,6 +29,12 @@ impl Meter {
         timed(&self.read_back_ns, read)
     }
 
+    /// The same for the seam: what it reads it would read anyway, however often
+    /// a step looks at its numbers.
+    pub(crate) fn reading_for_seam<R>(&self, read: impl FnOnce() -> R) -> R {
+        timed(&self.read_back_ns, read)
+    }
+
     fn collective(&self) -> Duration {
         Duration::from_nanos(self.collective_ns.load(Ordering::Relaxed))
     }

@@ -311,7 +311,7 @@ impl Seat {
         let device = first.device();
         let lengths: Vec<usize> = held.iter().map(|gradient_n| gradient_n.dims()[0]).collect();
         let read = || Tensor::cat(held, 0).try_into_vec_as::<f32>();
-        let values = self.meter.reading_back(read);
+        let values = self.meter.reading_for_seam(read);
         let values = values.map_err(|why| TeamError::Device(why.to_string()))?;
         let values = self.mean(values)?;
         let count = values.len();

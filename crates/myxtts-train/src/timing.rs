@@ -38,6 +38,13 @@ pub struct StepTiming {
 }
 
 impl StepTiming {
+    /// What the seam took without the wait of the first replica for a slower one.
+    pub fn averaging(&self) -> Duration {
+        let own = self.replicas.first().copied().unwrap_or_default();
+        let slowest = self.replicas.iter().max().copied().unwrap_or_default();
+        self.collective.saturating_sub(slowest.saturating_sub(own))
+    }
+
     /// Of a step that took `step` since the end of the one before.
     pub(crate) fn of(done: &StepDone, step: Duration, rate: SampleRate) -> Self {
         let together = &done.together;

@@ -191,7 +191,18 @@ fn doctor_page() -> String {
     let page = std::fs::read_to_string(docs("doctor.md")).unwrap();
     let (words, _) = page.split_once("## Flags\n").unwrap();
     let mut page = format!("{words}## Flags\n\n| flag | meaning |\n|---|---|\n");
-    page.push_str(&flags_of("doctor"));
+    let is_training = |row: &&str| {
+        crate::cli::flags::all().any(|flag| {
+            let long = format!("| `--{}", flag.long);
+            row.strip_prefix(long.as_str())
+                .is_some_and(|rest| rest.starts_with([' ', '`']))
+        })
+    };
+    let own = flags_of("doctor");
+    for row in own.lines().filter(|row| !is_training(row)) {
+        writeln!(page, "{row}").unwrap();
+    }
+    page.push_str("\nEvery flag of `myxtts train` says what to measure; see [flags](flags.md).\n");
     page.push_str("\n## Findings\n");
     for rule in myxtts_doctor::rules::ALL {
         let texts = &rule.texts.en;

@@ -66,6 +66,15 @@ fn lenient<'de, D: Deserializer<'de>, T: for<'a> Deserialize<'a>>(
 }
 
 impl StepLine {
+    /// What the seam took without the wait of the first replica for a slower
+    /// one, which is not the averaging's.
+    fn averaging_s(&self) -> Option<f64> {
+        let replicas = self.replica_step_s.as_deref().unwrap_or_default();
+        let own = replicas.first().copied().unwrap_or(0.0);
+        let slowest = replicas.iter().copied().fold(own, f64::max);
+        Some((self.collective_s? - (slowest - own)).max(0.0))
+    }
+
     /// Whether the line is that of a step, and not of a validation.
     fn is_step(&self) -> bool {
         self.loss.is_some() || self.step_s.is_some() || self.data_wait_s.is_some()
@@ -215,7 +224,7 @@ impl Sums {
         self.data_wait.add(line.data_wait_s);
         self.read_back.add(line.read_back_s);
         self.syncs.add(line.syncs);
-        self.collective.add(line.collective_s);
+        self.collective.add(line.averaging_s());
         self.dispatch.add(line.dispatch_s);
         self.core_wait.add(line.core_wait_s);
         self.audio.add(line.audio_s);

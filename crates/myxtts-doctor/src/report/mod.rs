@@ -119,6 +119,35 @@ pub struct Extra {
     pub notes: Vec<Note>,
     /// The version of this program.
     pub version: String,
+    /// What kept the caller from looking further, and a training from running.
+    pub problems: Vec<Problem>,
+}
+
+/// A section that could not be looked at because something is wrong there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    /// Where.
+    pub section: SectionName,
+    /// What is wrong, in a line or more; in the words of whoever failed.
+    pub cause: Vec<String>,
+    /// What to do.
+    pub fix: Option<String>,
+}
+
+impl Problem {
+    /// From an error in our form, in which the fix is the last line.
+    pub fn new(section: SectionName, error: &str) -> Self {
+        let (fix, cause): (Vec<&str>, Vec<&str>) = error
+            .lines()
+            .map(str::trim)
+            .partition(|line| line.starts_with("fix:"));
+        let fix = fix.first().map(|fix| fix.trim_start_matches("fix:").trim());
+        Self {
+            section,
+            cause: cause.into_iter().map(str::to_owned).collect(),
+            fix: fix.map(str::to_owned),
+        }
+    }
 }
 
 /// The report.
@@ -146,7 +175,7 @@ impl Report {
 
     /// Whether something keeps training from running.
     pub fn blocks(&self) -> bool {
-        self.diagnosis.blocks()
+        !self.extra.problems.is_empty() || self.diagnosis.blocks()
     }
 
     /// The text in a language.
@@ -189,6 +218,7 @@ impl Report {
             "explained": self.diagnosis.explained,
             "silent": self.diagnosis.silent,
             "notes": notes,
+            "problems": self.extra.problems,
             "signals": self.signals,
         })
     }
@@ -198,7 +228,18 @@ impl Report {
         findings.filter(move |finding| SectionName::of(finding.code) == section)
     }
 
+    fn problems(&self, section: SectionName) -> impl Iterator<Item = &Problem> {
+        let problems = self.extra.problems.iter();
+        problems.filter(move |problem| problem.section == section)
+    }
+
     fn state(&self, section: SectionName) -> State {
+        // The answer is as good as the worst of what leads to it.
+        let is_verdict = section == SectionName::Verdict;
+        let blocks_all = is_verdict && !self.extra.problems.is_empty();
+        if blocks_all || self.problems(section).count() > 0 {
+            return State::Problem;
+        }
         let findings: Vec<&Finding> = match section {
             // The answer is as good as the worst of what leads to it.
             SectionName::Verdict => self.diagnosis.findings.iter().collect(),

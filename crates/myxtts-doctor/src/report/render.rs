@@ -52,7 +52,20 @@ impl Rendered<'_> {
         let state = format!("[{}]", state(report.state(section), lang));
         let name = name(section, lang);
         let line = lines::line(report, section, lang);
-        writeln!(f, "{state:<10} {name}: {line}")?;
+        let mut problems = report.problems(section).peekable();
+        match problems.peek() {
+            // Why nothing is known is what follows.
+            Some(_) => writeln!(f, "{state:<10} {name}:")?,
+            None => writeln!(f, "{state:<10} {name}: {line}")?,
+        }
+        for problem in problems {
+            for cause in &problem.cause {
+                writeln!(f, "           {cause}")?;
+            }
+            if let Some(fix) = &problem.fix {
+                writeln!(f, "           {} {fix}", lang.pick("fix:", "راه:"))?;
+            }
+        }
         if section == SectionName::Verdict {
             return Ok(());
         }
@@ -71,6 +84,10 @@ impl Rendered<'_> {
     fn recommendations(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lang = self.lang;
         let findings = &self.report.diagnosis.findings;
+        if findings.is_empty() && !self.report.extra.problems.is_empty() {
+            // What is wrong has been said, with its fix.
+            return Ok(());
+        }
         if findings.is_empty() {
             let nothing = lang.pick("Nothing to recommend.", "سفارشی نیست.");
             return writeln!(f, "\n{nothing}");

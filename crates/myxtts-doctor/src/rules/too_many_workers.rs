@@ -44,13 +44,16 @@ fn look(signals: &Signals) -> Look {
     let host = *signals.pipeline.host.need()?;
     let cores = *signals.machine.cores.need()?;
     let capacity = Seconds(step.0 * f64::from(cores.max(1)));
-    let loading = Share::of(host.busy, capacity);
+    // Waiting for a disk takes no core.
+    let read = signals.pipeline.read.known().map_or(0.0, |read| read.0);
+    let busy = Seconds((host.busy.0 - read).max(0.0));
+    let loading = Share::of(busy, capacity);
     if loading <= CROWDED {
         return Ok(None);
     }
     let core_wait = *signals.steps.core_wait.need()?;
     let waited = Share::of(core_wait, step);
-    let workers = workers(host.busy, step, core_wait, cores);
+    let workers = workers(busy, step, core_wait, cores);
     if waited < MODERATE_COST || workers >= host.threads {
         return Ok(None);
     }

@@ -117,6 +117,27 @@ impl Tried {
     }
 }
 
+/// The rows of a table, for people.
+pub fn table(tried: &[Tried]) -> String {
+    let mut table = format!(
+        "{:<30} {:<17} {:<17} {:>11} {:>11}\n",
+        "fault", "expected", "found first", "predicted s", "measured s"
+    );
+    for row in tried {
+        let first = row.found.first().map_or("nothing", |code| code.name());
+        let predicted = row
+            .predicted_s
+            .map_or("-".to_owned(), |s| format!("{s:.1}"));
+        table.push_str(&format!(
+            "{:<30} {:<17} {first:<17} {predicted:>11} {:>11.1}\n",
+            row.fault,
+            row.expected.name(),
+            row.measured_s
+        ));
+    }
+    table
+}
+
 /// A job that is well, and how long its steps take.
 #[derive(Debug)]
 pub struct Bench<'a> {
@@ -154,7 +175,7 @@ impl<'a> Bench<'a> {
         let diagnosis = self.diagnosis(&broken, &faulty, &faults, trial.kind)?;
         let first = diagnosis.findings.first();
         let (mended, faults) = self.mended(trial.kind, broken, faults, &diagnosis);
-        let mended = probe(&mended, self.placement, &request(self.steps, faults))?;
+        let mended = probe(&mended, self.placement, &request(steps, faults))?;
         // A step of other buckets holds other clips.
         let worth = sound(&faulty) / sound(&mended).max(1e-9);
         let (faulty_step_s, mended_step_s) = (whole_step(&faulty), whole_step(&mended) * worth);
@@ -213,7 +234,7 @@ impl<'a> Bench<'a> {
                 job.buffers.in_flight = ahead;
                 job.buffers.in_flight_start = ahead;
                 job.buffers.ring_bytes.host = None;
-                faults.decodes = self.decodes(step / 2);
+                faults.decodes = self.decodes(step / 6);
             }
             Kind::Fusion => {
                 job.plan["graph_mode"] = serde_json::Value::Bool(false);
@@ -299,7 +320,7 @@ impl<'a> Bench<'a> {
             step.as_secs_f64(),
             self.healthy.parameters as f64 * 4.0 / 1e9,
         )
-        .min(64)
+        .min(200)
     }
 }
 

@@ -40,6 +40,7 @@ mod samples;
 mod small_stage;
 mod stops;
 mod times;
+mod trials;
 mod world;
 
 use cpu as place;

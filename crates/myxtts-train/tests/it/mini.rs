@@ -51,8 +51,39 @@ pub fn job(folder: &Path) -> Job {
     job_of(folder)
 }
 
+/// The same with a hum of each of these lengths, in milliseconds, one after the
+/// other `of_each` times, and two workers.
+#[allow(dead_code, reason = "not used by every test binary")]
+pub fn job_of_lengths(folder: &Path, milliseconds: &[u32], of_each: usize) -> Job {
+    let mut job = job(folder);
+    let mut rows = String::new();
+    let clips = milliseconds
+        .iter()
+        .flat_map(|length| (0..of_each).map(move |clip| (length, clip)));
+    for (length, clip) in clips {
+        let hertz = 110.0 + 40.0 * clip as f32;
+        let samples = (0..RATE * length / 1000).map(|n| {
+            let t = n as f32 / RATE as f32;
+            0.3 * (std::f32::consts::TAU * hertz * t).sin()
+        });
+        let waveform = Waveform {
+            samples: samples.collect(),
+            rate: SampleRate::new(RATE).unwrap(),
+        };
+        let name = format!("hum{length}_{clip}");
+        let path = folder.join(format!("dataset/wavs/{name}.wav"));
+        std::fs::write(path, wav_pcm16(&waveform).unwrap()).unwrap();
+        let word = ["lamps", "boats", "stone", "bread"][clip % 4];
+        rows.push_str(&format!("{name}|Seven {word}.|Seven {word}.\n"));
+    }
+    prepare_rows(folder, &rows);
+    job.buckets = milliseconds.len().min(4);
+    job.buffers.workers = 2;
+    job
+}
+
 /// Prepares the dataset again, with other rows.
-#[allow(dead_code, reason = "not used on software GPUs")]
+#[allow(dead_code, reason = "not used by every test binary")]
 pub fn prepare_rows(folder: &Path, rows: &str) {
     let dataset = folder.join("dataset");
     std::fs::write(dataset.join("metadata.csv"), rows).unwrap();

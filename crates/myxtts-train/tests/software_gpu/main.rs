@@ -46,5 +46,6 @@ mod precision;
 #[path = "../../../myxtts-device/tests/software/mod.rs"]
 mod software;
 mod train;
+mod trials;
 
 use gpu as place;

@@ -2,26 +2,52 @@
 
 use std::path::PathBuf;
 
-use clap::{Arg, Command, value_parser};
+use clap::{Arg, ArgAction, Command, value_parser};
+
+use super::flags;
 
 pub(super) fn command() -> Command {
     Command::new("doctor")
         .visible_alias("diagnose")
         .about("Say where the time of a training goes, and rank what to change")
         .long_about(
-            "Read a run folder, of a training in progress or a finished one, and say where its time \
-             goes: environment, devices, configuration, dataset, storage, pipeline speed, model step, \
-             verdict, and what to change, ranked by the seconds it gives back. Exits with code 1 when \
-             something keeps training from running.",
+            "Look at the machine and train for some seconds through the real pipeline, on your data or \
+             the sample corpus; or read a run folder, of a training in progress or a finished one. Say \
+             where the time goes: environment, devices, configuration, dataset, storage, pipeline speed, \
+             model step, verdict, and what to change, ranked by the seconds it gives back. Exits with \
+             code 1 when something keeps training from running.",
         )
         .arg(
             Arg::new("run")
                 .long("run")
                 .value_name("DIR")
                 .value_parser(value_parser!(PathBuf))
-                .help("The folder of the run, as in runs/default"),
+                .conflicts_with_all(["quick", "num-batches", "seconds"])
+                .help("Read this run, as in runs/default, and measure nothing [default: measure this machine]"),
+        )
+        .arg(
+            Arg::new("quick")
+                .long("quick")
+                .action(ArgAction::SetTrue)
+                .help("A look of some seconds: --num-batches 6 --seconds 4, and no long preparation [default: off]"),
+        )
+        .arg(number("num-batches").help("Steps to measure [default: 40]"))
+        .arg(number("seconds").help("Time for them, live and cached together [default: 60]"))
+        .arg(
+            Arg::new("fix")
+                .long("fix")
+                .action(ArgAction::SetTrue)
+                .help("Write NAME.fixed.yaml beside --config with the edits shown and nothing else changed [default: off]"),
         )
         .arg(lang())
+        .args(flags::arguments())
+}
+
+fn number(name: &'static str) -> Arg {
+    Arg::new(name)
+        .long(name)
+        .value_name("N")
+        .value_parser(value_parser!(u32).range(1..=100_000))
 }
 
 /// The language of what people read.

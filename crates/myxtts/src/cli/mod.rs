@@ -45,7 +45,7 @@ Start with:
   myxtts devices          what this machine has
   myxtts prepare DIR      what a dataset has, and what is wrong with it
   myxtts plan             what a training would do with it
-  myxtts doctor --run DIR where the time of a training goes, and what to change
+  myxtts doctor           where the time of a training goes, and what to change
   myxtts config new       a commented configuration file
 
 Exit codes: 0 done, 1 the job failed or the doctor found a blocking problem, 2 wrong usage or configuration, 130 interrupted.";

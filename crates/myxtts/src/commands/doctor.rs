@@ -1,24 +1,31 @@
 //! `myxtts doctor`
 
+mod fix;
+mod live;
+
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
 use myxtts_doctor::{Extra, Lang, Report, read_run};
+use serde_json::json;
 
 use crate::output::{Failure, Output};
+use live::{Asked, Looked};
 
 pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
     let lang = lang(matches.get_one::<String>("lang").map(String::as_str));
-    let Some(folder) = matches.get_one::<PathBuf>("run") else {
-        return Err(Failure::Usage(
-            "`myxtts doctor` was not told what to look at\n  \
-             found: measuring this machine without a run is not in this version\n  \
-             fix:   name a run's folder, as in `myxtts doctor --run runs/default`; `myxtts train` makes it"
-                .to_owned(),
-        ));
+    let given = super::given(matches)?;
+    let report = match matches.get_one::<PathBuf>("run") {
+        Some(folder) => of_run(folder, lang)?,
+        None => of_machine(live::look(&given, Asked::of(matches), output), lang),
     };
-    let report = of_run(folder, lang)?;
-    output.result(&report.document(), report.in_lang(lang))?;
+    let (mut document, mut words) = (report.document(), report.in_lang(lang).to_string());
+    if matches.get_flag("fix") {
+        let fixed = fix::write(given.file.as_deref(), report.diagnosis())?;
+        words.push_str(&fix::words(fixed.as_ref(), lang));
+        document["fixed"] = json!(fixed);
+    }
+    output.result(&document, words)?;
     if report.blocks() {
         let what = lang.pick(
             "something keeps training from running; see the report",
@@ -38,8 +45,25 @@ fn of_run(folder: &Path, lang: Lang) -> Result<Report, Failure> {
             at_step: reading.at_step,
             notes: reading.notes,
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            ..Extra::default()
         },
     ))
+}
+
+fn of_machine(looked: Looked, lang: Lang) -> Report {
+    let subject = lang.pick(
+        "this machine, measured now",
+        "این دستگاه، همین حالا سنجیده شد",
+    );
+    Report::new(
+        looked.signals,
+        Extra {
+            subject: subject.to_owned(),
+            problems: looked.problems,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            ..Extra::default()
+        },
+    )
 }
 
 /// As asked for, else as the system speaks.

@@ -1,15 +1,115 @@
-//! `myxtts doctor --run`, on folders as people have them.
+//! `myxtts doctor`, on machines and folders as people have them.
 
 use std::fs;
 
-use crate::support::{myxtts, run_in};
+use crate::support::{few_clips, run_in};
 
+/// What a report has under a section.
+fn under<'a>(report: &'a str, section: &str) -> &'a str {
+    let from = report
+        .find(section)
+        .unwrap_or_else(|| panic!("{section}\n{report}"));
+    let rest = &report[from..];
+    rest.find("\n[").map_or(rest, |end| &rest[..end])
+}
+
+/// No dataset, a configuration with errors, GPUs that are not there: a report,
+/// the right code, and nothing measured.
 #[test]
-fn without_a_run_it_says_what_to_name() {
-    let run = myxtts(&["doctor"]);
-    assert_eq!(run.code, Some(2));
-    assert!(run.stdout.is_empty());
-    insta::assert_snapshot!(run.stderr);
+fn what_keeps_a_training_from_running_is_a_problem_of_its_section() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    fs::write(path.join("wrong.yaml"), "data:\n  batch_sise: 4\n").unwrap();
+    fs::create_dir(path.join("empty")).unwrap();
+    let mut told = String::new();
+    for (section, arguments) in [
+        ("dataset:", vec!["--train-data", "nowhere"]),
+        (
+            "dataset:",
+            vec!["--train-data", "empty", "--language", "en"],
+        ),
+        ("configuration:", vec!["--config", "wrong.yaml"]),
+        ("configuration:", vec!["--config", "absent.yaml"]),
+        (
+            "configuration:",
+            vec!["--data-gpu", "0", "--model-gpu", "1"],
+        ),
+    ] {
+        let arguments = [vec!["doctor", "--quick"], arguments].concat();
+        let run = run_in(path, &arguments, &[]);
+        assert_eq!(
+            run.code,
+            Some(1),
+            "{arguments:?}\n{}\n{}",
+            run.stdout,
+            run.stderr
+        );
+        let shown = under(&run.stdout, section);
+        assert!(
+            run.stdout.contains(&format!("[problem]  {section}")),
+            "{}",
+            run.stdout
+        );
+        told.push_str(&format!("{}\n{shown}\n\n", arguments.join(" ")));
+    }
+    insta::assert_snapshot!(told.replace(&path.display().to_string(), "FOLDER"));
+    let arguments = ["doctor", "--quick", "--train-data", "nowhere", "--json"];
+    let document = run_in(path, &arguments, &[]).json();
+    assert_eq!(document["blocks_training"], true);
+    assert_eq!(document["problems"][0]["section"], "dataset");
+}
+
+/// Real steps on real clips, live and cached, and the disk they lie on.
+#[test]
+fn without_a_run_it_measures_this_machine() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    few_clips(&path.join("voice"), 24);
+    let arguments = [
+        "doctor",
+        "--num-batches",
+        "3",
+        "--seconds",
+        "20",
+        "--train-data",
+        "voice",
+        "--language",
+        "en",
+        "--batch-size",
+        "2",
+        "--buckets",
+        "2",
+        "--json",
+    ];
+    let run = run_in(path, &arguments, &[]);
+    assert_eq!(run.code, Some(0), "{}\n{}", run.stdout, run.stderr);
+    let document = run.json();
+    let signals = &document["signals"];
+    assert_eq!(signals["steps"]["measured"], 3);
+    for [section, signal] in [
+        ["steps", "step"],
+        ["steps", "headroom"],
+        ["pipeline", "host"],
+        ["pipeline", "device"],
+        ["pipeline", "read"],
+        ["pipeline", "decode"],
+        ["storage", "warm"],
+        ["storage", "needed"],
+        ["dataset", "clips"],
+    ] {
+        let value = &signals[section][signal];
+        assert!(
+            value.get("unavailable").is_none(),
+            "{section}.{signal}: {value}"
+        );
+    }
+    for section in document["sections"].as_array().unwrap() {
+        assert_ne!(section["state"], "unknown", "{section}");
+    }
+    assert!(
+        !path.join("runs").exists(),
+        "it keeps nothing of a training"
+    );
 }
 
 #[test]

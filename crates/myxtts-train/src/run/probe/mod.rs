@@ -398,6 +398,7 @@ impl<'a> Subject<'a> {
             end: request.begin_at + warm_up + measured + beyond,
             accumulation,
             replicas: u64::from(self.placement.replicas()).max(1),
+            workers: self.job.buffers.workers as u64,
         }
     }
 
@@ -508,4 +509,6 @@ struct Steps {
     /// Batches of one replica's step.
     accumulation: u64,
     replicas: u64,
+    /// Batches that are in the hands of workers.
+    workers: u64,
 }

@@ -73,8 +73,8 @@ impl Probe {
             step: known(seconds(|step| step.step)),
             data_wait: known(seconds(|step| step.data_wait)),
             read_back: known(seconds(|step| step.read_back)),
-            syncs: Signal::from_option(self.mean(|step| step.syncs as f64), "no step"),
-            collective: known(seconds(|step| step.collective)),
+            syncs: Signal::from_option(self.mean(|step| step.syncs as f64), "no step was measured"),
+            collective: known(seconds(StepTiming::averaging)),
             dispatch: Signal::from_option(dispatch.map(Seconds), untold),
             core_wait: Signal::from_option(core_wait.map(Seconds), untold),
             padding: Signal::Known(Share(self.padding_pct / 100.0)),
@@ -290,21 +290,23 @@ fn devices(job: &Job, placement: &Placement) -> Vec<DeviceSignals> {
         Some(word.to_owned())
     };
     let device = |device: Option<Value>, index: usize, role: DeviceRole| {
-        let unread = |what: &str| format!("a probe does not read the {what}");
+        const DEVICE: &str = "a probe does not read the device";
+        const DRIVER: &str = "a probe does not read the driver";
+        const PLAN: &str = "a probe does not look at the plan's estimate of memory";
         DeviceSignals {
             logical: u32::try_from(index).unwrap_or(u32::MAX),
             name: word(&device, "name").unwrap_or_else(|| format!("device {index}")),
             backend: word(&device, "backend").unwrap_or_else(|| "cpu".to_owned()),
             role,
-            busy: Signal::unavailable(unread("device")),
-            budget: Signal::unavailable(unread("plan's budget")),
-            memory: Signal::unavailable(unread("device's memory")),
-            estimate: Signal::unavailable(unread("plan's estimate")),
-            throttled: Signal::unavailable(unread("driver")),
-            clock: Signal::unavailable(unread("driver")),
-            pcie: Signal::unavailable(unread("driver")),
-            precisions: Signal::unavailable(unread("device")),
-            peak_flops: Signal::unavailable(unread("card")),
+            busy: Signal::unavailable(DEVICE),
+            budget: Signal::unavailable(PLAN),
+            memory: Signal::unavailable(DEVICE),
+            estimate: Signal::unavailable(PLAN),
+            throttled: Signal::unavailable(DRIVER),
+            clock: Signal::unavailable(DRIVER),
+            pcie: Signal::unavailable(DRIVER),
+            precisions: Signal::unavailable(DEVICE),
+            peak_flops: Signal::unavailable(DEVICE),
         }
     };
     let models = 0..placement.models.len();

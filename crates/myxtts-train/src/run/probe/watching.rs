@@ -108,7 +108,9 @@ impl<'a> Watching<'a> {
             BatchSource::Live => {
                 let pipeline = self.pipeline.upgrade();
                 let in_flight = pipeline.map_or(0, |pipeline| pipeline.in_flight().0) as u64;
-                let waiting = in_flight / (accumulation * replicas);
+                // Those that workers have in hand are made while it works.
+                let ready = in_flight.saturating_sub(self.steps.workers);
+                let waiting = ready / (accumulation * replicas);
                 self.steps.warm_up = self.steps.warm_up.max(waiting);
             }
             BatchSource::Cached => {

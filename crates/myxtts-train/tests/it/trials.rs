@@ -1,0 +1,88 @@
+//! Faults in the real pipeline, and what the doctor makes of them, on the CPU.
+//! Two need a GPU: those are in `tests/software_gpu/trials.rs`.
+
+use burn::tensor::Device;
+use myxtts_train::placement::Placement;
+use myxtts_train::run::Job;
+use myxtts_train::run::trials::{Bench, TRIALS, Tried, table};
+
+use crate::mini;
+use crate::small_stage::{mirrored, one, split};
+
+/// Few: every fault is large beside a step.
+const STEPS: u64 = 6;
+/// Four lengths, and of each as many clips as fill whole batches.
+const MILLISECONDS: [u32; 4] = [800, 1100, 1500, 2000];
+const OF_EACH: usize = 12;
+
+/// As many batches in flight as three replicas need.
+fn with_room(mut job: Job) -> Job {
+    job.buffers.in_flight = 12;
+    job.buffers.in_flight_start = 12;
+    job
+}
+
+fn three() -> Placement {
+    Placement {
+        data: vec![Device::flex(); 3],
+        models: vec![Device::flex(); 3],
+        ..mirrored()
+    }
+}
+
+#[test]
+fn every_fault_is_named_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = mini::job_of_lengths(folder.path(), &MILLISECONDS, OF_EACH);
+    let replicas_job = with_room(job.clone());
+    let (one, three) = (one(), three());
+    let alone = Bench::new(&job, &one, STEPS).unwrap();
+    let replicas = Bench::new(&replicas_job, &three, STEPS).unwrap();
+    let tried: Vec<Tried> = TRIALS
+        .iter()
+        .filter(|trial| !trial.needs_gpu)
+        .map(|trial| match trial.needs_replicas {
+            true => replicas.run(trial).unwrap(),
+            false => alone.run(trial).unwrap(),
+        })
+        .collect();
+    println!("{}", table(&tried));
+    let wrong: Vec<&Tried> = tried.iter().filter(|row| !row.is_right()).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}\n{}", table(&tried));
+    assert_eq!(tried.len(), 10);
+}
+
+/// Modes, batch sizes and accumulation.
+#[test]
+#[ignore = "a minute; benchmarks/doctor.md has what it says"]
+fn nothing_is_found_in_healthy_trainings() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = mini::job_of_lengths(folder.path(), &MILLISECONDS, OF_EACH);
+    let modes = [
+        ("single", one()),
+        ("split", split()),
+        ("mirrored", mirrored()),
+    ];
+    let mut runs = 0;
+    for (mode, placement) in modes {
+        for batch_size in [1, 2, 3] {
+            for accumulation in [1, 2] {
+                let job = Job {
+                    batch_size,
+                    accumulation,
+                    ..with_room(job.clone())
+                };
+                let bench = Bench::new(&job, &placement, 4 * STEPS).unwrap();
+                let found = bench.healthy().unwrap().findings;
+                let what = format!("{mode}, batch size {batch_size} x {accumulation}");
+                println!(
+                    "{what}: {:?}",
+                    found.iter().map(|f| f.code).collect::<Vec<_>>()
+                );
+                assert!(found.is_empty(), "{what}: {found:#?}");
+                runs += 1;
+            }
+        }
+    }
+    assert_eq!(runs, 18);
+}

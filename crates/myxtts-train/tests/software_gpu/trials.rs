@@ -1,0 +1,90 @@
+//! The two faults that only a GPU has. The engine reads its switch of fusion
+//! once in a process, so each is tried in a process of its own.
+
+use myxtts_device::discover::{discover, probe};
+use myxtts_device::{PlanRequest, SoftwareGpus, plan};
+use myxtts_doctor::Code;
+use myxtts_train::placement::Placement;
+use myxtts_train::run::Job;
+use myxtts_train::run::trials::{Bench, TRIALS, Trial, Tried, table};
+
+use crate::{mini, software};
+
+const VARIABLE: &str = "TRIAL";
+const STEPS: u64 = 8;
+/// Every clip has a length of its own, so that every batch does.
+const MILLISECONDS: [u32; 20] = {
+    let mut lengths = [700; 20];
+    let mut clip = 0;
+    while clip < 20 {
+        lengths[clip] += 35 * clip as u32;
+        clip += 1;
+    }
+    lengths
+};
+
+#[test]
+#[ignore = "minutes; benchmarks/doctor.md has what it says"]
+fn faults_of_gpus_are_named_first() {
+    if software::planned().is_none() {
+        return;
+    }
+    let said = |trial: &str| software::alone("trials::child", &[(VARIABLE, trial)]);
+    let tried = |text: &str, trial: &Trial| -> Tried {
+        let line = text
+            .split("tried: ")
+            .nth(1)
+            .unwrap()
+            .lines()
+            .next()
+            .unwrap();
+        let row: serde_json::Value = serde_json::from_str(line).unwrap();
+        let found = serde_json::from_value(row["found"].clone()).unwrap();
+        Tried {
+            fault: trial.fault,
+            expected: trial.code,
+            found,
+            predicted_s: row["predicted_s"].as_f64(),
+            measured_s: row["measured_s"].as_f64().unwrap(),
+            faulty_step_s: row["faulty_step_s"].as_f64().unwrap(),
+            mended_step_s: row["mended_step_s"].as_f64().unwrap(),
+        }
+    };
+    let of = |code: Code| TRIALS.iter().find(|trial| trial.code == code).unwrap();
+    let shapes = tried(&said("shapes"), of(Code::Recompiling));
+    let mut fusion = tried(&said("eager"), of(Code::FusionOff));
+    // With fusion, in another process.
+    let fused = tried(&said("fused"), of(Code::FusionOff));
+    fusion.mended_step_s = fused.mended_step_s;
+    fusion.measured_s = 1000.0 * (fusion.faulty_step_s - fused.mended_step_s);
+    let rows = [shapes, fusion];
+    println!("{}", table(&rows));
+    assert!(rows.iter().all(Tried::is_right), "{rows:#?}");
+}
+
+#[test]
+#[ignore = "run by the test above, in processes of its own"]
+fn child() {
+    let Ok(asked) = std::env::var(VARIABLE) else {
+        return;
+    };
+    let mut request = PlanRequest::default();
+    request.strategy.enable_graph_mode = asked != "eager";
+    let machine = discover(SoftwareGpus::from_value(Some("1")).unwrap(), probe);
+    let plan = plan(&request, &machine).unwrap();
+    let placement = Placement::of(&plan).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let job = Job {
+        buckets: 2,
+        plan: serde_json::json!(plan),
+        ..mini::job_of_lengths(folder.path(), &MILLISECONDS, 1)
+    };
+    let code = match asked.as_str() {
+        "shapes" => Code::Recompiling,
+        _ => Code::FusionOff,
+    };
+    let trial = TRIALS.iter().find(|trial| trial.code == code).unwrap();
+    let bench = Bench::new(&job, &placement, STEPS).unwrap();
+    let tried = bench.run(trial).unwrap();
+    println!("tried: {}", serde_json::to_string(&tried).unwrap());
+}

@@ -1,0 +1,247 @@
+//! `myxtts doctor` without a run: looks at the machine, then trains for some
+//! seconds through the real pipeline and says where the time went.
+
+use std::path::Path;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use clap::ArgMatches;
+use myxtts_config::Settings;
+use myxtts_data::prepare::{Ready, Report as Prepared};
+use myxtts_data::storage::{StorageRequest, storage};
+use myxtts_device::{Gpu, Machine, Plan, plan};
+use myxtts_doctor::report::{Problem, SectionName};
+use myxtts_doctor::signals::{BackendFound, GpuFound, Headroom, Quality};
+use myxtts_doctor::units::Seconds;
+use myxtts_doctor::{Signal, Signals};
+use myxtts_run::signals::{StopRequest, StopSignal};
+use myxtts_train::TrainError;
+use myxtts_train::placement::Placement;
+use myxtts_train::run::{BatchSource, Job, Probe, ProbeRequest, probe};
+
+use crate::commands::config::effective_yaml;
+use crate::commands::memory;
+use crate::commands::prepare::{Part, dataset, output_folder};
+use crate::commands::train::{job, prepare_folder};
+use crate::config::{self, Config, Given};
+use crate::output::{Failure, Output};
+
+/// How long a quick look waits for a dataset that is not prepared.
+const QUICK_PREPARATION: Duration = Duration::from_secs(3);
+/// How long any look does.
+const PREPARATION: Duration = Duration::from_secs(86_400);
+/// Examples of each fault of clips.
+const EXAMPLES: usize = 3;
+/// Steps before the first that is measured.
+const WARM_UP: u64 = 2;
+
+/// How much is asked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked {
+    /// Steps that are measured.
+    batches: u64,
+    /// For the steps, live and cached together.
+    time: Duration,
+    /// Whether a dataset that is not prepared is waited for.
+    preparation: Duration,
+}
+
+impl Asked {
+    pub(super) fn of(matches: &ArgMatches) -> Self {
+        let quick = matches.get_flag("quick");
+        let given = |name: &str| matches.get_one::<u32>(name).copied();
+        let (batches, seconds, preparation) = match quick {
+            true => (6, 4, QUICK_PREPARATION),
+            false => (40, 60, PREPARATION),
+        };
+        Self {
+            batches: u64::from(given("num-batches").unwrap_or(batches)),
+            time: Duration::from_secs(u64::from(given("seconds").unwrap_or(seconds))),
+            preparation,
+        }
+    }
+}
+
+/// What was seen: signals for the rules, and what kept it from seeing more.
+#[derive(Debug, Default)]
+pub(super) struct Looked {
+    pub(super) signals: Signals,
+    pub(super) problems: Vec<Problem>,
+}
+
+/// Looks at everything, as far as it can: a part that fails is a problem of
+/// its section, and what needs it is not looked at.
+pub(super) fn look(given: &Given, asked: Asked, output: &Output) -> Looked {
+    let mut looked = Looked::default();
+    let fails =
+        |section: SectionName| move |failure: Failure| Problem::new(section, failure.message());
+    let result = crate::commands::machine().map_err(fails(SectionName::Devices));
+    let result = result.and_then(|machine| {
+        looked.signals.machine.backends = Signal::Known(backends(&machine));
+        looked.signals.machine.cores = Signal::Known(machine.host.cores);
+        let planned = planned(given, &machine);
+        let (settings, plan) = planned.map_err(fails(SectionName::Configuration))?;
+        let ready = prepared(&settings, asked, output).map_err(fails(SectionName::Dataset))?;
+        looked.signals.dataset.clips = Signal::Known(ready.report.train);
+        looked.signals.dataset.quality = Signal::Known(quality(&ready.report));
+        let text = effective_yaml(&config::keys(), &settings);
+        let at = Some(ready.folder.clone());
+        let job = job(&settings, &plan, &StopRequest::new(), output, text, at);
+        let job = job.map_err(fails(SectionName::Configuration))?;
+        let opened = Placement::of(&plan).map_err(|why| Failure::Job(why.to_string()));
+        let placement = opened.map_err(fails(SectionName::Devices))?;
+        let measured = measured(&job, &placement, asked);
+        let measured = measured.map_err(|why| Failure::Job(why.to_string()));
+        let measured = measured.map_err(fails(SectionName::PipelineSpeed))?;
+        let known = std::mem::take(&mut looked.signals);
+        looked.signals = measured;
+        looked.signals.machine.backends = known.machine.backends;
+        looked.signals.machine.cores = known.machine.cores;
+        looked.signals.dataset.clips = known.dataset.clips;
+        looked.signals.dataset.quality = known.dataset.quality;
+        Ok(())
+    });
+    looked.problems.extend(result.err());
+    looked
+}
+
+fn planned(given: &Given, machine: &Machine) -> Result<(Settings<Config>, Plan), Failure> {
+    let settings = config::load(&config::keys(), given, || machine.clone());
+    let settings = settings.map_err(Failure::usage)?;
+    let request = memory::training_request(&settings, None)?;
+    let plan = plan(&request, machine).map_err(Failure::usage)?;
+    Ok((settings, plan))
+}
+
+/// The dataset as a training wants it, if that does not take too long.
+fn prepared(settings: &Settings<Config>, asked: Asked, output: &Output) -> Result<Ready, Failure> {
+    let configured = &settings.config.data.dataset;
+    let folder = dataset(configured.train_data.as_deref())?;
+    if !folder.exists() {
+        return Err(Failure::Job(format!(
+            "there is no dataset at {}\n  fix:   --train-data DIR, or leave it out for the sample \
+             corpus",
+            folder.display()
+        )));
+    }
+    let out = output_folder(
+        configured.prepared.as_deref(),
+        &folder,
+        Part::Training,
+        output,
+    )?;
+    let stop = StopRequest::new();
+    let (done, is_done) = channel::<()>();
+    let ready = std::thread::scope(|scope| {
+        let asker = stop.clone();
+        scope.spawn(move || {
+            // Nothing is sent: the end of the preparation ends the channel.
+            if is_done.recv_timeout(asked.preparation) == Err(RecvTimeoutError::Timeout) {
+                asker.ask(StopSignal::Interrupt);
+            }
+        });
+        let _done = done;
+        prepare_folder(settings, folder.clone(), out, None, &stop, output)
+    });
+    ready.map_err(|failure| match failure {
+        Failure::Stopped(..) => unprepared(&folder, asked.preparation),
+        other => other,
+    })
+}
+
+fn unprepared(folder: &Path, waited: Duration) -> Failure {
+    Failure::Job(format!(
+        "{} is not prepared, and that takes more than {} s\n  fix:   myxtts prepare {}",
+        folder.display(),
+        waited.as_secs(),
+        folder.display()
+    ))
+}
+
+/// A training for some seconds, on live batches and on cached ones, and the
+/// files of its recordings.
+fn measured(job: &Job, placement: &Placement, asked: Asked) -> Result<Signals, TrainError> {
+    let begin = Instant::now();
+    // Live batches tell more; what is left is for cached ones.
+    let request = ProbeRequest {
+        warm_up_steps: WARM_UP,
+        steps: asked.batches,
+        at_most: asked.time * 2 / 3,
+        ..ProbeRequest::default()
+    };
+    let live = probe(job, placement, &request)?;
+    let left = asked.time.saturating_sub(begin.elapsed());
+    let request = ProbeRequest {
+        keep: BatchSource::Cached,
+        warm_up_steps: 1,
+        begin_at: live.first_step().saturating_sub(2),
+        steps: live.steps.len() as u64,
+        at_most: left.max(asked.time / 4),
+        ..ProbeRequest::default()
+    };
+    let cached = probe(job, placement, &request);
+    let mut signals = live.signals(job, placement);
+    signals.steps.headroom = match &cached {
+        Ok(cached) => Signal::Known(headroom(&live, cached)),
+        Err(why) => Signal::unavailable(why.to_string()),
+    };
+    let request = StorageRequest {
+        files: live.recordings.clone(),
+        threads: job.buffers.workers,
+        at_most: asked.time / 20,
+        slowness: Default::default(),
+    };
+    if let Ok(rates) = storage(&request) {
+        signals.storage = live.storage_signals(&rates);
+    }
+    Ok(signals)
+}
+
+/// The same steps: those that both took.
+fn headroom(live: &Probe, cached: &Probe) -> Headroom {
+    let mean = |probe: &Probe, other: &Probe| {
+        let is_shared = |number: u64| other.steps.iter().any(|step| step.number == number);
+        let steps = probe.steps.iter().filter(|step| is_shared(step.number));
+        let seconds: Vec<f64> = steps.map(|step| step.step.as_secs_f64()).collect();
+        Seconds(seconds.iter().sum::<f64>() / seconds.len().max(1) as f64)
+    };
+    Headroom {
+        cached: mean(cached, live),
+        live: mean(live, cached),
+    }
+}
+
+/// What discovery said.
+fn backends(machine: &Machine) -> Vec<BackendFound> {
+    let gpu = |gpu: &Gpu| GpuFound {
+        id: gpu.id,
+        name: gpu.name.clone(),
+        memory: match gpu.memory.value() {
+            Some(memory) => Signal::Known(*memory),
+            None => Signal::unavailable(gpu.memory.to_string()),
+        },
+    };
+    let backends = machine.backends.iter().map(|report| BackendFound {
+        name: report.backend.name().to_owned(),
+        gpus: report.gpus.iter().map(gpu).collect(),
+        unavailable: report.unavailable.clone(),
+    });
+    backends.collect()
+}
+
+/// What preparation said of the clips.
+fn quality(report: &Prepared) -> Vec<Quality> {
+    let quality = report.findings.iter().map(|finding| Quality {
+        reason: finding.finding.clone(),
+        clips: finding.occurrences.count,
+        left_out: !finding.kept,
+        examples: finding
+            .occurrences
+            .first
+            .iter()
+            .take(EXAMPLES)
+            .map(|e| e.source.clone())
+            .collect(),
+    });
+    quality.collect()
+}
