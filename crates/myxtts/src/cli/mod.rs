@@ -2,6 +2,7 @@
 
 mod evaluate;
 pub(crate) mod flags;
+mod monitor;
 mod serve;
 mod synthesize;
 
@@ -28,11 +29,6 @@ pub(crate) const LATER: &[(&str, Option<&str>, &str)] = &[
         "tune",
         None,
         "Search batch sizes, workers, buffers and precision for this machine",
-    ),
-    (
-        "monitor",
-        None,
-        "Watch devices and a running training in the terminal",
     ),
     (
         "dashboard",
@@ -80,6 +76,7 @@ pub(crate) fn command() -> Command {
         .subcommand(synthesize::command())
         .subcommand(evaluate::command())
         .subcommand(serve::command())
+        .subcommand(monitor::command())
         .subcommand(plan())
         .subcommand(prepare())
         .subcommand(

@@ -10,6 +10,7 @@ mod import;
 mod later;
 pub(crate) mod memory;
 mod model;
+mod monitor;
 mod plan;
 mod prepare;
 mod serve;
@@ -36,6 +37,7 @@ pub(crate) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         Some(("synthesize", matches)) => synthesize::run(matches, output),
         Some(("evaluate", matches)) => evaluate::run(matches, output),
         Some(("serve", matches)) => serve::run(matches, output),
+        Some(("monitor", matches)) => monitor::run(matches, output),
         Some(("devices", _)) => devices::run(output),
         Some(("config", matches)) => config::run(matches, output),
         Some(("import", matches)) => import::run(matches, output),
