@@ -29,6 +29,8 @@ pub struct HostSample {
     pub cpu_pct: Reading<f64>,
     /// Main memory in use.
     pub memory_mb: Reading<f64>,
+    /// Main memory there is.
+    pub memory_total_mb: Reading<f64>,
 }
 
 /// A GPU at one moment.
@@ -47,6 +49,8 @@ pub struct DeviceSample {
     pub memory_total_mb: Reading<f64>,
     /// Power drawn.
     pub power_w: Reading<f64>,
+    /// Power allowed.
+    pub power_limit_w: Reading<f64>,
     /// Core temperature.
     pub temperature_c: Reading<f64>,
     /// Core clock.

@@ -95,6 +95,11 @@ impl Shown {
                 changed = true;
                 match input {
                     Input::Resized => {}
+                    Input::Spoilt => {
+                        if screen.forget().is_err() {
+                            return Ok(Ending::TerminalGone);
+                        }
+                    }
                     Input::Closed => return Ok(Ending::TerminalGone),
                     Input::Key(key) => match self.state.press(key) {
                         Some(Action::Quit) => return Ok(Ending::Quit),

@@ -226,6 +226,14 @@ fn the_page_on_the_doctor_is_current() {
     check("doctor.md", &doctor_page());
 }
 
+fn monitor_page() -> String {
+    let page = std::fs::read_to_string(docs("monitor.md")).unwrap();
+    let (words, _) = page.split_once("## Flags\n").unwrap();
+    let mut page = format!("{words}## Flags\n\n| flag | meaning |\n|---|---|\n");
+    page.push_str(&flags_of("monitor"));
+    page
+}
+
 /// The flags of a command, a row each.
 fn flags_of(name: &str) -> String {
     let mut rows = String::new();
@@ -237,13 +245,16 @@ fn flags_of(name: &str) -> String {
         };
         let takes: String = takes.iter().map(|name| format!(" {name}")).collect();
         let takes = takes.replace('|', "\\|");
-        let long = argument.get_long().unwrap();
+        let name = match argument.get_long() {
+            Some(long) => format!("--{long}{takes}"),
+            None => takes.trim_start().to_owned(),
+        };
         let help = argument.get_help().unwrap();
         let default = argument.get_default_values().first();
         let default = default
             .filter(|_| argument.get_action().takes_values())
             .map_or(String::new(), |it| format!(" [default: {}]", it.display()));
-        writeln!(rows, "| `--{long}{takes}` | {help}{default} |").unwrap();
+        writeln!(rows, "| `{name}` | {help}{default} |").unwrap();
     }
     rows
 }
@@ -289,4 +300,9 @@ fn the_page_on_evaluating_is_current() {
 #[test]
 fn the_page_on_serving_is_current() {
     check("serve.md", &serve_page());
+}
+
+#[test]
+fn the_page_on_watching_is_current() {
+    check("monitor.md", &monitor_page());
 }

@@ -21,6 +21,9 @@ pub(crate) struct Findings {
     pub(crate) at_step: Option<u64>,
     pub(crate) wall_time: Option<WallTime>,
     pub(crate) verdict: Value,
+    /// The verdict in words, where it is kept besides the numbers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) sentence: Option<String>,
     pub(crate) findings: Vec<Finding>,
     pub(crate) silent: Vec<Value>,
 }
@@ -41,7 +44,7 @@ impl Findings {
     /// numbers of the doctor's verdict.
     pub(crate) fn sentence(&self) -> Option<String> {
         let named = |name: &str| self.verdict.get(name).and_then(Value::as_str);
-        let words = self.verdict.as_str().or_else(|| named("sentence"));
+        let words = self.sentence.as_deref().or_else(|| self.verdict.as_str());
         if let Some(words) = words.filter(|words| !words.is_empty()) {
             return Some(words.to_owned());
         }

@@ -114,8 +114,9 @@ impl StageProgress {
     }
 }
 
-/// `1 h 05 min` and its like.
+/// `1 h 05 min`, `about 3 s` and their like.
 fn duration(words: &str) -> Option<Seconds> {
+    let words = words.strip_prefix("about ").unwrap_or(words);
     let words: Vec<&str> = words.split_whitespace().collect();
     let mut seconds = 0.0;
     for pair in words.chunks(2) {

@@ -111,6 +111,8 @@ fn parsed<T>(lines: &[String], parse: impl Fn(&str) -> Option<T>, unreadable: &m
 
 #[cfg(test)]
 mod tests {
+    use myxtts_pipeline::{Entry, Ledger, Stage};
+
     use super::*;
 
     #[test]
@@ -122,17 +124,36 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_not_what_its_file_holds_is_counted() {
+    fn the_ledger_of_a_pipeline_is_read() {
         let folder = tempfile::tempdir().unwrap();
-        let ledger = r#"{"stage":"device","worker":3,"step":1,"lane":0,"at_us":291330,"wait_in_us":10,"busy_us":20,"wait_out_us":30,"bytes":327744,"occupancy":4}"#;
-        std::fs::write(folder.path().join("ledger.jsonl"), format!("{ledger}\n")).unwrap();
-        std::fs::write(folder.path().join("devices.jsonl"), "not a sample\n\n").unwrap();
+        let path = folder.path().join("ledger.jsonl");
+        let ledger = Ledger::written(std::fs::File::create(&path).unwrap());
+        ledger.note(Entry {
+            wait_in_us: 10,
+            busy_us: 20,
+            wait_out_us: 30,
+            occupancy: 4,
+            decode_us: Some(5),
+            ..Entry::new(Stage::Host, 3, 1, 0)
+        });
+        ledger.finish().unwrap();
         let (news, _) = RunFiles::new(folder.path()).read();
         let batch = &news.batches[0];
-        assert_eq!((batch.stage.as_str(), batch.worker), ("device", 3));
+        assert_eq!((batch.stage.as_str(), batch.worker), ("host", 3));
         assert_eq!((batch.wait_in_us, batch.busy_us), (10, 20));
         assert_eq!((batch.wait_out_us, batch.occupancy), (30, 4));
-        assert_eq!((news.unreadable, news.ledger_restarted), (1, true));
+        assert_eq!((batch.read_us, batch.decode_us), (None, Some(5)));
+        assert!(news.ledger_restarted);
+    }
+
+    #[test]
+    fn a_line_that_is_not_what_its_file_holds_is_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("ledger.jsonl"), "{}\n").unwrap();
+        std::fs::write(folder.path().join("devices.jsonl"), "not a sample\n\n").unwrap();
+        let (news, _) = RunFiles::new(folder.path()).read();
+        assert!(news.batches.is_empty() && news.samples.is_empty());
+        assert_eq!(news.unreadable, 2);
     }
 
     #[test]

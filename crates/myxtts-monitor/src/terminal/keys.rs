@@ -15,6 +15,8 @@ pub(crate) enum Input {
     Key(Key),
     /// It has another size now.
     Resized,
+    /// Somebody else wrote on it, and a person wants it drawn anew.
+    Spoilt,
     /// Nothing more can be read from it.
     Closed,
 }
@@ -24,6 +26,7 @@ pub(crate) fn start(inputs: Sender<Input>) -> Result<(), MonitorError> {
     let read = move || {
         loop {
             let input = match event::read() {
+                Ok(Event::Key(key)) if is_redraw(key) => Some(Input::Spoilt),
                 Ok(Event::Key(key)) if key.kind != KeyEventKind::Release => {
                     meaning(key).map(Input::Key)
                 }
@@ -43,6 +46,11 @@ pub(crate) fn start(inputs: Sender<Input>) -> Result<(), MonitorError> {
         name: "keys",
         source,
     })
+}
+
+/// Ctrl-L, as in a shell.
+fn is_redraw(key: KeyEvent) -> bool {
+    key.code == KeyCode::Char('l') && key.modifiers.contains(KeyModifiers::CONTROL)
 }
 
 fn meaning(key: KeyEvent) -> Option<Key> {

@@ -15,6 +15,7 @@ use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
+use ratatui::layout::{Position, Rect};
 
 use crate::error::MonitorError;
 
@@ -60,6 +61,17 @@ impl Screen {
     /// To draw on.
     pub fn terminal(&mut self) -> &mut Terminal<CrosstermBackend<Stdout>> {
         &mut self.terminal
+    }
+
+    /// Forgets what is on the screen, so that the next picture is drawn whole.
+    /// Not by `Terminal::clear`: that asks where the cursor is, and the answer
+    /// would go to the thread that reads keys.
+    ///
+    /// # Errors
+    /// When the terminal is gone.
+    pub fn forget(&mut self) -> io::Result<()> {
+        let size = self.terminal.size()?;
+        self.terminal.resize(Rect::from((Position::ORIGIN, size)))
     }
 
     /// What a thread said when it panicked, if one did.

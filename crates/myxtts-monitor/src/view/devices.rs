@@ -47,7 +47,10 @@ pub(super) fn lines(
     lines.push(host(machine, width, theme));
     lines.extend(unavailable(&host_gaps(machine), width, theme));
     if machine.devices.is_empty() {
-        let why = machine.note.as_deref().unwrap_or("none was found");
+        let why = machine.note.as_deref().unwrap_or(match machine.read_by {
+            ReadBy::Run => "the run uses none",
+            ReadBy::Monitor => "none was found",
+        });
         let words = wrapped(&format!("no GPU: {why}"), width.saturating_sub(2), 2);
         lines.extend(words.into_iter().map(|line| Line::from(format!(" {line}"))));
     }
@@ -59,7 +62,8 @@ pub(super) fn lines(
 
 fn host(machine: &MachineHistory, width: usize, theme: Theme) -> Line<'static> {
     let cpu = reading(&machine.host.cpu_pct, "%").map(|busy| format!("busy {busy}"));
-    let memory = reading(&machine.host.memory_mb, "MB").map(|used| format!("memory {used}"));
+    let memory = of(&machine.host.memory_mb, &machine.host.memory_total_mb, "MB");
+    let memory = memory.map(|used| format!("memory {used}"));
     let said: Vec<String> = [cpu, memory].into_iter().flatten().collect();
     let mut line = Line::from(vec![
         Span::styled(" CPU  ", theme.label()),
@@ -117,11 +121,10 @@ fn use_of(
     let sample = &device.last;
     let busy = reading(&sample.utilisation_pct, "%").map(|busy| format!("busy {busy}"));
     let total = sample.memory_total_mb.value().copied();
-    let memory = sample.memory_used_mb.value().map(|used| match total {
-        Some(total) => format!("memory {used:.0} of {total:.0} MB"),
-        None => format!("memory {used:.0} MB"),
-    });
-    let power = reading(&sample.power_w, "W").map(|power| format!("power {power}"));
+    let memory = of(&sample.memory_used_mb, &sample.memory_total_mb, "MB");
+    let memory = memory.map(|memory| format!("memory {memory}"));
+    let power = of(&sample.power_w, &sample.power_limit_w, "W");
+    let power = power.map(|power| format!("power {power}"));
     let highest = |series: &Series| series.recent(usize::MAX).into_iter().fold(0.0, f64::max);
     let mut rows = vec![(busy, &device.utilisation, 100.0)];
     let most = total.unwrap_or_else(|| highest(&device.memory));
@@ -169,13 +172,6 @@ fn condition(
     detail: Detail,
     theme: Theme,
 ) -> Vec<Line<'static>> {
-    let of = |now: &Reading<f64>, most: &Reading<f64>, unit: &str| {
-        let now = now.value()?;
-        Some(match most.value() {
-            Some(most) => format!("{now:.0} of {most:.0} {unit}"),
-            None => format!("{now:.0} {unit}"),
-        })
-    };
     let throttle = sample
         .throttle
         .value()
@@ -185,7 +181,7 @@ fn condition(
         });
     let said = [
         // Where there is room it has a line with its history.
-        reading(&sample.power_w, "W").filter(|_| detail == Detail::Brief),
+        of(&sample.power_w, &sample.power_limit_w, "W").filter(|_| detail == Detail::Brief),
         reading(&sample.temperature_c, "°C"),
         of(&sample.clock_mhz, &sample.clock_max_mhz, "MHz"),
         throttle,
@@ -207,6 +203,15 @@ fn condition(
         .collect()
 }
 
+/// `296 of 350 W`.
+fn of(now: &Reading<f64>, most: &Reading<f64>, unit: &str) -> Option<String> {
+    let now = now.value()?;
+    Some(match most.value() {
+        Some(most) => format!("{now:.0} of {most:.0} {unit}"),
+        None => format!("{now:.0} {unit}"),
+    })
+}
+
 /// The PCI Express link: what it is, could be, and can carry.
 fn link(sample: &DeviceSample) -> Option<String> {
     let (generation, width) = (sample.pcie_gen.value()?, sample.pcie_width.value()?);
@@ -226,6 +231,7 @@ fn gaps(sample: &DeviceSample) -> Vec<(&'static str, String)> {
         ("memory", &sample.memory_used_mb),
         ("memory size", &sample.memory_total_mb),
         ("power", &sample.power_w),
+        ("power limit", &sample.power_limit_w),
         ("temperature", &sample.temperature_c),
         ("clock", &sample.clock_mhz),
         ("highest clock", &sample.clock_max_mhz),

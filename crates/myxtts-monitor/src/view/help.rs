@@ -5,7 +5,7 @@ use ratatui::text::Line;
 use super::theme::Theme;
 use super::words::wrapped;
 
-const KEYS: [(&str, &str); 9] = [
+const KEYS: [(&str, &str); 10] = [
     ("q, Ctrl-C", "leave; the training is not touched"),
     ("left, right", "the run before, the next run (also p, n)"),
     ("1 to 6, Tab", "overview, run, devices, findings, log, runs"),
@@ -16,6 +16,7 @@ const KEYS: [(&str, &str); 9] = [
     ("Page up, down", "ten lines at once"),
     ("Enter", "open the chosen run"),
     ("Esc", "back to the overview"),
+    ("Ctrl-L", "draw anew, where another program wrote over it"),
     ("?, h", "this help"),
     ("", ""),
 ];

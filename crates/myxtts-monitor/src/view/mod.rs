@@ -247,7 +247,7 @@ fn all(state: &State, width: usize, detail: Detail, theme: Theme) -> Vec<Section
         )
         .at_least(2)
         .key('4'),
-        newest_log(run, theme, 6).at_least(3).key('5'),
+        newest_log(run, theme, 6).key('5'),
     ]
 }
 
@@ -297,7 +297,10 @@ fn newest_log(run: &RunState, theme: Theme, most: usize) -> Section {
     let skip = run.log.len().saturating_sub(most);
     let lines = run.log.iter().skip(skip);
     let lines = lines.map(|line| Line::styled(format!(" {line}"), theme.label()));
-    Section::new("Log", lines.collect())
+    Section {
+        newest_last: true,
+        ..Section::new("Log", lines.collect())
+    }
 }
 
 fn no_run(state: &State, width: usize) -> Section {

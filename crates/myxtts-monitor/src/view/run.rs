@@ -212,7 +212,7 @@ fn costs(run: &RunState, width: usize, theme: Theme) -> Vec<Line<'static>> {
     if let Some(rate) = run.audio_rate() {
         said.push(format!("{rate:.0} s of sound a second"));
     }
-    if let Some(new) = run.kernels_new {
+    if let Some(new) = run.kernels_new.filter(|new| *new > 0.0) {
         said.push(format!("kernels compiled {new:.0}"));
     }
     for (name, count, seconds) in &run.pauses {

@@ -15,6 +15,8 @@ pub(super) struct Section {
     pub(super) least: usize,
     /// The key that shows all of it.
     pub(super) key: Option<char>,
+    /// Whether its last lines are shown where not all fit, and not its first.
+    pub(super) newest_last: bool,
 }
 
 impl Section {
@@ -24,6 +26,7 @@ impl Section {
             lines,
             least: 1,
             key: None,
+            newest_last: false,
         }
     }
 
@@ -77,7 +80,8 @@ fn shown(section: &Section, rows: usize, width: u16, theme: Theme) -> Vec<Line<'
         (more, None) => format!(" {more} more ─"),
     };
     let mut lines = vec![rule_with(&section.heading, &rest, width, theme)];
-    lines.extend(section.lines.iter().take(rows).cloned());
+    let skip = if section.newest_last { more } else { 0 };
+    lines.extend(section.lines.iter().skip(skip).take(rows).cloned());
     lines
 }
 

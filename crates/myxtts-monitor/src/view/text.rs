@@ -1,6 +1,8 @@
 //! One frame as plain words, for `--once` and for terminals that cannot do
 //! more.
 
+use ratatui::text::Line;
+
 use super::devices::Detail;
 use super::theme::Theme;
 use super::{all, run_list};
@@ -21,20 +23,23 @@ pub(crate) fn frame(state: &State) -> String {
             continue;
         }
         text.push_str(&format!("\n{}\n", section.heading));
-        for line in &section.lines {
-            text.push_str(line.to_string().trim_end());
-            text.push('\n');
-        }
+        section.lines.iter().for_each(|line| push(&mut text, line));
     }
     if state.runs.len() > 1 {
         text.push_str(&format!("\nRuns below {}\n", state.folder.display()));
         // No cursor: nothing can be pressed here.
         let mut still = state.clone();
         still.cursor = usize::MAX;
-        for line in run_list(&still, WIDTH, theme).0 {
-            text.push_str(line.to_string().trim_end());
-            text.push('\n');
-        }
+        let (lines, _) = run_list(&still, WIDTH, theme);
+        lines.iter().for_each(|line| push(&mut text, line));
     }
     text.trim_start_matches('\n').to_owned()
+}
+
+/// One line. What a log or a name holds besides letters could move the cursor
+/// of whoever reads this in a terminal; drawing a frame leaves it out, too.
+fn push(text: &mut String, line: &Line<'_>) {
+    let words = line.to_string().replace(char::is_control, " ");
+    text.push_str(words.trim_end());
+    text.push('\n');
 }

@@ -43,10 +43,7 @@ fn acts_as_the_program() {
         panic!("a defect, for the test");
     }
     let ending = watch(Some(folder), mode == "watch in colour", read, &stop).unwrap();
-    #[expect(clippy::print_stdout, reason = "the test looks for it")]
-    {
-        println!("{ending:?}");
-    }
+    println!("{ending:?}");
     std::process::exit(match ending {
         Ending::Quit => 0,
         Ending::Stopped(signal) => signal.exit_code(),
@@ -60,6 +57,7 @@ fn sample() -> MachineSample {
         host: HostSample {
             cpu_pct: Reading::Value(50.0),
             memory_mb: Reading::Value(2048.0),
+            memory_total_mb: Reading::Value(8192.0),
         },
         devices: vec![DeviceSample {
             name: "software card".to_owned(),

@@ -127,6 +127,12 @@ impl InTerminal {
         self.controller.write_all(keys.as_bytes()).unwrap();
     }
 
+    /// What another program writes to the same terminal.
+    pub(crate) fn write_over(&self, text: &str) {
+        let mut user = File::from(self.user.try_clone().unwrap());
+        user.write_all(text.as_bytes()).unwrap();
+    }
+
     /// Gives the terminal another size.
     pub(crate) fn resize(&mut self, columns: u16, rows: u16) {
         self.parser.screen_mut().set_size(rows, columns);
@@ -135,8 +141,9 @@ impl InTerminal {
 
     /// Sends a signal by its name.
     pub(crate) fn signal(&self, name: &str) {
-        let process = self.child.id().to_string();
-        let sent = Command::new("kill").args(["-s", name, &process]).status();
+        // The shell's own `kill`: not every machine has the program.
+        let command = format!("kill -s {name} {}", self.child.id());
+        let sent = Command::new("sh").args(["-c", &command]).status();
         assert!(sent.unwrap().success());
     }
 
@@ -163,9 +170,7 @@ impl InTerminal {
         };
         // What is still on its way; the mark comes last.
         let mark = "\u{1}the end\u{1}";
-        File::from(self.user.try_clone().unwrap())
-            .write_all(mark.as_bytes())
-            .unwrap();
+        self.write_over(mark);
         while !self.written.ends_with(mark.as_bytes()) {
             let bytes = self.output.recv_timeout(PATIENCE).unwrap();
             self.take_in(&bytes);

@@ -3,6 +3,7 @@
 mod doctor;
 mod evaluate;
 pub(crate) mod flags;
+mod monitor;
 mod serve;
 mod synthesize;
 
@@ -24,11 +25,6 @@ pub(crate) const LATER: &[(&str, Option<&str>, &str)] = &[
         "tune",
         None,
         "Search batch sizes, workers, buffers and precision for this machine",
-    ),
-    (
-        "monitor",
-        None,
-        "Watch devices and a running training in the terminal",
     ),
     (
         "dashboard",
@@ -78,6 +74,7 @@ pub(crate) fn command() -> Command {
         .subcommand(synthesize::command())
         .subcommand(evaluate::command())
         .subcommand(serve::command())
+        .subcommand(monitor::command())
         .subcommand(plan())
         .subcommand(prepare())
         .subcommand(

@@ -11,6 +11,7 @@ mod import;
 mod later;
 pub(crate) mod memory;
 mod model;
+mod monitor;
 mod plan;
 mod prepare;
 mod serve;
@@ -38,6 +39,7 @@ pub(crate) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         Some(("evaluate", matches)) => evaluate::run(matches, output),
         Some(("serve", matches)) => serve::run(matches, output),
         Some(("doctor", matches)) => doctor::run(matches, output),
+        Some(("monitor", matches)) => monitor::run(matches, output),
         Some(("devices", _)) => devices::run(output),
         Some(("config", matches)) => config::run(matches, output),
         Some(("import", matches)) => import::run(matches, output),

@@ -25,10 +25,15 @@ mod file_errors;
 mod flags_page;
 mod full_disk;
 mod gpu_flags;
+mod monitor_command;
 mod overfit;
 mod pipeline_flags;
 mod plan_command;
 mod prepare_command;
+#[cfg(target_os = "linux")]
+#[allow(dead_code, reason = "the tests of its own crate use the rest")]
+#[path = "../../../myxtts-monitor/tests/support/pty.rs"]
+mod pty;
 mod serve_command;
 mod speech_parity;
 mod starting_weights;
