@@ -64,7 +64,7 @@ pub use job::{
 };
 pub use material::voice_file_name;
 pub use measure::{TrainFigures, measure};
-pub use probe::{BatchSource, Probe, ProbeCodes, ProbeRequest, ThreadUse, probe};
+pub use probe::{BatchSource, LaunchesAsked, Probe, ProbeCodes, ProbeRequest, ThreadUse, probe};
 pub use verdict::Finding;
 
 use crate::error::TrainError;

@@ -2,6 +2,7 @@
 
 mod evaluate;
 pub(crate) mod flags;
+mod profile;
 mod serve;
 mod synthesize;
 
@@ -18,16 +19,6 @@ pub(crate) const LATER: &[(&str, Option<&str>, &str)] = &[
         "doctor",
         Some("diagnose"),
         "Measure the real pipeline and rank what to change",
-    ),
-    (
-        "profile",
-        None,
-        "Time every stage of the real pipeline and the real model",
-    ),
-    (
-        "tune",
-        None,
-        "Search batch sizes, workers, buffers and precision for this machine",
     ),
     (
         "monitor",
@@ -82,6 +73,8 @@ pub(crate) fn command() -> Command {
         .subcommand(serve::command())
         .subcommand(plan())
         .subcommand(prepare())
+        .subcommand(profile::command())
+        .subcommand(profile::tune())
         .subcommand(
             Command::new("devices")
                 .about("List every device by backend, or say why a backend is unavailable"),
@@ -105,6 +98,7 @@ pub(crate) fn command() -> Command {
                 .about("List the GPUs of one backend as JSON; called by `devices` and `plan`")
                 .arg(Arg::new("backend").required(true)),
         )
+        .subcommand(profile::probe_steps())
 }
 
 /// `0.1.0 (backends: cpu, wgpu)`.

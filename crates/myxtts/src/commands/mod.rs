@@ -12,9 +12,12 @@ pub(crate) mod memory;
 mod model;
 mod plan;
 mod prepare;
+mod profile;
 mod serve;
+mod steps;
 mod synthesize;
 pub(crate) mod train;
+mod tune;
 
 use std::path::{Path, PathBuf};
 
@@ -36,6 +39,8 @@ pub(crate) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         Some(("synthesize", matches)) => synthesize::run(matches, output),
         Some(("evaluate", matches)) => evaluate::run(matches, output),
         Some(("serve", matches)) => serve::run(matches, output),
+        Some(("profile", matches)) => profile::run(matches, output),
+        Some(("tune", matches)) => tune::run(matches, output),
         Some(("devices", _)) => devices::run(output),
         Some(("config", matches)) => config::run(matches, output),
         Some(("import", matches)) => import::run(matches, output),
@@ -43,6 +48,7 @@ pub(crate) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         Some(("bench", matches)) => bench::run(matches, output),
         Some(("completions", matches)) => completions(matches, output),
         Some(("probe-backend", matches)) => probe_backend(matches, output),
+        Some(("probe-steps", matches)) => steps::run(matches, output),
         Some((name, _)) => later::run(name),
         None => Err(Failure::Usage("no command was given".to_owned())),
     }
