@@ -16,6 +16,7 @@ pub mod discover;
 mod found;
 mod fusion;
 mod kernels;
+mod launches;
 mod nccl;
 mod open;
 mod panics;
@@ -34,6 +35,7 @@ pub use config::{
 pub use found::{Adapter, Backend, BackendReport, Gpu, GpuKind, Host, Machine};
 pub use fusion::set_fusion;
 pub use kernels::{KernelWatch, Settling};
+pub use launches::{KernelUse, Launches};
 pub use nccl::has_nccl;
 pub use open::{OpenError, open};
 pub use panics::{no_memory_fault, told_of_memory};

@@ -9,6 +9,7 @@
 //! has a ledger, from a probe or from elsewhere, gets the same report.
 
 mod occupancy;
+mod oscillation;
 mod overlap;
 mod profile;
 mod spread;
@@ -19,6 +20,7 @@ mod trace;
 mod words;
 
 pub use occupancy::{RingUse, Sample};
+pub use oscillation::Oscillation;
 pub use overlap::Overlap;
 pub use profile::{Part, Profile, StepTime};
 pub use spread::Spread;

@@ -4,6 +4,7 @@ use myxtts_pipeline::{Entry, Stage};
 use serde::Serialize;
 
 use crate::occupancy::RingUse;
+use crate::oscillation::Oscillation;
 use crate::overlap::Overlap;
 use crate::spread::Spread;
 use crate::stages::StageTimes;
@@ -21,6 +22,9 @@ pub struct StepTime {
     pub read_back_s: Option<f64>,
     /// Averaging gradients with other replicas.
     pub collective_s: Option<f64>,
+    /// How much there was to do, in any unit: a longer step with more to do is
+    /// not a stall.
+    pub work: f64,
 }
 
 /// A part of the step, on the thread that trains.
@@ -57,6 +61,8 @@ pub struct Profile {
     pub slowest: Option<Stage>,
     /// How much was done beside other work.
     pub overlap: Overlap,
+    /// How evenly steps follow each other; absent of fewer than eight.
+    pub oscillation: Option<Oscillation>,
     /// Ring by ring.
     pub rings: Vec<RingUse>,
     #[serde(skip)]
@@ -93,11 +99,12 @@ impl Profile {
             wall_s,
             steps: steps.len(),
             accumulation,
-            step: Spread::of(steps.iter().map(|step| step.wall_s).collect()),
+            step: Spread::of(&steps.iter().map(|step| step.wall_s).collect::<Vec<_>>()),
             parts: parts(steps),
             accounted_pct: 100.0 * accounted,
             slowest: slowest.map(|stage| stage.stage),
             overlap: Overlap::of(&stages, window.seconds(), batches, lanes),
+            oscillation: Oscillation::of(steps),
             rings: RingUse::all(&timeline, window),
             stages,
             window,
@@ -123,7 +130,7 @@ fn parts(steps: &[StepTime]) -> Vec<Part> {
         let sum: f64 = times.iter().sum();
         Part {
             part: name,
-            times: Spread::of(times),
+            times: Spread::of(&times),
             share_pct: if whole > 0.0 {
                 100.0 * sum / whole
             } else {

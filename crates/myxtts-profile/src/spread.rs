@@ -1,5 +1,6 @@
 //! How a time is spread: its mean, its deviation, and what most are below.
 
+use myxtts_doctor::stats;
 use serde::Serialize;
 
 /// Times of one kind, in seconds.
@@ -20,39 +21,18 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of these times, in any order.
-    pub fn of(mut seconds: Vec<f64>) -> Self {
-        seconds.sort_by(f64::total_cmp);
-        let count = seconds.len();
-        if count == 0 {
-            return Self::default();
-        }
-        let mean = seconds.iter().sum::<f64>() / count as f64;
-        let squares: f64 = seconds.iter().map(|time| (time - mean).powi(2)).sum();
+    /// Of these times, in any order; nothing of none.
+    pub fn of(seconds: &[f64]) -> Self {
+        let percentile = |share: f64| stats::percentile(seconds, share).unwrap_or(0.0);
         Self {
-            count,
-            mean_s: mean,
-            std_s: (squares / count as f64).sqrt(),
-            p50_s: percentile(&seconds, 50.0),
-            p95_s: percentile(&seconds, 95.0),
-            p99_s: percentile(&seconds, 99.0),
+            count: seconds.len(),
+            mean_s: stats::mean(seconds).unwrap_or(0.0),
+            std_s: stats::deviation(seconds).unwrap_or(0.0),
+            p50_s: percentile(0.50),
+            p95_s: percentile(0.95),
+            p99_s: percentile(0.99),
         }
     }
-}
-
-/// What `percent` of the sorted values are at most, between two of them
-/// by their distance, as numpy has it.
-fn percentile(sorted: &[f64], percent: f64) -> f64 {
-    let place = percent / 100.0 * (sorted.len().saturating_sub(1)) as f64;
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "between 0 and the length"
-    )]
-    let below = place.floor() as usize;
-    let value = |index: usize| sorted.get(index).or(sorted.last()).copied().unwrap_or(0.0);
-    let (low, high) = (value(below), value(below + 1));
-    low + (high - low) * (place - place.floor())
 }
 
 #[cfg(test)]
@@ -61,25 +41,20 @@ mod tests {
 
     #[test]
     fn of_a_hundred_and_one_numbers_the_percentiles_are_themselves() {
-        let spread = Spread::of((0..=100).rev().map(f64::from).collect());
-        assert_eq!(
-            (spread.p50_s, spread.p95_s, spread.p99_s),
-            (50.0, 95.0, 99.0)
-        );
-        assert_eq!(spread.mean_s, 50.0);
+        let numbers: Vec<f64> = (0..=100).rev().map(f64::from).collect();
+        let spread = Spread::of(&numbers);
+        let found = [spread.p50_s, spread.p95_s, spread.p99_s];
+        for (found, want) in found.into_iter().zip([50.0, 95.0, 99.0]) {
+            assert!((found - want).abs() < 1e-9, "{found}");
+        }
+        assert_eq!((spread.count, spread.mean_s), (101, 50.0));
         // (n^2 - 1) / 12 for n equal steps.
         assert!((spread.std_s - 850.0_f64.sqrt()).abs() < 1e-9);
     }
 
     #[test]
-    fn between_two_numbers_a_percentile_is_between_them() {
-        let spread = Spread::of(vec![1.0, 3.0]);
-        assert_eq!((spread.p50_s, spread.p95_s), (2.0, 2.9));
-    }
-
-    #[test]
-    fn few_or_none_are_no_trouble() {
-        assert_eq!(Spread::of(vec![]), Spread::default());
-        assert_eq!(Spread::of(vec![7.0]).p99_s, 7.0);
+    fn few_or_none_are_handled() {
+        assert_eq!(Spread::of(&[]), Spread::default());
+        assert_eq!(Spread::of(&[7.0]).p99_s, 7.0);
     }
 }

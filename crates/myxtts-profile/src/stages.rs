@@ -1,6 +1,6 @@
 //! What each stage took, batch by batch, and what its threads did meanwhile.
 
-use myxtts_pipeline::Stage;
+use myxtts_pipeline::{Entry, Stage};
 use serde::Serialize;
 
 use crate::spread::Spread;
@@ -49,6 +49,10 @@ impl StageTimes {
             .filter(|entry| entry.stage == stage && is_inside(entry.at_us))
             .collect();
         let seconds = |us: u64| us as f64 / 1e6;
+        let spread = |of: fn(&Entry) -> u64| {
+            let times = ended.iter().map(|entry| seconds(of(entry)));
+            Spread::of(&times.collect::<Vec<_>>())
+        };
         let mut sums = [0_u64; 3];
         let mut threads = 0;
         let of_stage = timeline
@@ -73,19 +77,9 @@ impl StageTimes {
         is_there.then(|| Self {
             stage,
             threads,
-            busy: Spread::of(ended.iter().map(|entry| seconds(entry.busy_us)).collect()),
-            wait_in: Spread::of(
-                ended
-                    .iter()
-                    .map(|entry| seconds(entry.wait_in_us))
-                    .collect(),
-            ),
-            wait_out: Spread::of(
-                ended
-                    .iter()
-                    .map(|entry| seconds(entry.wait_out_us))
-                    .collect(),
-            ),
+            busy: spread(|entry| entry.busy_us),
+            wait_in: spread(|entry| entry.wait_in_us),
+            wait_out: spread(|entry| entry.wait_out_us),
             busy_s: seconds(sums[1]),
             wait_in_s: seconds(sums[0]),
             wait_out_s: seconds(sums[2]),

@@ -89,6 +89,13 @@ impl fmt::Display for Profile {
             writeln!(f, "The slowest stage is the {slowest} stage.")?;
         }
         write!(f, "{}", self.overlap)?;
+        match &self.oscillation {
+            Some(oscillation) => write!(f, "{oscillation}")?,
+            None => writeln!(
+                f,
+                "How even the steps are takes eight steps or more to tell."
+            )?,
+        }
         writeln!(
             f,
             "\n{:<16} {:>6} {:>6} {:>6} {:>8}  over time",

@@ -11,6 +11,7 @@ fn step(wall_ms: f64, wait_ms: f64) -> StepTime {
         data_wait_s: wait_ms / 1e3,
         read_back_s: Some(wall_ms / 1e4),
         collective_s: None,
+        work: 1.0,
     }
 }
 
@@ -93,4 +94,30 @@ fn an_empty_ledger_is_a_report_of_nothing() {
     let profile = Profile::of(&[], 0, 1, &[], 0.0);
     assert_eq!((profile.steps, profile.slowest), (0, None));
     insta::assert_snapshot!(profile.to_string());
+}
+
+/// A pause every fifth step is found with its period; batches that hold more
+/// than others are not taken for one.
+#[test]
+fn a_period_is_found_and_work_is_not_one() {
+    let entries = machine(40, [1_000, 1_000, 10_000], 3);
+    let paused = |index: usize| StepTime {
+        work: 1.0,
+        ..step(if index.is_multiple_of(5) { 40.0 } else { 10.0 }, 0.0)
+    };
+    let steps: Vec<StepTime> = (0..30).map(paused).collect();
+    let oscillation = Profile::of(&entries, 10, 1, &steps, 0.3).oscillation;
+    let oscillation = oscillation.unwrap();
+    assert_eq!(oscillation.period.map(|period| period % 5), Some(0));
+    insta::assert_snapshot!(oscillation.to_string());
+
+    let longer = |index: usize| StepTime {
+        work: if index.is_multiple_of(5) { 4.0 } else { 1.0 },
+        ..paused(index)
+    };
+    let steps: Vec<StepTime> = (0..30).map(longer).collect();
+    let oscillation = Profile::of(&entries, 10, 1, &steps, 0.3).oscillation;
+    let oscillation = oscillation.unwrap();
+    assert!(oscillation.unexplained < 0.01, "{oscillation:?}");
+    assert!(oscillation.variation > 0.5, "{oscillation:?}");
 }

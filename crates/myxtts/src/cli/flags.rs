@@ -410,7 +410,7 @@ const DEVICE_FLAG: &str = "visible-gpus";
 /// The dataset given without a flag.
 pub(crate) const DATASET: &str = "dataset";
 
-const CONFIG: &str = "config";
+pub(super) const CONFIG: &str = "config";
 const SET: &str = "set";
 
 pub(crate) fn all() -> impl Iterator<Item = &'static Flag> {

@@ -4,6 +4,7 @@ mod doctor;
 mod evaluate;
 pub(crate) mod flags;
 mod monitor;
+mod profile;
 mod serve;
 mod synthesize;
 
@@ -15,23 +16,11 @@ use clap_complete::Shell;
 pub(crate) use synthesize::{BEAMS, Format, LENGTH_PENALTIES, SPEEDS};
 
 /// Commands whose work is not there yet: name, alias, job.
-pub(crate) const LATER: &[(&str, Option<&str>, &str)] = &[
-    (
-        "profile",
-        None,
-        "Time every stage of the real pipeline and the real model",
-    ),
-    (
-        "tune",
-        None,
-        "Search batch sizes, workers, buffers and precision for this machine",
-    ),
-    (
-        "dashboard",
-        None,
-        "Show one run or a folder of runs as a local web page",
-    ),
-];
+pub(crate) const LATER: &[(&str, Option<&str>, &str)] = &[(
+    "dashboard",
+    None,
+    "Show one run or a folder of runs as a local web page",
+)];
 
 const ABOUT: &str = "Train XTTS voices and speak with them, keeping every GPU busy";
 
@@ -77,6 +66,8 @@ pub(crate) fn command() -> Command {
         .subcommand(monitor::command())
         .subcommand(plan())
         .subcommand(prepare())
+        .subcommand(profile::command())
+        .subcommand(profile::tune())
         .subcommand(
             Command::new("devices")
                 .about("List every device by backend, or say why a backend is unavailable"),
@@ -100,6 +91,7 @@ pub(crate) fn command() -> Command {
                 .about("List the GPUs of one backend as JSON; called by `devices` and `plan`")
                 .arg(Arg::new("backend").required(true)),
         )
+        .subcommand(profile::probe_steps())
 }
 
 /// `0.1.0 (backends: cpu, wgpu)`.

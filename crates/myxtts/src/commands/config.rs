@@ -96,6 +96,34 @@ pub(super) fn effective_yaml(keys: &Keys, settings: &Settings<Config>) -> String
     text
 }
 
+/// What a person chose, and these edits, as a file that gives it again. An edit
+/// without a value takes a choice back.
+pub(super) fn chosen_yaml(
+    keys: &Keys,
+    settings: &Settings<Config>,
+    edits: &[(String, Option<Value>)],
+) -> String {
+    let edit = |path: &str| edits.iter().find(|(edited, _)| edited == path);
+    let value = |path: &str| match (edit(path), settings.layer().get(path)) {
+        (Some((_, value)), _) => value.clone(),
+        (None, Some(setting)) if setting.origin.is_chosen() => Some(setting.value.clone()),
+        (None, _) => None,
+    };
+    let mut text = String::new();
+    let mut section = "";
+    for key in keys.iter() {
+        let Some(value) = value(&key.path).filter(|value| !value.is_null()) else {
+            continue;
+        };
+        if key.section() != section {
+            section = key.section();
+            text.push_str(&format!("{section}:\n"));
+        }
+        text.push_str(&format!("  {}: {value}\n", key.name()));
+    }
+    text
+}
+
 fn in_declared_order<'a>(
     keys: &'a Keys,
     settings: &'a Settings<Config>,

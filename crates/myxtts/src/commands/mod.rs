@@ -14,9 +14,12 @@ mod model;
 mod monitor;
 mod plan;
 mod prepare;
+mod profile;
 mod serve;
+mod steps;
 mod synthesize;
 pub(crate) mod train;
+mod tune;
 
 use std::path::{Path, PathBuf};
 
@@ -40,6 +43,8 @@ pub(crate) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         Some(("serve", matches)) => serve::run(matches, output),
         Some(("doctor", matches)) => doctor::run(matches, output),
         Some(("monitor", matches)) => monitor::run(matches, output),
+        Some(("profile", matches)) => profile::run(matches, output),
+        Some(("tune", matches)) => tune::run(matches, output),
         Some(("devices", _)) => devices::run(output),
         Some(("config", matches)) => config::run(matches, output),
         Some(("import", matches)) => import::run(matches, output),
@@ -47,6 +52,7 @@ pub(crate) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         Some(("bench", matches)) => bench::run(matches, output),
         Some(("completions", matches)) => completions(matches, output),
         Some(("probe-backend", matches)) => probe_backend(matches, output),
+        Some(("probe-steps", matches)) => steps::run(matches, output),
         Some((name, _)) => later::run(name),
         None => Err(Failure::Usage("no command was given".to_owned())),
     }

@@ -39,6 +39,16 @@ use weights::StartingWeights;
 /// Variables with our prefix that are not settings.
 const RESERVED_VARIABLES: [&str; 2] = [SOFTWARE_GPUS_VARIABLE, "MYXTTS_PARITY_DIR"];
 
+/// Variables of this process that set something: whoever is given a file with
+/// everything in it must not be given them, too.
+pub(crate) fn settings_in_environment() -> Vec<String> {
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    names
+        .filter(|name| name.starts_with("MYXTTS_"))
+        .filter(|name| !RESERVED_VARIABLES.contains(&name.as_str()))
+        .collect()
+}
+
 /// Configuration of myxtts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]

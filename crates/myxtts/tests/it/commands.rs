@@ -22,7 +22,7 @@ const COMMANDS: [&str; 17] = [
     "bench",
 ];
 
-const LATER: [&str; 3] = ["profile", "tune", "dashboard"];
+const LATER: [&str; 1] = ["dashboard"];
 
 #[test]
 fn help_lists_every_command() {
@@ -71,7 +71,7 @@ fn commands_of_later_versions_say_so_and_exit_2() {
 
 #[test]
 fn a_failure_is_a_document_too() {
-    let run = myxtts(&["tune", "--json"]);
+    let run = myxtts(&["dashboard", "--json"]);
     assert_eq!(run.code, Some(2));
     let run = myxtts(&[
         "plan",

@@ -30,6 +30,7 @@ mod overfit;
 mod pipeline_flags;
 mod plan_command;
 mod prepare_command;
+mod profile_command;
 #[cfg(target_os = "linux")]
 #[allow(dead_code, reason = "the tests of its own crate use the rest")]
 #[path = "../../../myxtts-monitor/tests/support/pty.rs"]
@@ -44,4 +45,5 @@ mod synthesize_command;
 mod tiny;
 mod train_flags;
 mod trials;
+mod tune_command;
 mod weights_commands;

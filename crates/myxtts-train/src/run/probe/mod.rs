@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use burn::tensor::Device;
 use myxtts_data::schedule::Schedule as Batches;
-use myxtts_device::KernelWatch;
+use myxtts_device::{KernelUse, KernelWatch, Launches};
 use myxtts_infer::ModelCard;
 use myxtts_model::dvae::Dvae;
 use myxtts_model::gpt::{Gpt, ParameterCount};
@@ -71,6 +71,17 @@ pub enum ProbeCodes {
     AfterAnEpoch,
 }
 
+/// What is to be known of the kernels that the measured steps launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LaunchesAsked {
+    /// Nothing.
+    No,
+    /// How many; the steps take no longer.
+    Counted,
+    /// How long each takes; nothing overlaps any more, and the steps take longer.
+    Timed,
+}
+
 /// What to measure.
 #[derive(Clone, Debug)]
 pub struct ProbeRequest {
@@ -87,6 +98,8 @@ pub struct ProbeRequest {
     pub keep: BatchSource,
     /// Where codes come from.
     pub codes: ProbeCodes,
+    /// What is to be known of the kernels of a GPU.
+    pub launches: LaunchesAsked,
     /// What is to go wrong.
     #[doc(hidden)]
     pub faults: Faults,
@@ -101,6 +114,7 @@ impl Default for ProbeRequest {
             begin_at: 0,
             keep: BatchSource::Live,
             codes: ProbeCodes::AsLater,
+            launches: LaunchesAsked::No,
             faults: Faults::default(),
         }
     }
@@ -146,6 +160,9 @@ pub struct Probe {
     pub device_bytes: Vec<Option<u64>>,
     /// Kernels of the warm-up, and those that came after it.
     pub kernels: [usize; 2],
+    /// Kernels that the measured steps launched, on all devices; absent where
+    /// nobody asked or nothing is a GPU.
+    pub launches: Option<Vec<KernelUse>>,
     /// Shapes that were met.
     pub shapes: Vec<Shapes>,
     /// Those that were not met in the warm-up.
@@ -327,7 +344,12 @@ impl<'a> Subject<'a> {
         let shapes = Arc::new(ShapeWatch::default());
         let steps = self.steps(request, self.largest());
         let kernels = placement.has_gpu().then(KernelWatch::warm_up);
+        let launches = match request.launches {
+            LaunchesAsked::No => None,
+            asked => Some(Launches::watch(asked == LaunchesAsked::Timed)),
+        };
         let mut watching = Watching::new(request, steps, job.audio.sample_rate, kernels, begin);
+        watching.launches = launches.filter(|_| placement.has_gpu());
         let outcome = self.train(request, &steps, &shapes, &mut watching)?;
         let seen = watching.finish()?;
         let devices = placement.models.iter();
@@ -350,6 +372,7 @@ impl<'a> Subject<'a> {
             peak_rss_bytes: peak_bytes(),
             device_bytes: devices.map(held).collect(),
             kernels: seen.kernels,
+            launches: seen.launches,
             shapes: shapes.shapes(),
             new_shapes: shapes.new_shapes(),
             threads: seen.threads,

@@ -5,7 +5,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use myxtts_audio::units::SampleRate;
-use myxtts_device::KernelWatch;
+use myxtts_device::{KernelUse, KernelWatch, Launches};
 use myxtts_pipeline::{Pipeline, Start};
 
 use super::threads::{ThreadUse, Threads};
@@ -23,6 +23,8 @@ pub(super) struct Watching<'a> {
     begin: Instant,
     pipeline: Weak<Pipeline>,
     kernels: Option<KernelWatch>,
+    /// Counts launches from the end of the warm-up on, where somebody asked.
+    pub(super) launches: Option<Launches>,
     made_ready: Duration,
     start: Option<Start>,
     /// When the model started.
@@ -44,6 +46,7 @@ pub(super) struct Seen {
     pub(super) start: Start,
     pub(super) wall: Duration,
     pub(super) kernels: [usize; 2],
+    pub(super) launches: Option<Vec<KernelUse>>,
     pub(super) threads: Option<ThreadUse>,
     pub(super) loss: f32,
 }
@@ -63,6 +66,7 @@ impl<'a> Watching<'a> {
             begin,
             pipeline: Weak::new(),
             kernels,
+            launches: None,
             made_ready: Duration::ZERO,
             start: None,
             started: begin,
@@ -89,6 +93,7 @@ impl<'a> Watching<'a> {
             start,
             wall: self.wall,
             kernels: self.kernels.map_or([0, 0], KernelWatch::finish),
+            launches: self.launches.map(Launches::finish),
             threads: self.threads,
             loss: self.loss,
         })
@@ -140,6 +145,7 @@ impl<T> Watch<T> for Watching<'_> {
         match &self.warm {
             None if done.step >= self.steps.begin + self.steps.warm_up => {
                 self.warm = Some((now, Threads::now()));
+                self.launches.as_ref().inspect(|launches| launches.begin());
             }
             None => {}
             Some((warm, threads)) => {
@@ -157,6 +163,7 @@ impl<T> Watch<T> for Watching<'_> {
                 self.timings.push(timing);
                 self.wall = warm.elapsed();
                 if self.is_over(done.step) {
+                    self.launches.as_ref().inspect(|launches| launches.end());
                     let now = threads.as_ref().zip(Threads::now());
                     self.threads = now.map(|(then, now)| now.since(then));
                 }
@@ -175,6 +182,7 @@ impl<T> StageWatch<T> for Watching<'_> {
         self.lap = self.started;
         if self.steps.warm_up == 0 {
             self.warm = Some((self.started, Threads::now()));
+            self.launches.as_ref().inspect(|launches| launches.begin());
         }
         Ok(false)
     }

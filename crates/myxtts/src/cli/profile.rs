@@ -1,0 +1,135 @@
+//! `myxtts profile` and `myxtts tune`, as they are typed.
+
+use std::path::PathBuf;
+
+use clap::{Arg, ArgAction, Command, value_parser};
+
+use super::flags;
+
+const HEADING: &str = "Measuring";
+
+pub(super) fn command() -> Command {
+    let file = |name: &'static str, help: &'static str| {
+        Arg::new(name)
+            .long(name)
+            .value_name("FILE")
+            .value_parser(value_parser!(PathBuf))
+            .conflicts_with_all(["compare", "what-if"])
+            .help_heading(HEADING)
+            .help(help)
+    };
+    Command::new("profile")
+        .about("Time every stage of the real pipeline and the real model")
+        .long_about(
+            "Train a new GPT for some steps on the devices of the plan, through the pipeline of a \
+             training, and say where the time went: each stage with its mean, deviation and \
+             percentiles, how much was done beside other work, how full the rings were, how evenly \
+             steps follow each other. Takes every flag of `train` and keeps nothing of what it trains.",
+        )
+        .arg(steps("20"))
+        .arg(seconds("120"))
+        .arg(file(
+            "trace",
+            "Write the timeline as a trace that Perfetto and Chrome open [default: none]",
+        ))
+        .arg(file(
+            "svg",
+            "Write a picture of a few steps [default: none]",
+        ))
+        .arg(
+            Arg::new("compare")
+                .long("compare")
+                .action(ArgAction::SetTrue)
+                .conflicts_with("what-if")
+                .help_heading(HEADING)
+                .help("Measure single, split and mirrored on the GPUs there are, in turns, and recommend one [default: off]"),
+        )
+        .arg(
+            Arg::new("what-if")
+                .long("what-if")
+                .value_name("KEY=VALUE")
+                .help_heading(HEADING)
+                .help("Measure with and without one changed key, in turns: predicted and measured gain [default: none]"),
+        )
+        .arg(rounds("3"))
+        .args(flags::arguments())
+}
+
+pub(super) fn tune() -> Command {
+    Command::new("tune")
+        .about("Search batch size, workers, buffers and precision for this machine")
+        .long_about(
+            "Find the settings that train fastest on this machine: on a GPU the largest batch that its \
+             memory holds, then workers, the device ring and precision by measured steps, each kept if it \
+             gains 2 % or more. Every configuration is measured in a process of its own, so running out \
+             of memory ends nothing else. Takes every flag of `train`; what was chosen with one is where \
+             the search begins. Writes a configuration file with the measurements in comments.",
+        )
+        .arg(
+            Arg::new("out")
+                .long("out")
+                .value_name("FILE")
+                .value_parser(value_parser!(PathBuf))
+                .help_heading(HEADING)
+                .help("Where to write the tuned configuration [default: myxtts.tuned.yaml]"),
+        )
+        .arg(
+            Arg::new("force")
+                .long("force")
+                .action(ArgAction::SetTrue)
+                .help_heading(HEADING)
+                .help("Replace that file if it exists [default: off]"),
+        )
+        .arg(
+            Arg::new("verify")
+                .long("verify")
+                .value_name("FILE")
+                .value_parser(value_parser!(PathBuf))
+                .conflicts_with_all(["out", "force", flags::CONFIG])
+                .help_heading(HEADING)
+                .help("Measure a tuned configuration against its record; exits with code 1 when it is more than 10 % slower [default: none]"),
+        )
+        .arg(steps("20"))
+        .arg(seconds("60"))
+        .arg(rounds("3"))
+        .args(flags::arguments())
+}
+
+/// Measures one configuration; called by `profile` and `tune`.
+pub(super) fn probe_steps() -> Command {
+    Command::new("probe-steps")
+        .hide(true)
+        .about("Measure steps of one configuration as JSON; called by `profile` and `tune`")
+        .arg(
+            Arg::new("parent")
+                .long("parent")
+                .action(ArgAction::SetTrue)
+                .help("End when standard input is closed"),
+        )
+        .arg(steps("20"))
+        .arg(seconds("120"))
+        .args(flags::arguments())
+}
+
+fn steps(default: &'static str) -> Arg {
+    number("steps", "N", default, 100_000).help("Steps that are measured, after those that warm up")
+}
+
+fn seconds(default: &'static str) -> Arg {
+    number("seconds", "S", default, 86_400)
+        .help("Longest time for them; what was measured by then is reported")
+}
+
+fn rounds(default: &'static str) -> Arg {
+    number("rounds", "N", default, 100)
+        .help("Times that each of several configurations is measured, in turns")
+}
+
+fn number(name: &'static str, value: &'static str, default: &'static str, most: i64) -> Arg {
+    Arg::new(name)
+        .long(name)
+        .value_name(value)
+        .default_value(default)
+        .value_parser(value_parser!(u32).range(1..=most))
+        .help_heading(HEADING)
+}

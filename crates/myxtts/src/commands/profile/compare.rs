@@ -1,0 +1,315 @@
+//! `myxtts profile --compare`: the modes side by side, and which to take.
+
+use std::fmt;
+
+use clap::ArgMatches;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{Subject, rounds};
+use crate::commands::steps::{Candidate, Ended, Measured, StepFigures, medians};
+use crate::output::{Failure, Output};
+
+/// A mode that is slower by less than this is as good: it needs fewer devices.
+const AS_GOOD: f64 = 0.02;
+
+/// A way to use the devices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Mode {
+    /// One device does everything.
+    Single,
+    /// Data work on one GPU, the model on another.
+    Split,
+    /// A copy of the model on each.
+    Mirrored,
+}
+
+impl Mode {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Single => "single",
+            Self::Split => "split",
+            Self::Mirrored => "mirrored",
+        }
+    }
+
+    /// The flags that choose it.
+    fn flags(self, gpus: &[u32]) -> String {
+        match (self, gpus) {
+            (Self::Single, _) => "no flag".to_owned(),
+            (Self::Split, [data, model, ..]) => format!("--data-gpu {data} --model-gpu {model}"),
+            (Self::Split, _) => "two GPUs".to_owned(),
+            (Self::Mirrored, _) => "--multi-gpu".to_owned(),
+        }
+    }
+
+    /// What has to be set, and what taken back, to have it.
+    fn edits(self, gpus: &[u32]) -> Vec<(String, Option<Value>)> {
+        let [data, model] = match (self, gpus) {
+            (Self::Split, [data, model, ..]) => [Some(json!(data)), Some(json!(model))],
+            _ => [None, None],
+        };
+        vec![
+            ("data.data_gpu".to_owned(), data),
+            ("data.model_gpu".to_owned(), model),
+            (
+                "training.multi_gpu".to_owned(),
+                (self == Self::Mirrored).then(|| json!(true)),
+            ),
+        ]
+    }
+}
+
+/// What was measured of a mode.
+#[derive(Debug, Serialize)]
+struct Row {
+    mode: Mode,
+    flags: String,
+    /// Seconds of sound a second, round by round.
+    rounds: Vec<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    figures: Option<StepFigures>,
+    /// Why there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refused: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Comparison {
+    gpus: usize,
+    modes: Vec<Row>,
+    recommended: Option<Mode>,
+    reason: String,
+}
+
+pub(super) fn run(subject: &Subject, matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
+    let strategy = &subject.settings.config.training.strategy;
+    let found = subject.machine.gpus(strategy.backend);
+    let is_visible = |id: u32| match &strategy.visible_gpus {
+        Some(visible) => visible.contains(&id),
+        None => true,
+    };
+    let gpus: Vec<u32> = found
+        .iter()
+        .map(|gpu| gpu.id)
+        .filter(|id| is_visible(*id))
+        .collect();
+    let modes = match gpus.len() {
+        0 | 1 => vec![Mode::Single],
+        _ => vec![Mode::Single, Mode::Split, Mode::Mirrored],
+    };
+    let candidates: Vec<Candidate<'_>> = modes
+        .iter()
+        .map(|mode| Candidate {
+            keys: &subject.keys,
+            settings: &subject.settings,
+            edits: mode.edits(&gpus),
+        })
+        .collect();
+    let [rounds, steps, seconds] = rounds(matches);
+    let tell = |index: usize, round: u32, ended: &Ended| {
+        let words = match ended {
+            Ended::Well(answer) => {
+                format!("{:.2} s of sound a second", answer.figures.audio_per_s)
+            }
+            Ended::NoMemory(why) | Ended::Refused(why) => why.clone(),
+        };
+        output.log(format_args!(
+            "{}, round {round}: {words}",
+            modes[index].name()
+        ));
+    };
+    let measured = medians(&candidates, rounds, steps, seconds, tell)?;
+    let rows = modes.iter().zip(measured);
+    let rows = rows.map(|(mode, measured)| Row::new(*mode, &gpus, measured));
+    let comparison = Comparison::of(rows.collect(), gpus.len());
+    output.result(&comparison, &comparison)?;
+    match comparison.recommended {
+        Some(_) => Ok(()),
+        None => Err(Failure::Result(comparison.reason)),
+    }
+}
+
+impl Row {
+    fn new(mode: Mode, gpus: &[u32], measured: Result<Measured, Ended>) -> Self {
+        let flags = mode.flags(gpus);
+        match measured {
+            Ok(Measured {
+                figures, rounds, ..
+            }) => Self {
+                mode,
+                flags,
+                rounds,
+                figures: Some(figures),
+                refused: None,
+            },
+            Err(ended) => Self {
+                mode,
+                flags,
+                rounds: vec![],
+                figures: None,
+                refused: Some(match ended {
+                    Ended::Well(_) => "nothing was measured".to_owned(),
+                    Ended::NoMemory(why) => format!("out of memory: {why}"),
+                    Ended::Refused(why) => why,
+                }),
+            },
+        }
+    }
+
+    fn speed(&self) -> Option<f64> {
+        self.figures.as_ref().map(|figures| figures.audio_per_s)
+    }
+}
+
+impl Comparison {
+    /// The fastest mode, or an earlier one that is as good: modes come in the
+    /// order of the devices they take.
+    fn of(modes: Vec<Row>, gpus: usize) -> Self {
+        let speeds = modes
+            .iter()
+            .filter_map(|row| Some((row.mode, row.speed()?)));
+        let speeds: Vec<(Mode, f64)> = speeds.collect();
+        let fastest = speeds.iter().max_by(|a, b| a.1.total_cmp(&b.1)).copied();
+        let chosen = fastest.and_then(|(_, most)| {
+            let mut enough = speeds.iter();
+            enough.find(|(_, speed)| *speed >= most * (1.0 - AS_GOOD))
+        });
+        let reason = match (chosen, fastest, speeds.as_slice()) {
+            (None, ..) | (_, None, _) => "no mode could be measured".to_owned(),
+            (_, _, [_]) if gpus < 2 => format!(
+                "{} found: there is nothing to compare it with",
+                match gpus {
+                    0 => "no GPU was",
+                    _ => "one GPU was",
+                }
+            ),
+            (Some((mode, speed)), Some((fastest, most)), _) if *mode != fastest => format!(
+                "{} trains on {most:.2} s of sound a second, {} on {speed:.2}: less than {:.0} % apart, \
+                 and it needs less",
+                fastest.name(),
+                mode.name(),
+                100.0 * AS_GOOD
+            ),
+            (Some((mode, speed)), ..) => {
+                let others = speeds.iter().filter(|(other, _)| other != mode);
+                let ratios: Vec<String> = others
+                    .map(|(other, slower)| {
+                        format!("{:.2} x as fast as {}", speed / slower, other.name())
+                    })
+                    .collect();
+                match ratios.is_empty() {
+                    true => "the only mode that could be measured".to_owned(),
+                    false => ratios.join(", "),
+                }
+            }
+        };
+        Self {
+            gpus,
+            recommended: chosen.map(|(mode, _)| *mode),
+            modes,
+            reason,
+        }
+    }
+}
+
+impl fmt::Display for Comparison {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "{:<10} {:>10} {:>9} {:>8} {:>10} {:>10}  chosen with",
+            "mode", "sound s/s", "step ms", "clips/s", "data wait", "averaging"
+        )?;
+        for row in &self.modes {
+            match (&row.figures, &row.refused) {
+                (Some(figures), _) => writeln!(
+                    f,
+                    "{:<10} {:>10.2} {:>9.1} {:>8.1} {:>8.1} % {:>8.1} %  {}",
+                    row.mode.name(),
+                    figures.audio_per_s,
+                    1e3 * figures.step_s,
+                    figures.clips_per_s,
+                    figures.data_wait_pct,
+                    figures.averaging_pct,
+                    row.flags
+                )?,
+                (None, refused) => writeln!(
+                    f,
+                    "{:<10} not measured: {}",
+                    row.mode.name(),
+                    refused.as_deref().unwrap_or("")
+                )?,
+            }
+        }
+        match self.recommended {
+            Some(mode) => writeln!(f, "\nrecommended: {} ({})", mode.name(), self.reason),
+            None => writeln!(f, "\nrecommended: none ({})", self.reason),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(mode: Mode, speed: Option<f64>) -> Row {
+        let figures = speed.map(|audio_per_s| StepFigures {
+            steps: 20,
+            step_s: 10.0 / audio_per_s,
+            audio_per_s,
+            clips_per_s: audio_per_s / 3.0,
+            data_wait_pct: 1.25,
+            averaging_pct: 0.5,
+            padding_pct: 4.0,
+            strategy: "Cpu".to_owned(),
+            batch_size: 8,
+            accumulation: 1,
+            replicas: 1,
+            workers: 1,
+            ring: 8,
+            precision: "f32".to_owned(),
+            peak_rss_bytes: None,
+            device_bytes: None,
+            shapes: vec![],
+        });
+        Row {
+            mode,
+            flags: mode.flags(&[0, 1]),
+            rounds: vec![],
+            refused: figures.is_none().then(|| "GPU 1 has no memory".to_owned()),
+            figures,
+        }
+    }
+
+    fn of(speeds: [Option<f64>; 3]) -> Comparison {
+        let modes = [Mode::Single, Mode::Split, Mode::Mirrored];
+        Comparison::of(
+            modes
+                .into_iter()
+                .zip(speeds)
+                .map(|(m, s)| row(m, s))
+                .collect(),
+            2,
+        )
+    }
+
+    #[test]
+    fn the_fastest_is_recommended_with_its_ratios() {
+        let comparison = of([Some(10.0), Some(12.0), Some(18.0)]);
+        assert_eq!(comparison.recommended, Some(Mode::Mirrored));
+        insta::assert_snapshot!(comparison, @"");
+    }
+
+    #[test]
+    fn a_mode_that_is_as_good_with_fewer_devices_is_taken() {
+        let comparison = of([Some(17.8), None, Some(18.0)]);
+        assert_eq!(comparison.recommended, Some(Mode::Single));
+        insta::assert_snapshot!(comparison, @"");
+    }
+
+    #[test]
+    fn where_nothing_was_measured_nothing_is_recommended() {
+        assert_eq!(of([None, None, None]).recommended, None);
+    }
+}

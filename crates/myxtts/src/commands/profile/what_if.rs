@@ -1,0 +1,185 @@
+//! `myxtts profile --what-if KEY=VALUE`: one change, measured against no change.
+
+use std::fmt;
+
+use clap::ArgMatches;
+use myxtts_config::Origin;
+use myxtts_doctor::{Gain, what_if};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{Subject, rounds};
+use crate::commands::steps::{Candidate, Ended, Measured, StepFigures, medians};
+use crate::output::{Failure, Output};
+
+/// Two configurations, and what the second gives.
+#[derive(Debug, Serialize)]
+struct WhatIf {
+    key: String,
+    now: Value,
+    then: Value,
+    /// What the model of the doctor's rules expects, in seconds per 1,000 steps'
+    /// worth of sound.
+    predicted_s: Option<f64>,
+    /// Why it expects nothing, or that it is a bound.
+    predicted_note: String,
+    /// Seconds per 1,000 steps' worth of sound.
+    measured_s: f64,
+    /// The same in percent.
+    measured_pct: f64,
+    figures: [StepFigures; 2],
+    /// Seconds of sound a second, round by round.
+    rounds: [Vec<f64>; 2],
+}
+
+pub(super) fn run(
+    subject: &Subject,
+    edit: &str,
+    matches: &ArgMatches,
+    output: &Output,
+) -> Result<(), Failure> {
+    let (key, then) = edited(subject, edit)?;
+    let now = subject.settings.layer().get(&key);
+    let now = now.map_or(Value::Null, |setting| setting.value.clone());
+    if now == then {
+        return Err(Failure::Usage(format!(
+            "{key} is {now} already: there is nothing to compare\n  fix:   name another value"
+        )));
+    }
+    let candidate = |edits| Candidate {
+        keys: &subject.keys,
+        settings: &subject.settings,
+        edits,
+    };
+    let candidates = [
+        candidate(vec![]),
+        candidate(vec![(key.clone(), Some(then.clone()))]),
+    ];
+    let names = [format!("{key}={now}"), format!("{key}={then}")];
+    let [rounds, steps, seconds] = rounds(matches);
+    let tell = |index: usize, round: u32, ended: &Ended| {
+        if let Ended::Well(answer) = ended {
+            output.log(format_args!(
+                "{}, round {round}: {:.2} s of sound a second",
+                names[index], answer.figures.audio_per_s
+            ));
+        }
+    };
+    let measured = medians(&candidates, rounds, steps, seconds, tell)?;
+    let mut both = vec![];
+    for (name, measured) in names.iter().zip(measured) {
+        both.push(measured.map_err(|ended| {
+            Failure::Job(match ended {
+                Ended::NoMemory(why) => format!("{name} runs out of memory: {why}"),
+                Ended::Refused(why) => format!("{name} cannot be trained: {why}"),
+                Ended::Well(_) => format!("{name} was not measured"),
+            })
+        })?);
+    }
+    let Ok([without, with]) = <[Measured; 2]>::try_from(both) else {
+        return Err(Failure::Job("a side was not measured".to_owned()));
+    };
+    let what_if = WhatIf::of(key, [now, then], [without, with]);
+    output.result(&what_if, &what_if)
+}
+
+/// The key that is meant, and the value as a configuration has it.
+fn edited(subject: &Subject, edit: &str) -> Result<(String, Value), Failure> {
+    let Some((key, value)) = edit.split_once('=') else {
+        return Err(Failure::Usage(format!(
+            "--what-if takes KEY=VALUE, and this is `{edit}`\n  hint: for example --what-if \
+             data.num_workers=4"
+        )));
+    };
+    let origin = Origin::Flag("--what-if".to_owned());
+    let layer = subject
+        .keys
+        .text(key.trim(), value, origin)
+        .map_err(Failure::usage)?;
+    let edits = layer
+        .iter()
+        .map(|(key, setting)| (key.to_owned(), setting.value.clone()));
+    edits.last().ok_or_else(|| {
+        Failure::Usage(format!(
+            "{key} sets nothing\n  fix:   name a key of `myxtts config show`"
+        ))
+    })
+}
+
+impl WhatIf {
+    fn of(key: String, [now, then]: [Value; 2], [without, with]: [Measured; 2]) -> Self {
+        let figures = [without.figures, with.figures];
+        let per_sound = |figures: &StepFigures| 1.0 / figures.audio_per_s.max(1e-9);
+        let [before, after] = [&figures[0], &figures[1]].map(per_sound);
+        // The sound of a step as it is now: batches may hold another number of clips.
+        let sound = figures[0].audio_per_s * figures[0].step_s;
+        let value = then.to_string();
+        let predicted = what_if(&without.signals, &key, value.trim_matches('"'));
+        let (predicted_s, predicted_note) = match predicted {
+            Ok(Gain::Estimate(gain)) => (Some(gain.0), String::new()),
+            Ok(Gain::AtMost(gain)) => (Some(gain.0), "at most".to_owned()),
+            Ok(Gain::Unknown) => (None, "only a measurement tells".to_owned()),
+            Err(why) => (None, why.to_string()),
+        };
+        Self {
+            key,
+            now,
+            then,
+            predicted_s,
+            predicted_note,
+            measured_s: 1000.0 * sound * (before - after),
+            measured_pct: 100.0 * (before - after) / before,
+            figures,
+            rounds: [without.rounds, with.rounds],
+        }
+    }
+}
+
+impl fmt::Display for WhatIf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let show = |value: &Value| value.to_string().trim_matches('"').to_owned();
+        let [without, with] = &self.figures;
+        let mut line = |name: &str, left: String, right: String| {
+            writeln!(f, "{name:<28} {left:>12} {right:>12}")
+        };
+        line("", "now".to_owned(), "what if".to_owned())?;
+        line(&self.key, show(&self.now), show(&self.then))?;
+        let numbers = |of: fn(&StepFigures) -> f64| [without, with].map(of);
+        let rows: [(&str, [f64; 2]); 4] = [
+            ("sound trained on, s/s", numbers(|f| f.audio_per_s)),
+            ("clips/s", numbers(|f| f.clips_per_s)),
+            ("step, ms", numbers(|f| 1e3 * f.step_s)),
+            ("waiting for data, %", numbers(|f| f.data_wait_pct)),
+        ];
+        for (name, [left, right]) in rows {
+            line(name, format!("{left:.2}"), format!("{right:.2}"))?;
+        }
+        let spread = |rounds: &[f64]| {
+            let least = rounds.iter().copied().fold(f64::INFINITY, f64::min);
+            let most = rounds.iter().copied().fold(0.0, f64::max);
+            format!("{least:.1}-{most:.1}")
+        };
+        line(
+            &format!("s/s over {} rounds", self.rounds[0].len()),
+            spread(&self.rounds[0]),
+            spread(&self.rounds[1]),
+        )?;
+        match (self.predicted_s, self.predicted_note.as_str()) {
+            (Some(predicted), "") => {
+                writeln!(f, "\npredicted gain: {predicted:.1} s per 1,000 steps")?;
+            }
+            (Some(predicted), note) => {
+                writeln!(
+                    f,
+                    "\npredicted gain: {note} {predicted:.1} s per 1,000 steps"
+                )?;
+            }
+            (None, why) => writeln!(f, "\npredicted gain: unknown: {why}")?,
+        }
+        writeln!(
+            f,
+            "measured gain:  {:.1} s per 1,000 steps ({:.1} %)",
+            self.measured_s, self.measured_pct
+        )
+    }
+}

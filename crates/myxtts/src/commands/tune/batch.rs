@@ -1,0 +1,158 @@
+//! How many clips a batch has.
+//!
+//! On a GPU more rows keep the device busier, and its memory is what bounds them:
+//! the warm-up of the measured process trains on batches of every bucket's full
+//! shape, made of nothing, so what passes it has met the worst there will be. On
+//! the CPU a larger batch is faster only as long as it is; it is asked for by
+//! speed.
+
+use serde_json::json;
+
+use super::report::Trial;
+use super::search::largest;
+use super::{Edits, LEAST_GAIN, Tuner};
+use crate::commands::steps::{Ended, StepFigures};
+use crate::output::Failure;
+
+const KEY: &str = "data.batch_size";
+const ACCUMULATION: &str = "training.gradient_accumulation_steps";
+/// Nobody has asked for more.
+const MOST: u32 = 4096;
+const MEGABYTE: u64 = 1 << 20;
+
+pub(super) fn tune(
+    tuner: &Tuner<'_>,
+    edits: &mut Edits,
+    tell: &mut dyn FnMut(Trial),
+) -> Result<(), Failure> {
+    match tuner.is_gpu() {
+        true => by_memory(tuner, edits, tell),
+        false => by_speed(tuner, edits, tell),
+    }
+}
+
+/// With these rows, and as many batches of a step as give the same clips.
+fn with_batch(tuner: &Tuner<'_>, rows: u32) -> Edits {
+    let (now, batches) = (
+        tuner.plan.batch_size,
+        tuner.plan.gradient_accumulation_steps,
+    );
+    let mut edits = vec![(KEY.to_owned(), Some(json!(rows)))];
+    if batches > 1 {
+        let wanted = u64::from(now) * u64::from(batches) / u64::from(rows.max(1));
+        edits.push((ACCUMULATION.to_owned(), Some(json!(wanted.max(1)))));
+    }
+    edits
+}
+
+/// The most that the memory of the model's devices holds.
+fn by_memory(
+    tuner: &Tuner<'_>,
+    edits: &mut Edits,
+    tell: &mut dyn FnMut(Trial),
+) -> Result<(), Failure> {
+    let budget = tuner
+        .plan
+        .model_devices
+        .iter()
+        .filter_map(|device| device.memory_budget_mb)
+        .min()
+        .filter(|_| tuner.plan.memory_isolation);
+    let mut last: Option<StepFigures> = None;
+    let mut is_whole = false;
+    let found = largest(tuner.plan.batch_size, MOST, |rows| {
+        if is_whole {
+            return Ok(false);
+        }
+        let candidate = tuner.candidate(&with_batch(tuner, rows));
+        let ended = candidate.measure(1, tuner.effort.seconds)?;
+        let label = format!("batch size {rows}");
+        let is_fit = match &ended {
+            Ended::Well(answer) => {
+                let figures = &answer.figures;
+                let held = figures.held_bytes().unwrap_or(0).div_ceil(MEGABYTE);
+                let is_fit = budget.is_none_or(|budget| held <= budget.0);
+                tell(Trial::fit(&label, held, budget.map(|mb| mb.0), is_fit));
+                // A corpus has only so many clips for a batch.
+                is_whole = last
+                    .as_ref()
+                    .is_some_and(|last| last.shapes == figures.shapes);
+                if is_fit {
+                    last = Some(figures.clone());
+                }
+                is_fit
+            }
+            Ended::NoMemory(why) => {
+                tell(Trial::no_memory(&label, why));
+                false
+            }
+            Ended::Refused(why) => return Err(Failure::Job(why.clone())),
+        };
+        Ok(is_fit && !is_whole)
+    })?;
+    let Some(rows) = found else {
+        return Err(Failure::Job(
+            "not even a batch of one row fits the memory\n  fix:   a smaller --model-size, or shorter \
+             clips (--max-mel-frames)"
+                .to_owned(),
+        ));
+    };
+    if rows != tuner.plan.batch_size {
+        edits.extend(with_batch(tuner, rows));
+        // What was measured to fit need not fit the estimate.
+        edits.push(("data.memory_check".to_owned(), Some("warn".into())));
+    }
+    Ok(())
+}
+
+/// Twice as many, or half, as long as that is faster.
+fn by_speed(
+    tuner: &Tuner<'_>,
+    edits: &mut Edits,
+    tell: &mut dyn FnMut(Trial),
+) -> Result<(), Failure> {
+    let start = tuner.plan.batch_size;
+    let mut now = start;
+    for grows in [true, false] {
+        // Halves are worth a try only where twice as many was not.
+        if !grows && now != start {
+            break;
+        }
+        loop {
+            let rows = match grows {
+                true => now.saturating_mul(2).min(MOST),
+                false => now / 2,
+            };
+            if rows == now || rows == 0 {
+                break;
+            }
+            let [was, is] = tuner.against(&with_batch(tuner, now), &with_batch(tuner, rows))?;
+            let label = format!("batch size {rows}");
+            match (was, is) {
+                (Ok(was), Ok(is)) => {
+                    let speed = was.figures.audio_per_s;
+                    let is_whole = was.figures.shapes == is.figures.shapes;
+                    let is_kept = is.is_faster(&was, LEAST_GAIN) && !is_whole;
+                    tell(Trial::of(&label, &now.to_string(), &is, speed, is_kept));
+                    if !is_kept {
+                        break;
+                    }
+                    now = rows;
+                }
+                (_, Err(Ended::NoMemory(why))) => {
+                    tell(Trial::no_memory(&label, &why));
+                    break;
+                }
+                (_, Err(Ended::Refused(why))) | (Err(Ended::Refused(why)), _) => {
+                    tell(Trial::refused(&label, &why));
+                    break;
+                }
+                _ => break,
+            }
+        }
+    }
+    if now != start {
+        edits.extend(with_batch(tuner, now));
+    }
+    Ok(())
+}

@@ -1,0 +1,267 @@
+//! `myxtts tune`: the settings that train fastest on this machine.
+//!
+//! ```text
+//! batch size (memory on a GPU, speed on the CPU) -> workers -> device ring -> precision -> all against none
+//! ```
+//!
+//! This process opens no device. Every configuration is measured by one of its
+//! own (`steps`), so running out of memory ends that one and is a result.
+
+mod batch;
+mod knobs;
+mod record;
+mod report;
+mod search;
+
+use std::path::{Path, PathBuf};
+
+use clap::ArgMatches;
+use myxtts_device::{Backend, Plan, plan};
+use myxtts_run::signals::StopRequest;
+use serde_json::Value;
+
+use super::config::chosen_yaml;
+use super::steps::{Candidate, Ended, Measured, StepFigures, medians};
+use super::{memory, train};
+use crate::config;
+use crate::new_file::NewFile;
+use crate::output::{Failure, Output};
+use record::Record;
+use report::{Report, Trial};
+
+/// A gain below this part is not one.
+const LEAST_GAIN: f64 = 0.02;
+
+pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
+    let machine = super::machine()?;
+    let mut given = super::given(matches)?;
+    let verified = matches.get_one::<PathBuf>("verify");
+    if let Some(path) = verified {
+        given.file = Some(path.clone());
+    }
+    let keys = config::keys();
+    let settings = config::load(&keys, &given, || machine.clone()).map_err(Failure::usage)?;
+    let request = memory::training_request(&settings, None)?;
+    let plan = plan(&request, &machine);
+    // A batch that the estimate refuses is measured all the same.
+    let plan = plan.map_err(Failure::usage)?;
+    let number = |name: &str| matches.get_one::<u32>(name).copied().unwrap_or(1);
+    let tuner = Tuner {
+        keys: &keys,
+        settings: &settings,
+        plan: &plan,
+        effort: Effort {
+            rounds: number("rounds"),
+            steps: number("steps"),
+            seconds: number("seconds"),
+        },
+        output,
+    };
+    match verified {
+        Some(path) => record::verify(&tuner, path),
+        None => tune(&tuner, matches),
+    }
+}
+
+/// How much is measured of each configuration.
+#[derive(Clone, Copy, Debug)]
+struct Effort {
+    rounds: u32,
+    steps: u32,
+    seconds: u32,
+}
+
+type Edits = Vec<(String, Option<Value>)>;
+
+/// What is tuned, and how.
+struct Tuner<'a> {
+    keys: &'a myxtts_config::Keys,
+    settings: &'a myxtts_config::Settings<config::Config>,
+    plan: &'a Plan,
+    effort: Effort,
+    output: &'a Output,
+}
+
+impl Tuner<'_> {
+    fn is_gpu(&self) -> bool {
+        let models = &self.plan.model_devices;
+        models.iter().any(|device| device.backend != Backend::Cpu)
+    }
+
+    /// The configuration with these edits. Measuring decides what fits, not
+    /// the estimate.
+    fn candidate(&self, edits: &[(String, Option<Value>)]) -> Candidate<'_> {
+        let mut edits = edits.to_vec();
+        edits.push(("data.memory_check".to_owned(), Some("warn".into())));
+        Candidate {
+            keys: self.keys,
+            settings: self.settings,
+            edits,
+        }
+    }
+
+    /// Both in turns.
+    fn against(
+        &self,
+        now: &[(String, Option<Value>)],
+        then: &[(String, Option<Value>)],
+    ) -> Result<[Result<Measured, Ended>; 2], Failure> {
+        let Effort {
+            rounds,
+            steps,
+            seconds,
+        } = self.effort;
+        let candidates = [self.candidate(now), self.candidate(then)];
+        let measured = medians(&candidates, rounds, steps, seconds, |_, _, _| {})?;
+        <[_; 2]>::try_from(measured)
+            .map_err(|_| Failure::Job("a configuration was not measured".to_owned()))
+    }
+}
+
+fn tune(tuner: &Tuner<'_>, matches: &ArgMatches) -> Result<(), Failure> {
+    let out = matches.get_one::<PathBuf>("out");
+    let out = out.map_or(Path::new("myxtts.tuned.yaml"), PathBuf::as_path);
+    let is_forced = matches.get_flag("force");
+    if out.exists() && !is_forced {
+        return Err(Failure::Usage(format!(
+            "{} exists already\n  fix:   give another name with --out, or --force to replace it",
+            out.display()
+        )));
+    }
+    // Whether it can be written is known before hours of measuring.
+    let file = NewFile::beside(out).map_err(|why| {
+        Failure::Usage(format!(
+            "{} cannot be written: {why}\n  fix:   name a file in a folder that exists and may be \
+             written to",
+            out.display()
+        ))
+    })?;
+    let Tuner { output, plan, .. } = tuner;
+    output.log(format_args!(
+        "tuning for {}: every configuration is trained for {} steps in a process of its own",
+        device(plan),
+        tuner.effort.steps
+    ));
+    prepare_once(tuner)?;
+    let mut trials = vec![];
+    let mut tell = |trial: Trial| {
+        output.log(&trial);
+        trials.push(trial);
+    };
+    let mut edits: Edits = vec![];
+    batch::tune(tuner, &mut edits, &mut tell)?;
+    knobs::tune(tuner, &mut edits, &mut tell)?;
+    let (edits, standing) = settle(tuner, edits, &mut tell)?;
+    let record = Record::of(&standing.tuned, device(plan), tuner.effort.steps);
+    let report = Report {
+        file: out.display().to_string(),
+        device: device(plan),
+        edits: shown(tuner, &edits),
+        default: standing.default,
+        tuned: standing.tuned,
+        trials,
+    };
+    let body = chosen_yaml(tuner.keys, tuner.settings, &edits);
+    let text = format!("{}{}\n{body}", report.comments(), record.line());
+    let written = match is_forced {
+        true => file.keep(text.as_bytes()),
+        false => file.keep_new(text.as_bytes()),
+    };
+    written.map_err(|why| Failure::Job(format!("{} was not written: {why}", out.display())))?;
+    output.result(&report, &report)
+}
+
+/// The default and what was found, measured in turns.
+struct Standing {
+    default: StepFigures,
+    tuned: StepFigures,
+}
+
+/// All edits together against none: what each gave alone need not add up. Edits
+/// that do not are dropped.
+fn settle(
+    tuner: &Tuner<'_>,
+    edits: Edits,
+    tell: &mut dyn FnMut(Trial),
+) -> Result<(Edits, Standing), Failure> {
+    let failed = |ended: Ended| {
+        Failure::Job(match ended {
+            Ended::NoMemory(why) => format!(
+                "the configuration as it is runs out of memory: {why}\n  fix:   give --batch-size a \
+                 smaller value"
+            ),
+            Ended::Refused(why) => why,
+            Ended::Well(_) => "nothing was measured".to_owned(),
+        })
+    };
+    let is_changed = !edits.is_empty();
+    let [default, tuned] = tuner.against(&[], &edits)?;
+    let grows = edits.iter().any(|(key, _)| key == "data.batch_size") && tuner.is_gpu();
+    match (default, tuned) {
+        (Ok(default), Ok(tuned)) => {
+            let (was, is) = (default.figures.audio_per_s, tuned.figures.audio_per_s);
+            // On a GPU the batch was asked for by memory, and is kept.
+            let is_kept = is >= was || grows;
+            if is_changed {
+                tell(Trial::of(
+                    "all together",
+                    "the default",
+                    &tuned,
+                    was,
+                    is_kept,
+                ));
+            }
+            let (edits, tuned) = match is_kept {
+                true => (edits, tuned.figures),
+                false => (vec![], default.figures.clone()),
+            };
+            let default = default.figures;
+            Ok((edits, Standing { default, tuned }))
+        }
+        // What nobody changed may not fit: then what was found is all there is.
+        (Err(Ended::NoMemory(_)), Ok(tuned)) if is_changed => {
+            let tuned = tuned.figures;
+            let default = tuned.clone();
+            Ok((edits, Standing { default, tuned }))
+        }
+        (Err(ended), _) | (_, Err(ended)) => Err(failed(ended)),
+    }
+}
+
+/// A dataset that is prepared now is not prepared by the first process that is
+/// measured.
+fn prepare_once(tuner: &Tuner<'_>) -> Result<(), Failure> {
+    // Signals end it as they end any program, and what it measures ends with it.
+    let stop = StopRequest::new();
+    train::job(
+        tuner.settings,
+        tuner.plan,
+        &stop,
+        tuner.output,
+        String::new(),
+        None,
+    )?;
+    Ok(())
+}
+
+fn device(plan: &Plan) -> String {
+    let names: Vec<&str> = plan.model_devices.iter().map(|d| d.name.as_str()).collect();
+    names.join(", ")
+}
+
+/// Keys with their old and new values.
+fn shown(tuner: &Tuner<'_>, edits: &Edits) -> Vec<[String; 3]> {
+    let show = |value: Option<&Value>| match value {
+        Some(value) => value.to_string().trim_matches('"').to_owned(),
+        None => "not set".to_owned(),
+    };
+    let rows = edits.iter().map(|(key, value)| {
+        let old = tuner
+            .settings
+            .layer()
+            .get(key)
+            .map(|setting| &setting.value);
+        [key.clone(), show(old), show(value.as_ref())]
+    });
+    rows.collect()
+}

@@ -1,0 +1,173 @@
+//! `myxtts profile`, on a few clips of the sample corpus.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::support::{Run, few_clips, myxtts, run_in};
+
+/// The program on a small dataset, in batches of two.
+fn profile(folder: &Path, arguments: &[&str]) -> Run {
+    few_clips(&folder.join("few"), 16);
+    let small = ["--train-data", "few", "--batch-size", "2", "--buckets", "2"];
+    run_in(folder, &[&["profile"][..], arguments, &small].concat(), &[])
+}
+
+#[test]
+fn the_stages_add_up_and_both_files_are_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = [
+        "--steps=12",
+        "--trace=trace.json",
+        "--svg=steps.svg",
+        "--json",
+    ];
+    let run = profile(folder.path(), &arguments);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let document = run.json();
+    let accounted = document["accounted_pct"].as_f64().unwrap();
+    assert!((accounted - 100.0).abs() < 2.0, "{document}");
+    assert_eq!(document["steps"], 12);
+    // The parts of a step are the step, on the thread that trains.
+    let parts = document["parts"].as_array().unwrap();
+    let sum: f64 = parts
+        .iter()
+        .map(|part| part["share_pct"].as_f64().unwrap())
+        .sum();
+    assert!((sum - 100.0).abs() < 2.0, "{document}");
+    for stage in ["host", "device", "model"] {
+        let of = |found: &&Value| found["stage"] == stage;
+        let found = document["stages"].as_array().unwrap().iter().find(of);
+        let busy = &found.unwrap()["busy"];
+        for figure in ["mean_s", "p50_s", "p95_s", "p99_s"] {
+            assert!(busy[figure].as_f64().unwrap() > 0.0, "{stage}: {busy}");
+        }
+    }
+    let work = &document["device_work"];
+    assert_eq!(
+        work["kernels_per_step"]["unavailable"],
+        "the CPU launches no kernels"
+    );
+    assert!(work["syncs_per_step"].as_f64().unwrap() >= 1.0, "{work}");
+    assert!(document["oscillation"]["variation"].is_f64(), "{document}");
+
+    let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
+    let trace: Value = serde_json::from_str(&read("trace.json")).unwrap();
+    let events = trace["traceEvents"].as_array().unwrap();
+    for kind in ["M", "X", "C"] {
+        assert!(events.iter().any(|event| event["ph"] == kind), "{kind}");
+    }
+    assert_eq!(trace["otherData"]["batch_size"], 2);
+    assert!(read("steps.svg").starts_with("<svg "));
+    // Nothing of what was trained is kept.
+    assert!(!folder.path().join("runs").exists());
+}
+
+#[test]
+fn a_report_reads_the_same_but_for_its_figures() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = profile(folder.path(), &["--steps=8"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let lines = run.stdout.lines().skip(1).map(without_figures);
+    let text: Vec<String> = lines.collect();
+    insta::assert_snapshot!(text.join("\n"));
+}
+
+/// Numbers, curves and names of machines are this run's.
+fn without_figures(line: &str) -> String {
+    let line = match line.split_once(" on ") {
+        Some(("the GPT's stage", rest)) => {
+            let settings = rest.rsplit_once(": ").map_or("", |(_, settings)| settings);
+            format!("the GPT's stage on DEVICE: {settings}")
+        }
+        _ => line.to_owned(),
+    };
+    let words = line.split(' ').filter(|word| !word.is_empty()).map(|word| {
+        let is_curve = word.chars().all(|c| "·▁▂▃▄▅▆▇█".contains(c));
+        let digits = word.trim_end_matches([',', ';', '.', ')']);
+        match digits.parse::<f64>() {
+            Ok(_) => word.replace(digits, "#"),
+            Err(_) if is_curve => "CURVE".to_owned(),
+            Err(_) => word.to_owned(),
+        }
+    });
+    let words: Vec<String> = words.collect();
+    // Which stage is slowest, and how even steps are, is this run's, too.
+    words
+        .join(" ")
+        .replace("very uneven", "EVEN")
+        .replace("uneven", "EVEN")
+        .replace("are even", "are EVEN")
+}
+
+#[test]
+fn a_change_is_measured_against_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = [
+        "--what-if=data.num_workers=2",
+        "--num-workers=1",
+        "--steps=3",
+        "--rounds=1",
+        "--json",
+    ];
+    let run = profile(folder.path(), &arguments);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let document = run.json();
+    assert_eq!(document["now"], 1);
+    assert_eq!(document["then"], 2);
+    let figures = document["figures"].as_array().unwrap();
+    assert_eq!(figures[0]["workers"], 1);
+    assert_eq!(figures[1]["workers"], 2);
+    assert!(document["measured_pct"].is_f64(), "{document}");
+    // The model of the rules knows what workers do.
+    assert!(document["predicted_s"].is_f64(), "{document}");
+}
+
+#[test]
+fn without_a_second_gpu_there_is_nothing_to_compare() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = [
+        "--compare",
+        "--steps=2",
+        "--rounds=1",
+        "--set=training.backend=cpu",
+    ];
+    let run = profile(folder.path(), &arguments);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(
+        run.stdout.ends_with(
+            "recommended: single (no GPU was found: there is nothing to compare it with)\n"
+        ),
+        "{}",
+        run.stdout
+    );
+}
+
+#[test]
+fn what_cannot_be_measured_is_refused() {
+    let of = |arguments: &[&str]| {
+        let run = myxtts(&[&["profile"][..], arguments].concat());
+        assert_eq!(run.code, Some(2), "{}", run.stderr);
+        assert!(run.stdout.is_empty());
+        run.stderr
+    };
+    insta::assert_snapshot!("no_value", of(&["--what-if", "data.num_workers"]));
+    insta::assert_snapshot!("no_key", of(&["--what-if", "data.num_worker=2"]));
+    insta::assert_snapshot!("no_number", of(&["--what-if", "data.num_workers=many"]));
+    insta::assert_snapshot!("no_change", of(&["--what-if", "data.buckets=8"]));
+    insta::assert_snapshot!("no_folder", of(&["--trace", "missing/trace.json"]));
+    insta::assert_snapshot!("no_both", of(&["--compare", "--svg", "x.svg"]));
+}
+
+#[test]
+fn help() {
+    insta::assert_snapshot!(help_of("profile"));
+    insta::assert_snapshot!("tune", help_of("tune"));
+}
+
+/// The part of `--help` that is not the flags of `train`.
+fn help_of(command: &str) -> String {
+    let help = myxtts(&[command, "--help"]).stdout;
+    let begin = help.find("Configuration:").unwrap();
+    help[..begin].trim_end().to_owned()
+}

@@ -1,0 +1,100 @@
+//! `myxtts tune`, on a few clips of the sample corpus.
+
+use std::path::Path;
+
+use crate::support::{Run, few_clips, myxtts, run_in};
+
+fn tune(folder: &Path, arguments: &[&str]) -> Run {
+    let small = [
+        "--train-data",
+        "few",
+        "--buckets",
+        "2",
+        "--set=training.backend=cpu",
+    ];
+    run_in(folder, &[&["tune"][..], arguments, &small].concat(), &[])
+}
+
+#[test]
+fn a_file_is_written_that_trains_and_is_verified() {
+    let folder = tempfile::tempdir().unwrap();
+    few_clips(&folder.path().join("few"), 12);
+    let effort = ["--steps=3", "--rounds=1", "--seconds=20", "--batch-size=2"];
+    let run = tune(folder.path(), &[&effort[..], &["--json"]].concat());
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let document = run.json();
+    let speed = |of: &str| document[of]["audio_per_s"].as_f64().unwrap();
+    assert!(speed("tuned") >= speed("default"), "{document}");
+    let trials = document["trials"].as_array().unwrap();
+    let outcome = |tried: &str| {
+        let found = trials.iter().find(|trial| trial["tried"] == tried);
+        found.unwrap_or_else(|| panic!("{tried} is not in {document}"))["outcome"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    assert!(outcome("batch size 4").contains("against 2"), "{document}");
+    assert!(outcome("recomputation").starts_with("not tried: this version"));
+    assert!(
+        outcome("precision f16").starts_with("refused: "),
+        "{document}"
+    );
+    let file = folder.path().join("myxtts.tuned.yaml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.starts_with("# Written by `myxtts tune`"), "{text}");
+    assert!(text.contains("\n# record: {"), "{text}");
+    assert!(text.contains("\n  train_data: \"few\"\n"), "{text}");
+
+    // What is there is not replaced without a word.
+    let again = tune(folder.path(), &effort);
+    assert_eq!(again.code, Some(2));
+    insta::assert_snapshot!(again.stderr);
+
+    let valid = run_in(
+        folder.path(),
+        &["config", "validate", "myxtts.tuned.yaml"],
+        &[],
+    );
+    assert_eq!(valid.code, Some(0), "{}", valid.stderr);
+
+    // Against a record that no machine reaches.
+    let begin = text.find("\"audio_per_s\":").unwrap();
+    let end = begin + text[begin..].find(',').unwrap();
+    let faster = format!("{}\"audio_per_s\":1e9{}", &text[..begin], &text[end..]);
+    std::fs::write(&file, faster).unwrap();
+    let verify = [
+        "tune",
+        "--verify=myxtts.tuned.yaml",
+        "--rounds=1",
+        "--seconds=20",
+    ];
+    let slower = run_in(folder.path(), &verify, &[]);
+    assert_eq!(slower.code, Some(1), "{}", slower.stderr);
+    assert!(
+        slower
+            .stdout
+            .contains("more than 10 % slower than its record")
+    );
+    let slow = format!("{}\"audio_per_s\":1e-9{}", &text[..begin], &text[end..]);
+    std::fs::write(&file, slow).unwrap();
+    let kept = run_in(folder.path(), &verify, &[]);
+    assert_eq!(kept.code, Some(0), "{}", kept.stderr);
+    // Neither a run nor a temporary file is left behind.
+    let left: Vec<_> = std::fs::read_dir(folder.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| !["few", "cache"].contains(&name.as_str()))
+        .collect();
+    assert_eq!(left, ["myxtts.tuned.yaml"]);
+}
+
+#[test]
+fn a_file_without_a_record_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("mine.yaml"), "data:\n  batch_size: 2\n").unwrap();
+    let run = run_in(folder.path(), &["tune", "--verify", "mine.yaml"], &[]);
+    assert_eq!(run.code, Some(2));
+    insta::assert_snapshot!(run.stderr);
+    let both = myxtts(&["tune", "--verify", "mine.yaml", "--out", "x.yaml"]);
+    assert_eq!(both.code, Some(2));
+}
