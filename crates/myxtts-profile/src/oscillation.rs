@@ -18,7 +18,7 @@ const LONGEST: usize = 19;
 const STRENGTH: f64 = 0.3;
 /// Nor is one that chance makes in so few steps: the autocorrelation of noise
 /// deviates by one over the root of their number, and many lags are looked at.
-const BY_CHANCE: f64 = 2.5;
+const BY_CHANCE: f64 = 3.5;
 /// Steps that differ by less than this part of their mean have no slow ones.
 const NOTHING: f64 = 0.02;
 /// More variation than this is worth a look, and than this is much.

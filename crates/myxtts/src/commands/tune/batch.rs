@@ -45,19 +45,29 @@ fn with_batch(tuner: &Tuner<'_>, rows: u32) -> Edits {
     edits
 }
 
+/// What steps may hold of the smallest model device, in megabytes: all but the
+/// copies that a validation and samples make, which no measured step does. `None`
+/// where a device does not tell its memory; then only running out does.
+fn budget_mb(tuner: &Tuner<'_>) -> Option<u64> {
+    let of_models = tuner
+        .plan
+        .memory
+        .iter()
+        .filter(|memory| memory.share.trains);
+    let copies = of_models.map(|memory| memory.needs.copies).max();
+    let devices = tuner.plan.model_devices.iter();
+    let budgets = devices.map(|device| device.memory_budget_mb.map(|mb| mb.0));
+    let smallest = budgets.min().flatten()?;
+    Some(smallest.saturating_sub(copies.unwrap_or(0).div_ceil(MEGABYTE)))
+}
+
 /// The most that the memory of the model's devices holds.
 fn by_memory(
     tuner: &Tuner<'_>,
     edits: &mut Edits,
     tell: &mut dyn FnMut(Trial),
 ) -> Result<(), Failure> {
-    let budget = tuner
-        .plan
-        .model_devices
-        .iter()
-        .filter_map(|device| device.memory_budget_mb)
-        .min()
-        .filter(|_| tuner.plan.memory_isolation);
+    let budget = budget_mb(tuner);
     let mut last: Option<StepFigures> = None;
     let mut is_whole = false;
     let found = largest(tuner.plan.batch_size, MOST, |rows| {
@@ -71,8 +81,8 @@ fn by_memory(
             Ended::Well(answer) => {
                 let figures = &answer.figures;
                 let held = figures.held_bytes().unwrap_or(0).div_ceil(MEGABYTE);
-                let is_fit = budget.is_none_or(|budget| held <= budget.0);
-                tell(Trial::fit(&label, held, budget.map(|mb| mb.0), is_fit));
+                let is_fit = budget.is_none_or(|budget| held <= budget);
+                tell(Trial::fit(&label, held, budget, is_fit));
                 // A corpus has only so many clips for a batch.
                 is_whole = last
                     .as_ref()
