@@ -69,8 +69,10 @@ impl FlacStream {
 
     fn frames(&mut self, samples: &[i32]) -> Result<Vec<u8>, String> {
         let mut sink = ByteSink::new();
-        for block in samples.chunks(self.config.block_size) {
-            let mut buffer = FrameBuf::with_size(1, block.len()).map_err(|why| why.to_string())?;
+        // A buffer has a smallest size; what is filled of it is the frame's.
+        let size = self.config.block_size;
+        for block in samples.chunks(size) {
+            let mut buffer = FrameBuf::with_size(1, size).map_err(|why| why.to_string())?;
             buffer
                 .fill_interleaved(block)
                 .map_err(|why| why.to_string())?;
@@ -101,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_flac_stream_holds_what_a_wav_file_holds() {
-        for length in [16, 17, 4_095, 4_096, 4_097, 30_000] {
+        for length in [1, 16, 17, 4_095, 4_096, 4_097, 4_100, 30_000] {
             let waveform = waveform(length);
             let file = wav_pcm16(&waveform).unwrap();
             let expected = decode_bytes(&file, &Limits::default()).unwrap();

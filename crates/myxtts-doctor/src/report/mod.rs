@@ -139,7 +139,8 @@ impl Problem {
     pub fn new(section: SectionName, error: &str) -> Self {
         let (fix, cause): (Vec<&str>, Vec<&str>) = error
             .lines()
-            .map(str::trim)
+            // What is drawn below a line of a file keeps its place.
+            .map(|line| line.strip_prefix("  ").unwrap_or(line).trim_end())
             .partition(|line| line.starts_with("fix:"));
         let fix = fix.first().map(|fix| fix.trim_start_matches("fix:").trim());
         Self {

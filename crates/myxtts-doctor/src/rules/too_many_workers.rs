@@ -1,7 +1,7 @@
 //! TOO_MANY_WORKERS: loading takes the cores, and the thread that launches
 //! kernels waits for one.
 
-use super::{Look, Rule};
+use super::{Look, Rule, waits_for_host};
 use crate::code::Code;
 use crate::finding::{Edit, Fact, Finding, Gain, Severity};
 use crate::signals::Signals;
@@ -40,6 +40,10 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn look(signals: &Signals) -> Look {
+    // A model that waits for the host stage would wait longer for fewer workers.
+    if let Ok(Some(_)) = waits_for_host(signals) {
+        return Ok(None);
+    }
     let step = *signals.steps.step.need()?;
     let host = *signals.pipeline.host.need()?;
     let cores = *signals.machine.cores.need()?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use myxtts_data::storage::{StorageRequest, storage};
 use myxtts_doctor::signals::StorageSignals;
-use myxtts_doctor::units::{MegabytesPerSecond, Share};
+use myxtts_doctor::units::{MegabytesPerSecond, Seconds, Share};
 use myxtts_doctor::{Code, Diagnosis, Signal, diagnose};
 use myxtts_pipeline::Stage;
 use serde::Serialize;
@@ -19,7 +19,7 @@ use crate::placement::Placement;
 /// How many times a healthy step a fault takes.
 const TIMES: u32 = 3;
 /// A fault is at least as long as this: shorter ones drown in a loaded machine.
-const SHORTEST: Duration = Duration::from_millis(20);
+const SHORTEST: Duration = Duration::from_millis(60);
 /// Cores that sleeping threads are told they have: a fault that sleeps needs
 /// none of the real ones.
 const CORES_OF_SLEEPERS: u32 = 8;
@@ -166,6 +166,16 @@ impl<'a> Bench<'a> {
 
     /// Puts a fault in, looks, mends it, and measures what that gave.
     pub fn run(&self, trial: &Trial) -> Result<Tried, TrainError> {
+        match trial.kind {
+            Kind::ManyWorkers => {
+                let job = heavier(self.job);
+                Bench::new(&job, self.placement, self.steps)?.tried(trial)
+            }
+            _ => self.tried(trial),
+        }
+    }
+
+    fn tried(&self, trial: &Trial) -> Result<Tried, TrainError> {
         let (broken, faults) = self.broken(trial.kind);
         let steps = match trial.kind {
             Kind::Pause => self.steps.max(2 * PAUSE_EVERY),
@@ -276,6 +286,10 @@ impl<'a> Bench<'a> {
     ) -> Result<Diagnosis, TrainError> {
         let mut signals = measured.signals(job, self.placement);
         signals.storage = storage_signals(job, measured, faults)?;
+        if let (Kind::ManyWorkers, Signal::Known(host)) = (kind, &mut signals.pipeline.host) {
+            // They work far ahead: what they do in a step is not the batch of that step.
+            host.busy = loading(measured);
+        }
         if kind == Kind::FewWorkers {
             let used = measured.threads.unwrap_or_default().process;
             let cores = f64::from(CORES_OF_SLEEPERS);
@@ -322,6 +336,32 @@ impl<'a> Bench<'a> {
         )
         .min(200)
     }
+}
+
+/// Work of the host stage while a step is taken, whichever batches it is for.
+fn loading(probe: &Probe) -> Seconds {
+    let first = (probe.first_step() - 1) * probe.accumulation;
+    let of = |stage: Stage| {
+        probe
+            .entries
+            .iter()
+            .filter(move |entry| entry.stage == stage)
+    };
+    let before = of(Stage::Model).filter(|entry| entry.step < first);
+    let begin = before.map(|entry| entry.at_us).max().unwrap_or(0);
+    let end = of(Stage::Model).map(|entry| entry.at_us).max().unwrap_or(0);
+    let within = of(Stage::Host).filter(|entry| (begin..=end).contains(&entry.at_us));
+    let busy: u64 = within.map(|entry| entry.busy_us).sum();
+    Seconds(busy as f64 / 1e6 / probe.steps.len().max(1) as f64)
+}
+
+/// The same with a model whose step takes the cores for a while, so that there
+/// is something to take them from.
+fn heavier(job: &Job) -> Job {
+    let mut job = job.clone();
+    job.gpt.layers *= 4;
+    job.gpt.channels *= 4;
+    job
 }
 
 /// How many times `one` is `all`, from 1 to what a person may wait for.

@@ -104,7 +104,10 @@ fn a_probe_ends_in_time() {
         warm_up_steps: 1_000_000,
         ..request
     };
-    insta::assert_snapshot!(probe(&job, &one(), &request).unwrap_err());
+    // Half of the time is kept for steps that count.
+    let found = probe(&job, &one(), &request).unwrap();
+    assert!(found.wall < Duration::from_secs(10), "{:?}", found.wall);
+    assert!(!found.steps.is_empty());
 }
 
 /// Each delay is large beside everything else of its part.

@@ -82,7 +82,7 @@ pub(super) fn look(given: &Given, asked: Asked, output: &Output) -> Looked {
         let planned = planned(given, &machine);
         let (settings, plan) = planned.map_err(fails(SectionName::Configuration))?;
         let ready = prepared(&settings, asked, output).map_err(fails(SectionName::Dataset))?;
-        looked.signals.dataset.clips = Signal::Known(ready.report.train);
+        looked.signals.dataset.clips = Signal::Known(ready.report.total);
         looked.signals.dataset.quality = Signal::Known(quality(&ready.report));
         let text = effective_yaml(&config::keys(), &settings);
         let at = Some(ready.folder.clone());

@@ -298,14 +298,14 @@ mod tests {
     fn the_fastest_is_recommended_with_its_ratios() {
         let comparison = of([Some(10.0), Some(12.0), Some(18.0)]);
         assert_eq!(comparison.recommended, Some(Mode::Mirrored));
-        insta::assert_snapshot!(comparison, @"");
+        insta::assert_snapshot!(comparison.to_string());
     }
 
     #[test]
     fn a_mode_that_is_as_good_with_fewer_devices_is_taken() {
         let comparison = of([Some(17.8), None, Some(18.0)]);
         assert_eq!(comparison.recommended, Some(Mode::Single));
-        insta::assert_snapshot!(comparison, @"");
+        insta::assert_snapshot!(comparison.to_string());
     }
 
     #[test]

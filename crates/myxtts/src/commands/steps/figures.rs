@@ -39,7 +39,8 @@ pub(crate) struct StepFigures {
     pub(crate) precision: String,
     /// Most memory of the process; absent where the system does not say.
     pub(crate) peak_rss_bytes: Option<u64>,
-    /// Most memory that the engine held on a model device; absent on the CPU.
+    /// Most memory that the engine holds on a model device at the end, on the CPU the
+    /// process; absent where neither is known.
     pub(crate) device_bytes: Option<u64>,
     /// Rows, text tokens and codes of every batch shape.
     pub(crate) shapes: Vec<[usize; 3]>,

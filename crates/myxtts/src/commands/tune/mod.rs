@@ -249,19 +249,29 @@ fn device(plan: &Plan) -> String {
     names.join(", ")
 }
 
-/// Keys with their old and new values.
+/// Keys with their old and new values: those of the plan, which start values become.
 fn shown(tuner: &Tuner<'_>, edits: &Edits) -> Vec<[String; 3]> {
     let show = |value: Option<&Value>| match value {
         Some(value) => value.to_string().trim_matches('"').to_owned(),
         None => "not set".to_owned(),
     };
-    let rows = edits.iter().map(|(key, value)| {
-        let old = tuner
-            .settings
-            .layer()
-            .get(key)
-            .map(|setting| &setting.value);
-        [key.clone(), show(old), show(value.as_ref())]
-    });
+    let plan = tuner.plan;
+    let old = |key: &str| match key {
+        "data.batch_size" => plan.batch_size.to_string(),
+        "data.num_workers" => plan.workers.to_string(),
+        "data.prefetch_buffer_size" => plan.device_prefetch.to_string(),
+        "training.gradient_accumulation_steps" => plan.gradient_accumulation_steps.to_string(),
+        "training.precision" => plan.precision.name().to_owned(),
+        other => show(
+            tuner
+                .settings
+                .layer()
+                .get(other)
+                .map(|setting| &setting.value),
+        ),
+    };
+    let rows = edits
+        .iter()
+        .map(|(key, value)| [key.clone(), old(key), show(value.as_ref())]);
     rows.collect()
 }
