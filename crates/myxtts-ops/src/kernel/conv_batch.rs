@@ -362,11 +362,10 @@ impl<'a> WeightGradient<'a> {
         });
         let mut sums = [[simd.splat_f32s(0.0); N]; M];
         for t in 0..vectors {
-            let g: [S::f32s; M] = std::array::from_fn(|m| g[m][t]);
-            for n in 0..N {
-                let x = x[n][t];
-                for m in 0..M {
-                    sums[m][n] = simd.mul_add_e_f32s(g[m], x, sums[m][n]);
+            let g = g.map(|row| row[t]);
+            for (n, x) in x.iter().enumerate() {
+                for (sums, &g) in sums.iter_mut().zip(&g) {
+                    sums[n] = simd.mul_add_e_f32s(g, x[t], sums[n]);
                 }
             }
         }
