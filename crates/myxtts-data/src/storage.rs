@@ -163,14 +163,11 @@ fn read_all(request: &StorageRequest, files: &[&Path]) -> io::Result<(u64, Durat
         let threads: Vec<_> = (0..request.threads.max(1))
             .map(|_| scope.spawn(reader))
             .collect();
-        threads
-            .into_iter()
-            .map(|thread| {
-                thread
-                    .join()
-                    .unwrap_or_else(|_| Err(io::Error::other("a reader panicked")))
-            })
-            .collect::<io::Result<()>>()
+        threads.into_iter().try_for_each(|thread| {
+            thread
+                .join()
+                .unwrap_or_else(|_| Err(io::Error::other("a reader panicked")))
+        })
     })?;
     Ok((bytes.into_inner(), begin.elapsed()))
 }

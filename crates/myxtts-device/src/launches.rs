@@ -98,7 +98,7 @@ impl Launches {
             time: sums.time,
         });
         let mut kernels: Vec<KernelUse> = kernels.collect();
-        kernels.sort_by(|a, b| (b.time, b.launches).cmp(&(a.time, a.launches)));
+        kernels.sort_by_key(|kernel| std::cmp::Reverse((kernel.time, kernel.launches)));
         kernels
     }
 }

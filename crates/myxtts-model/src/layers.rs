@@ -216,6 +216,7 @@ impl Conv1d {
 
     /// Convolves what a leaky rectifier of this slope lets through.
     pub(crate) fn after(&self, x_bct: Tensor<3>, slope: Option<f64>) -> Tensor<3> {
+        let (x_bct, slope) = myxtts_ops::rectified(x_bct, slope);
         let bias = self.bias.as_ref().map(Param::val);
         myxtts_ops::conv1d(x_bct, self.weight.val(), bias, self.shape.after(slope))
     }

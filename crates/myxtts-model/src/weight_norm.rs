@@ -6,7 +6,7 @@
 
 use burn::module::{Module, Param};
 use burn::tensor::Tensor;
-use myxtts_ops::{Conv, ConvTransposed, conv_transpose1d, conv1d};
+use myxtts_ops::{Conv, ConvTransposed, conv_transpose1d, conv1d, rectified};
 
 use crate::init::Init;
 use crate::layers::ConvShape;
@@ -136,6 +136,7 @@ impl NormedConv1d {
 
     /// Convolves what a leaky rectifier of this slope lets through.
     pub fn after(&self, x_bct: Tensor<3>, slope: Option<f64>) -> Tensor<3> {
+        let (x_bct, slope) = rectified(x_bct, slope);
         let conv = Conv {
             groups: self.groups,
             ..self.shape.after(slope)
@@ -200,6 +201,7 @@ impl NormedConvTranspose1d {
 
     /// Convolves what a leaky rectifier of this slope lets through.
     pub fn after(&self, x_bct: Tensor<3>, slope: Option<f64>) -> Tensor<3> {
+        let (x_bct, slope) = rectified(x_bct, slope);
         let conv = ConvTransposed {
             stride: self.stride,
             padding: self.padding,

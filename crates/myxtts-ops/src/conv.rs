@@ -38,6 +38,19 @@ pub struct ConvTransposed {
     pub slope: Option<f64>,
 }
 
+/// What is left for the convolution of a rectifier before it: on the CPU all of
+/// it, elsewhere nothing, because it is done here.
+///
+/// A caller that computes its weight does so after this. With the weight first,
+/// the engine fuses both into one kernel, and gradients are wrong on a GPU
+/// (`parity_hifigan` on software devices tells).
+pub fn rectified(x_bit: Tensor<3>, slope: Option<f64>) -> (Tensor<3>, Option<f64>) {
+    match host::takes(&x_bit) {
+        true => (x_bit, slope),
+        false => (plain::leaky(x_bit, slope), None),
+    }
+}
+
 /// The weight `(out, in / groups, taps)` over `(batch, in, time)`.
 pub fn conv1d(
     x_bit: Tensor<3>,

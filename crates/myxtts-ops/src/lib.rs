@@ -23,7 +23,7 @@ pub mod plain;
 pub use activation::{gelu_erf, gelu_tanh};
 pub use attention::{AttentionMask, attention, self_attention};
 pub use compute::Compute;
-pub use conv::{Conv, ConvTransposed, conv_transpose1d, conv1d};
+pub use conv::{Conv, ConvTransposed, conv_transpose1d, conv1d, rectified};
 pub use cores::{beside_cores, each_on_cores, is_cpu, on_cores};
 pub use dropout::{Dropout, dropout, dropout_add};
 pub use linear::{linear, pointwise_conv, transposed_linear};

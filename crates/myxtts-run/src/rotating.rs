@@ -89,7 +89,7 @@ mod tests {
                 let line = format!("line {number} {part}");
                 file.line(&line).unwrap();
                 written.push(line);
-                let both = [&path, &rotated(&path)].map(|path| fs::read_to_string(path));
+                let both = [&path, &rotated(&path)].map(fs::read_to_string);
                 let [new, old] = both.map(Result::unwrap_or_default);
                 assert!(new.len() <= 100 && old.len() <= 100);
                 let kept = format!("{old}{new}");

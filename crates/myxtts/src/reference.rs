@@ -213,7 +213,7 @@ fn doctor_page() -> String {
             if !told.contains(&form.fix) {
                 told.push(form.fix);
                 // A name in braces is a number of the report.
-                let fix = form.fix.replace('{', "*").replace('}', "*");
+                let fix = form.fix.replace(['{', '}'], "*");
                 write!(page, "\n- Fix: {fix}.\n").unwrap();
             }
         }

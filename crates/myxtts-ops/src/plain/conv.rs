@@ -34,7 +34,8 @@ pub fn conv_transpose1d(
     transposed(leaky(x_bit, conv.slope), weight_iok, bias_o, options)
 }
 
-fn leaky(x_bit: Tensor<3>, slope: Option<f64>) -> Tensor<3> {
+/// What a leaky rectifier lets through.
+pub(crate) fn leaky(x_bit: Tensor<3>, slope: Option<f64>) -> Tensor<3> {
     match slope {
         Some(slope) => leaky_relu(x_bit, slope),
         None => x_bit,

@@ -67,7 +67,9 @@ pub use job::{
 };
 pub use material::voice_file_name;
 pub use measure::{TrainFigures, measure};
-pub use probe::{BatchSource, LaunchesAsked, Probe, ProbeCodes, ProbeRequest, ThreadUse, probe};
+pub use probe::{
+    BatchSource, BucketOption, LaunchesAsked, Probe, ProbeCodes, ProbeRequest, ThreadUse, probe,
+};
 pub use telemetry::{TelemetryFigures, measure_telemetry};
 pub use verdict::Finding;
 

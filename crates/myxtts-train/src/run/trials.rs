@@ -240,7 +240,8 @@ impl<'a> Bench<'a> {
                 job.buffers.workers = TOO_MANY;
                 job.buffers.workers_chosen = true;
                 // Work for all of them as long as it is measured.
-                let ahead = 4 * (self.steps as usize + TOO_MANY);
+                let steps = usize::try_from(self.steps).unwrap_or(usize::MAX / 8);
+                let ahead = 4 * (steps + TOO_MANY);
                 job.buffers.in_flight = ahead;
                 job.buffers.in_flight_start = ahead;
                 job.buffers.ring_bytes.host = None;

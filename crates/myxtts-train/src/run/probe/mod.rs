@@ -120,6 +120,10 @@ impl Default for ProbeRequest {
     }
 }
 
+/// A number of buckets, the percent that they pad, and the text tokens and codes
+/// of each.
+pub type BucketOption = (usize, f64, Vec<(u32, u32)>);
+
 /// What was measured.
 #[derive(Clone, Debug)]
 pub struct Probe {
@@ -141,9 +145,8 @@ pub struct Probe {
     pub replicas: u32,
     /// Percent of an epoch's positions that are padding.
     pub padding_pct: f64,
-    /// What more buckets would pad: how many, percent, and text tokens and
-    /// codes of each.
-    pub buckets: Vec<(usize, f64, Vec<(u32, u32)>)>,
+    /// What more buckets would pad.
+    pub buckets: Vec<BucketOption>,
     /// Clips of the corpus.
     pub clips: usize,
     /// Steps that the GPT's stage of a training of this job has.
@@ -457,7 +460,7 @@ impl<'a> Subject<'a> {
     }
 
     /// Schedules with more buckets, unless choosing them takes long.
-    fn buckets(&self) -> Vec<(usize, f64, Vec<(u32, u32)>)> {
+    fn buckets(&self) -> Vec<BucketOption> {
         let lengths = &self.material.train.lengths;
         let counts = [4, 8, 12, 16, 24, 32].into_iter();
         let more = counts.filter(|count| *count > self.job.buckets);

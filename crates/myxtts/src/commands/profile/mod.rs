@@ -171,7 +171,7 @@ impl Report {
                 wall_s: step.step.as_secs_f64(),
                 data_wait_s: step.data_wait.as_secs_f64(),
                 read_back_s: Some(step.read_back.as_secs_f64()),
-                collective_s: (probe.replicas > 1).then(|| step.collective.as_secs_f64()),
+                collective_s: (probe.replicas > 1).then_some(step.collective.as_secs_f64()),
                 work: step.audio.0 / (1.0 - step.padding).max(1e-3),
             })
             .collect();
