@@ -75,15 +75,22 @@ fn opening() -> MutexGuard<'static, Option<(ThreadId, Option<String>)>> {
     OPENING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Held by whoever opens a device: what an engine's thread says could be about
+/// any of two that are opened at once.
+static ALONE: Mutex<()> = Mutex::new(());
+
 /// As long as it lives, panics of this thread and of the engine's are kept and
 /// not printed.
 #[derive(Debug)]
-pub(crate) struct Quiet(());
+pub(crate) struct Quiet {
+    _alone: MutexGuard<'static, ()>,
+}
 
 impl Quiet {
     pub(crate) fn new() -> Self {
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         *opening() = Some((thread::current().id(), None));
-        Self(())
+        Self { _alone: alone }
     }
 
     /// The first that was said.
