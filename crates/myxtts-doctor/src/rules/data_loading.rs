@@ -1,11 +1,10 @@
 //! DATA_LOADING: the model waits for the host stage.
 
-use super::{Look, Rule, waits_for_host};
+use super::{Look, Rule, of_waiting, waits_for_host};
 use crate::code::Code;
-use crate::finding::{Edit, Fact, Finding, Gain, Severity};
+use crate::finding::{Edit, Fact, Finding, Gain};
 use crate::model::StepModel;
 use crate::signals::Signals;
-use crate::verdict::HIGHLY;
 use crate::words::{Bilingual, Form, Texts};
 
 pub(super) const RULE: Rule = Rule {
@@ -61,16 +60,11 @@ fn look(signals: &Signals) -> Look {
         return Ok(None);
     };
     let host = signals.pipeline.host.need()?;
-    let severity = if model.waiting() >= HIGHLY {
-        Severity::Problem
-    } else {
-        Severity::Warning
-    };
     let in_bursts = host.pace() <= model.own();
     let form = if in_bursts { "bursts" } else { "slow" };
     let finding = Finding::new(
         Code::DataLoading,
-        severity,
+        of_waiting(&model),
         form,
         vec![
             Fact::share("waiting", model.waiting()),
@@ -106,6 +100,7 @@ fn edit(signals: &Signals, in_bursts: bool) -> Option<Edit> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::finding::Severity;
     use crate::rules::testing::{fires, healthy, quiet, set, silent, too_few_workers};
     use crate::signal::Signal;
     use crate::units::Seconds;

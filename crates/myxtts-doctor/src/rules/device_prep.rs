@@ -1,12 +1,12 @@
 //! DEVICE_PREP: the data-device stage is slower than the train step.
 
-use super::{Look, Rule};
+use super::{Look, Rule, of_waiting};
 use crate::code::Code;
-use crate::finding::{Edit, Fact, Finding, Gain, Severity};
+use crate::finding::{Edit, Fact, Finding, Gain};
 use crate::model::{Feed, FeedStage, StepModel};
 use crate::signals::{CacheKind, Signals, TrainStage};
 use crate::units::{Seconds, Share};
-use crate::verdict::{HIGHLY, MODERATELY};
+use crate::verdict::MODERATELY;
 use crate::words::{Bilingual, Form, Texts};
 
 pub(super) const RULE: Rule = Rule {
@@ -67,16 +67,11 @@ fn look(signals: &Signals) -> Look {
     if !is_slowest || device.pace() <= model.own() || is_upload {
         return Ok(None);
     }
-    let severity = if model.waiting() >= HIGHLY {
-        Severity::Problem
-    } else {
-        Severity::Warning
-    };
     let uses_codes = signals.settings.stage.known() != Some(&TrainStage::Dvae);
     let edit = uses_codes.then(|| cache_edit(signals)).flatten();
     let finding = Finding::new(
         Code::DevicePrep,
-        severity,
+        of_waiting(&model),
         if edit.is_some() { "cache" } else { "split" },
         vec![
             Fact::seconds("device", device.pace()),

@@ -1,12 +1,11 @@
 //! LOW_WORKERS: the host stage is the slowest while cores are idle.
 
-use super::{Look, Rule, waits_for_host};
+use super::{Look, Rule, of_waiting, waits_for_host};
 use crate::code::Code;
-use crate::finding::{Edit, Fact, Finding, Gain, Severity};
+use crate::finding::{Edit, Fact, Finding, Gain};
 use crate::model::{Feed, StepModel};
 use crate::signals::Signals;
 use crate::units::Seconds;
-use crate::verdict::HIGHLY;
 use crate::words::{Bilingual, Form, Texts};
 
 /// Paces are means; a tenth more keeps the batches ahead.
@@ -49,14 +48,9 @@ fn look(signals: &Signals) -> Look {
     if workers <= host.threads {
         return Ok(None);
     }
-    let severity = if model.waiting() >= HIGHLY {
-        Severity::Problem
-    } else {
-        Severity::Warning
-    };
     let finding = Finding::new(
         Code::LowWorkers,
-        severity,
+        of_waiting(&model),
         "run",
         vec![
             Fact::share("waiting", model.waiting()),

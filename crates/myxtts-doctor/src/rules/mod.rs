@@ -37,12 +37,12 @@ mod too_many_workers;
 mod underutilized_gpu;
 
 use crate::code::Code;
-use crate::finding::Finding;
-use crate::model::{FeedStage, StepModel};
-use crate::signal::Silent;
+use crate::finding::{Fact, Finding, Gain, Severity};
+use crate::model::{Feed, FeedStage, StepModel};
+use crate::signal::{Signal, Silent};
 use crate::signals::Signals;
-use crate::units::Seconds;
-use crate::verdict::MODERATELY;
+use crate::units::{Seconds, Share};
+use crate::verdict::{HIGHLY, MODERATELY};
 use crate::words::Bilingual;
 
 /// What a rule says: a finding, nothing, or why it could not look.
@@ -107,6 +107,44 @@ fn waits_for_host(signals: &Signals) -> Result<Option<StepModel>, Silent> {
     signals.pipeline.host.need()?;
     let slowest = model.feed.slowest().map(|(stage, _)| stage);
     Ok((slowest == Some(FeedStage::Host)).then_some(model))
+}
+
+/// How bad it is that the model waits for data.
+fn of_waiting(model: &StepModel) -> Severity {
+    match model.waiting() >= HIGHLY {
+        true => Severity::Problem,
+        false => Severity::Warning,
+    }
+}
+
+/// A finding where one part of the host stage's work is more than half of it, and
+/// the model waits for the stage. Without the part, what is left of the work is
+/// spread over its threads.
+fn most_of_host(signals: &Signals, code: Code, name: &str, part: &Signal<Seconds>) -> Look {
+    let Some(model) = waits_for_host(signals)? else {
+        return Ok(None);
+    };
+    let host = *signals.pipeline.host.need()?;
+    let part = *part.need()?;
+    let share = Share::of(part, host.busy);
+    if share.0 <= 0.5 {
+        return Ok(None);
+    }
+    let threads = f64::from(host.threads.max(1));
+    let facts = vec![
+        Fact::share("share", share),
+        Fact::seconds(name, Seconds(part.0 / threads)),
+        Fact::count("threads", host.threads),
+        Fact::share("waiting", model.waiting()),
+    ];
+    let rest = Seconds(((host.busy.0 - part.0) / threads).max(0.0));
+    let feed = Feed {
+        host: Some(rest),
+        ..model.feed
+    };
+    let gain = Gain::per_step(model.saved(feed, model.own()));
+    let finding = Finding::new(code, of_waiting(&model), "run", facts);
+    Ok(Some(finding.gaining(gain)))
 }
 
 /// The models of the rules' gains: seconds saved in a step.

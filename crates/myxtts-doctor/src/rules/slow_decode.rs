@@ -1,12 +1,8 @@
 //! SLOW_DECODE: decoding is most of the host stage, and the model waits for it.
 
-use super::{Look, Rule, waits_for_host};
+use super::{Look, Rule, most_of_host};
 use crate::code::Code;
-use crate::finding::{Fact, Finding, Gain, Severity};
-use crate::model::{Feed, StepModel};
 use crate::signals::Signals;
-use crate::units::{Seconds, Share};
-use crate::verdict::HIGHLY;
 use crate::words::{Bilingual, Form, Texts};
 
 const CAUSE_FA: &str = "رمزگشایی {share} از مرحلهٔ میزبان را می‌گیرد (هر گام {decode} با {threads} رشته) و مدل {waiting} از گام را منتظر آن می‌ماند";
@@ -39,52 +35,14 @@ pub(super) const RULE: Rule = Rule {
     },
 };
 
+/// Reading FLAC instead costs little beside decoding, and is not counted.
 fn look(signals: &Signals) -> Look {
-    let Some(model) = waits_for_host(signals)? else {
-        return Ok(None);
-    };
-    let host = *signals.pipeline.host.need()?;
-    let decode = *signals.pipeline.decode.need()?;
-    let share = Share::of(decode, host.busy);
-    if share.0 <= 0.5 {
-        return Ok(None);
-    }
-    let severity = if model.waiting() >= HIGHLY {
-        Severity::Problem
-    } else {
-        Severity::Warning
-    };
-    let finding = Finding::new(
+    most_of_host(
+        signals,
         Code::SlowDecode,
-        severity,
-        "run",
-        vec![
-            Fact::share("share", share),
-            Fact::seconds("decode", Seconds(decode.0 / f64::from(host.threads.max(1)))),
-            Fact::count("threads", host.threads),
-            Fact::share("waiting", model.waiting()),
-        ],
-    );
-    Ok(Some(
-        finding.gaining(Gain::per_step(saved(&model, signals))),
-    ))
-}
-
-/// Seconds a step without the decoding: reading FLAC instead costs little
-/// beside it, and is not counted.
-pub(super) fn saved(model: &StepModel, signals: &Signals) -> Seconds {
-    let (Some(host), Some(decode)) = (
-        signals.pipeline.host.known(),
-        signals.pipeline.decode.known(),
-    ) else {
-        return Seconds(0.0);
-    };
-    let rest = (host.busy.0 - decode.0) / f64::from(host.threads.max(1));
-    let feed = Feed {
-        host: Some(Seconds(rest.max(0.0))),
-        ..model.feed
-    };
-    model.saved(feed, model.own())
+        "decode",
+        &signals.pipeline.decode,
+    )
 }
 
 #[cfg(test)]
@@ -92,6 +50,7 @@ mod tests {
     use super::*;
     use crate::rules::testing::{fires, healthy, quiet, silent, slow_decode};
     use crate::signal::Signal;
+    use crate::units::Seconds;
 
     #[test]
     fn fires_where_decoding_is_most_of_the_host_stage() {

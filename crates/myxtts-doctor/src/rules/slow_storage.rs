@@ -1,12 +1,11 @@
 //! SLOW_STORAGE: recordings come off the disk more slowly than the model asks.
 
-use super::{Look, Rule, waits_for_host};
+use super::{Look, Rule, most_of_host};
 use crate::code::Code;
 use crate::finding::{Fact, Finding, Gain, Severity, Value};
-use crate::model::{Feed, StepModel};
+use crate::model::StepModel;
 use crate::signals::Signals;
-use crate::units::{Seconds, Share};
-use crate::verdict::HIGHLY;
+use crate::units::Seconds;
 use crate::words::{Bilingual, Form, Texts};
 
 pub(super) const RULE: Rule = Rule {
@@ -86,49 +85,7 @@ fn look(signals: &Signals) -> Look {
 }
 
 fn in_run(signals: &Signals) -> Look {
-    let Some(model) = waits_for_host(signals)? else {
-        return Ok(None);
-    };
-    let host = *signals.pipeline.host.need()?;
-    let read = *signals.pipeline.read.need()?;
-    let share = Share::of(read, host.busy);
-    if share.0 <= 0.5 {
-        return Ok(None);
-    }
-    let severity = if model.waiting() >= HIGHLY {
-        Severity::Problem
-    } else {
-        Severity::Warning
-    };
-    let finding = Finding::new(
-        Code::SlowStorage,
-        severity,
-        "run",
-        vec![
-            Fact::share("share", share),
-            Fact::seconds("read", Seconds(read.0 / f64::from(host.threads.max(1)))),
-            Fact::count("threads", host.threads),
-            Fact::share("waiting", model.waiting()),
-        ],
-    );
-    Ok(Some(
-        finding.gaining(Gain::per_step(saved(&model, signals))),
-    ))
-}
-
-/// Seconds a step without the reading: what is left of the host stage, over
-/// its threads.
-pub(super) fn saved(model: &StepModel, signals: &Signals) -> Seconds {
-    let (Some(host), Some(read)) = (signals.pipeline.host.known(), signals.pipeline.read.known())
-    else {
-        return Seconds(0.0);
-    };
-    let rest = (host.busy.0 - read.0) / f64::from(host.threads.max(1));
-    let feed = Feed {
-        host: Some(Seconds(rest.max(0.0))),
-        ..model.feed
-    };
-    model.saved(feed, model.own())
+    most_of_host(signals, Code::SlowStorage, "read", &signals.pipeline.read)
 }
 
 #[cfg(test)]

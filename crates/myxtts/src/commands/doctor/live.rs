@@ -1,12 +1,13 @@
 //! `myxtts doctor` without a run: looks at the machine, then trains for some
 //! seconds through the real pipeline and says where the time went.
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use clap::ArgMatches;
-use myxtts_config::Settings;
+use myxtts_config::{Settings, shell};
 use myxtts_data::prepare::{Ready, Report as Prepared};
 use myxtts_data::storage::{StorageRequest, storage};
 use myxtts_device::{Gpu, Machine, Plan, plan};
@@ -150,11 +151,11 @@ fn prepared(settings: &Settings<Config>, asked: Asked, output: &Output) -> Resul
 }
 
 fn unprepared(folder: &Path, waited: Duration) -> Failure {
+    let command = shell::command([OsStr::new("prepare"), folder.as_os_str()]);
     Failure::Job(format!(
-        "{} is not prepared, and that takes more than {} s\n  fix:   myxtts prepare {}",
+        "{} is not prepared, and that takes more than {} s\n  fix:   {command}",
         folder.display(),
-        waited.as_secs(),
-        folder.display()
+        waited.as_secs()
     ))
 }
 
