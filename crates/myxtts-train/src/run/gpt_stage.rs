@@ -94,10 +94,15 @@ impl Run<'_> {
         let warm_up = WarmUp {
             schedule: Arc::clone(&schedule),
             placement: placement.clone(),
-            listener: Some(Listener {
-                log: Arc::clone(&self.desk.log),
-                stop: self.desk.stop.clone(),
+            settles: true,
+            listener: Listener::new({
+                let log = Arc::clone(&self.desk.log);
+                move |line| {
+                    // A terminal that is gone has nobody to tell.
+                    let _ = log.line(line);
+                }
             }),
+            stop: self.desk.stop.clone(),
         };
         let state = |device: &Device| {
             let autodiff = device.clone().autodiff();

@@ -68,7 +68,8 @@ pub use job::{
 pub use material::voice_file_name;
 pub use measure::{TrainFigures, measure};
 pub use probe::{
-    BatchSource, BucketOption, LaunchesAsked, Probe, ProbeCodes, ProbeRequest, ThreadUse, probe,
+    BatchSource, BucketOption, LaunchesAsked, Listener, Probe, ProbeCodes, ProbeRequest, ThreadUse,
+    probe,
 };
 pub use telemetry::{TelemetryFigures, measure_telemetry};
 pub use verdict::Finding;

@@ -79,6 +79,17 @@ impl Origin {
         Ok(origin)
     }
 
+    /// The words that weights of ours know; `None` where they are codes alone.
+    pub(super) fn vocabulary_of(folder: &Path) -> Result<Option<Arc<Vocabulary>>, TrainError> {
+        let Ok(folder) = myxtts_infer::resolve(folder, myxtts_infer::Pick::Newest) else {
+            return Ok(None);
+        };
+        let checkpoint = read_ours(&folder).map_err(|why| TrainError::Usage(why.to_string()))?;
+        let vocabulary = checkpoint.vocabulary.as_deref().map(Vocabulary::from_json);
+        let vocabulary = vocabulary.transpose().map_err(TrainError::failed)?;
+        Ok(vocabulary.map(Arc::new))
+    }
+
     /// A run that has trained its DVAE and nothing else: the GPT will be new, and
     /// so will the vocabulary it knows.
     fn codes(run: &Path) -> Result<Option<Self>, TrainError> {

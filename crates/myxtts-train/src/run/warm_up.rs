@@ -3,7 +3,7 @@
 //! A device compiles and tunes kernels for shapes it has not seen, which takes
 //! longer than many steps. On the CPU nothing is compiled.
 
-use std::io::Stderr;
+use std::fmt;
 use std::sync::Arc;
 
 use burn::tensor::{Device, Int, Tensor};
@@ -11,7 +11,6 @@ use myxtts_data::schedule::{BucketShape, ConditioningSpec, Schedule};
 use myxtts_device::Settling;
 use myxtts_infer::ModelCard;
 use myxtts_model::gpt::GptBatch;
-use myxtts_run::run_folder::RunLog;
 use myxtts_run::signals::StopRequest;
 
 use crate::error::TrainError;
@@ -38,15 +37,41 @@ const ROUNDS: usize = 5;
 pub(super) struct WarmUp {
     pub(super) schedule: Arc<Schedule>,
     pub(super) placement: Placement,
-    /// A benchmark has neither a log nor anybody who stops it.
-    pub(super) listener: Option<Listener>,
+    /// Whether rounds follow the first until nothing is new.
+    pub(super) settles: bool,
+    /// Kernels take minutes to compile: who waits is told, and may leave.
+    pub(super) listener: Listener,
+    pub(super) stop: StopRequest,
 }
 
-/// Kernels take minutes to compile: who waits is told, and may leave.
-#[derive(Clone)]
-pub(super) struct Listener {
-    pub(super) log: Arc<RunLog<Stderr>>,
-    pub(super) stop: StopRequest,
+type Tell = dyn Fn(&str) + Send + Sync;
+
+/// Somebody who is told how far things are, in words.
+#[derive(Clone, Default)]
+pub struct Listener(Option<Arc<Tell>>);
+
+impl Listener {
+    /// Calls `tell` from whichever thread got somewhere.
+    pub fn new(tell: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(tell)))
+    }
+
+    /// Says how far things are.
+    pub fn tell(&self, words: &str) {
+        if let Some(tell) = &self.0 {
+            tell(words);
+        }
+    }
+}
+
+impl fmt::Debug for Listener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() {
+            "Listener"
+        } else {
+            "nobody"
+        })
+    }
 }
 
 impl WarmUp {
@@ -113,7 +138,7 @@ impl WarmUp {
             };
             let batches = self.shapes(&who, round, steps).map(batch);
             trainee = rehearse(trainee, vec![AdamW::new(adamw)], batches, recipe, replicas)?;
-            if settling.is_settled() {
+            if !self.settles || settling.is_settled() {
                 break;
             }
         }
@@ -130,18 +155,14 @@ impl WarmUp {
         let shapes = (0..steps).flat_map(|_| self.schedule.shapes());
         let shapes = shapes.zip(1..=steps).take_while(|_| !self.is_stopped());
         shapes.map(move |((shape, rows), number)| {
-            if let Some(listener) = &self.listener {
-                let line = line(who, round, [number, steps], shape, rows);
-                // A terminal that is gone has nobody to tell.
-                let _ = listener.log.line(&line);
-            }
+            self.listener
+                .tell(&line(who, round, [number, steps], shape, rows));
             (shape, rows)
         })
     }
 
     fn is_stopped(&self) -> bool {
-        let stop = self.listener.as_ref().map(|listener| &listener.stop);
-        stop.is_some_and(StopRequest::is_asked)
+        self.stop.is_asked()
     }
 }
 

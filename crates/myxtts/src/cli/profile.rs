@@ -8,6 +8,9 @@ use super::flags;
 
 const HEADING: &str = "Measuring";
 
+/// What `tune --only` takes.
+const TUNED: [&str; 4] = ["batch", "workers", "ring", "precision"];
+
 pub(super) fn command() -> Command {
     let file = |name: &'static str, help: &'static str| {
         Arg::new(name)
@@ -52,6 +55,7 @@ pub(super) fn command() -> Command {
                 .help("Measure with and without one changed key, in turns: predicted and measured gain [default: none]"),
         )
         .arg(rounds("3"))
+        .arg(hang_limit())
         .args(flags::arguments())
 }
 
@@ -89,9 +93,20 @@ pub(super) fn tune() -> Command {
                 .help_heading(HEADING)
                 .help("Measure a tuned configuration against its record; exits with code 1 when it is more than 10 % slower [default: none]"),
         )
+        .arg(
+            Arg::new("only")
+                .long("only")
+                .value_name("WHAT,...")
+                .value_parser(TUNED)
+                .value_delimiter(',')
+                .conflicts_with("verify")
+                .help_heading(HEADING)
+                .help("Search these alone [default: all]"),
+        )
         .arg(steps("20"))
         .arg(seconds("60"))
         .arg(rounds("3"))
+        .arg(hang_limit())
         .args(flags::arguments())
 }
 
@@ -105,6 +120,12 @@ pub(super) fn probe_steps() -> Command {
                 .long("parent")
                 .action(ArgAction::SetTrue)
                 .help("End when standard input is closed"),
+        )
+        .arg(
+            Arg::new("fits")
+                .long("fits")
+                .action(ArgAction::SetTrue)
+                .help("Meet every shape once or twice: enough for the memory, not for a speed"),
         )
         .arg(steps("20"))
         .arg(seconds("120"))
@@ -123,6 +144,13 @@ fn seconds(default: &'static str) -> Arg {
 fn rounds(default: &'static str) -> Arg {
     number("rounds", "N", default, 100)
         .help("Times that each of several configurations is measured, in turns")
+}
+
+fn hang_limit() -> Arg {
+    number("hang-limit", "S", "900", 86_400).help(
+        "Seconds without progress after which a measuring process is ended: a shape that a driver \
+         compiles, a step",
+    )
 }
 
 fn number(name: &'static str, value: &'static str, default: &'static str, most: i64) -> Arg {

@@ -36,7 +36,7 @@ use super::prepare::{
 use super::{damaged, memory};
 use crate::config::{
     self, Cache, ConditioningFrom, Config, DataSection, DatasetConfig, GivenFlag, LearningRate,
-    ModelConfig, OptimiserConfig, Part, Quirks, Resumed, RunConfig, ShapeConfig, run_folder,
+    ModelConfig, OptimiserConfig, Part, Quirks, Resumed, RunConfig, ShapeConfig, Sizes, run_folder,
 };
 use crate::outline::Outline;
 use crate::output::{Failure, Output};
@@ -212,6 +212,7 @@ pub(super) fn job(
         clip_beginnings,
     } = &data.shapes;
     let ModelConfig { size, quirks } = &model;
+    let Sizes { gpt, dvae } = config::sizes(settings).map_err(Failure::usage)?;
     let optimiser = &training.optimiser;
     let is_chosen = |key: &str| settings.is_chosen(key);
     let vocabulary = match vocab {
@@ -261,8 +262,8 @@ pub(super) fn job(
         validation,
         reading,
         max_bad_fraction: *max_bad_fraction,
-        gpt: size.gpt(myxtts_model::gpt::Vocabulary::XTTS_V2),
-        dvae: size.dvae(),
+        gpt,
+        dvae,
         decoder_size: *size,
         vocabulary,
         init: init.as_ref().map(PathBuf::from),
@@ -281,7 +282,7 @@ pub(super) fn job(
         seed: *seed,
         audio: data.audio.clone(),
         max_text: Tokens(*max_text_length),
-        max_audio: Codes(codes_of(*max_mel_frames, &size.dvae())),
+        max_audio: Codes(codes_of(*max_mel_frames, &dvae)),
         buckets: *buckets as usize,
         static_shapes: plan.static_shapes,
         batch_size: plan.batch_size,

@@ -9,6 +9,7 @@
     clippy::expect_used,
     clippy::panic,
     clippy::print_stderr,
+    clippy::print_stdout,
     clippy::unwrap_used,
     reason = "test code"
 )]
@@ -25,6 +26,8 @@ mod file_errors;
 mod flags_page;
 mod full_disk;
 mod gpu_flags;
+#[cfg(target_os = "linux")]
+mod hanging;
 mod monitor_command;
 mod overfit;
 mod pipeline_flags;

@@ -3,6 +3,11 @@
 use std::path::Path;
 use std::process::Command;
 
+use myxtts_audio::units::SampleRate;
+use myxtts_audio::{Waveform, wav_pcm16};
+
+use crate::tiny::Tiny;
+
 /// `myxtts ARGUMENTS` in an empty folder, without the tester's own settings.
 pub fn myxtts(arguments: &[&str]) -> Run {
     let folder = tempfile::tempdir().unwrap();
@@ -56,6 +61,36 @@ pub fn few_clips(folder: &Path, clips: usize) {
         std::fs::copy(corpus.join(&name), folder.join(&name)).unwrap();
     }
     std::fs::write(folder.join("metadata.csv"), few.join("\n") + "\n").unwrap();
+}
+
+/// A dataset with a hum of each of these lengths, in milliseconds.
+pub fn hums(folder: &Path, milliseconds: &[u32]) {
+    const RATE: u32 = 22_050;
+    std::fs::create_dir_all(folder.join("wavs")).unwrap();
+    let mut rows = String::new();
+    for (clip, length) in milliseconds.iter().enumerate() {
+        let hertz = 110.0 + 7.0 * clip as f32;
+        let samples = (0..RATE * length / 1000).map(|n| {
+            let t = n as f32 / RATE as f32;
+            0.3 * (std::f32::consts::TAU * hertz * t).sin()
+        });
+        let waveform = Waveform {
+            samples: samples.collect(),
+            rate: SampleRate::XTTS,
+        };
+        let path = folder.join(format!("wavs/hum{clip}.wav"));
+        std::fs::write(path, wav_pcm16(&waveform).unwrap()).unwrap();
+        let word = ["fox", "dogs", "hello", "there"][clip % 4];
+        rows.push_str(&format!("hum{clip}|The {word}.|The {word}.\n"));
+    }
+    std::fs::write(folder.join("metadata.csv"), rows).unwrap();
+}
+
+/// Weights of a model of a few thousand numbers: what starts from them trains
+/// and is measured in milliseconds.
+pub fn few_weights(folder: &Path) {
+    let tiny = Tiny::with_room(&["en"], 60, 200);
+    myxtts_weights::write_ours(folder, &tiny.checkpoint()).unwrap();
 }
 
 pub fn run_in(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Run {

@@ -1,8 +1,11 @@
 //! `myxtts tune`, on a few clips of the sample corpus.
 
+use std::fs;
 use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
-use crate::support::{Run, few_clips, myxtts, run_in};
+use crate::support::{Run, command_in, few_clips, few_weights, hums, myxtts, run_in};
 
 fn tune(folder: &Path, arguments: &[&str]) -> Run {
     let small = [
@@ -39,7 +42,7 @@ fn a_file_is_written_that_trains_and_is_verified() {
     );
     decisions_follow_from_the_figures(&document);
     let file = folder.path().join("myxtts.tuned.yaml");
-    let text = std::fs::read_to_string(&file).unwrap();
+    let text = fs::read_to_string(&file).unwrap();
     assert!(text.starts_with("# Written by `myxtts tune`"), "{text}");
     assert!(text.contains("\n# record: {"), "{text}");
     assert!(text.contains("\n  train_data: \"few\"\n"), "{text}");
@@ -60,7 +63,7 @@ fn a_file_is_written_that_trains_and_is_verified() {
     let begin = text.find("\"audio_per_s\":").unwrap();
     let end = begin + text[begin..].find(',').unwrap();
     let faster = format!("{}\"audio_per_s\":1e9{}", &text[..begin], &text[end..]);
-    std::fs::write(&file, faster).unwrap();
+    fs::write(&file, faster).unwrap();
     let verify = [
         "tune",
         "--verify=myxtts.tuned.yaml",
@@ -75,11 +78,11 @@ fn a_file_is_written_that_trains_and_is_verified() {
             .contains("more than 10 % slower than its record")
     );
     let slow = format!("{}\"audio_per_s\":1e-9{}", &text[..begin], &text[end..]);
-    std::fs::write(&file, slow).unwrap();
+    fs::write(&file, slow).unwrap();
     let kept = run_in(folder.path(), &verify, &[]);
     assert_eq!(kept.code, Some(0), "{}", kept.stderr);
     // Neither a run nor a temporary file is left behind.
-    let left: Vec<_> = std::fs::read_dir(folder.path())
+    let left: Vec<_> = fs::read_dir(folder.path())
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .filter(|name| !["few", "cache"].contains(&name.as_str()))
@@ -128,10 +131,111 @@ fn decisions_follow_from_the_figures(document: &serde_json::Value) {
 #[test]
 fn a_file_without_a_record_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("mine.yaml"), "data:\n  batch_size: 2\n").unwrap();
+    fs::write(folder.path().join("mine.yaml"), "data:\n  batch_size: 2\n").unwrap();
     let run = run_in(folder.path(), &["tune", "--verify", "mine.yaml"], &[]);
     assert_eq!(run.code, Some(2));
     insta::assert_snapshot!(run.stderr);
     let both = myxtts(&["tune", "--verify", "mine.yaml", "--out", "x.yaml"]);
     assert_eq!(both.code, Some(2));
+}
+
+/// A trial whose memory runs out, for real: the address space of every process is
+/// limited to what the configuration as it is takes, and a quarter more. The trial with
+/// twice the batch dies, and nothing else does.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_trial_without_memory_ends_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    few_weights(&path.join("weights"));
+    hums(&path.join("clips"), &[3000; 128]);
+    fs::create_dir(path.join("tmp")).unwrap();
+    let subject = [
+        "--batch-size=64",
+        "--init=weights",
+        "--train-data=clips",
+        "--language=en",
+        "--buckets=1",
+        "--num-workers=1",
+        "--set=training.backend=cpu",
+    ];
+    let in_tmp = |command: &mut Command| {
+        command
+            .env("TMPDIR", path.join("tmp"))
+            // One heap: what a thread reserves and does not use is not memory.
+            .env("MALLOC_ARENA_MAX", "1");
+    };
+    let mut alone = command_in(path);
+    in_tmp(&mut alone);
+    alone
+        .args(["probe-steps", "--json", "--steps=2"])
+        .args(subject);
+    let taken = most_address_space(&mut alone);
+    let program = command_in(path);
+    let mut command = Command::new("prlimit");
+    command
+        .arg(format!("--as={}", taken + taken / 4))
+        .arg(program.get_program())
+        .current_dir(path);
+    for (name, value) in program.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    in_tmp(&mut command);
+    command
+        .args(["tune", "--only=batch", "--json", "--steps=2", "--rounds=1"])
+        .args(subject);
+    let output = command.output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{taken}\n{said}");
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let trials = document["trials"].as_array().unwrap();
+    let twice = trials
+        .iter()
+        .find(|trial| trial["tried"] == "batch size 128");
+    let outcome = twice.unwrap()["outcome"].as_str().unwrap();
+    assert!(
+        outcome.starts_with("out of memory: "),
+        "{taken}\n{document:#}"
+    );
+    // The file is there and whole, and beside it nothing is new.
+    let valid = run_in(path, &["config", "validate", "myxtts.tuned.yaml"], &[]);
+    assert_eq!(valid.code, Some(0), "{}", valid.stderr);
+    let mut left: Vec<_> = fs::read_dir(path)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name != "cache")
+        .collect();
+    left.sort();
+    assert_eq!(left, ["clips", "myxtts.tuned.yaml", "tmp", "weights"]);
+    assert_eq!(fs::read_dir(path.join("tmp")).unwrap().count(), 0);
+    // Neither is a process: each is told of a file in there.
+    let place = path.join("tmp").display().to_string();
+    for process in fs::read_dir("/proc").unwrap().filter_map(Result::ok) {
+        let words = fs::read(process.path().join("cmdline")).unwrap_or_default();
+        let words = String::from_utf8_lossy(&words).into_owned();
+        assert!(!words.contains(&place), "{words}");
+    }
+}
+
+/// The most address space that a process takes until it ends, in bytes.
+#[cfg(target_os = "linux")]
+pub fn most_address_space(command: &mut Command) -> u64 {
+    let mut child = command
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut most = 0;
+    while child.try_wait().unwrap().is_none() {
+        let status = fs::read_to_string(format!("/proc/{}/status", child.id()));
+        let status = status.unwrap_or_default();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmPeak:"));
+        let peak = peak.and_then(|peak| peak.trim().trim_end_matches(" kB").parse::<u64>().ok());
+        most = most.max(peak.unwrap_or(0) << 10);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    most
 }

@@ -23,12 +23,14 @@ use myxtts_run::schedule::{Parts, Schedule, Shape};
 use myxtts_run::signals::StopRequest;
 use myxtts_run::units::Step;
 
+pub use super::warm_up::Listener;
 pub use threads::ThreadUse;
 
 use super::flow::flow;
 use super::job::{CacheKind, Job, StageName};
 use super::material::Material;
 use super::memory::held;
+use super::origin::Origin;
 use super::warm_up::WarmUp;
 use super::{gpt_stage, precision, recipe, stage};
 use crate::bench::{forget_peak, peak_bytes};
@@ -98,8 +100,13 @@ pub struct ProbeRequest {
     pub keep: BatchSource,
     /// Where codes come from.
     pub codes: ProbeCodes,
+    /// Whether the warm-up of a GPU takes rounds until it compiles nothing new. What
+    /// is only to fit its memory has met the worst after the first.
+    pub settles: bool,
     /// What is to be known of the kernels of a GPU.
     pub launches: LaunchesAsked,
+    /// Told how far it is: every shape of the warm-up, every step.
+    pub listener: Listener,
     /// What is to go wrong.
     #[doc(hidden)]
     pub faults: Faults,
@@ -114,7 +121,9 @@ impl Default for ProbeRequest {
             begin_at: 0,
             keep: BatchSource::Live,
             codes: ProbeCodes::AsLater,
+            settles: true,
             launches: LaunchesAsked::No,
+            listener: Listener::default(),
             faults: Faults::default(),
         }
     }
@@ -197,6 +206,7 @@ pub fn probe(
 ) -> Result<Probe, TrainError> {
     forget_peak();
     let begin = Instant::now();
+    request.listener.tell("reading the clips");
     let subject = Subject::read(job, placement)?;
     subject.run(request, begin)
 }
@@ -240,7 +250,11 @@ struct Subject<'a> {
 
 impl<'a> Subject<'a> {
     fn read(job: &'a Job, placement: &'a Placement) -> Result<Self, TrainError> {
-        let material = Material::read(job, None, None, &StopRequest::new())?;
+        let vocabulary = match &job.init {
+            Some(folder) => Origin::vocabulary_of(folder)?,
+            None => None,
+        };
+        let material = Material::read(job, vocabulary, None, &StopRequest::new())?;
         let card = gpt_stage::card_of(job, &material);
         let home = Device::flex();
         let dvae = Dvae::new(&Init::new(job.seed, &home), &card.dvae);
@@ -289,7 +303,9 @@ impl<'a> Subject<'a> {
         let warm_up = WarmUp {
             schedule: Arc::clone(schedule),
             placement: (*placement).clone(),
-            listener: None,
+            settles: request.settles,
+            listener: request.listener.clone(),
+            stop: StopRequest::new(),
         };
         let state = |device: &Device| {
             let gpt = Gpt::new(&Init::new(job.seed, &device.clone().autodiff()), &card.gpt);

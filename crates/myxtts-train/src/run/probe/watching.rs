@@ -144,6 +144,7 @@ impl<T> Watch<T> for Watching<'_> {
         let now = Instant::now();
         let step = now - std::mem::replace(&mut self.lap, now);
         self.loss = done.loss;
+        self.request.listener.tell(&format!("step {}", done.step));
         let late = self.kernels.as_mut().and_then(KernelWatch::pause);
         if let Some(kernels) = &mut self.kernels {
             kernels.count();
@@ -194,6 +195,7 @@ impl<T> StageWatch<T> for Watching<'_> {
     }
 
     fn pipeline(&mut self, pipeline: Weak<Pipeline>) {
+        self.request.listener.tell("making the first batches");
         self.pipeline = pipeline;
     }
 }

@@ -6,8 +6,8 @@ use clap::ArgMatches;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Subject, rounds};
-use crate::commands::steps::{Candidate, Ended, Measured, StepFigures, medians};
+use super::Subject;
+use crate::commands::steps::{self, Candidate, Ended, Measured, StepFigures, medians};
 use crate::output::{Failure, Output};
 
 /// A mode that is slower by less than this is as good: it needs fewer devices.
@@ -107,20 +107,14 @@ pub(super) fn run(subject: &Subject, matches: &ArgMatches, output: &Output) -> R
             edits: mode.edits(&gpus),
         })
         .collect();
-    let [rounds, steps, seconds] = rounds(matches);
     let tell = |index: usize, round: u32, ended: &Ended| {
-        let words = match ended {
-            Ended::Well(answer) => {
-                format!("{:.2} s of sound a second", answer.figures.audio_per_s)
-            }
-            Ended::NoMemory(why) | Ended::Refused(why) => why.clone(),
-        };
         output.log(format_args!(
-            "{}, round {round}: {words}",
+            "{}, round {round}: {ended}",
             modes[index].name()
         ));
     };
-    let measured = medians(&candidates, rounds, steps, seconds, tell)?;
+    subject.prepare_once(output)?;
+    let measured = medians(&candidates, steps::effort(matches), tell)?;
     let rows = modes.iter().zip(measured);
     let rows = rows.map(|(mode, measured)| Row::new(*mode, &gpus, measured));
     let comparison = Comparison::of(rows.collect(), gpus.len());
@@ -149,11 +143,7 @@ impl Row {
                 flags,
                 rounds: vec![],
                 figures: None,
-                refused: Some(match ended {
-                    Ended::Well(_) => "nothing was measured".to_owned(),
-                    Ended::NoMemory(why) => format!("out of memory: {why}"),
-                    Ended::Refused(why) => why,
-                }),
+                refused: Some(ended.to_string()),
             },
         }
     }
@@ -218,20 +208,33 @@ impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{:<10} {:>10} {:>9} {:>8} {:>10} {:>10}  chosen with",
-            "mode", "sound s/s", "step ms", "clips/s", "data wait", "averaging"
+            "{:<10} {:>10} {:>9} {:>8} {:>10} {:>10} {:>8} {:>6} {:>9}  chosen with",
+            "mode",
+            "sound s/s",
+            "step ms",
+            "clips/s",
+            "data wait",
+            "averaging",
+            "kernels",
+            "waits",
+            "moved"
         )?;
         for row in &self.modes {
             match (&row.figures, &row.refused) {
                 (Some(figures), _) => writeln!(
                     f,
-                    "{:<10} {:>10.2} {:>9.1} {:>8.1} {:>8.1} % {:>8.1} %  {}",
+                    "{:<10} {:>10.2} {:>9.1} {:>8.1} {:>8.1} % {:>8.1} % {:>8} {:>6.1} {:>6.2} MB  {}",
                     row.mode.name(),
                     figures.audio_per_s,
                     1e3 * figures.step_s,
                     figures.clips_per_s,
                     figures.data_wait_pct,
                     figures.averaging_pct,
+                    figures
+                        .kernels_per_step
+                        .map_or("none".to_owned(), |kernels| format!("{kernels:.0}")),
+                    figures.syncs_per_step,
+                    figures.moved_bytes_per_step / 1e6,
                     row.flags
                 )?,
                 (None, refused) => writeln!(
@@ -261,6 +264,9 @@ mod tests {
             clips_per_s: audio_per_s / 3.0,
             data_wait_pct: 1.25,
             averaging_pct: 0.5,
+            kernels_per_step: Some(812.0),
+            syncs_per_step: 1.0,
+            moved_bytes_per_step: 2.5e6,
             padding_pct: 4.0,
             strategy: "Cpu".to_owned(),
             batch_size: 8,

@@ -57,11 +57,12 @@ impl Subject {
         let request = memory::training_request(&self.settings, None)?;
         plan(&request, &self.machine).map_err(Failure::usage)
     }
-}
 
-/// How many rounds, of how many steps and seconds.
-fn rounds(matches: &ArgMatches) -> [u32; 3] {
-    ["rounds", "steps", "seconds"].map(|name| matches.get_one::<u32>(name).copied().unwrap_or(1))
+    /// The dataset, before anything is measured. What cannot be trained as it was
+    /// asked for is refused here, with the words of `train`.
+    fn prepare_once(&self, output: &Output) -> Result<(), Failure> {
+        steps::prepare_once(&self.settings, &self.plan()?, output)
+    }
 }
 
 /// The stages for some steps, on the devices of the plan.

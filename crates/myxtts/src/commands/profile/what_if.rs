@@ -8,8 +8,8 @@ use myxtts_doctor::{Gain, what_if};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Subject, rounds};
-use crate::commands::steps::{Candidate, Ended, Measured, StepFigures, medians};
+use super::Subject;
+use crate::commands::steps::{self, Candidate, Ended, Measured, StepFigures, medians};
 use crate::output::{Failure, Output};
 
 /// Two configurations, and what the second gives.
@@ -56,7 +56,6 @@ pub(super) fn run(
         candidate(vec![(key.clone(), Some(then.clone()))]),
     ];
     let names = [format!("{key}={now}"), format!("{key}={then}")];
-    let [rounds, steps, seconds] = rounds(matches);
     let tell = |index: usize, round: u32, ended: &Ended| {
         if let Ended::Well(answer) = ended {
             output.log(format_args!(
@@ -65,16 +64,11 @@ pub(super) fn run(
             ));
         }
     };
-    let measured = medians(&candidates, rounds, steps, seconds, tell)?;
+    subject.prepare_once(output)?;
+    let measured = medians(&candidates, steps::effort(matches), tell)?;
     let mut both = vec![];
     for (name, measured) in names.iter().zip(measured) {
-        both.push(measured.map_err(|ended| {
-            Failure::Job(match ended {
-                Ended::NoMemory(why) => format!("{name} runs out of memory: {why}"),
-                Ended::Refused(why) => format!("{name} cannot be trained: {why}"),
-                Ended::Well(_) => format!("{name} was not measured"),
-            })
-        })?);
+        both.push(measured.map_err(|ended| ended.failure(name))?);
     }
     let Ok([without, with]) = <[Measured; 2]>::try_from(both) else {
         return Err(Failure::Job("a side was not measured".to_owned()));

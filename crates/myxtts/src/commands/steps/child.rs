@@ -1,12 +1,16 @@
 //! The process that measures, and what it can end with.
 
-use std::io::{Read, Write};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::fmt;
+use std::io::Write;
+use std::process::{Command, ExitStatus};
+use std::time::Duration;
 
 use myxtts_config::{Keys, Settings};
+use myxtts_device::told_of_memory;
 use myxtts_doctor::Signals;
 use serde_json::Value;
 
+use super::watched::{Hung, Left, Watched};
 use super::{Answer, NO_MEMORY, StepFigures};
 use crate::commands::config::chosen_yaml;
 use crate::config::{Config, settings_in_environment};
@@ -19,8 +23,71 @@ pub(crate) enum Ended {
     Well(Box<Answer>),
     /// Memory was short, in the device's words or by the death of the process.
     NoMemory(String),
+    /// The process died in another way: a driver crashed.
+    Died(String),
+    /// It got nowhere for so many seconds, and was ended there.
+    Hung {
+        /// What it was at.
+        at: String,
+        /// How long it was waited for.
+        seconds: u32,
+    },
     /// This configuration cannot be trained here, in its own words.
     Refused(String),
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Well(answer) => {
+                write!(f, "{:.2} s of sound a second", answer.figures.audio_per_s)
+            }
+            Self::NoMemory(why) => write!(f, "out of memory: {why}"),
+            Self::Died(how) => write!(f, "the process that measures died: {how}"),
+            Self::Hung { at, seconds } => write!(
+                f,
+                "no progress for {seconds} s at `{at}`, and the process that measures was ended"
+            ),
+            Self::Refused(why) => f.write_str(why),
+        }
+    }
+}
+
+impl Ended {
+    /// The error where nothing else can be measured in its place.
+    pub(crate) fn failure(self, what: &str) -> Failure {
+        let words = format!("{what}: {self}");
+        Failure::Job(match self {
+            Self::Refused(why) => why,
+            Self::Well(_) => format!("{what} was not measured"),
+            Self::NoMemory(_) => format!(
+                "{words}\n  fix:   give --batch-size a smaller value, or take a smaller --model-size"
+            ),
+            Self::Died(_) => format!(
+                "{words}\n  fix:   update the driver, or train on another backend with \
+                 `--set training.backend=cpu`; `myxtts devices` lists what there is"
+            ),
+            Self::Hung { .. } => format!(
+                "{words}\n  fix:   if the machine is only slow, give --hang-limit more seconds; if not, \
+                 the driver hangs: update it, or train on another backend with \
+                 `--set training.backend=cpu`"
+            ),
+        })
+    }
+}
+
+/// How much is measured of a configuration, and how long one that gets nowhere is
+/// waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Effort {
+    /// Times that each is measured, in turns.
+    pub(crate) rounds: u32,
+    /// Steps.
+    pub(crate) steps: u32,
+    /// Seconds for them, at most.
+    pub(crate) seconds: u32,
+    /// Seconds without progress.
+    pub(crate) hang_limit: u32,
 }
 
 /// A configuration that is measured: what a person chose, with some values changed.
@@ -44,11 +111,24 @@ pub(crate) struct Measured {
 }
 
 impl Candidate<'_> {
-    /// Measures this one for so many steps, and at most so many seconds.
+    /// Measures this one, once.
     ///
     /// # Errors
     /// The process could not be started, or made no sense.
-    pub(crate) fn measure(&self, steps: u32, seconds: u32) -> Result<Ended, Failure> {
+    pub(crate) fn measure(&self, effort: Effort) -> Result<Ended, Failure> {
+        self.run(effort, &[])
+    }
+
+    /// Whether it fits the memory: every shape and a step, which take less than a
+    /// measurement.
+    ///
+    /// # Errors
+    /// The process could not be started, or made no sense.
+    pub(crate) fn fit(&self, effort: Effort) -> Result<Ended, Failure> {
+        self.run(effort, &["--fits"])
+    }
+
+    fn run(&self, effort: Effort, more: &[&str]) -> Result<Ended, Failure> {
         let lost = |why: String| {
             Failure::Job(format!(
                 "the process that measures was lost: {why}\n  fix:   try again; `myxtts train` with the \
@@ -65,56 +145,34 @@ impl Candidate<'_> {
         written.map_err(|why| lost(format!("{}: {why}", file.path().display())))?;
         let program = std::env::current_exe().map_err(|why| lost(why.to_string()))?;
         let mut command = Command::new(program);
+        command.args(["probe-steps", "--json", "--parent"]);
+        // Where nothing is chosen there is no file: an empty one is refused.
+        if !text.is_empty() {
+            command.arg("--config").arg(file.path());
+        }
         command
-            .args(["probe-steps", "--json", "--parent", "--config"])
-            .arg(file.path())
-            .args(["--steps", &steps.to_string()])
-            .args(["--seconds", &seconds.to_string()])
-            // Closed when this process is gone, however it went.
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
+            .args(["--steps", &effort.steps.to_string()])
+            .args(["--seconds", &effort.seconds.to_string()])
+            .args(more);
         for variable in settings_in_environment() {
             command.env_remove(variable);
         }
-        let child = Alone(command.spawn().map_err(|why| lost(why.to_string()))?);
-        let (status, stdout, stderr) = child.wait().map_err(|why| lost(why.to_string()))?;
-        judge(status, &stdout, &stderr).map_err(lost)
-    }
-}
-
-/// A process that does not outlive whoever waits for it.
-struct Alone(Child);
-
-impl Alone {
-    fn wait(mut self) -> std::io::Result<(ExitStatus, String, String)> {
-        let stderr = self.0.stderr.take();
-        // Both pipes are drained, or a talkative driver would block on a full one.
-        let complaint = std::thread::spawn(move || {
-            let mut text = vec![];
-            // What is lost of the words is lost.
-            let _ = stderr.map(|mut pipe| pipe.read_to_end(&mut text));
-            String::from_utf8_lossy(&text).into_owned()
-        });
-        let mut text = vec![];
-        if let Some(mut pipe) = self.0.stdout.take() {
-            pipe.read_to_end(&mut text)?;
+        let seconds = effort.hang_limit;
+        let patience = Duration::from_secs(u64::from(seconds));
+        let waited = Watched::start(&mut command).and_then(|child| child.wait(patience));
+        match waited.map_err(|why| lost(why.to_string()))? {
+            Ok(left) => judge(&left).map_err(lost),
+            Err(Hung { at }) => Ok(Ended::Hung { at, seconds }),
         }
-        let status = self.0.wait()?;
-        let text = String::from_utf8_lossy(&text).into_owned();
-        Ok((status, text, complaint.join().unwrap_or_default()))
     }
 }
 
-impl Drop for Alone {
-    fn drop(&mut self) {
-        // It may be gone already, which is as good.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn judge(status: ExitStatus, stdout: &str, stderr: &str) -> Result<Ended, String> {
+fn judge(left: &Left) -> Result<Ended, String> {
+    let Left {
+        status,
+        stdout,
+        stderr,
+    } = left;
     if status.success() {
         let answer = serde_json::from_str(stdout);
         let answer = answer.map_err(|why| format!("its figures make no sense: {why}"))?;
@@ -132,9 +190,26 @@ fn judge(status: ExitStatus, stdout: &str, stderr: &str) -> Result<Ended, String
         (Some(words), _) => Ok(Ended::Refused(words.to_owned())),
         // An allocation that fails aborts, and the system ends who takes too much:
         // neither says a last word that could be told from another.
-        (None, None) => Ok(Ended::NoMemory(format!("the process ended by {status}"))),
+        (None, None) if is_of_memory(*status) => {
+            Ok(Ended::NoMemory(format!("the process ended by {status}")))
+        }
+        (None, None) => Ok(Ended::Died(status.to_string())),
+        (None, Some(_)) if told_of_memory(stderr).is_some() => Ok(Ended::NoMemory(
+            told_of_memory(stderr).unwrap_or_default().to_owned(),
+        )),
         (None, Some(_)) => Err(format!("{status}\n{}", stderr.trim_end())),
     }
+}
+
+/// Whether a process ended as one does that has no memory.
+fn is_of_memory(status: ExitStatus) -> bool {
+    const ABORT: i32 = 6;
+    const KILL: i32 = 9;
+    #[cfg(unix)]
+    let signal = std::os::unix::process::ExitStatusExt::signal(&status);
+    #[cfg(not(unix))]
+    let signal: Option<i32> = None;
+    signal.is_none_or(|signal| [ABORT, KILL].contains(&signal))
 }
 
 /// Measures candidates in turns, round after round, so that whatever else the
@@ -145,18 +220,16 @@ fn judge(status: ExitStatus, stdout: &str, stderr: &str) -> Result<Ended, String
 /// A process could not be started, or made no sense.
 pub(crate) fn medians(
     candidates: &[Candidate<'_>],
-    rounds: u32,
-    steps: u32,
-    seconds: u32,
+    effort: Effort,
     mut tell: impl FnMut(usize, u32, &Ended),
 ) -> Result<Vec<Result<Measured, Ended>>, Failure> {
     let mut all: Vec<Result<Vec<Answer>, Ended>> = vec![Ok(vec![]); candidates.len()];
-    for round in 1..=rounds.max(1) {
+    for round in 1..=effort.rounds.max(1) {
         for (index, candidate) in candidates.iter().enumerate() {
             let Ok(answers) = &mut all[index] else {
                 continue;
             };
-            let ended = candidate.measure(steps, seconds)?;
+            let ended = candidate.measure(effort)?;
             tell(index, round, &ended);
             match ended {
                 Ended::Well(one) => answers.push(*one),
@@ -210,7 +283,13 @@ mod tests {
     /// that broke.
     #[test]
     fn every_way_to_end_is_told_apart() {
-        let of = |status, stdout: &str| judge(status, stdout, "words on stderr");
+        let of = |status, stdout: &str| {
+            judge(&Left {
+                status,
+                stdout: stdout.to_owned(),
+                stderr: "words on stderr".to_owned(),
+            })
+        };
         let short = r#"{"error": "does not fit: step 1 ran out of device memory"}"#;
         assert_eq!(
             of(exited(1), short),
@@ -228,6 +307,9 @@ mod tests {
             let ended = of(ExitStatus::from_raw(signal), "");
             assert!(matches!(ended, Ok(Ended::NoMemory(_))), "{ended:?}");
         }
+        // A driver that crashes is not said to be out of memory.
+        let crashed = of(ExitStatus::from_raw(11), "");
+        assert!(matches!(crashed, Ok(Ended::Died(_))), "{crashed:?}");
         let broken = of(exited(101), "").unwrap_err();
         assert!(broken.ends_with("words on stderr"), "{broken}");
         assert!(of(exited(0), "not figures").is_err());

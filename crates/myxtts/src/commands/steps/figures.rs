@@ -2,6 +2,7 @@
 
 use myxtts_device::Plan;
 use myxtts_doctor::Signals;
+use myxtts_pipeline::Stage;
 use myxtts_train::run::Probe;
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +22,14 @@ pub(crate) struct StepFigures {
     pub(crate) data_wait_pct: f64,
     /// Percent of it inside the averaging between replicas.
     pub(crate) averaging_pct: f64,
+    /// Kernels that a step launches, on all devices; absent where none is a GPU.
+    pub(crate) kernels_per_step: Option<f64>,
+    /// Times that a step waits for the device.
+    pub(crate) syncs_per_step: f64,
+    /// Bytes of a step that go from the host to the data device, at most (codes that are
+    /// cached are not computed from the waves that come with them), and from there to
+    /// model devices.
+    pub(crate) moved_bytes_per_step: f64,
     /// Percent of positions that are padding.
     pub(crate) padding_pct: f64,
     /// How the work was spread.
@@ -55,10 +64,10 @@ pub(crate) struct Answer {
 
 impl StepFigures {
     pub(super) fn of(probe: &Probe, plan: &Plan) -> Self {
-        let seconds = |of: fn(&myxtts_train::timing::StepTiming) -> f64| -> f64 {
+        let sum = |of: fn(&myxtts_train::timing::StepTiming) -> f64| -> f64 {
             probe.steps.iter().map(of).sum()
         };
-        let wall = seconds(|step| step.step.as_secs_f64()).max(1e-9);
+        let wall = sum(|step| step.step.as_secs_f64()).max(1e-9);
         let mut shapes: Vec<[usize; 3]> = probe
             .shapes
             .iter()
@@ -68,10 +77,16 @@ impl StepFigures {
         Self {
             steps: probe.steps.len(),
             step_s: probe.step_s(),
-            audio_per_s: seconds(|step| step.audio.0) / wall,
-            clips_per_s: seconds(|step| step.clips as f64) / wall,
-            data_wait_pct: 100.0 * seconds(|step| step.data_wait.as_secs_f64()) / wall,
-            averaging_pct: 100.0 * seconds(|step| step.collective.as_secs_f64()) / wall,
+            audio_per_s: sum(|step| step.audio.0) / wall,
+            clips_per_s: sum(|step| step.clips as f64) / wall,
+            data_wait_pct: 100.0 * sum(|step| step.data_wait.as_secs_f64()) / wall,
+            averaging_pct: 100.0 * sum(|step| step.collective.as_secs_f64()) / wall,
+            kernels_per_step: probe.launches.as_ref().map(|kernels| {
+                let launches: u64 = kernels.iter().map(|kernel| kernel.launches).sum();
+                launches as f64 / probe.steps.len().max(1) as f64
+            }),
+            syncs_per_step: sum(|step| step.syncs as f64) / probe.steps.len().max(1) as f64,
+            moved_bytes_per_step: moved_bytes(probe),
             padding_pct: probe.padding_pct,
             strategy: format!("{:?}", plan.strategy),
             batch_size: plan.batch_size,
@@ -91,4 +106,16 @@ impl StepFigures {
     pub(crate) fn held_bytes(&self) -> Option<u64> {
         self.device_bytes.or(self.peak_rss_bytes)
     }
+}
+
+/// Of the batches of the measured steps, by their numbers: those that were made ahead
+/// of them and those made for later ones do not count.
+fn moved_bytes(probe: &Probe) -> f64 {
+    let first = (probe.first_step() - 1) * probe.accumulation;
+    let batches = first..first + probe.steps.len() as u64 * probe.accumulation;
+    let moved = probe.entries.iter().filter(|entry| {
+        matches!(entry.stage, Stage::Host | Stage::Hop) && batches.contains(&entry.step)
+    });
+    let bytes: u64 = moved.map(|entry| entry.bytes).sum();
+    bytes as f64 / probe.steps.len().max(1) as f64
 }

@@ -7,20 +7,23 @@
 
 mod child;
 mod figures;
+mod watched;
 
-pub(crate) use child::{Candidate, Ended, Measured, medians};
+pub(crate) use child::{Candidate, Effort, Ended, Measured, medians};
 pub(crate) use figures::{Answer, StepFigures};
 
+use std::io::Write;
 use std::time::Duration;
 
 use clap::ArgMatches;
-use myxtts_device::{plan, told_of_memory};
+use myxtts_config::Settings;
+use myxtts_device::{Plan, plan, told_of_memory};
 use myxtts_run::signals::StopRequest;
 use myxtts_train::placement::Placement;
-use myxtts_train::run::{ProbeRequest, probe};
+use myxtts_train::run::{LaunchesAsked, Listener, ProbeRequest, probe};
 
 use super::{memory, train};
-use crate::config;
+use crate::config::{self, Config};
 use crate::output::{Failure, Output};
 
 /// Words that tell a parent process that memory was short.
@@ -28,9 +31,14 @@ const NO_MEMORY: &str = "does not fit:";
 
 /// `myxtts probe-steps`: prints an [`Answer`] as JSON.
 pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
-    if matches.get_flag("parent") {
-        leave_with_parent();
-    }
+    let listener = match matches.get_flag("parent") {
+        true => {
+            leave_with_parent();
+            Listener::new(say_where)
+        }
+        false => Listener::default(),
+    };
+    listener.tell("looking for devices");
     let machine = super::machine()?;
     let given = super::given(matches)?;
     let settings =
@@ -38,9 +46,27 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     let request = memory::training_request(&settings, None)?;
     let plan = plan(&request, &machine).map_err(Failure::usage)?;
     let stop = StopRequest::new();
+    listener.tell("preparing the dataset");
     let job = train::job(&settings, &plan, &stop, output, String::new(), None)?;
+    listener.tell("opening the devices");
     let placement = Placement::of(&plan).map_err(|why| Failure::Job(why.to_string()))?;
-    let probe = probe(&job, &placement, &asked(matches)).map_err(|error| match error {
+    let request = match matches.get_flag("fits") {
+        // Two steps after every shape, whatever they take.
+        true => ProbeRequest {
+            warm_up_steps: 0,
+            steps: 1,
+            at_most: Duration::ZERO,
+            settles: false,
+            listener,
+            ..ProbeRequest::default()
+        },
+        false => ProbeRequest {
+            launches: LaunchesAsked::Counted,
+            listener,
+            ..asked(matches)
+        },
+    };
+    let probe = probe(&job, &placement, &request).map_err(|error| match error {
         error if told_of_memory(&error.to_string()).is_some() => {
             Failure::Job(format!("{NO_MEMORY} {error}"))
         }
@@ -50,6 +76,12 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         figures: StepFigures::of(&probe, &plan),
         signals: probe.signals(&job, &placement),
     })
+}
+
+/// On standard error, for whoever started this process and has the clock.
+fn say_where(words: &str) {
+    // Without a reader there is nobody to tell.
+    let _ = writeln!(std::io::stderr(), "{}{words}", watched::AT);
 }
 
 /// Ends this process when the one that started it is gone: it holds the other
@@ -63,6 +95,30 @@ fn leave_with_parent() {
     let _ = std::thread::Builder::new()
         .name("parent".to_owned())
         .spawn(wait);
+}
+
+/// How much to measure of each of several configurations, by the same flags.
+pub(super) fn effort(matches: &ArgMatches) -> Effort {
+    let number = |name: &str| matches.get_one::<u32>(name).copied().unwrap_or(1);
+    Effort {
+        rounds: number("rounds"),
+        steps: number("steps"),
+        seconds: number("seconds"),
+        hang_limit: number("hang-limit"),
+    }
+}
+
+/// Prepares the dataset here, where the one who waits is shown how far it is, so that
+/// no process that is measured does.
+pub(super) fn prepare_once(
+    settings: &Settings<Config>,
+    plan: &Plan,
+    output: &Output,
+) -> Result<(), Failure> {
+    // Signals end it as they end any program, and what it measures ends with it.
+    let stop = StopRequest::new();
+    train::job(settings, plan, &stop, output, String::new(), None)?;
+    Ok(())
 }
 
 /// How long to measure, by the flags of `profile`, `tune` and `probe-steps`.

@@ -6,6 +6,7 @@
 //! the CPU a larger batch is faster only as long as it is; it is asked for by
 //! speed.
 
+use myxtts_device::{DeviceMemory, Plan};
 use serde_json::json;
 
 use super::report::Trial;
@@ -46,19 +47,23 @@ fn with_batch(tuner: &Tuner<'_>, rows: u32) -> Edits {
 }
 
 /// What steps may hold of the smallest model device, in megabytes: all but the
-/// copies that a validation and samples make, which no measured step does. `None`
-/// where a device does not tell its memory; then only running out does.
-fn budget_mb(tuner: &Tuner<'_>) -> Option<u64> {
-    let of_models = tuner
-        .plan
-        .memory
-        .iter()
-        .filter(|memory| memory.share.trains);
-    let copies = of_models.map(|memory| memory.needs.copies).max();
-    let devices = tuner.plan.model_devices.iter();
-    let budgets = devices.map(|device| device.memory_budget_mb.map(|mb| mb.0));
-    let smallest = budgets.min().flatten()?;
-    Some(smallest.saturating_sub(copies.unwrap_or(0).div_ceil(MEGABYTE)))
+/// copies that a validation and samples make, which no measured step does. Budgets of
+/// data work and of the model on one device add up, as in a training: the engine does
+/// not tell them apart. `None` where a device does not tell its memory; then only
+/// running out does.
+fn budget_mb(plan: &Plan) -> Option<u64> {
+    let budgets = plan.model_devices.iter().map(|device| {
+        let of_device = |memory: &&DeviceMemory| memory.logical == device.logical;
+        let mut budget = 0_u64;
+        let mut copies = 0_u64;
+        for memory in plan.memory.iter().filter(of_device) {
+            budget += memory.memory_mb?.0;
+            copies += memory.needs.copies;
+        }
+        Some(budget.saturating_sub(copies.div_ceil(MEGABYTE)))
+    });
+    // The smallest, and none where one is not known.
+    budgets.min().flatten()
 }
 
 /// The most that the memory of the model's devices holds.
@@ -67,7 +72,8 @@ fn by_memory(
     edits: &mut Edits,
     tell: &mut dyn FnMut(Trial),
 ) -> Result<(), Failure> {
-    let budget = budget_mb(tuner);
+    let budget = budget_mb(tuner.plan);
+    let mut last_words = None;
     let mut last: Option<StepFigures> = None;
     let mut is_whole = false;
     let found = largest(tuner.plan.batch_size, MOST, |rows| {
@@ -75,7 +81,7 @@ fn by_memory(
             return Ok(false);
         }
         let candidate = tuner.candidate(&with_batch(tuner, rows));
-        let ended = candidate.measure(1, tuner.effort.seconds)?;
+        let ended = candidate.fit(tuner.effort)?;
         let label = format!("batch size {rows}");
         let is_fit = match &ended {
             Ended::Well(answer) => {
@@ -92,20 +98,21 @@ fn by_memory(
                 }
                 is_fit
             }
-            Ended::NoMemory(why) => {
-                tell(Trial::no_memory(&label, why));
+            Ended::NoMemory(_) | Ended::Died(_) => {
+                tell(Trial::without_figures(&label, &ended));
+                last_words = Some(ended.to_string());
                 false
             }
-            Ended::Refused(why) => return Err(Failure::Job(why.clone())),
+            Ended::Refused(_) | Ended::Hung { .. } => return Err(ended.failure(&label)),
         };
         Ok(is_fit && !is_whole)
     })?;
     let Some(rows) = found else {
-        return Err(Failure::Job(
-            "not even a batch of one row fits the memory\n  fix:   a smaller --model-size, or shorter \
-             clips (--max-mel-frames)"
-                .to_owned(),
-        ));
+        let why = last_words.map_or(String::new(), |words| format!("\n  why:   {words}"));
+        return Err(Failure::Job(format!(
+            "not even a batch of one row fits the memory{why}\n  fix:   a smaller --model-size, or \
+             shorter clips (--max-mel-frames)"
+        )));
     };
     if rows != tuner.plan.batch_size {
         edits.extend(with_batch(tuner, rows));
@@ -149,15 +156,13 @@ fn by_speed(
                     }
                     now = rows;
                 }
-                (_, Err(Ended::NoMemory(why))) => {
-                    tell(Trial::no_memory(&label, &why));
+                (Err(ended), _) if now == start => {
+                    return Err(ended.failure("the configuration as it is"));
+                }
+                (Err(ended), _) | (_, Err(ended)) => {
+                    tell(Trial::without_figures(&label, &ended));
                     break;
                 }
-                (_, Err(Ended::Refused(why))) | (Err(Ended::Refused(why)), _) => {
-                    tell(Trial::refused(&label, &why));
-                    break;
-                }
-                _ => break,
             }
         }
     }

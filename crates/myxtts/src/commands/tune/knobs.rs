@@ -5,18 +5,25 @@ use serde_json::{Value, json};
 
 use super::report::Trial;
 use super::{Edits, LEAST_GAIN, Tuner};
-use crate::commands::steps::{Ended, Measured};
+use crate::commands::steps::Measured;
 use crate::output::Failure;
 
 pub(super) fn tune(
     tuner: &Tuner<'_>,
+    is_asked: &dyn Fn(&str) -> bool,
     edits: &mut Edits,
     tell: &mut dyn FnMut(Trial),
 ) -> Result<(), Failure> {
     let mut waits = None;
-    workers(tuner, edits, &mut waits, tell)?;
-    ring(tuner, edits, waits, tell)?;
-    precision(tuner, edits, tell)?;
+    if is_asked("workers") {
+        workers(tuner, edits, &mut waits, tell)?;
+    }
+    if is_asked("ring") {
+        ring(tuner, edits, waits, tell)?;
+    }
+    if is_asked("precision") {
+        precision(tuner, edits, tell)?;
+    }
     tell(Trial::skipped(
         "recomputation",
         "this version keeps what the way back needs, and cannot compute it again in its place",
@@ -150,16 +157,11 @@ fn attempt(
             }
             Ok(is_kept)
         }
-        (_, Err(Ended::NoMemory(why))) => {
-            tell(Trial::no_memory(label, &why));
+        (Err(ended), _) => Err(ended.failure(was_called)),
+        (_, Err(ended)) => {
+            tell(Trial::without_figures(label, &ended));
             Ok(false)
         }
-        (_, Err(Ended::Refused(why))) => {
-            tell(Trial::refused(label, &why));
-            Ok(false)
-        }
-        (Err(Ended::NoMemory(why) | Ended::Refused(why)), _) => Err(Failure::Job(why)),
-        _ => Ok(false),
     }
 }
 

@@ -17,12 +17,11 @@ use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
 use myxtts_device::{Backend, Plan, plan};
-use myxtts_run::signals::StopRequest;
 use serde_json::Value;
 
 use super::config::chosen_yaml;
-use super::steps::{Candidate, Ended, Measured, StepFigures, medians};
-use super::{memory, train};
+use super::memory;
+use super::steps::{self, Candidate, Effort, Ended, Measured, StepFigures, medians};
 use crate::config;
 use crate::new_file::NewFile;
 use crate::output::{Failure, Output};
@@ -45,30 +44,17 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     let plan = plan(&request, &machine);
     // A batch that the estimate refuses is measured all the same.
     let plan = plan.map_err(Failure::usage)?;
-    let number = |name: &str| matches.get_one::<u32>(name).copied().unwrap_or(1);
     let tuner = Tuner {
         keys: &keys,
         settings: &settings,
         plan: &plan,
-        effort: Effort {
-            rounds: number("rounds"),
-            steps: number("steps"),
-            seconds: number("seconds"),
-        },
+        effort: steps::effort(matches),
         output,
     };
     match verified {
         Some(path) => record::verify(&tuner, path),
         None => tune(&tuner, matches),
     }
-}
-
-/// How much is measured of each configuration.
-#[derive(Clone, Copy, Debug)]
-struct Effort {
-    rounds: u32,
-    steps: u32,
-    seconds: u32,
 }
 
 type Edits = Vec<(String, Option<Value>)>;
@@ -106,13 +92,8 @@ impl Tuner<'_> {
         now: &[(String, Option<Value>)],
         then: &[(String, Option<Value>)],
     ) -> Result<[Result<Measured, Ended>; 2], Failure> {
-        let Effort {
-            rounds,
-            steps,
-            seconds,
-        } = self.effort;
         let candidates = [self.candidate(now), self.candidate(then)];
-        let measured = medians(&candidates, rounds, steps, seconds, |_, _, _| {})?;
+        let measured = medians(&candidates, self.effort, |_, _, _| {})?;
         <[_; 2]>::try_from(measured)
             .map_err(|_| Failure::Job("a configuration was not measured".to_owned()))
     }
@@ -142,15 +123,21 @@ fn tune(tuner: &Tuner<'_>, matches: &ArgMatches) -> Result<(), Failure> {
         device(plan),
         tuner.effort.steps
     ));
-    prepare_once(tuner)?;
+    steps::prepare_once(tuner.settings, plan, output)?;
     let mut trials = vec![];
     let mut tell = |trial: Trial| {
         output.log(&trial);
         trials.push(trial);
     };
     let mut edits: Edits = vec![];
-    batch::tune(tuner, &mut edits, &mut tell)?;
-    knobs::tune(tuner, &mut edits, &mut tell)?;
+    let is_asked = |what: &str| match matches.get_many::<String>("only") {
+        Some(mut only) => only.any(|asked| asked == what),
+        None => true,
+    };
+    if is_asked("batch") {
+        batch::tune(tuner, &mut edits, &mut tell)?;
+    }
+    knobs::tune(tuner, &is_asked, &mut edits, &mut tell)?;
     let (edits, standing) = settle(tuner, edits, &mut tell)?;
     let record = Record::of(&standing.tuned, device(plan), tuner.effort.steps);
     let report = Report {
@@ -184,16 +171,6 @@ fn settle(
     edits: Edits,
     tell: &mut dyn FnMut(Trial),
 ) -> Result<(Edits, Standing), Failure> {
-    let failed = |ended: Ended| {
-        Failure::Job(match ended {
-            Ended::NoMemory(why) => format!(
-                "the configuration as it is runs out of memory: {why}\n  fix:   give --batch-size a \
-                 smaller value"
-            ),
-            Ended::Refused(why) => why,
-            Ended::Well(_) => "nothing was measured".to_owned(),
-        })
-    };
     let is_changed = !edits.is_empty();
     let [default, tuned] = tuner.against(&[], &edits)?;
     let grows = edits.iter().any(|(key, _)| key == "data.batch_size") && tuner.is_gpu();
@@ -224,24 +201,9 @@ fn settle(
             let default = tuned.clone();
             Ok((edits, Standing { default, tuned }))
         }
-        (Err(ended), _) | (_, Err(ended)) => Err(failed(ended)),
+        (Err(ended), _) => Err(ended.failure("the configuration as it is")),
+        (_, Err(ended)) => Err(ended.failure("the configuration that was found")),
     }
-}
-
-/// A dataset that is prepared now is not prepared by the first process that is
-/// measured.
-fn prepare_once(tuner: &Tuner<'_>) -> Result<(), Failure> {
-    // Signals end it as they end any program, and what it measures ends with it.
-    let stop = StopRequest::new();
-    train::job(
-        tuner.settings,
-        tuner.plan,
-        &stop,
-        tuner.output,
-        String::new(),
-        None,
-    )?;
-    Ok(())
 }
 
 fn device(plan: &Plan) -> String {

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Effort, Tuner, device};
-use crate::commands::steps::{Ended, StepFigures, medians};
+use super::{Tuner, device};
+use crate::commands::steps::{Effort, StepFigures, medians};
 use crate::output::Failure;
 
 /// A configuration that trains this much slower has lost what it was tuned for.
@@ -67,26 +67,21 @@ pub(super) fn verify(tuner: &Tuner<'_>, path: &Path) -> Result<(), Failure> {
             MARK.trim_end()
         )));
     };
-    let Effort {
-        rounds, seconds, ..
-    } = tuner.effort;
+    let effort = Effort {
+        steps: record.steps,
+        ..tuner.effort
+    };
     tuner.output.log(format_args!(
         "measuring {} steps of {}",
         record.steps,
         path.display()
     ));
     let candidates = [tuner.candidate(&[])];
-    let measured = medians(&candidates, rounds, record.steps, seconds, |_, _, _| {})?;
+    let measured = medians(&candidates, effort, |_, _, _| {})?;
     let measured = match measured.into_iter().next() {
         Some(Ok(measured)) => measured,
-        Some(Err(Ended::NoMemory(why))) => {
-            return Err(Failure::Job(format!(
-                "{} runs out of memory: {why}",
-                path.display()
-            )));
-        }
-        Some(Err(Ended::Refused(why))) => return Err(Failure::Job(why)),
-        _ => return Err(Failure::Job("nothing was measured".to_owned())),
+        Some(Err(ended)) => return Err(ended.failure(&path.display().to_string())),
+        None => return Err(Failure::Job("nothing was measured".to_owned())),
     };
     let here = device(tuner.plan);
     let verified = Verified::of(path, &record, measured.rounds, &here);

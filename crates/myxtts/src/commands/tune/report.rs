@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::commands::steps::{Measured, StepFigures};
+use crate::commands::steps::{Ended, Measured, StepFigures};
 
 /// One configuration that was tried, or not.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -59,12 +59,16 @@ impl Trial {
         }
     }
 
-    pub(super) fn no_memory(tried: &str, why: &str) -> Self {
-        Self::without(tried, format!("out of memory: {}", first_line(why)))
-    }
-
-    pub(super) fn refused(tried: &str, why: &str) -> Self {
-        Self::without(tried, format!("refused: {}", first_line(why)))
+    /// It did not come to figures.
+    pub(super) fn without_figures(tried: &str, ended: &Ended) -> Self {
+        let words = ended.to_string();
+        Self::without(
+            tried,
+            match ended {
+                Ended::Refused(_) => format!("refused: {}", first_line(&words)),
+                _ => first_line(&words).to_owned(),
+            },
+        )
     }
 
     pub(super) fn skipped(tried: &str, why: &str) -> Self {

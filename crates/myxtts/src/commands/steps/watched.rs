@@ -1,0 +1,160 @@
+//! A process that is watched: it does not outlive whoever waits for it, and one
+//! that gets nowhere is ended.
+//!
+//! A driver that hangs does so inside a call that never returns, where no clock of
+//! that process is asked. So it says on its standard error where it is, and
+//! whoever started it has the clock.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How a line on standard error begins that tells where the process is.
+pub(super) const AT: &str = "at: ";
+
+/// Where a process is before it has said so.
+const STARTING: &str = "starting";
+
+/// Time between two looks at a process.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// What a process left behind.
+#[derive(Debug)]
+pub(super) struct Left {
+    pub(super) status: ExitStatus,
+    pub(super) stdout: String,
+    pub(super) stderr: String,
+}
+
+/// Nothing came of a process for so long, here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Hung {
+    pub(super) at: String,
+}
+
+/// A child, killed when it is dropped.
+pub(super) struct Watched {
+    child: Child,
+    last: Arc<Mutex<(String, Instant)>>,
+    /// What is read of its pipes, until somebody wants it.
+    stdout: Option<JoinHandle<String>>,
+    stderr: Option<JoinHandle<String>>,
+}
+
+impl Watched {
+    /// Starts it, with pipes for everything; the standard input stays open as
+    /// long as this process lives.
+    pub(super) fn start(command: &mut Command) -> std::io::Result<Self> {
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        let last = Arc::new(Mutex::new((STARTING.to_owned(), Instant::now())));
+        // Both pipes are drained, or a talkative driver would block on a full one.
+        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+        let told = Arc::clone(&last);
+        Ok(Self {
+            child,
+            last,
+            stdout: Some(std::thread::spawn(move || {
+                let mut text = vec![];
+                // What is lost of the words is lost.
+                let _ = stdout.map(|mut pipe| pipe.read_to_end(&mut text));
+                String::from_utf8_lossy(&text).into_owned()
+            })),
+            stderr: Some(std::thread::spawn(move || {
+                let lines = stderr.map(|pipe| BufReader::new(pipe).split(b'\n'));
+                let mut words = String::new();
+                for line in lines.into_iter().flatten().map_while(Result::ok) {
+                    let line = String::from_utf8_lossy(&line).into_owned();
+                    match line.strip_prefix(AT) {
+                        Some(at) => {
+                            let mut last = told.lock().unwrap_or_else(PoisonError::into_inner);
+                            *last = (at.to_owned(), Instant::now());
+                        }
+                        None => {
+                            words.push_str(&line);
+                            words.push('\n');
+                        }
+                    }
+                }
+                words
+            })),
+        })
+    }
+
+    /// Waits for its end; when it has said nothing new for `patience`, ends it.
+    pub(super) fn wait(mut self, patience: Duration) -> std::io::Result<Result<Left, Hung>> {
+        let status = loop {
+            if let Some(status) = self.child.try_wait()? {
+                break status;
+            }
+            let (at, since) = {
+                let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+                (last.0.clone(), last.1.elapsed())
+            };
+            if since >= patience {
+                return Ok(Err(Hung { at }));
+            }
+            std::thread::sleep(LOOK_EVERY);
+        };
+        let read = |thread: Option<JoinHandle<String>>| {
+            let words = thread.and_then(|thread| thread.join().ok());
+            words.unwrap_or_default()
+        };
+        Ok(Ok(Left {
+            status,
+            stdout: read(self.stdout.take()),
+            stderr: read(self.stderr.take()),
+        }))
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        // It may be gone already, which is as good.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str, patience: u64) -> Result<Left, Hung> {
+        let watched = Watched::start(Command::new("sh").args(["-c", script]));
+        watched
+            .unwrap()
+            .wait(Duration::from_millis(patience))
+            .unwrap()
+    }
+
+    #[test]
+    fn what_it_says_of_its_place_is_not_what_it_complains_of() {
+        let left = shell(
+            "echo at: one >&2; echo ouch >&2; echo figures; exit 3",
+            60_000,
+        );
+        let left = left.unwrap();
+        assert_eq!(left.status.code(), Some(3));
+        assert_eq!([&*left.stdout, &*left.stderr], ["figures\n", "ouch\n"]);
+    }
+
+    /// Slow is not hung: every word starts the clock again.
+    #[test]
+    fn only_one_that_says_nothing_new_is_ended() {
+        let slow = "for step in 1 2 3 4; do echo at: step $step >&2; sleep 0.5; done";
+        assert!(shell(slow, 1_900).is_ok());
+        let stuck = "echo at: step 7 >&2; sleep 600";
+        let begin = Instant::now();
+        let at = "step 7".to_owned();
+        assert_eq!(shell(stuck, 1_000).unwrap_err(), Hung { at });
+        assert!(begin.elapsed() < Duration::from_secs(300));
+        let silent = shell("sleep 600", 200).unwrap_err();
+        assert_eq!(silent.at, STARTING);
+    }
+}
