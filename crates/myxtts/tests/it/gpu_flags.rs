@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::support::{ONE_STEP, few_clips, run_in};
 
 /// Whether this machine has software GPUs; CI insists on them.
-fn has_gpus(folder: &Path) -> bool {
+pub fn has_gpus(folder: &Path) -> bool {
     let run = run_in(
         folder,
         &["plan", "--json"],

@@ -26,6 +26,7 @@ mod file_errors;
 mod flags_page;
 mod full_disk;
 mod gpu_flags;
+mod gpu_measurements;
 #[cfg(target_os = "linux")]
 mod hanging;
 mod monitor_command;
