@@ -20,6 +20,17 @@ pub enum MonitorError {
         /// Names below `runs`, the newest.
         known: Vec<String>,
     },
+    /// It is there, and may not be looked into.
+    #[error(
+        "{} cannot be read: {source}\n  fix:   name a folder that you may read, or run it as its owner",
+        .asked.display()
+    )]
+    Unreadable {
+        /// What was given.
+        asked: PathBuf,
+        /// The system's words.
+        source: io::Error,
+    },
     /// The terminal does not do what it must.
     #[error(
         "the terminal cannot be used: {source}\n  \

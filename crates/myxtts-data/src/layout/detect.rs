@@ -182,7 +182,7 @@ impl Layout {
 #[derive(Debug, Error)]
 pub enum LayoutError {
     /// It cannot be read.
-    #[error("cannot read the dataset {}: {why}\n  fix:   give the folder that holds the recordings", path.display())]
+    #[error("cannot read the dataset {}: {why}\n  fix:   give the folder that holds the recordings, and that this user may read", path.display())]
     Unreadable {
         /// The folder.
         path: PathBuf,

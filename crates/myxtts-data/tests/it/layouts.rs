@@ -356,7 +356,7 @@ fn what_is_no_dataset_is_refused_with_what_would_be() {
         .to_string();
     insta::assert_snapshot!(missing, @"
     cannot read the dataset /nonexistent/dataset: No such file or directory (os error 2)
-      fix:   give the folder that holds the recordings
+      fix:   give the folder that holds the recordings, and that this user may read
     ");
 }
 

@@ -44,7 +44,7 @@ impl Place {
     /// all that is there.
     ///
     /// # Errors
-    /// When there is nothing of that name.
+    /// When there is nothing of that name, or it may not be looked into.
     pub(crate) fn of(asked: Option<&Path>) -> Result<Self, MonitorError> {
         let Some(asked) = asked else {
             return Ok(Self {
@@ -63,6 +63,10 @@ impl Place {
             }
         }
         if asked.is_dir() {
+            fs::read_dir(asked).map_err(|source| MonitorError::Unreadable {
+                asked: asked.to_owned(),
+                source,
+            })?;
             return Ok(Self {
                 folder: asked.to_owned(),
                 first: None,

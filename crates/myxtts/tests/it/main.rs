@@ -30,6 +30,7 @@ mod gpu_measurements;
 #[cfg(target_os = "linux")]
 mod hanging;
 mod monitor_command;
+mod odd_machines;
 mod overfit;
 mod pipeline_flags;
 mod plan_command;
