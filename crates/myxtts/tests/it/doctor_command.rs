@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::{few_clips, run_in};
+use crate::support::{few_clips, few_weights, hums, run_in};
 
 /// What a report has under a section.
 fn under<'a>(report: &'a str, section: &str) -> &'a str {
@@ -177,4 +177,99 @@ fn a_run_that_has_only_begun_has_a_report() {
     let document: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!(document["findings"], serde_json::json!([]));
     assert_eq!(document["sections"].as_array().unwrap().len(), 8);
+}
+
+/// A fault in a file is found, `--fix` writes a file without it, and that trains and has
+/// the fault no more. What stood there before is kept.
+#[test]
+fn a_fault_is_fixed_in_a_new_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    few_weights(&path.join("weights"));
+    // One bucket for clips of half a second and of four.
+    let lengths: Vec<u32> = (0..24).map(|clip| 500 + 150 * clip).collect();
+    hums(&path.join("clips"), &lengths);
+    let mine = "\
+# my voice
+data:
+  train_data: clips   # hums
+  language: en
+  buckets: 1          # who needs more?
+  batch_size: 2
+training:
+  init: weights
+  seed: 7
+";
+    fs::write(path.join("mine.yaml"), mine).unwrap();
+    let doctor = |file: &str, more: &[&str]| {
+        let asked = [
+            "doctor",
+            "--num-batches=6",
+            "--seconds=20",
+            "--json",
+            "--config",
+        ];
+        let run = run_in(path, &[&asked[..], &[file], more].concat(), &[]);
+        assert_eq!(run.code, Some(0), "{}\n{}", run.stdout, run.stderr);
+        run.json()
+    };
+    let has_padding = |document: &serde_json::Value| {
+        let findings = document["findings"].as_array().unwrap();
+        findings.iter().any(|finding| finding["code"] == "PADDING")
+    };
+    let read = |name: &str| fs::read_to_string(path.join(name)).unwrap();
+    let found = doctor("mine.yaml", &["--fix"]);
+    assert!(has_padding(&found), "{found:#}");
+    let fixed = &found["fixed"];
+    assert_eq!(fixed["path"], "mine.fixed.yaml");
+    assert_eq!(fixed["backup"], serde_json::Value::Null);
+    assert_eq!(read("mine.yaml"), mine, "the old file stays as it is");
+    // Line by line: the edits that are shown, and nothing else.
+    let edits = fixed["edits"].as_array().unwrap();
+    let key = |edit: &serde_json::Value| {
+        let key = edit["key"].as_str().unwrap();
+        key.split_once('.').unwrap().1.to_owned()
+    };
+    let new = read("mine.fixed.yaml");
+    let is_of = |line: &str, key: &str| line.trim_start().starts_with(&format!("{key}:"));
+    let untouched = |text: &str| -> Vec<String> {
+        let lines = text
+            .lines()
+            .filter(|line| !edits.iter().any(|edit| is_of(line, &key(edit))));
+        lines.map(str::to_owned).collect()
+    };
+    assert_eq!(untouched(&new), untouched(mine));
+    for edit in edits {
+        let line = new.lines().find(|line| is_of(line, &key(edit))).unwrap();
+        let value = line.split('#').next().unwrap().split_once(": ").unwrap().1;
+        assert_eq!(value.trim(), edit["new"].as_str().unwrap(), "{new}");
+    }
+    let buckets = edits
+        .iter()
+        .find(|edit| edit["key"] == "data.buckets")
+        .unwrap();
+    assert_eq!(buckets["old"], "1");
+    assert!(new.contains("  # who needs more?"), "{new}");
+
+    // It trains, and the finding is gone.
+    assert!(!has_padding(&doctor("mine.fixed.yaml", &[])));
+    let train = [
+        "train",
+        "--config=mine.fixed.yaml",
+        "--stage=gpt",
+        "--max-steps=1",
+    ];
+    let run = run_in(
+        path,
+        &[&train[..], &["--set=training.sample_count=0"]].concat(),
+        &[],
+    );
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+
+    // Once more: what was written before is kept.
+    fs::write(path.join("mine.fixed.yaml"), "# mine now\n").unwrap();
+    let again = doctor("mine.yaml", &["--fix"]);
+    assert_eq!(again["fixed"]["backup"], "mine.fixed.yaml.bak");
+    assert_eq!(read("mine.fixed.yaml.bak"), "# mine now\n");
+    assert!(read("mine.fixed.yaml").starts_with("# my voice\n"));
 }

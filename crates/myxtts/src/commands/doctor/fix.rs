@@ -180,7 +180,10 @@ fn set(lines: &mut Vec<String>, section: &str, key: &str, value: &str) {
             .strip_prefix(key)
             .is_some_and(|rest| rest.starts_with(':'));
         if is_key && indent(line) == own {
-            let comment = line.find(" #").map(|at| line[at..].to_owned());
+            // With the space before it: comments may stand in a column.
+            let comment = line
+                .find(" #")
+                .map(|at| line[line[..at].trim_end().len()..].to_owned());
             *line = format!("{:own$}{key}: {value}{}", "", comment.unwrap_or_default());
             return;
         }
