@@ -3,12 +3,12 @@
 
 use myxtts_device::discover::{discover, probe};
 use myxtts_device::{PlanRequest, SoftwareGpus, plan};
-use myxtts_doctor::Code;
+use myxtts_doctor::{Code, Finding, Severity};
 use myxtts_train::placement::Placement;
 use myxtts_train::run::Job;
 use myxtts_train::run::trials::{Bench, TRIALS, Trial, Tried, table};
 
-use crate::{mini, software};
+use crate::{mini, place, software};
 
 const VARIABLE: &str = "TRIAL";
 const STEPS: u64 = 8;
@@ -60,6 +60,63 @@ fn faults_of_gpus_are_named_first() {
     let rows = [shapes, fusion];
     println!("{}", table(&rows));
     assert!(rows.iter().all(Tried::is_right), "{rows:#?}");
+}
+
+/// Modes by name: software GPUs, the GPUs of data and model, whether replicas are
+/// allowed.
+const MODES: [(&str, &str, [Option<u32>; 2], bool); 3] = [
+    ("single", "1", [None, None], false),
+    ("split", "2", [Some(1), Some(0)], false),
+    ("mirrored", "2", [None, None], true),
+];
+
+/// Trainings that are well, in every mode and several sizes of batch. Two lengths of
+/// clips, each in its own bucket.
+#[test]
+#[ignore = "minutes; benchmarks/doctor.md has what it says"]
+fn nothing_is_found_in_healthy_trainings() {
+    if software::planned().is_none() {
+        return;
+    }
+    let _alone = place::COUNTED.lock();
+    let folder = tempfile::tempdir().unwrap();
+    let job = mini::job_of_lengths(folder.path(), &[700, 1000], 12);
+    for (mode, gpus, [data_gpu, model_gpu], multi_gpu) in MODES {
+        let mut request = PlanRequest::default();
+        request.pipeline.data_gpu = data_gpu;
+        request.pipeline.model_gpu = model_gpu;
+        request.strategy.multi_gpu = multi_gpu;
+        let machine = discover(SoftwareGpus::from_value(Some(gpus)).unwrap(), probe);
+        let plan = plan(&request, &machine).unwrap();
+        let placement = Placement::of(&plan).unwrap();
+        for (batch_size, accumulation) in [(2, 1), (1, 2)] {
+            let mut job = Job {
+                batch_size,
+                accumulation,
+                plan: serde_json::json!(plan),
+                ..job.clone()
+            };
+            // As many batches in flight as two replicas need.
+            job.buffers.in_flight = 12;
+            job.buffers.in_flight_start = 12;
+            let bench = Bench::new(&job, &placement, STEPS).unwrap();
+            let found = bench.healthy().unwrap().findings;
+            let codes: Vec<Code> = found.iter().map(|finding| finding.code).collect();
+            println!("{mode}, batch size {batch_size} x {accumulation}: {codes:?}");
+            // Between two software GPUs a batch goes through the host, which takes as long
+            // as steps as short as these: told as a tip that gives nothing back.
+            let is_hidden_hop = |finding: &Finding| {
+                finding.code == Code::GpuTransfer
+                    && finding.severity == Severity::Tip
+                    && finding.gain.seconds().is_none_or(|gain| gain.0 <= 0.0)
+            };
+            let faults: Vec<&Finding> = found.iter().filter(|f| !is_hidden_hop(f)).collect();
+            assert!(
+                faults.is_empty() && (mode == "split" || found.is_empty()),
+                "{mode}, {batch_size} x {accumulation}: {found:#?}"
+            );
+        }
+    }
 }
 
 #[test]
