@@ -70,18 +70,43 @@ pub fn storage(request: &StorageRequest) -> io::Result<StorageRates> {
     })
 }
 
-/// From all over the dataset: the first files may lie together.
+/// From all over the dataset, whenever bytes or time are enough: files that
+/// follow each other may lie together, and be of one length.
 fn chosen(files: &[PathBuf]) -> io::Result<Vec<&Path>> {
-    let every = files.len().div_ceil(ENOUGH_FILES).max(1);
     let (mut chosen, mut bytes) = (vec![], 0);
-    for file in files.iter().step_by(every) {
+    for file in spread(files.len()).take(ENOUGH_FILES) {
         if bytes >= ENOUGH {
             break;
         }
+        let Some(file) = files.get(file) else { break };
         bytes += file.metadata()?.len();
         chosen.push(file.as_path());
     }
     Ok(chosen)
+}
+
+/// All numbers below `count`, each once, so that the first few of them are as
+/// far apart as few numbers can be: steps of the golden section, around and around.
+fn spread(count: usize) -> impl Iterator<Item = usize> {
+    const GOLDEN: f64 = 0.618_033_988_749_894_9;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a part of a count"
+    )]
+    let golden = (count as f64 * GOLDEN) as usize;
+    // With a common factor some would come twice and others never.
+    let step = (golden.max(1)..).find(|step| common_factor(*step, count) == 1);
+    let step = step.unwrap_or(1);
+    (0..count).scan(0, move |at, _| {
+        let now = *at;
+        *at = (*at + step) % count;
+        Some(now)
+    })
+}
+
+fn common_factor(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { common_factor(b, a % b) }
 }
 
 fn cold(request: &StorageRequest, chosen: &[&Path]) -> io::Result<Result<f64, String>> {
@@ -237,6 +262,22 @@ mod tests {
         };
         let rates = storage(&request).unwrap();
         assert!(rates.bytes < 50_000, "{rates:?}");
+    }
+
+    #[test]
+    fn every_file_is_visited_and_the_first_ones_are_from_all_over() {
+        for count in [0, 1, 2, 3, 10, 48, 400, 1620] {
+            let order: Vec<usize> = spread(count).collect();
+            let mut sorted = order.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, (0..count).collect::<Vec<_>>());
+            // Of the first eight, one in each quarter at least.
+            for quarter in 0..4 {
+                let first = order.iter().take(8);
+                let in_it = first.filter(|at| **at * 4 / count.max(1) == quarter);
+                assert!(count < 8 || in_it.count() > 0, "{count}: {order:?}");
+            }
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@
 )]
 
 mod abuse;
+mod architecture;
 mod at_once;
 mod bench_command;
 mod commands;
