@@ -64,7 +64,9 @@ fn a_crate_depends_only_on_crates_above_it() {
         "{wrong:?} against the table in ARCHITECTURE.md"
     );
     let packages = metadata["packages"].as_array().unwrap();
-    let names = packages.iter().filter_map(|package| package["name"].as_str());
+    let names = packages
+        .iter()
+        .filter_map(|package| package["name"].as_str());
     let unnamed: Vec<&str> = names.filter(|name| !order.contains(name)).collect();
     assert!(unnamed.is_empty(), "not in ARCHITECTURE.md: {unnamed:?}");
 }
