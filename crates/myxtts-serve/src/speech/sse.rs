@@ -6,8 +6,8 @@ use crate::error::ApiError;
 
 const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// A part of the sound, or what ended it early, as events; after the last part
-/// one that says so.
+/// Writes a part of the sound, or the error that ended it early, as events; one that
+/// says so follows the last part.
 pub(super) fn events(part: Result<Vec<u8>, ApiError>, is_last: bool) -> Vec<u8> {
     let mut events = String::new();
     let mut event = |document: serde_json::Value| events.push_str(&format!("data: {document}\n\n"));
