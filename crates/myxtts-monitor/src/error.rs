@@ -15,21 +15,21 @@ pub enum MonitorError {
         .asked.display(), found(.known)
     )]
     NoSuchRun {
-        /// What was given.
+        /// What was asked for.
         asked: PathBuf,
-        /// Names below `runs`, the newest.
+        /// The newest names below `runs`.
         known: Vec<String>,
     },
-    /// The terminal does not do what it must.
+    /// The terminal cannot be used.
     #[error(
         "the terminal cannot be used: {source}\n  \
          while: {action}\n  \
          fix:   use `myxtts monitor --once`, which needs none"
     )]
     Terminal {
-        /// What was tried.
+        /// What was being tried.
         action: &'static str,
-        /// The system's words.
+        /// The error of the system.
         source: io::Error,
     },
     /// A thread could not be started.
@@ -37,20 +37,20 @@ pub enum MonitorError {
         "the `{name}` thread could not be started: {source}\n  fix:   end other programs, or raise the limit of threads (`ulimit -u`)"
     )]
     Thread {
-        /// Its name.
+        /// The name of the thread.
         name: &'static str,
-        /// The system's words.
+        /// The error of the system.
         source: io::Error,
     },
 }
 
 impl MonitorError {
-    /// For `map_err`.
+    /// Returns a function that wraps an error of the terminal, for `map_err`.
     pub(crate) fn terminal(action: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Terminal { action, source }
     }
 
-    /// Whether what was asked is at fault, and not what was tried.
+    /// Returns whether what was asked is at fault, and not what was tried.
     pub fn is_usage(&self) -> bool {
         matches!(self, Self::NoSuchRun { .. })
     }
