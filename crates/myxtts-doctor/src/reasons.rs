@@ -160,7 +160,7 @@ const PERSIAN: &[(&str, &str)] = &[
     ),
 ];
 
-/// The reason in a language; a driver's own words stay as they are.
+/// Returns the reason in a language; a driver's own words stay as they are.
 pub(crate) fn in_lang(reason: &str, lang: Lang) -> String {
     if lang == Lang::En {
         return reason.to_owned();

@@ -10,34 +10,34 @@ use crate::signals::{Clock, DeviceSignals, Memory, PcieLink, Signals, Throttled}
 use crate::stats;
 use crate::units::{Megabytes, Share};
 
-/// Readings whose median is the latest memory.
+/// The number of newest readings whose median is the latest memory.
 const LATEST: usize = 5;
 
 /// One line of `devices.jsonl`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct DeviceLine {
-    /// Seconds since 1970.
+    /// When it was written, in seconds since 1970.
     pub wall_time: f64,
-    /// The host.
+    /// What was read of the host.
     pub host: HostReading,
-    /// The devices of the run.
+    /// What was read of the run's devices.
     pub devices: Vec<DeviceReading>,
 }
 
-/// What the host said.
+/// What was read of the host.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct HostReading {
-    /// How busy all cores are.
+    /// How busy all cores are, in percent.
     pub cpu_pct: Signal<f64>,
-    /// Cores that the run may use.
+    /// The number of cores that the run may use.
     pub cores: Signal<u32>,
-    /// Memory in use by all programs.
+    /// Memory in use by all programs, in MB.
     pub memory_mb: Signal<f64>,
 }
 
-/// What one device said.
+/// What was read of one device.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 #[expect(missing_docs, reason = "`DeviceSignals` says what each field is")]
@@ -55,7 +55,7 @@ pub struct DeviceReading {
     pub pcie_width_max: Signal<u32>,
 }
 
-/// All readings of the stage.
+/// All readings of the stage, folded.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DeviceFold {
     cpu: Mean,
@@ -76,7 +76,7 @@ struct OneDevice {
     throttled: u64,
     reasons: Vec<String>,
     link: Option<PcieLink>,
-    /// Why each could not be read, the newest reason.
+    /// Why each value could not be read: the newest reason.
     why: Whys,
 }
 

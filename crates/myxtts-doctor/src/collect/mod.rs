@@ -1,9 +1,9 @@
 //! Records of a run, folded into signals: from its files, or while it trains.
 //!
 //! A run goes from stage to stage and only the newest counts, so a step of
-//! another stage begins anew. The first steps fill rings and compile kernels;
-//! they are left out. Memory is bounded whatever the length of the run: sums,
-//! and the newest step times.
+//! another stage starts the collection anew. The first steps fill rings and
+//! compile kernels; they are left out. Memory is bounded whatever the length of
+//! the run: sums, and the newest step times.
 
 mod devices;
 mod ledger;
@@ -21,14 +21,14 @@ use devices::DeviceFold;
 use ledger::LedgerFold;
 use steps::StepFold;
 
-/// Steps of a stage that are its warm-up.
+/// The number of steps of a stage that are its warm-up.
 pub const WARM_UP: usize = 10;
-/// A stage shorter than this has a quarter of it as its warm-up.
+/// A stage with fewer steps than this has a quarter of them as its warm-up.
 const SHORT: usize = 4 * WARM_UP;
-/// Newest step times that are kept.
+/// The number of newest values that are kept.
 const NEWEST: usize = 1024;
 
-/// Folds records into signals.
+/// Folds the records of a run into signals.
 #[derive(Clone, Debug, Default)]
 pub struct Collector {
     steps: StepFold,
@@ -37,22 +37,22 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Nothing yet.
+    /// Makes a collector without any records.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A line of `metrics.jsonl`. One of another stage begins anew.
+    /// Adds a line of `metrics.jsonl`. A line of another stage starts anew.
     pub fn step(&mut self, line: &StepLine) {
         self.steps.add(line);
     }
 
-    /// A line of `ledger.jsonl`. One of another pipeline begins anew.
+    /// Adds a line of `ledger.jsonl`. A line of another pipeline starts anew.
     pub fn ledger(&mut self, line: &LedgerLine) {
         self.ledger.add(line);
     }
 
-    /// A line of `devices.jsonl`; those from before the stage's steps do not count.
+    /// Adds a line of `devices.jsonl`; lines from before the measured steps do not count.
     pub fn device(&mut self, line: &DeviceLine) {
         if self
             .steps
@@ -63,12 +63,12 @@ impl Collector {
         }
     }
 
-    /// The newest step.
+    /// Returns the newest step, if there was one.
     pub fn at_step(&self) -> Option<u64> {
         self.steps.at_step()
     }
 
-    /// Everything so far. `known` has what is known besides: settings,
+    /// Returns everything so far as signals. `known` has what else is known: settings,
     /// devices of the plan, the machine, the dataset.
     pub fn signals(&self, known: Signals) -> Signals {
         let mut signals = known;
@@ -82,7 +82,7 @@ impl Collector {
     }
 }
 
-/// Whether gradients are averaged between replicas, where the plan is known.
+/// Returns whether gradients are averaged between replicas, where the plan is known.
 fn mirrors(settings: &Settings) -> Option<bool> {
     let strategy = settings.strategy.known()?;
     Some(matches!(
@@ -91,7 +91,7 @@ fn mirrors(settings: &Settings) -> Option<bool> {
     ))
 }
 
-/// A mean in the making.
+/// A running mean, of finite values only.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mean {
     sum: f64,
@@ -115,7 +115,7 @@ impl Mean {
     }
 }
 
-/// The newest values.
+/// The newest values, at most [`NEWEST`] of them.
 #[derive(Clone, Debug, Default)]
 struct Newest(VecDeque<f64>);
 

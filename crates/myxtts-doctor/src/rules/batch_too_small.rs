@@ -12,9 +12,9 @@ use crate::words::{Bilingual, Form, Texts};
 
 /// Below this share of the budget there is room for more.
 pub(super) const ROOM: Share = Share(0.75);
-/// An estimate is off by some percent: this much of the budget is used.
+/// The part of the budget that a larger batch may fill: an estimate is off by some percent.
 const FILL: f64 = 0.9;
-/// The configuration takes no more.
+/// The largest batch that the configuration takes.
 const MOST: f64 = 4096.0;
 
 pub(super) const RULE: Rule = Rule {
@@ -80,8 +80,8 @@ fn look(signals: &Signals) -> Look {
     ))
 }
 
-/// The largest batch that fits by what was measured: the peak, less what the
-/// plan says does not grow with the batch, grows in proportion.
+/// Returns the largest batch that fits by what was measured: the peak, less what the
+/// plan says does not grow with the batch, is taken to grow in proportion.
 pub(super) fn fitting_batch(signals: &Signals) -> Option<u32> {
     let device = signals.model_device()?;
     let memory = device.memory.known()?;

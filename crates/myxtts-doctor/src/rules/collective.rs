@@ -8,7 +8,7 @@ use crate::units::{Seconds, Share};
 use crate::verdict::HIGH_COST;
 use crate::words::{Bilingual, Form, Texts};
 
-/// Twice what is called high.
+/// The share that is severe: twice what is called high.
 const SEVERE: Share = Share(0.30);
 
 pub(super) const RULE: Rule = Rule {
@@ -67,7 +67,8 @@ fn look(signals: &Signals) -> Look {
     Ok(Some(finding.gaining(gain).editing(edit)))
 }
 
-/// The same clips with an average every `new` batches in place of `old`.
+/// Returns the seconds saved if the same clips are averaged every `new` batches in place
+/// of every `old`.
 pub(crate) fn saved(collective: Seconds, old: u32, new: u32) -> Seconds {
     Seconds(collective.0 * (1.0 - f64::from(old) / f64::from(new.max(1))))
 }

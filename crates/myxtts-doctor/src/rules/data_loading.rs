@@ -80,12 +80,12 @@ fn look(signals: &Signals) -> Look {
     ))
 }
 
-/// At most all the waiting: what the edit leaves of it only a measurement tells.
+/// Bounds the gain by all the waiting: what the edit leaves of it only a measurement tells.
 fn gain(model: &StepModel) -> Gain {
     Gain::at_most_per_step(model.wait)
 }
 
-/// Bursts are evened out by a deeper buffer, or by letting it grow.
+/// Evens bursts out by a deeper buffer, or by letting it grow.
 fn edit(signals: &Signals, in_bursts: bool) -> Option<Edit> {
     let settings = &signals.settings;
     let key = "data.optimize_cpu_gpu_overlap";

@@ -11,7 +11,7 @@ use crate::words::{Bilingual, Form, Texts};
 const EDGE: Share = Share(0.95);
 /// Growth since the end of the warm-up that is not noise, on a data device.
 const DATA_GROWTH: Megabytes = Megabytes(200);
-/// And on a model device.
+/// The same on a model device.
 const MODEL_GROWTH: Megabytes = Megabytes(500);
 
 pub(super) const RULE: Rule = Rule {
@@ -106,7 +106,7 @@ fn edge(signals: &Signals, device: &DeviceSignals, memory: &Memory) -> Option<Fi
     })
 }
 
-/// Half the batch, twice the accumulation.
+/// Halves the batch and doubles the accumulation.
 fn smaller(signals: &Signals) -> Vec<Edit> {
     let settings = &signals.settings;
     let (Some(batch), Some(accumulation)) =

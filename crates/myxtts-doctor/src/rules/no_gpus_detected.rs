@@ -78,8 +78,8 @@ fn look(signals: &Signals) -> Look {
     )))
 }
 
-/// What in the configuration orders a GPU: ids are an order, `multi_gpu` is a
-/// permission.
+/// Returns what in the configuration orders a GPU: ids are an order, `multi_gpu` is
+/// only a permission.
 fn asked(signals: &Signals) -> Option<String> {
     let settings = &signals.settings;
     let ordered = ORDERS

@@ -63,7 +63,7 @@ fn look(signals: &Signals) -> Look {
     reason.map_or(Ok(None), Err)
 }
 
-/// What uploads at full speed would save; unknown where they are not measured.
+/// Returns what uploads at full speed would save; unknown where they are not measured.
 fn gain(signals: &Signals, link: &PcieLink) -> Gain {
     match (StepModel::of(signals), signals.pipeline.upload.known()) {
         (Ok(model), Some(upload)) => {

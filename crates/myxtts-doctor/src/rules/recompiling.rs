@@ -84,7 +84,7 @@ fn look(signals: &Signals) -> Look {
     Ok(Some(finding.gaining(gain).editing(edit)))
 }
 
-/// How much longer the steps with new kernels took than those without; where
+/// Returns how much longer the steps with new kernels took than those without; where
 /// every step has some, the model's own time is a bound.
 fn gain(signals: &Signals, found: &Recompiles, measured: u64) -> Gain {
     match (found.extra, StepModel::of(signals)) {

@@ -35,7 +35,7 @@ pub(super) const RULE: Rule = Rule {
     },
 };
 
-/// Reading FLAC instead costs little beside decoding, and is not counted.
+/// Looks at decoding. Reading FLAC instead costs little beside it, and is not counted.
 fn look(signals: &Signals) -> Look {
     most_of_host(
         signals,

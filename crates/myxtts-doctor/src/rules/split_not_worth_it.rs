@@ -7,7 +7,7 @@ use crate::signals::{ModeSpeed, Signals, Strategy};
 use crate::units::Seconds;
 use crate::words::{Bilingual, Form, Texts};
 
-/// Less than this is noise.
+/// How many times as fast another mode must be; less is noise.
 const FASTER: f64 = 1.03;
 
 pub(super) const RULE: Rule = Rule {

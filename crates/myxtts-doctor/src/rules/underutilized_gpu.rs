@@ -10,7 +10,7 @@ use crate::units::Share;
 use crate::verdict::MODERATELY;
 use crate::words::{Bilingual, Form, Texts};
 
-/// Below this it rests more than it works.
+/// A device that is busy for less than this rests more than it works.
 const HALF: Share = Share(0.50);
 
 pub(super) const RULE: Rule = Rule {

@@ -6,20 +6,20 @@ use std::path::Path;
 
 use serde::de::DeserializeOwned;
 
-/// A longer line is not ours.
+/// The longest line that is read, in bytes; a longer one is not ours.
 const LONGEST: u64 = 1 << 20;
 
-/// What reading came to.
+/// What was wrong with the lines of a file.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lines {
-    /// Lines that are not what they should be.
+    /// The number of lines that are not what they should be.
     pub(super) bad: u64,
-    /// Why the first of them is not.
+    /// Why the first of them could not be read.
     pub(super) first_bad: String,
 }
 
 /// Calls `take` with each line of the newest `most` bytes. A last line without
-/// its newline is still being written, and left out; so is the first where
+/// its newline is still being written, and is left out; so is the first where
 /// the file is longer, since it is cut.
 pub(super) fn each<T: DeserializeOwned>(
     path: &Path,
@@ -41,7 +41,7 @@ pub(super) fn each<T: DeserializeOwned>(
         reader.by_ref().take(LONGEST).read_until(b'\n', &mut line)?;
         if !line.ends_with(b"\n") {
             if line.len() as u64 == LONGEST {
-                // The rest of it follows, and is not a line either.
+                // The rest of the line follows, and is not a line either.
                 is_cut = true;
                 lines.bad += 1;
                 continue;
@@ -63,7 +63,7 @@ pub(super) fn each<T: DeserializeOwned>(
     }
 }
 
-/// The newest `most` bytes.
+/// Reads the newest `most` bytes.
 pub(super) fn tail(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();

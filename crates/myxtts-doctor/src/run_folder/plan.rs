@@ -11,7 +11,7 @@ use crate::signal::Signal;
 use crate::signals::{DeviceRole, DeviceSignals, Estimate, Signals};
 use crate::units::Megabytes;
 
-/// Fills in what the plan tells.
+/// Fills in what the plan says.
 pub(super) fn fill(path: &Path, signals: &mut Signals, notes: &mut Vec<Note>) {
     let read = fs::read(path).map_err(|why| why.to_string());
     let plan: Result<Value, String> =
@@ -52,8 +52,8 @@ pub(super) fn fill(path: &Path, signals: &mut Signals, notes: &mut Vec<Note>) {
     signals.devices = devices(&plan);
 }
 
-/// The plan's sentence on workers names the cores: "one of the host's 2 cores is
-/// left to launch kernels", "the host has 2 cores".
+/// Finds the number of cores in the plan's sentence on workers: "one of the host's 2
+/// cores is left to launch kernels", "the host has 2 cores".
 fn cores(plan: &Value) -> Option<u32> {
     let reasons = plan.get("reasons")?.as_array()?;
     let number = |text: &str| {
@@ -129,8 +129,8 @@ fn one(plan: &Value, role: DeviceRole, device: &Value) -> DeviceSignals {
     }
 }
 
-/// What the plan estimated for the device: bytes that stay whatever the batch,
-/// and bytes that grow with it.
+/// Returns what the plan estimated for the device: bytes that stay whatever the
+/// batch, and bytes that grow with it.
 fn estimate(plan: &Value, logical: Option<u64>) -> Option<Estimate> {
     let memory = plan.get("memory")?.as_array()?;
     let own = memory
