@@ -12,11 +12,11 @@ use crate::prepare::{HOP, MANIFEST, Note, QUARANTINE, REPORT, REPORT_TEXT};
 
 /// The longest bar, in characters.
 const WIDEST: u64 = 40;
-/// Speakers shown; the JSON report has more.
+/// The number of speakers shown; the JSON report has more.
 const SPEAKERS_SHOWN: usize = 20;
-/// Characters shown; the JSON report has all.
+/// The number of characters shown; the JSON report has all.
 const CHARACTERS_SHOWN: usize = 40;
-/// Below this a character is hardly heard by a model.
+/// A character seen fewer times than this is hardly learned.
 const RARE: u64 = 5;
 
 impl Display for Report {
@@ -55,8 +55,8 @@ impl Display for Report {
 }
 
 impl Report {
-    /// How the metadata was read: the one thing that a wrong result would show
-    /// in, and that no count does.
+    /// Writes how the metadata was read: the one thing that a wrong result would
+    /// show in, and that no count does.
     fn columns(&self, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(f, "\nAs read (language: {})", self.language)?;
         for table in &self.tables {
@@ -103,7 +103,7 @@ impl Report {
             return writeln!(f, "  no clip");
         };
         for bar in &self.histogram[first..=last] {
-            // Whoever is there is seen.
+            // Rounded up, so that even a single clip is seen.
             let width = (bar.clips * WIDEST).div_ceil(most.max(1));
             let marks = "#".repeat(usize::try_from(width).unwrap_or(0));
             let range = format!("{:.0}-{:.0}", bar.from, bar.to);
@@ -163,7 +163,7 @@ impl Report {
         Ok(())
     }
 
-    /// What keeps the clips that are over a limit.
+    /// Returns what would keep the clips that are over a limit.
     fn advice(&self, limit: &LimitReport) -> String {
         let LimitReport {
             flag,
@@ -201,7 +201,8 @@ impl Report {
         )
     }
 
-    /// The same in a line, for who starts to train; nothing without a limit.
+    /// Returns that advice, one line for each limit, for whoever starts to train;
+    /// empty without a limit.
     pub fn limits_in_words(&self) -> Vec<String> {
         let words = |limit: &LimitReport| {
             format!("{} {}: {}", limit.clips, limit.reason, self.advice(limit))
@@ -281,7 +282,7 @@ impl Report {
         Ok(())
     }
 
-    /// What can be said without a vocabulary.
+    /// Writes what can be said without a vocabulary.
     fn characters(&self, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
@@ -372,12 +373,12 @@ fn examples(f: &mut Formatter<'_>, finding: &Finding, meaning: &str) -> fmt::Res
     Ok(())
 }
 
-/// `1 clip`, `2 clips`.
+/// Writes a count with its noun: `1 clip`, `2 clips`.
 fn counted(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-/// One line that fits a screen.
+/// Shortens a text to one line that fits a screen.
 fn shown(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     match line.char_indices().nth(120) {
