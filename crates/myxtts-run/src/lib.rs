@@ -1,9 +1,9 @@
 //! A training run without its tensors.
 //!
-//! [`schedule`] says how fast to learn, [`guard`] whether a step may count,
-//! [`checkpoint`] keeps what was learnt, [`metrics`], [`tensorboard`] and
-//! [`progress`] tell of it, [`run_folder`] says where it all lies, [`signals`]
-//! when to stop and [`compare`] whether a run may go on under a changed
+//! [`schedule`] says how fast to learn and [`guard`] whether a step may count.
+//! [`checkpoint`] keeps what was learnt; [`metrics`], [`tensorboard`] and
+//! [`progress`] report it; [`run_folder`] says where everything lies. [`signals`]
+//! says when to stop, and [`compare`] whether a run may resume under a changed
 //! configuration. Nothing here touches a device.
 
 pub mod checkpoint;
