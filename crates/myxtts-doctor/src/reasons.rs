@@ -79,6 +79,10 @@ const PERSIAN: &[(&str, &str)] = &[
         "پوشهٔ اجرا آزمونِ هزینهٔ بارکردن را نگه نمی‌دارد",
     ),
     (
+        "too few steps were measured to compare them",
+        "گام‌های سنجیده‌شده برای مقایسه کم‌اند",
+    ),
+    (
         "a run folder does not hold a comparison of modes; `myxtts profile` makes one",
         "پوشهٔ اجرا سنجشی از حالت‌ها نگه نمی‌دارد؛ `myxtts profile` آن را می‌سازد",
     ),

@@ -72,7 +72,8 @@ struct OneDevice {
     total: Option<f64>,
     clock: Mean,
     max_clock: Option<f64>,
-    readings: u64,
+    /// Readings that told whether the device is throttled, and those that said so.
+    throttle_readings: u64,
     throttled: u64,
     reasons: Vec<String>,
     link: Option<PcieLink>,
@@ -134,7 +135,6 @@ fn why<T>(signal: &Signal<T>) -> Option<String> {
 
 impl OneDevice {
     fn add(&mut self, reading: &DeviceReading) {
-        self.readings += 1;
         self.busy.add(reading.utilisation_pct.known().copied());
         self.clock.add(reading.clock_mhz.known().copied());
         self.max_clock = reading.clock_max_mhz.known().copied().or(self.max_clock);
@@ -145,6 +145,7 @@ impl OneDevice {
             self.peak = Some(self.peak.map_or(*used, |peak| peak.max(*used)));
         }
         if let Some(reasons) = reading.throttle.known() {
+            self.throttle_readings += 1;
             self.throttled += u64::from(!reasons.is_empty());
             for reason in reasons {
                 if !self.reasons.contains(reason) {
@@ -190,8 +191,8 @@ impl OneDevice {
             clock.map(|(mean_mhz, max_mhz)| Clock { mean_mhz, max_mhz }),
             because(&self.why.clock),
         );
-        let throttled = (self.why.throttle.is_none() && self.readings > 0).then(|| Throttled {
-            share: Share(self.throttled as f64 / self.readings as f64),
+        let throttled = (self.throttle_readings > 0).then(|| Throttled {
+            share: Share(self.throttled as f64 / self.throttle_readings as f64),
             reasons: self.reasons.clone(),
         });
         device.throttled = Signal::from_option(throttled, because(&self.why.throttle));

@@ -44,7 +44,12 @@ impl Collector {
 
     /// Adds a line of `metrics.jsonl`. A line of another stage starts anew.
     pub fn step(&mut self, line: &StepLine) {
+        let stage = self.steps.stage();
         self.steps.add(line);
+        if self.steps.stage() != stage {
+            // Another stage has another load: what devices did before says nothing of it.
+            self.devices = DeviceFold::default();
+        }
     }
 
     /// Adds a line of `ledger.jsonl`. A line of another pipeline starts anew.
@@ -129,5 +134,36 @@ impl Newest {
 
     fn to_vec(&self) -> Vec<f64> {
         self.0.iter().copied().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::testing::healthy;
+
+    fn line<T: serde::de::DeserializeOwned>(value: serde_json::Value) -> T {
+        serde_json::from_value(value).unwrap()
+    }
+
+    fn train(collector: &mut Collector, stage: &str, from: u64, busy: f64) {
+        for step in from..from + 8 {
+            collector.step(&line(serde_json::json!({
+                "step": step, "stage": stage, "wall_time": step, "loss": 1.0, "step_s": 1.0,
+            })));
+            collector.device(&line(serde_json::json!({
+                "wall_time": step,
+                "devices": [{ "device": 0, "utilisation_pct": busy }],
+            })));
+        }
+    }
+
+    #[test]
+    fn readings_of_an_earlier_stage_do_not_count() {
+        let mut collector = Collector::new();
+        train(&mut collector, "dvae", 1, 10.0);
+        train(&mut collector, "gpt", 9, 90.0);
+        let busy = collector.signals(healthy()).devices[0].busy.clone();
+        assert!((busy.known().unwrap().0 - 0.9).abs() < 1e-9, "{busy:?}");
     }
 }

@@ -18,6 +18,15 @@ pub(super) struct Lines {
     pub(super) first_bad: String,
 }
 
+impl Lines {
+    fn found_bad(&mut self, why: impl FnOnce() -> String) {
+        if self.bad == 0 {
+            self.first_bad = why();
+        }
+        self.bad += 1;
+    }
+}
+
 /// Calls `take` with each line of the newest `most` bytes. A last line without
 /// its newline is still being written, and is left out; so is the first where
 /// the file is longer, since it is cut.
@@ -42,8 +51,9 @@ pub(super) fn each<T: DeserializeOwned>(
         if !line.ends_with(b"\n") {
             if line.len() as u64 == LONGEST {
                 // The rest of the line follows, and is not a line either.
-                is_cut = true;
-                lines.bad += 1;
+                if !std::mem::replace(&mut is_cut, true) {
+                    lines.found_bad(|| format!("a line of more than {LONGEST} bytes"));
+                }
                 continue;
             }
             return Ok(lines);
@@ -53,12 +63,7 @@ pub(super) fn each<T: DeserializeOwned>(
         }
         match serde_json::from_slice(&line) {
             Ok(value) => take(value),
-            Err(why) => {
-                if lines.bad == 0 {
-                    lines.first_bad = why.to_string();
-                }
-                lines.bad += 1;
-            }
+            Err(why) => lines.found_bad(|| why.to_string()),
         }
     }
 }

@@ -116,12 +116,12 @@ impl RunState {
         if !line.validation.is_empty() {
             self.validation = Some((line.step, line.validation));
         }
-        self.pause(&line.pauses);
-        // A line of validation alone is not another step.
-        let Some(loss) = line.loss else { return };
-        if line.stage != self.stage {
+        // A line of validation alone is not another step, nor another stage's.
+        if line.loss.is_some() && line.stage != self.stage {
             self.begin_stage(line.stage);
         }
+        self.pause(&line.pauses);
+        let Some(loss) = line.loss else { return };
         // Where an older run does not say, the time between two of its lines is
         // taken, which is longer where something came between.
         let between = match (line.wall_time, self.stepped) {
@@ -252,6 +252,18 @@ mod tests {
         run.step(step(1, "dvae", 1.0));
         run.step(step(2, "gpt", 7.0));
         assert_eq!((run.loss.len(), run.step), (1, Some(2)));
+    }
+
+    #[test]
+    fn pauses_after_the_first_step_of_a_stage_are_its_own() {
+        let mut run = RunState::new("run".into());
+        let paused = |at, stage| StepLine {
+            pauses: vec![("checkpoint", Seconds(0.5))],
+            ..step(at, stage, 1.0)
+        };
+        run.step(paused(1, "dvae"));
+        run.step(paused(2, "gpt"));
+        assert_eq!(run.pauses, [("checkpoint", 1, Seconds(0.5))]);
     }
 
     #[test]

@@ -13,7 +13,8 @@ pub(super) struct Writer {
     /// Entries are small, and there are as many as batches: an unbounded channel
     /// holds less than a ring does.
     sender: Mutex<Option<Sender<Entry>>>,
-    thread: Mutex<Option<JoinHandle<Result<(), String>>>>,
+    /// Absent when it has been joined; the error is that of starting it.
+    thread: Mutex<Option<Result<JoinHandle<Result<(), String>>, String>>>,
 }
 
 impl Writer {
@@ -24,7 +25,7 @@ impl Writer {
             .spawn(move || write_all(out, &receiver));
         Self {
             sender: Mutex::new(Some(sender)),
-            thread: Mutex::new(thread.ok()),
+            thread: Mutex::new(Some(thread.map_err(words))),
         }
     }
 
@@ -37,9 +38,11 @@ impl Writer {
 
     pub(super) fn finish(&self) -> Result<(), String> {
         drop(lock(&self.sender).take());
-        match lock(&self.thread).take().map(JoinHandle::join) {
-            Some(Ok(result)) => result,
-            Some(Err(_)) => Err("the ledger's writer panicked".to_owned()),
+        match lock(&self.thread).take() {
+            Some(Ok(thread)) => thread
+                .join()
+                .unwrap_or_else(|_| Err("the ledger's writer panicked".to_owned())),
+            Some(Err(why)) => Err(why),
             None => Ok(()),
         }
     }

@@ -87,7 +87,8 @@ pub(super) fn beginning(head: &[u8], file_length: u64, most: Seconds) -> Option<
     let found = find(head).ok()?;
     let start = found.body as u64;
     let present = file_length.saturating_sub(start);
-    let wanted = most.samples(found.format.rate).0 as u64 * found.format.frame() as u64;
+    let frames = most.samples(found.format.rate).0 as u64;
+    let wanted = frames.saturating_mul(found.format.frame() as u64);
     Some(start..start + found.size.unwrap_or(present).min(present).min(wanted))
 }
 
