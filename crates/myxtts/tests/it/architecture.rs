@@ -1,6 +1,7 @@
-//! The crates stand in the order that ARCHITECTURE.md gives them.
+//! The crates stand in the order that ARCHITECTURE.md gives them, and are built once.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
@@ -44,18 +45,27 @@ fn out_of_order(order: &[&str], edges: &[(String, String)]) -> Vec<String> {
     wrong.map(|(from, to)| format!("{from} -> {to}")).collect()
 }
 
-#[test]
-fn a_crate_depends_only_on_crates_above_it() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn cargo(arguments: &[&str]) -> String {
     let output = Command::new(env!("CARGO"))
-        .args(["metadata", "--no-deps", "--offline", "--format-version=1"])
-        .current_dir(&root)
+        .args(arguments)
+        .args(["--offline", "--locked"])
+        .current_dir(root())
         .output()
         .unwrap();
     assert!(output.status.success(), "{output:?}");
-    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn a_crate_depends_only_on_crates_above_it() {
+    let metadata = cargo(&["metadata", "--no-deps", "--format-version=1"]);
+    let metadata: Value = serde_json::from_str(&metadata).unwrap();
     let edges = edges(&metadata);
-    let architecture = std::fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
+    let architecture = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
     let order = crates_in_order(&architecture);
     assert!(edges.len() > order.len(), "{edges:?}");
     let wrong = out_of_order(&order, &edges);
@@ -80,4 +90,24 @@ fn an_edge_upwards_is_found() {
     for wrong in [edge("low", "high"), edge("low", "low"), edge("new", "low")] {
         assert_eq!(out_of_order(&order, &[wrong]).len(), 1);
     }
+}
+
+/// A feature that only the tests ask for makes `cargo test` compile a crate anew,
+/// and all that stand on it, which the user of `cargo run` has compiled already.
+#[test]
+fn the_program_and_its_tests_share_what_is_built() {
+    let tree = |of: &[&str]| -> BTreeSet<String> {
+        let shown = ["tree", "--prefix=none", "--format={p} {f}"];
+        let text = cargo(&[&shown, of].concat());
+        let crates = text.lines().map(|line| line.trim_end_matches(" (*)"));
+        crates.map(|line| line.trim_end().to_owned()).collect()
+    };
+    let run = tree(&["--edges=normal,build", "--package=myxtts"]);
+    let test = tree(&["--edges=normal,build,dev", "--workspace"]);
+    assert!(run.len() > 100, "{run:?}");
+    let anew: Vec<&String> = run.difference(&test).collect();
+    assert!(
+        anew.is_empty(),
+        "built twice, with other features: {anew:#?}"
+    );
 }
