@@ -151,11 +151,11 @@ const PERSIAN: &[(&str, &str)] = &[
     ("no step was measured", "گامی سنجیده نشد"),
     ("the system does not say", "سیستم آن را نمی‌گوید"),
     (
-        "the system does not say whether files come from the disk",
+        "the system does not report whether files come from the disk",
         "سیستم نمی‌گوید که فایل‌ها از دیسک می‌آیند یا نه",
     ),
     (
-        "the system does not forget files when asked to: {}",
+        "the system does not drop files from memory when asked to: {}",
         "سیستم فایل‌ها را با درخواست فراموش نمی‌کند: {}",
     ),
     (
