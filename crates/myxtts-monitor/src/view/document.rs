@@ -30,7 +30,7 @@ fn run(run: &RunState, state: &State) -> Value {
     };
     let percent = |share: Option<f64>| number(share.map(|share| share * 100.0));
     let progress = run.progress.as_ref();
-    let no_progress = "train.log has no line of progress";
+    let no_progress = "train.log has no progress line";
     let stage = progress.and_then(|progress| progress.stage.as_ref());
     let eta = progress.and_then(|progress| progress.eta.as_ref());
     let pauses = run.pauses.iter();

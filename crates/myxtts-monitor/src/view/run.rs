@@ -126,7 +126,7 @@ fn progress(run: &RunState) -> String {
 
 fn eta(run: &RunState) -> String {
     let Some(progress) = &run.progress else {
-        return "unavailable: train.log has no line of progress".to_owned();
+        return "unavailable: train.log has no progress line".to_owned();
     };
     match &progress.eta {
         _ if progress.total.is_some_and(|total| progress.step >= total) => {
