@@ -35,8 +35,8 @@ pub struct AudioConfig {
     /// Recordings of any rate are resampled to it.
     #[schemars(
         range(min = 22_050, max = 22_050),
-        extend("x-only" = "the mel front ends and the vocoder are made for 22050 Hz, so that speech would \
-                           come out at the wrong speed; recordings of any rate are resampled to it")
+        extend("x-only" = "the mel front ends and the vocoder are made for 22050 Hz; at another rate speech \
+                           would come out at the wrong speed. Recordings of any rate are resampled to it")
     )]
     pub sample_rate: SampleRate,
     /// Cut silence off both ends of each clip.
@@ -76,7 +76,7 @@ pub enum LoadError {
     Decode(#[from] DecodeError),
     /// The clip could not be brought to the level asked for.
     #[error(
-        "{source}\n  --> {}\n  hint: remove the clip, or set normalize to none",
+        "{source}\n  --> {}\n  hint: remove the clip, or set data.normalize to none",
         path.display()
     )]
     Level {

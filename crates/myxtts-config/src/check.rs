@@ -26,7 +26,7 @@ pub(crate) fn check(key: &Key, node: &Node) -> Result<Value, Refusal> {
         Ok(value) => Ok(value),
         Err(Misfit::Type) => Err(Refusal {
             what: format!(
-                "`{}` takes {}, and this is {}",
+                "`{}` takes {}, but this is {}",
                 key.path,
                 expected(key),
                 node.describe()
@@ -35,13 +35,13 @@ pub(crate) fn check(key: &Key, node: &Node) -> Result<Value, Refusal> {
         }),
         Err(Misfit::Range) => Err(Refusal {
             what: format!(
-                "`{}` takes {}, and this is {}",
+                "`{}` takes {}, but this is {}",
                 key.path,
                 expected(key),
                 node.describe()
             ),
             hint: Some(match &key.only {
-                Some(why) => format!("another value is not in this version: {why}"),
+                Some(why) => format!("this version supports no other value: {why}"),
                 None => format!("the default is {}", key.show(&key.default)),
             }),
         }),
@@ -58,7 +58,7 @@ pub(crate) fn check_text(key: &Key, text: &str) -> Result<Value, Refusal> {
         Ok(node) => check(key, &node),
         Err(why) => Err(Refusal {
             what: format!(
-                "`{}` takes {}, and `{text}` is not: {why}",
+                "`{}` takes {}, but `{text}` cannot be read: {why}",
                 key.path,
                 expected(key)
             ),
@@ -71,7 +71,7 @@ pub(crate) fn check_text(key: &Key, text: &str) -> Result<Value, Refusal> {
 pub(crate) fn check_truth(name: &str, node: &Node) -> Result<Value, Refusal> {
     convert(&Kind::Truth, node).map_err(|_| Refusal {
         what: format!(
-            "`{name}` takes true or false, and this is {}",
+            "`{name}` takes true or false, but this is {}",
             node.describe()
         ),
         hint: None,

@@ -22,7 +22,7 @@ pub fn expand_home(path: &str, home: Option<&str>) -> Result<String, String> {
     match (is_own, home) {
         (true, Some(home)) => Ok(format!("{home}{rest}")),
         (true, None) => Err(format!(
-            "`{path}` begins with the home folder, and the variable HOME is not set"
+            "`{path}` begins with the home folder, but the variable HOME is not set"
         )),
         (false, _) => Err(format!(
             "`{path}` begins with the home folder of another user, which only a shell can look up"
@@ -53,7 +53,9 @@ impl Keys {
                 Err(what) => problems.push(Problem {
                     what: format!("`{}`: {what}", key.path),
                     place: Place::Named(origin_place(&setting.origin)),
-                    hint: Some("write the whole path; `./~` is a folder of that name".to_owned()),
+                    hint: Some(
+                        "write the full path; for a folder named `~`, write `./~`".to_owned(),
+                    ),
                 }),
             }
         }

@@ -79,7 +79,7 @@ impl Keys {
                 document.column,
                 document.width(),
                 format!(
-                    "a configuration is a mapping of sections, and this is {}",
+                    "a configuration is a mapping of sections, but this is {}",
                     document.describe()
                 ),
                 Some(format!("the sections are {}", self.section_list())),
@@ -254,7 +254,7 @@ impl FileReading<'_> {
             Shape::Scalar(Value::Null) => {}
             _ => {
                 let what = format!(
-                    "the section `{}` is a mapping of keys, and this is {}",
+                    "the section `{}` is a mapping of keys, but this is {}",
                     name.text,
                     body.describe()
                 );

@@ -51,7 +51,7 @@ impl Source {
             let text = String::from_utf8_lossy(&bytes[..bytes.len().min(256)]).into_owned();
             return Err(Problem {
                 what: format!(
-                    "the file holds {size} bytes, and a configuration file at most {LARGEST_FILE}"
+                    "the file has {size} bytes, but a configuration file may have at most {LARGEST_FILE}"
                 ),
                 place: place_in(&name, &text, 1, 1, 1),
                 hint: Some("is this the dataset's metadata? that goes in `data.train_data`".into()),

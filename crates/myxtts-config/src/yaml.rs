@@ -64,7 +64,7 @@ fn shorten(text: &str) -> String {
     }
 }
 
-const UNFOLDS: &str = "the file unfolds into far more than a configuration holds";
+const UNFOLDS: &str = "the file expands to far more than a configuration can hold";
 
 fn unfold_hint() -> Option<String> {
     Some("remove the aliases (`*name`) and the deep nesting".to_owned())
@@ -147,8 +147,8 @@ fn explain(source: &Source, error: &serde_saphyr::Error) -> Problem {
             index as u64 + 1,
             column,
             1,
-            "a tab is used for indentation, and YAML allows only spaces there".to_owned(),
-            Some("replace each tab by two spaces".to_owned()),
+            "a tab is used for indentation, but YAML allows only spaces there".to_owned(),
+            Some("replace each tab with two spaces".to_owned()),
         );
     }
     let (what, hint) = match root_cause(error) {
@@ -161,7 +161,7 @@ fn explain(source: &Source, error: &serde_saphyr::Error) -> Problem {
         ),
         serde_saphyr::Error::MultipleDocuments { .. } => (
             "the file holds several YAML documents".to_owned(),
-            Some("keep one, without `---` between".to_owned()),
+            Some("keep one of them, and remove the `---` lines".to_owned()),
         ),
         serde_saphyr::Error::Budget { .. }
         | serde_saphyr::Error::AliasReplayLimitExceeded { .. }

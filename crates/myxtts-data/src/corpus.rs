@@ -16,12 +16,12 @@ include!(concat!(env!("OUT_DIR"), "/corpus.rs"));
 pub enum CorpusError {
     /// Neither `XDG_CACHE_HOME` nor `HOME` is set, so there is no folder to unpack it to.
     #[error(
-        "there is no cache folder, for the sample corpus or for what preparation writes: neither XDG_CACHE_HOME nor HOME is set\n  fix:   set one of them, or give --train-data and --prepared"
+        "there is no cache folder for the sample corpus or the prepared files: neither XDG_CACHE_HOME nor HOME is set\n  fix:   set one of them, or give --train-data and --prepared"
     )]
     NoFolder,
     /// The corpus cannot be written.
     #[error(
-        "the sample corpus cannot be written to {}: {why}\n  fix:   make the folder writable, set XDG_CACHE_HOME to another, or give a dataset folder",
+        "the sample corpus cannot be written to {}: {why}\n  fix:   make the folder writable, set XDG_CACHE_HOME to another one, or give a dataset folder",
         path.display()
     )]
     Write {

@@ -112,7 +112,7 @@ fn common_factor(a: usize, b: usize) -> usize {
 fn cold(request: &StorageRequest, chosen: &[&Path]) -> io::Result<Result<f64, String>> {
     if let Err(why) = chosen.iter().try_for_each(|file| forget(file)) {
         return Ok(Err(format!(
-            "the system does not forget files when asked to: {why}"
+            "the system does not drop files from memory when asked to: {why}"
         )));
     }
     let before = bytes_from_disk();
@@ -124,7 +124,7 @@ fn cold(request: &StorageRequest, chosen: &[&Path]) -> io::Result<Result<f64, St
         .map(|(then, now)| now.saturating_sub(then));
     Ok(match from_disk {
         _ if is_slowed => Ok(rate(bytes, took)),
-        None => Err("the system does not say whether files come from the disk".to_owned()),
+        None => Err("the system does not report whether files come from the disk".to_owned()),
         Some(read) if (read as f64) < FROM_DISK * bytes as f64 => Err(format!(
             "the files stay in memory: {} of {} kB came from the disk",
             read / 1024,

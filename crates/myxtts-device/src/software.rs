@@ -29,7 +29,7 @@ pub struct SoftwareGpus {
 pub enum SoftwareGpuError {
     /// The variable does not hold a number in range.
     #[error(
-        "{SOFTWARE_GPUS_VARIABLE} takes a whole number from 1 to {MOST}, and this is `{0}`\n  \
+        "{SOFTWARE_GPUS_VARIABLE} takes a whole number from 1 to {MOST}, but this is `{0}`\n  \
          fix:   unset it, unless you are testing without a GPU"
     )]
     NotACount(String),

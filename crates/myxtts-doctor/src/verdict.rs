@@ -125,7 +125,7 @@ impl Verdict {
         Self {
             input_bound: waiting.clone().map(InputBound::of),
             waiting,
-            slowest_stage: Signal::from_option(slowest, "the ledger of waits has no stages yet"),
+            slowest_stage: Signal::from_option(slowest, "the stall ledger has no stages yet"),
             largest_cost: largest(signals),
         }
     }

@@ -11,7 +11,7 @@ use crate::units::{Seconds, Share};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoPrediction {
     /// There is no model of this key.
-    #[error("there is no model of what {0} changes; only a measurement tells")]
+    #[error("there is no model of what {0} changes; only a measurement can tell")]
     NoModel(String),
     /// The value is not one that the key takes.
     #[error("{key} does not take {value}")]
@@ -149,7 +149,7 @@ mod tests {
         let error = what_if(&signals, "training.seed", "1").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "there is no model of what training.seed changes; only a measurement tells"
+            "there is no model of what training.seed changes; only a measurement can tell"
         );
         let error = what_if(&signals, "data.num_workers", "many").unwrap_err();
         assert_eq!(error.to_string(), "data.num_workers does not take many");

@@ -11,7 +11,7 @@ pub enum MonitorError {
     #[error(
         "`{}` is not a run, nor a folder of runs, nor a name below `runs`\n  \
          found: {}\n  \
-         fix:   name a run's folder, as `runs/NAME`, or leave it out to see all",
+         fix:   name a run's folder, such as `runs/NAME`, or leave it out to see all runs",
         .asked.display(), found(.known)
     )]
     NoSuchRun {
@@ -24,7 +24,7 @@ pub enum MonitorError {
     #[error(
         "the terminal cannot be used: {source}\n  \
          while: {action}\n  \
-         fix:   use `myxtts monitor --once`, which needs none"
+         fix:   use `myxtts monitor --once`, which needs no terminal"
     )]
     Terminal {
         /// What was being tried.
@@ -34,7 +34,7 @@ pub enum MonitorError {
     },
     /// A thread could not be started.
     #[error(
-        "the `{name}` thread could not be started: {source}\n  fix:   end other programs, or raise the limit of threads (`ulimit -u`)"
+        "the `{name}` thread could not be started: {source}\n  fix:   end other programs, or raise the thread limit (`ulimit -u`)"
     )]
     Thread {
         /// The name of the thread.

@@ -70,8 +70,8 @@ impl fmt::Display for Oscillation {
         };
         write!(
             f,
-            "Steps are {words}: the step time varies by {:.2} of its mean, {:.2} without what the clips \
-             in each explain",
+            "Steps are {words}: the step time varies by {:.2} of its mean, {:.2} once the clips \
+             in each step are accounted for",
             self.variation, self.unexplained
         )?;
         match (self.period, self.strength) {

@@ -121,7 +121,7 @@ fn head(out: &mut String, profile: &Profile, window: Window) {
         .map(|stage| stage.busy.count / stage.threads.max(1))
         .sum();
     let title = format!(
-        "{} of {batches} batches of the model, {:.1} ms: a row a thread, a curve a ring",
+        "{} of {batches} batches of the model, {:.1} ms: one row per thread, one curve per ring",
         batches.min(BATCHES),
         window.length_us() as f64 / 1e3
     );

@@ -91,10 +91,7 @@ impl fmt::Display for Profile {
         write!(f, "{}", self.overlap)?;
         match &self.oscillation {
             Some(oscillation) => write!(f, "{oscillation}")?,
-            None => writeln!(
-                f,
-                "How even the steps are takes eight steps or more to tell."
-            )?,
+            None => writeln!(f, "It takes eight steps or more to tell how even they are.")?,
         }
         writeln!(
             f,

@@ -32,7 +32,7 @@ pub enum Policy {
 pub type Rule<'a> = (&'a str, Policy);
 
 const UNLISTED: &str =
-    "no rule says that a resumed run may change it; put the old value back, or start a new run";
+    "no rule allows a resumed run to change it; put the old value back, or start a new run";
 
 /// A key whose value differs.
 #[derive(Clone, Debug, PartialEq)]

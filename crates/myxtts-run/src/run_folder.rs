@@ -196,8 +196,8 @@ pub enum RunFolderError {
     },
     /// The folder holds files but not a run.
     #[error(
-        "{} is not a run folder: it holds files and no run.lock; \
-         choose an empty or new folder, nothing there was touched", .path.display()
+        "{} is not a run folder: it holds files but no run.lock; \
+         choose an empty or new folder (nothing there was touched)", .path.display()
     )]
     NotARun {
         /// The folder that was refused.

@@ -14,7 +14,7 @@ pub struct Language(String);
 /// A text that is not a language tag.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is not a language tag\n  hint: two or three letters, perhaps with a region: `fa`, `en`, \
+    "`{0}` is not a language tag\n  hint: two or three letters, optionally with a region: `fa`, `en`, \
      `pt-br`"
 )]
 pub struct LanguageError(String);
@@ -131,7 +131,7 @@ mod tests {
         }
         insta::assert_snapshot!("english".parse::<Language>().unwrap_err(), @r"
         `english` is not a language tag
-          hint: two or three letters, perhaps with a region: `fa`, `en`, `pt-br`
+          hint: two or three letters, optionally with a region: `fa`, `en`, `pt-br`
         ");
     }
 }

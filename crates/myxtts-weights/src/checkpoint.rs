@@ -189,8 +189,8 @@ impl Checkpoint {
         {
             // The public implementation takes the vocabulary's number instead.
             self.notices.push(format!(
-                "config.json says gpt_number_text_tokens = {number}, and the weights have {}: \
-                 took the weights'",
+                "config.json says gpt_number_text_tokens = {number}, but the weights have {}: \
+                 took the number from the weights",
                 sizes.text_tokens
             ));
         }
@@ -219,7 +219,7 @@ impl Checkpoint {
         }
         if tokens < sizes.text_tokens {
             self.notices.push(format!(
-                "vocab.json has {tokens} text tokens, and the weights have {}: the rest is never used, \
+                "vocab.json has {tokens} text tokens, but the weights have {}: the rest is never used, \
                  and the public implementation refuses such a pair",
                 sizes.text_tokens
             ));

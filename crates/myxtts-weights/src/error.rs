@@ -104,7 +104,7 @@ pub enum Fault {
     #[error("it is not a torch file: {0}")]
     Zip(&'static str),
     /// An entry is compressed or encrypted.
-    #[error("its entry `{0}` is compressed or encrypted, and torch stores entries plainly")]
+    #[error("its entry `{0}` is compressed or encrypted, but torch stores entries as they are")]
     Compressed(String),
     /// An entry occurs twice.
     #[error("its entry `{0}` occurs twice")]
@@ -143,10 +143,10 @@ pub enum Fault {
         limit: usize,
     },
     /// The pickle is made to run something on the machine that loads it.
-    #[error("it names `{0}`: it is made to run something on the machine that loads it")]
+    #[error("it names `{0}`: it was made to run code on the machine that loads it")]
     Attack(String),
     /// There is a Python object in the place of tensors.
-    #[error("it holds the Python object `{0}`, and not tensors by name")]
+    #[error("it holds the Python object `{0}`, not tensors by name")]
     Object(String),
     /// A tensor is wrapped in something that is not read.
     #[error("the tensor is wrapped in the Python object `{0}`")]
@@ -158,7 +158,7 @@ pub enum Fault {
     #[error("the name occurs twice")]
     DuplicateName,
     /// The sizes of a storage and of its entry disagree.
-    #[error("the storage should have {claimed} bytes, and its entry `{entry}` has {found}")]
+    #[error("the storage should have {claimed} bytes, but its entry `{entry}` has {found}")]
     Storage {
         /// The name of the entry.
         entry: String,
@@ -183,7 +183,7 @@ pub enum Fault {
         elements: usize,
     },
     /// A tensor repeats a few numbers until they would fill the memory.
-    #[error("the tensor of shape {0:?} repeats a few numbers until they are larger than the file")]
+    #[error("the tensor of shape {0:?} repeats a few numbers until it is larger than the file")]
     Expanded(Vec<usize>),
     /// The bytes and the shape of a tensor disagree.
     #[error("{found} bytes were given for a tensor of {dtype:?} and shape {shape:?}")]
@@ -196,7 +196,7 @@ pub enum Fault {
         found: usize,
     },
     /// The safetensors crate refused the file.
-    #[error("it is not a good safetensors file: {0}")]
+    #[error("it is not a valid safetensors file: {0}")]
     Safetensors(safetensors::SafeTensorError),
     /// A tensor has an element type we have no use for.
     #[error("its tensor {tensor} has elements of type {dtype}")]
@@ -213,7 +213,7 @@ pub enum Fault {
     #[error("its field `{0}` cannot be read: {1}")]
     Field(String, String),
     /// A key of a configuration has an impossible value.
-    #[error("its key `{key}` should be {expected}, and is {found}")]
+    #[error("its key `{key}` should be {expected}, but is {found}")]
     ConfigKey {
         /// The path of the key.
         key: String,
@@ -223,13 +223,13 @@ pub enum Fault {
         found: String,
     },
     /// The weights come without their configuration.
-    #[error("config.json is missing, and the number of attention heads is nowhere else")]
+    #[error("config.json is missing, and nothing else gives the number of attention heads")]
     NoConfig,
     /// The vocabulary cannot be used; holds why.
     #[error("{0}")]
     Vocabulary(String),
     /// The folder has no model.
-    #[error("it has no file of model weights")]
+    #[error("it has no file with model weights")]
     NoModel,
     /// The weights are of something else.
     #[error(
@@ -242,7 +242,7 @@ pub enum Fault {
         found: usize,
     },
     /// A tensor has an impossible shape.
-    #[error("the tensor has shape {found:?}, and should have {expected}")]
+    #[error("the tensor has shape {found:?}, but should have {expected}")]
     Shape {
         /// The shape that it has.
         found: Vec<usize>,
@@ -250,7 +250,7 @@ pub enum Fault {
         expected: String,
     },
     /// Two sources of one number disagree.
-    #[error("{what} is {configured} in {by}, and the weights have {found}")]
+    #[error("{what} is {configured} in {by}, but the weights have {found}")]
     Disagree {
         /// The number in question.
         what: &'static str,
@@ -262,14 +262,14 @@ pub enum Fault {
         found: usize,
     },
     /// A folder of ours is in another version.
-    #[error("it is in version {0} of our layout, and this program reads version 1")]
+    #[error("it is in version {0} of our layout, but this program reads version 1")]
     Version(u64),
     /// The folder is not one of ours.
-    #[error("it does not describe weights of ours: {0}")]
+    #[error("it does not describe weights in our layout: {0}")]
     NotOurs(String),
     /// A file is not the one that was written.
     #[error(
-        "it is not the file that was written: its hash is {found}, and config.json has {expected}"
+        "it is not the file that was written: its hash is {found}, but config.json has {expected}"
     )]
     Hash {
         /// The hash that the description has.
@@ -278,14 +278,15 @@ pub enum Fault {
         found: String,
     },
     /// The target exists and is not empty.
-    #[error("it exists already and is not empty")]
+    #[error("it already exists and is not empty")]
     Exists,
     /// Something a public checkpoint needs is not there.
     #[error("the weights have no {0}")]
     Incomplete(&'static str),
 }
 
-const AGAIN: &str = "download or copy the file again; if it stays, save it again with torch.save";
+const AGAIN: &str =
+    "download or copy the file again; if that does not help, save it again with torch.save";
 const PLAIN: &str = "save the weights alone: torch.save(model.state_dict(), \"model.pth\")";
 
 impl Fault {
@@ -293,7 +294,7 @@ impl Fault {
     pub fn fix(&self) -> &'static str {
         match self {
             Self::Io(_) => {
-                "check that the path exists, is readable or writable, and the disk has room"
+                "check that the path exists, is readable or writable, and that the disk has room"
             }
             Self::NotAFile => "give the path of a file",
             Self::Empty
@@ -312,7 +313,9 @@ impl Fault {
                  torch.save(torch.load(\"old.pth\", map_location=\"cpu\"), \"model.pth\")"
             }
             Self::LfsPointer => "fetch the file itself: git lfs pull",
-            Self::WebPage => "download the file itself; a login or a licence page is in its place",
+            Self::WebPage => {
+                "download the file itself; this is a login or licence page in its place"
+            }
             Self::Compressed(_) => {
                 "do not repack a torch file; download it again or save it with torch.save"
             }
@@ -355,10 +358,10 @@ impl Fault {
             Self::Hash { .. } => "copy the folder again, or import the public files again",
             Self::Exists => "name a folder that does not exist yet",
             Self::Incomplete("hifigan_decoder") => {
-                "a model trained here from nothing speaks with `myxtts synthesize`; the public \
+                "a model trained here from scratch speaks with `myxtts synthesize`; the public \
                  package needs the waveform decoder of the weights it was fine-tuned from"
             }
-            Self::Incomplete(_) => "import the file it is in, beside model.pth, first",
+            Self::Incomplete(_) => "first import the file that has it, together with model.pth",
         }
     }
 }

@@ -41,9 +41,9 @@ pub struct Taken {
 
 const STATE: &str = "state of the training, not weights";
 const MEL: &str = "computed from the sample rate, not learned";
-const ALIAS: &str = "a second name of tensors that are there under their own";
+const ALIAS: &str = "a second name for tensors that are also there under their own";
 const MASK: &str = "the causal mask of older files, not learned";
-const UNKNOWN: &str = "not a part of XTTS";
+const UNKNOWN: &str = "not part of XTTS";
 
 /// Sorts the names of a file into those taken over and those that are not.
 pub fn sort<'a>(names: impl IntoIterator<Item = &'a str>) -> (Vec<Taken>, Vec<Ignored>) {

@@ -147,7 +147,7 @@ impl<'a> SafetensorsStream<'a> {
             })?;
             if counted.written != expected {
                 return Err(io::Error::other(format!(
-                    "tensor {name} gave {} bytes in place of {expected}; this is a defect of the \
+                    "tensor {name} gave {} bytes instead of {expected}; this is a bug in the \
                      program",
                     counted.written
                 )));

@@ -211,7 +211,7 @@ impl Mix {
     fn add(&mut self, interleaved: &[f32], channels: usize, rate: SampleRate) -> Result<(), Fault> {
         if channels == 0 {
             return Err(Fault::LyingHeader {
-                what: "it states 0 channels".to_owned(),
+                what: "it declares 0 channels".to_owned(),
             });
         }
         let shape = *self.shape.get_or_insert((channels, rate));

@@ -27,7 +27,7 @@ pub enum Fault {
     #[error("there is no such file")]
     NotFound,
     /// The file may not be read by this user.
-    #[error("this user may not read the file")]
+    #[error("this user does not have permission to read the file")]
     Permission,
     /// The path names a directory.
     #[error("this is a directory, not a recording")]
@@ -70,7 +70,7 @@ pub enum Fault {
         why: String,
     },
     /// A sample is not a number.
-    #[error("sample {} is {value}, and a waveform is finite", at.0)]
+    #[error("sample {} is {value}, but every sample must be a finite number", at.0)]
     NotFinite {
         /// The position of the first such sample.
         at: Samples,
@@ -112,7 +112,7 @@ impl Fault {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::NotFound => "check the path in the metadata, and what it is relative to",
-            Self::Permission => "give this user read access: chmod u+r, or run as its owner",
+            Self::Permission => "give this user read access: chmod u+r, or run as the file's owner",
             Self::Directory => "name the recording inside the directory",
             Self::NotAFile => "copy the audio into a regular file",
             Self::Io(_) => "check the disk, the mount and any symbolic links on the path",
@@ -122,7 +122,7 @@ impl Fault {
             }
             Self::Truncated { .. } => "copy or download the file again; the end of it is missing",
             Self::LyingHeader { .. } => {
-                "rewrite the file with a sound tool, for example: ffmpeg -i IN -c:a pcm_s16le OUT.wav"
+                "rewrite the file with an audio tool, for example: ffmpeg -i IN -c:a pcm_s16le OUT.wav"
             }
             Self::Corrupt { .. } => "copy or download the file again; some bytes have changed",
             Self::NotFinite { .. } => {

@@ -170,7 +170,7 @@ fn rate_of(hz: u32) -> Result<SampleRate, Fault> {
         .filter(|rate| RATES.contains(&rate.hz()))
         .ok_or_else(|| Fault::LyingHeader {
             what: format!(
-                "it states a sample rate of {hz} Hz, and rates are from {} to {} Hz",
+                "it declares a sample rate of {hz} Hz, but supported rates are {} to {} Hz",
                 RATES.start(),
                 RATES.end()
             ),

@@ -39,7 +39,7 @@ pub enum GriffinLimError {
     #[error("this mel cannot be turned back into audio: {0}")]
     NotInvertible(&'static str),
     /// The mel does not come from the front end.
-    #[error("a mel of {found} bands does not come from a front end of {expected}")]
+    #[error("a mel of {found} bands does not fit a front end of {expected}")]
     Bands {
         /// The number of bands of the mel.
         found: usize,

@@ -16,6 +16,6 @@ pub enum LevelError {
     #[error("the clip is silent, so it has no level to normalise")]
     Silent,
     /// The clip is shorter than one measuring block.
-    #[error("the clip is shorter than 0.4 s, the least that has a loudness")]
+    #[error("the clip is shorter than 0.4 s, too short for its loudness to be measured")]
     TooShort,
 }

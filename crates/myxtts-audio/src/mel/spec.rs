@@ -171,11 +171,11 @@ impl MelSpec {
         let nyquist = f64::from(self.sample_rate.hz() / 2);
         if !(2..=1 << 16).contains(&n_fft) || n_fft % 2 == 1 {
             Some(format!(
-                "n_fft is {n_fft}, and an even number from 2 to 65536 is needed"
+                "n_fft is {n_fft}, but it must be an even number from 2 to 65536"
             ))
         } else if self.win_length.0 == 0 || self.win_length.0 > n_fft {
             Some(format!(
-                "win_length is {}, and 1 to n_fft = {n_fft} is needed",
+                "win_length is {}, but it must be from 1 to n_fft = {n_fft}",
                 self.win_length.0
             ))
         } else if self.hop.0 == 0 {

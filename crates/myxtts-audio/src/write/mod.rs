@@ -17,7 +17,7 @@ pub use wav::{pcm16, wav_pcm16, wav_pcm16_header, write_wav_f32, write_wav_pcm16
 pub enum WriteError {
     /// The operating system refused.
     #[error(
-        "the recording cannot be written: {source}\n  --> {}\n  hint: check that the folder exists, may be written to and has space",
+        "the recording cannot be written: {source}\n  --> {}\n  hint: check that the folder exists, is writable and has space",
         path.display()
     )]
     Io {
@@ -39,7 +39,7 @@ pub enum WriteError {
     },
     /// The waveform is too long for a WAV file.
     #[error(
-        "a WAV file holds at most 4 GiB, and this waveform needs {bytes} bytes\n  --> {}\n  hint: write it in parts",
+        "a WAV file holds at most 4 GiB, but this waveform needs {bytes} bytes\n  --> {}\n  hint: write it in parts",
         path.display()
     )]
     TooLong {

@@ -66,7 +66,7 @@ pub enum BenchError {
     #[error(transparent)]
     Stage(#[from] StageError),
     /// A clip fits no bucket, although buckets are chosen to hold every clip.
-    #[error("clip {} of the dataset fits no bucket; this is a fault of the program", clip.0)]
+    #[error("clip {} of the dataset fits no bucket; this is a bug in the program", clip.0)]
     Unscheduled {
         /// The clip that fits no bucket.
         clip: ClipIndex,

@@ -163,7 +163,7 @@ impl Bench {
             clock: if stages.iter().all(|stage| stage.cpu.is_some()) {
                 "CPU time of the thread"
             } else {
-                "wall time; this system does not tell the CPU time of a thread"
+                "wall time; this system does not report the CPU time of a thread"
             },
             wav_decode_ms_per_10s: ms("decode"),
             mel_ms_per_10s: ms("log-mel"),

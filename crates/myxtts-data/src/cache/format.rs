@@ -85,7 +85,7 @@ pub enum Malformed {
     #[error("it does not start with the magic of a feature file")]
     Magic,
     /// The version is not one that this program knows.
-    #[error("it has version {0}, and this program reads version {VERSION}")]
+    #[error("it has version {0}, but this program reads version {VERSION}")]
     Version(u32),
     /// The element type is not one of this version.
     #[error("it has the unknown element type {0}")]
@@ -97,7 +97,7 @@ pub enum Malformed {
     #[error("its shape is larger than any clip's")]
     TooLarge,
     /// The file's length and its shape disagree.
-    #[error("it has {found} bytes of payload, and its shape needs {needed}")]
+    #[error("it has {found} bytes of payload, but its shape needs {needed}")]
     Length {
         /// The number of bytes the shape needs.
         needed: usize,
@@ -105,7 +105,7 @@ pub enum Malformed {
         found: usize,
     },
     /// The entry was made for another key.
-    #[error("it was made from something else than its name says")]
+    #[error("it was made from something other than its name says")]
     Key,
     /// The payload is not what was written.
     #[error("its checksum does not match")]

@@ -72,7 +72,7 @@ pub enum CacheError {
     /// An entry could not be written; the cache is as it was before.
     #[error(
         "a feature could not be cached in {}: {why}\n  \
-         fix:   free some disk space (what is cached stays good), or set data.cache to memory or none",
+         fix:   free some disk space (what is already cached stays valid), or set data.cache to memory or none",
         path.display()
     )]
     Write {
@@ -82,7 +82,7 @@ pub enum CacheError {
         why: io::Error,
     },
     /// The shape and the payload disagree.
-    #[error("a feature of {found} bytes was given with a shape of {needed}")]
+    #[error("a feature of {found} bytes was given for a shape of {needed}")]
     Shape {
         /// The number of bytes the shape needs.
         needed: usize,

@@ -255,13 +255,13 @@ pub(super) fn by_content(
                 ([], []) => return Ok(Columns(vec![Column::Id, Column::Text])),
                 ([], labels) => {
                     return Err(format!(
-                        "{} hold short values, and any of them may be what is said",
+                        "{} hold short values, and any of them may be the spoken text",
                         listed(labels)
                     ));
                 }
                 (several, _) => {
                     return Err(format!(
-                        "{} hold sentences, and they are not the same ones",
+                        "{} hold sentences, and the sentences differ",
                         listed(several)
                     ));
                 }
@@ -282,7 +282,7 @@ pub(super) fn by_content(
             all.push(text);
             all.sort_unstable();
             return Err(format!(
-                "{} hold sentences, and they are not the same ones",
+                "{} hold sentences, and the sentences differ",
                 listed(&all)
             ));
         }
@@ -295,7 +295,7 @@ pub(super) fn by_content(
         [speaker] => columns[*speaker] = Column::Speaker,
         several => {
             return Err(format!(
-                "{} hold short names, and any of them may be the speaker's",
+                "{} hold short names, and any of them may name the speaker",
                 listed(several)
             ));
         }
@@ -538,9 +538,9 @@ mod tests {
                 decide(&["a|He came home at last.|ann|female"]),
             ]
             .join("\n"), @r"
-        ? columns 2 and 3 hold short values, and any of them may be what is said
-        ? columns 2 and 3 hold sentences, and they are not the same ones
-        ? columns 3 and 4 hold short names, and any of them may be the speaker's
+        ? columns 2 and 3 hold short values, and any of them may be the spoken text
+        ? columns 2 and 3 hold sentences, and the sentences differ
+        ? columns 3 and 4 hold short names, and any of them may name the speaker
         ");
     }
 

@@ -205,7 +205,7 @@ pub enum LayoutError {
     #[error(
         "what do the columns of {} hold? {why}\n  \
          found: {line}\n  \
-         fix:   say it in the order of the columns, for example --columns id,text,speaker; the names are \
+         fix:   name the columns in order, for example --columns id,text,speaker; the names are \
          id, text, speaker, language, written, and - for a column that is not used", path.display()
     )]
     Ambiguous {
@@ -218,9 +218,9 @@ pub enum LayoutError {
     },
     /// More columns were named than the table has.
     #[error(
-        "--columns {given} names {} columns, and the lines of {} have {found}\n  \
+        "--columns {given} names {} columns, but the lines of {} have {found}\n  \
          found: {line}\n  \
-         fix:   name the columns that are there", given.len(), path.display()
+         fix:   name exactly the columns that the lines have", given.len(), path.display()
     )]
     TooManyColumns {
         /// The path of the table.
@@ -234,7 +234,7 @@ pub enum LayoutError {
     },
     /// Columns were named for a dataset that has no tables.
     #[error(
-        "--columns is for tables, and {} is {what}\n  fix:   leave --columns out", path.display()
+        "--columns is for tables, but {} is {what}\n  fix:   leave --columns out", path.display()
     )]
     NoColumns {
         /// The path of the dataset.

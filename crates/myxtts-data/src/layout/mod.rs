@@ -189,7 +189,7 @@ fn readable(text: Result<String, LineProblem>, line: u64, file: &Path) -> Result
         },
         why: match problem {
             LineProblem::TooLong(bytes) => {
-                format!("the line has {bytes} bytes, and at most {LONGEST_LINE} are read")
+                format!("the line has {bytes} bytes, but at most {LONGEST_LINE} are read")
             }
             LineProblem::NotUtf8(column) => {
                 format!("byte {column} of the line is not UTF-8; save the file as UTF-8")
@@ -313,7 +313,7 @@ fn pair(audio: &Path) -> Row {
         .len();
     if length > LONGEST_LINE as u64 {
         return Err(bad(format!(
-            "the text has {length} bytes, and at most {LONGEST_LINE} are read"
+            "the text has {length} bytes, but at most {LONGEST_LINE} are read"
         )));
     }
     let bytes = std::fs::read(&file).map_err(|why| bad(why.to_string()))?;

@@ -36,7 +36,7 @@ pub enum PrepareError {
     },
     /// The language is not written with these letters.
     #[error(
-        "the texts of {} are not in the language `{language}`\n  why:   {misfits} of {all} have {script} letters, and `{language}` is not written with them\n  found: {example}\n  fix:   --language {fix}",
+        "the texts of {} are not in the language `{language}`\n  why:   {misfits} of {all} have {script} letters, but `{language}` is not written with them\n  found: {example}\n  fix:   --language {fix}",
         path.display()
     )]
     WrongScript {
@@ -57,7 +57,7 @@ pub enum PrepareError {
     },
     /// The metadata cannot be read to its end.
     #[error(
-        "the metadata of {} cannot be read to its end: {why}\n  fix:   check the disk and the mount, then run it again",
+        "the metadata of {} cannot be read to its end: {why}\n  fix:   check the disk and the mount, then run the command again",
         path.display()
     )]
     Metadata {
@@ -77,7 +77,7 @@ pub enum PrepareError {
     },
     /// A result cannot be written.
     #[error(
-        "cannot write {}: {why}\n  fix:   free some disk space, or give a folder that may be written to with --prepared; what is in it already stays good",
+        "cannot write {}: {why}\n  fix:   free some disk space, or give a writable folder with --prepared; what was already written stays valid",
         path.display()
     )]
     Output {
@@ -88,7 +88,7 @@ pub enum PrepareError {
     },
     /// A file of ours is not as we wrote it.
     #[error(
-        "{}:{line} is not as `myxtts prepare` writes it: {why}\n  fix:   run `myxtts prepare` again",
+        "{}:{line} is not in the form that `myxtts prepare` writes: {why}\n  fix:   run `myxtts prepare` again",
         path.display()
     )]
     Malformed {
@@ -103,11 +103,11 @@ pub enum PrepareError {
     #[error(transparent)]
     Convert(#[from] WriteError),
     /// Somebody asked the run to stop.
-    #[error("the preparation was stopped; what was prepared before stands as it was")]
+    #[error("the preparation was stopped; what was prepared before is unchanged")]
     Stopped,
     /// The counts do not add up, which is a fault of this program.
     #[error(
-        "{total} clips came in, and {kept} kept and {quarantined} quarantined went out\n  why:   a fault in this program; nothing of the result can be trusted\n  fix:   please report it, with the dataset's layout"
+        "{total} clips went in, but {kept} kept and {quarantined} quarantined came out\n  why:   a bug in this program; none of the result can be trusted\n  fix:   please report it, with the dataset's layout"
     )]
     Lost {
         /// The number of rows read.

@@ -101,7 +101,7 @@ impl Note {
         match self {
             Self::Clipped => "the wave is cut off at full scale",
             Self::Duplicate => "the same recording and text as an earlier clip",
-            Self::LowRate => "recorded below the model's rate, so high tones are missing",
+            Self::LowRate => "recorded below the model's rate, so high frequencies are missing",
             Self::TextOutlier => {
                 "far more or far less text per second than the others; the text may be another clip's"
             }
@@ -162,7 +162,7 @@ pub(super) fn script(text: &str, language: &Language) -> Result<(), Rejection> {
     match Script::main_of(text) {
         Some(script) if script != Script::Latin && !language.is_written_with(script) => {
             let why =
-                format!("the text has {script} letters, and `{language}` is not written with them");
+                format!("the text has {script} letters, but `{language}` is not written with them");
             Err(Rejection::new(WRONG_SCRIPT, why))
         }
         _ => Ok(()),
@@ -186,13 +186,13 @@ pub(super) fn length(samples: Samples, settings: &Settings) -> Result<(), Reject
     let rate = settings.audio.sample_rate;
     let lasts = samples.at(rate);
     if lasts < SHORTEST {
-        let why = format!("{lasts} without its silence, and {SHORTEST} are needed");
+        let why = format!("{lasts} without its silence, but {SHORTEST} are needed");
         return Err(Rejection::new(TOO_SHORT, why));
     }
     let longest = settings.longest();
     if samples > longest {
         let why = format!(
-            "{lasts}, and max_mel_frames {} is {}",
+            "{lasts}, but max_mel_frames {} allows {}",
             settings.max_frames.0,
             longest.at(rate)
         );
@@ -205,7 +205,7 @@ pub(super) fn length(samples: Samples, settings: &Settings) -> Result<(), Reject
 /// Rejects a text over the model's limit.
 pub(super) fn text_length(tokens: Tokens, most: Tokens) -> Result<(), Rejection> {
     if tokens > most {
-        let why = format!("{} tokens, and max_text_length is {}", tokens.0, most.0);
+        let why = format!("{} tokens, but max_text_length is {}", tokens.0, most.0);
         return Err(Rejection::new(TEXT_TOO_LONG, why).kept_by(u64::from(tokens.0)));
     }
     Ok(())

@@ -40,11 +40,11 @@ impl std::fmt::Display for Waiting {
         match self.holder {
             Some(id) => write!(
                 f,
-                "waiting for process {id}, which prepares {folder}; Ctrl-C ends the wait"
+                "waiting for process {id}, which is preparing {folder}; Ctrl-C ends the wait"
             ),
             None => write!(
                 f,
-                "waiting for another process, which uses {folder}; Ctrl-C ends the wait"
+                "waiting for another process, which is using {folder}; Ctrl-C ends the wait"
             ),
         }
     }

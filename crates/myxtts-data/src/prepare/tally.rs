@@ -215,7 +215,7 @@ impl<'r> Tally<'r> {
                 line: u64::from(first.line),
             };
             let place = paths::source(&place, self.root);
-            let why = format!("the same recording as {place}, with another text");
+            let why = format!("the same recording as {place}, with a different text");
             return Err(Rejection::new(DUPLICATE_CONFLICT, why));
         }
         let place = &accepted.entry.place;

@@ -42,7 +42,7 @@ pub enum StageError {
     },
     /// More recordings are gone than the configuration allows.
     #[error(
-        "{lost} of {total} clips cannot be read any more, and data.max_bad_fraction allows {allowed:.2} %\n  \
+        "{lost} of {total} clips can no longer be read, but data.max_bad_fraction allows only {allowed:.2} %\n  \
          last:  {last}\n  \
          fix:   put the recordings back, or train without them: --set data.max_bad_fraction={enough}; \
          quarantine.jsonl of the run names them"
@@ -61,7 +61,7 @@ pub enum StageError {
     },
     /// Nothing can stand in for a clip that is gone.
     #[error(
-        "no other clip fits in the place of one that cannot be read any more\n  --> {}\n  \
+        "no other clip can take the place of one that can no longer be read\n  --> {}\n  \
          fix:   put the recording back, or prepare the dataset again",
         audio.display()
     )]
@@ -81,7 +81,7 @@ pub enum StageError {
     },
     /// The recording is longer than the manifest said.
     #[error(
-        "clip {} has {} codes, and its bucket has room for {}\n  --> {}\n  \
+        "clip {} has {} codes, but its bucket has room for {}\n  --> {}\n  \
          hint: the recording changed after the dataset was indexed; prepare the dataset again",
         clip.0, length.0, room.0, audio.display()
     )]
@@ -97,7 +97,7 @@ pub enum StageError {
     },
     /// The transcript is longer than the manifest said.
     #[error(
-        "clip {} has {} text tokens, and its bucket has room for {}\n  --> transcript of {}\n  \
+        "clip {} has {} text tokens, but its bucket has room for {}\n  --> transcript of {}\n  \
          hint: the transcript or the vocabulary changed after the dataset was indexed; prepare \
          the dataset again",
         clip.0, length.0, room.0, audio.display()

@@ -211,7 +211,7 @@ impl OneDevice {
                 })
             }
             (None, _) => Signal::unavailable(because(&self.why.memory)),
-            (_, None) => Signal::unavailable("the memory that the device has is not known"),
+            (_, None) => Signal::unavailable("the device's memory is not known"),
         };
     }
 }

@@ -291,7 +291,7 @@ impl Sums {
         into.dispatch = self.dispatch.signal(Seconds, OLDER);
         into.core_wait = self.core_wait.signal(
             Seconds,
-            "this system does not tell how long a thread waits for a core",
+            "this system does not report how long a thread waits for a core",
         );
         into.audio = self.audio.signal(Seconds, OLDER);
         into.flop = self

@@ -49,7 +49,7 @@ fn parts(report: &Report, section: SectionName, lang: Lang) -> Result<Vec<String
         return Ok(parts);
     }
     Err(match section {
-        SectionName::Devices => "there is no plan.json that can be read".to_owned(),
+        SectionName::Devices => "there is no readable plan.json".to_owned(),
         SectionName::Dataset => why(&signals.dataset.clips),
         SectionName::Storage => why(&signals.storage.cold),
         SectionName::PipelineSpeed => why(&signals.pipeline.host),

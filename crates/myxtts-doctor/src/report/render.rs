@@ -93,7 +93,7 @@ impl Rendered<'_> {
             return writeln!(f, "\n{nothing}");
         }
         let heading = lang.pick(
-            "Recommendations, by the seconds they give back per 1,000 steps:",
+            "Recommendations, by the seconds they save per 1,000 steps:",
             "سفارش‌ها، به ترتیبِ ثانیه‌هایی که در هر ۱٬۰۰۰ گام برمی‌گردانند:",
         );
         writeln!(f, "\n{heading}")?;
@@ -119,7 +119,11 @@ impl Rendered<'_> {
         if silent.is_empty() {
             return Ok(());
         }
-        writeln!(f, "\n{}", lang.pick("Could not look:", "نشد که بنگرد:"))?;
+        writeln!(
+            f,
+            "\n{}",
+            lang.pick("Could not be checked:", "نشد که بنگرد:")
+        )?;
         // Rules that miss the same thing share a line.
         let mut told: Vec<&str> = Vec::new();
         for rule in silent {

@@ -75,7 +75,7 @@ pub fn headroom(signals: &Signals, lang: Lang) -> Option<String> {
         Some(remaining) => {
             let time = lang.duration(lost.0 * *remaining as f64);
             lang.pick(
-                format!("loading costs you {share}, at most {time} of what is left of this run"),
+                format!("loading costs you {share}, at most {time} of the rest of this run"),
                 format!(
                     "بارکردنِ داده {share} هزینه دارد، حداکثر {time} از آنچه از این اجرا مانده است"
                 ),

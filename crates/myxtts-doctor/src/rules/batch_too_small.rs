@@ -27,7 +27,7 @@ pub(super) const RULE: Rule = Rule {
                       filled to three quarters of its budget.",
             forms: &[Form {
                 name: "run",
-                cause: "{device} is busy {busy} of the time, and at most {peak} of its {budget} were in use ({share})",
+                cause: "{device} is busy {busy} of the time, and at most {peak} of its {budget} was in use ({share})",
                 fix: "by the plan's estimate a batch of {batch} fits; `myxtts tune` measures it",
             }],
         },

@@ -16,12 +16,12 @@ pub(super) const RULE: Rule = Rule {
     look,
     texts: Bilingual {
         en: Texts {
-            title: "averaging gradients takes long",
+            title: "averaging gradients takes too long",
             meaning: "The replicas spend more than 15 % of a step (30 %: severe) averaging their gradients.",
             forms: &[Form {
                 name: "run",
                 cause: "averaging gradients takes {collective} a step, {share} of it",
-                fix: "average less often: accumulate more batches, or give every replica a larger one; between CUDA GPUs, \
+                fix: "average less often: accumulate more batches, or give every replica a larger batch; between CUDA GPUs, \
                       install NCCL",
             }],
         },

@@ -15,20 +15,20 @@ pub(super) const RULE: Rule = Rule {
             title: "the model waits for data",
             meaning: "The model waits for data for a twentieth of the step or more, and of the stages that \
                       feed it the host stage (reading, decoding, filling batches) is the slowest. \
-                      Where a closer cause is known, that is shown in its place: SLOW_STORAGE, SLOW_DECODE, LOW_WORKERS.",
+                      Where a closer cause is known, it is shown instead: SLOW_STORAGE, SLOW_DECODE, LOW_WORKERS.",
             forms: &[
                 Form {
                     name: "slow",
                     cause: "the model waits {waiting} of the step for the host stage, which needs {host} \
                             a step on {threads} threads; the model needs {own}",
-                    fix: "shorten the work on a clip (recordings at 22,050 Hz, in WAV or FLAC), or give the host \
+                    fix: "reduce the work per clip (recordings at 22,050 Hz, in WAV or FLAC), or give the host \
                           more cores",
                 },
                 Form {
                     name: "bursts",
                     cause: "the model waits {waiting} of the step for the host stage, which keeps up on average \
                             ({host} a step on {threads} threads; the model needs {own}): batches come in bursts",
-                    fix: "let more batches wait ready",
+                    fix: "keep more batches ready",
                 },
             ],
         },

@@ -19,7 +19,7 @@ pub(super) const RULE: Rule = Rule {
     texts: Bilingual {
         en: Texts {
             title: "recordings need a look",
-            meaning: "More than 1 % of the clips were left out, or more than 5 % are kept and odd: silence, clipping, several \
+            meaning: "More than 1 % of the clips were left out, or more than 5 % are kept but odd: silence, clipping, several \
                       sample rates, the same audio twice, texts that do not fit their duration, characters outside the \
                       vocabulary.",
             forms: &[Form {

@@ -22,12 +22,12 @@ pub(super) const RULE: Rule = Rule {
                     name: "cache",
                     cause: "the device stage needs {device} a step and the model {own}: the model waits {waiting} of the \
                             step, and no codes are cached",
-                    fix: "keep the codes of every clip, which are then made once",
+                    fix: "cache the codes of every clip, so that they are computed only once",
                 },
                 Form {
                     name: "split",
                     cause: "the device stage needs {device} a step and the model {own}: the model waits {waiting} of the step",
-                    fix: "make the codes before training (`myxtts prepare --encode --checkpoint RUN`), or give the \
+                    fix: "compute the codes before training (`myxtts prepare --encode --checkpoint RUN`), or give the \
                           data work a GPU of its own (`--data-gpu`, `--model-gpu`)",
                 },
             ],

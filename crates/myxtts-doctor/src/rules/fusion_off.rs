@@ -17,7 +17,7 @@ pub(super) const RULE: Rule = Rule {
             forms: &[Form {
                 name: "run",
                 cause: "kernel fusion is off on a GPU: every operation is a kernel of its own, with its own trip to memory",
-                fix: "switch it on; it is for debugging only that it can be off",
+                fix: "switch it on; turning it off is meant for debugging only",
             }],
         },
         fa: Texts {

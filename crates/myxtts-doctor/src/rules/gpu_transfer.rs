@@ -22,8 +22,8 @@ pub(super) const RULE: Rule = Rule {
                     name: "waits",
                     cause: "moving a step's batches takes {transfer}, {share} of the step (upload {upload}, between \
                             devices {hop}), and the model waits {waiting} of it",
-                    fix: "check the PCIe link (`myxtts devices`), keep codes cached so that waves need not be moved, and \
-                          let batches wait on the device",
+                    fix: "check the PCIe link (`myxtts devices`), keep codes cached so that waveforms need not be moved, and \
+                          keep batches ready on the device",
                 },
                 Form {
                     name: "hidden",

@@ -23,7 +23,7 @@ pub(super) const RULE: Rule = Rule {
             forms: &[Form {
                 name: "run",
                 cause: "the training thread is busy {dispatch} of the step launching kernels, and {device} only {busy}",
-                fix: "give every kernel more to do: a larger batch",
+                fix: "give every kernel more work: use a larger batch",
             }],
         },
         fa: Texts {

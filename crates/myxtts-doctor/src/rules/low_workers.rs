@@ -23,7 +23,7 @@ pub(super) const RULE: Rule = Rule {
                 name: "run",
                 cause: "the model waits {waiting} of the step for the host stage: {threads} of {cores} cores prepare \
                         batches, and {idle} are idle",
-                fix: "let {workers} threads prepare batches",
+                fix: "use {workers} threads to prepare batches",
             }],
         },
         fa: Texts {

@@ -22,7 +22,7 @@ pub(super) const RULE: Rule = Rule {
     look,
     texts: Bilingual {
         en: Texts {
-            title: "steps take unevenly long",
+            title: "step times are uneven",
             meaning: "The time of a step varies by more than 0.3 of its mean (0.5: severe) beyond what the length of \
                       its clips explains, or slow steps return with a period of 2 to 19 steps.",
             forms: &[
@@ -36,8 +36,8 @@ pub(super) const RULE: Rule = Rule {
                 Form {
                     name: "variation",
                     cause: "the step time varies by {variation} of its mean, without a period",
-                    fix: "look for other programs on this machine (`myxtts monitor` shows them as busy cores), and let \
-                          more batches wait ready",
+                    fix: "look for other programs on this machine (`myxtts monitor` shows them as busy cores), and keep \
+                          more batches ready",
                 },
             ],
         },

@@ -27,12 +27,12 @@ pub(super) const RULE: Rule = Rule {
                 Form {
                     name: "edges",
                     cause: "{padding} of what the model computes is padding; data.buckets is {buckets}",
-                    fix: "{more} buckets leave {left} of padding; their edges (text tokens x codes): {edges}",
+                    fix: "{more} buckets leave {left} padding; their edges (text tokens x codes): {edges}",
                 },
                 Form {
                     name: "buckets",
                     cause: "{padding} of what the model computes is padding; data.buckets is {buckets}",
-                    fix: "{more} buckets leave about {left} of padding",
+                    fix: "{more} buckets leave about {left} padding",
                 },
                 Form {
                     name: "lengths",

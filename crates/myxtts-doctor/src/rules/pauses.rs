@@ -19,19 +19,19 @@ pub(super) const RULE: Rule = Rule {
     look,
     texts: Bilingual {
         en: Texts {
-            title: "training pauses too long",
+            title: "training pauses for too long",
             meaning: "Checkpoints, validation and samples together take more than 5 % of the wall time, and the model \
                       does not train meanwhile.",
             forms: &[
                 Form {
                     name: "every",
-                    cause: "{share} of the wall time are pauses: validation {validation}, checkpoints {checkpoint}, samples \
+                    cause: "{share} of the wall time goes to pauses: validation {validation}, checkpoints {checkpoint}, samples \
                             {samples} in 1,000 steps",
-                    fix: "do it less often",
+                    fix: "do this less often",
                 },
                 Form {
                     name: "end",
-                    cause: "{share} of the wall time are pauses: validation {validation}, checkpoints {checkpoint}, samples \
+                    cause: "{share} of the wall time goes to pauses: validation {validation}, checkpoints {checkpoint}, samples \
                             {samples} in 1,000 steps",
                     fix: "they come at the end of a stage only; a longer stage pauses for a smaller share",
                 },

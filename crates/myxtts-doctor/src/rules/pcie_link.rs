@@ -18,7 +18,7 @@ pub(super) const RULE: Rule = Rule {
             forms: &[Form {
                 name: "run",
                 cause: "{device} runs at PCIe {generation}.0 x{width}; card and slot allow {max_generation}.0 x{max_width}",
-                fix: "seat the card again, use the slot next to the processor, or replace the riser",
+                fix: "reseat the card, use the slot next to the processor, or replace the riser",
             }],
         },
         fa: Texts {

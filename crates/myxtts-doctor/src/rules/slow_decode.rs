@@ -20,7 +20,7 @@ pub(super) const RULE: Rule = Rule {
                 cause: "decoding takes {share} of the host stage ({decode} a step on {threads} threads), and the \
                         model waits {waiting} of the step for it",
                 fix: "decode once: `myxtts prepare --convert` writes every clip as mono FLAC at the training rate, \
-                      and trains on those",
+                      and training uses those files",
             }],
         },
         fa: Texts {

@@ -21,13 +21,13 @@ pub(super) const RULE: Rule = Rule {
                     name: "run",
                     cause: "reading takes {share} of the host stage ({read} a step on {threads} threads), and the \
                             model waits {waiting} of the step for it",
-                    fix: "move the recordings to a faster disk (a local SSD in place of a network or USB one), or \
+                    fix: "move the recordings to a faster disk (a local SSD instead of a network or USB one), or \
                           make them smaller: `myxtts prepare --convert` writes mono FLAC once",
                 },
                 Form {
                     name: "probe",
                     cause: "the dataset's files are read at {cold}, cold; to keep the model busy the schedule needs {needed}",
-                    fix: "move the recordings to a faster disk (a local SSD in place of a network or USB one), or \
+                    fix: "move the recordings to a faster disk (a local SSD instead of a network or USB one), or \
                           make them smaller: `myxtts prepare --convert` writes mono FLAC once",
                 },
             ],

@@ -18,13 +18,13 @@ pub(super) const RULE: Rule = Rule {
     look,
     texts: Bilingual {
         en: Texts {
-            title: "the device is waited for too often",
+            title: "training waits for the device too often",
             meaning: "The training thread reads from the device more than once a step. Every such wait empties the \
-                      device's queue, and it rests until new work is launched.",
+                      device's queue, and it is idle until new work is launched.",
             forms: &[Form {
                 name: "run",
                 cause: "the training thread waits for the device {syncs} times a step, {read_back} in all ({share} of the step)",
-                fix: "read numbers every N steps and not in each: one read a step, that of the loss, is enough",
+                fix: "read numbers every N steps, not in each: one read a step, that of the loss, is enough",
             }],
         },
         fa: Texts {

@@ -17,11 +17,11 @@ pub(super) const RULE: Rule = Rule {
     texts: Bilingual {
         en: Texts {
             title: "the driver slows the GPU down",
-            meaning: "In more than 5 % of the readings the driver reported that power or temperature hold the clock down.",
+            meaning: "In more than 5 % of the readings the driver reported that power or temperature held the clock down.",
             forms: &[Form {
                 name: "run",
-                cause: "{device} was held down in {share} of the readings: {reasons}",
-                fix: "cool it better, or raise its power limit (`nvidia-smi -pl WATTS`) where the power supply allows it",
+                cause: "{device} was slowed down in {share} of the readings: {reasons}",
+                fix: "improve its cooling, or raise its power limit (`nvidia-smi -pl WATTS`) where the power supply allows it",
             }],
         },
         fa: Texts {

@@ -24,7 +24,7 @@ pub(super) const RULE: Rule = Rule {
                 name: "run",
                 cause: "{threads} workers keep {loading} of the {cores} cores busy, and the training thread waits \
                         {waited} of the step for a core",
-                fix: "{workers} workers prepare as many batches as the model takes",
+                fix: "{workers} workers are enough for the batches that the model takes",
             }],
         },
         fa: Texts {

@@ -84,7 +84,7 @@ impl Note {
 #[derive(Debug, thiserror::Error)]
 pub enum NotARun {
     /// The folder is not there, or may not be read.
-    #[error("{} cannot be read: {why}\n  fix:   name a run's folder, as in --run runs/NAME; `myxtts train` makes it", path.display())]
+    #[error("{} cannot be read: {why}\n  fix:   name a run's folder, as in --run runs/NAME; `myxtts train` makes one", path.display())]
     Unreadable {
         /// The folder that was named.
         path: PathBuf,
@@ -92,7 +92,7 @@ pub enum NotARun {
         why: std::io::Error,
     },
     /// The folder is not that of a run.
-    #[error("{} is not a run folder: it has none of config.yaml, plan.json and metrics.jsonl\n  fix:   name a run's folder, as in --run runs/NAME; `myxtts train` makes it", path.display())]
+    #[error("{} is not a run folder: it has none of config.yaml, plan.json and metrics.jsonl\n  fix:   name a run's folder, as in --run runs/NAME; `myxtts train` makes one", path.display())]
     Foreign {
         /// The folder that was named.
         path: PathBuf,
@@ -145,7 +145,7 @@ pub fn read_run(folder: &Path) -> Result<RunReading, NotARun> {
     let mut notes = Vec::new();
     let mut signals = Signals::default();
     signals.machine.backends =
-        Signal::unavailable("a run folder does not hold what discovery said");
+        Signal::unavailable("a run folder does not hold what device discovery found");
     signals.storage.cold = Signal::unavailable("a run folder does not hold a probe of the disk");
     signals.storage.warm = signals.storage.cold.clone();
     signals.storage.needed = signals.storage.cold.clone();
@@ -213,5 +213,5 @@ fn remaining(log: &Path) -> Signal<u64> {
             Some(total.saturating_sub(step))
         })
     });
-    Signal::from_option(found, "train.log has no line of progress")
+    Signal::from_option(found, "train.log has no progress line")
 }

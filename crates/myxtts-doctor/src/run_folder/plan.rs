@@ -24,7 +24,7 @@ pub(super) fn fill(path: &Path, signals: &mut Signals, notes: &mut Vec<Note>) {
         Value::Null
     });
     let missing = |key: &str| match plan {
-        Value::Null => "there is no plan.json that can be read".to_owned(),
+        Value::Null => "there is no readable plan.json".to_owned(),
         _ => format!("plan.json has no {key} that this version knows"),
     };
     fn of<T: serde::de::DeserializeOwned>(plan: &Value, key: &str, why: String) -> Signal<T> {
@@ -122,7 +122,7 @@ fn one(plan: &Value, role: DeviceRole, device: &Value) -> DeviceSignals {
         clock: Signal::default(),
         pcie: Signal::default(),
         precisions: Signal::unavailable(
-            "a run folder does not hold what the device can compute in",
+            "a run folder does not hold which precisions the device supports",
         ),
         peak_flops: Signal::from_option(peak, "its peak is not in the table of known cards"),
         name,

@@ -193,7 +193,7 @@ mod tests {
         insta::assert_snapshot!(error, @r"
         `no/such/run` is not a run, nor a folder of runs, nor a name below `runs`
           found: no run below `runs`
-          fix:   name a run's folder, as `runs/NAME`, or leave it out to see all
+          fix:   name a run's folder, such as `runs/NAME`, or leave it out to see all runs
         ");
     }
 

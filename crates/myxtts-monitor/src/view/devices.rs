@@ -34,14 +34,11 @@ pub(super) fn lines(
 ) -> Vec<Line<'static>> {
     let machine = &state.machine;
     if machine.at.is_none() {
-        return vec![Line::from(" the devices are being asked")];
+        return vec![Line::from(" reading the devices")];
     }
     let mut lines = Vec::new();
     if let Some(silence) = machine.silence(state.now) {
-        let words = format!(
-            " no answer for {}; shown is the last one",
-            duration(silence)
-        );
+        let words = format!(" no answer for {}; showing the last one", duration(silence));
         lines.push(Line::styled(words, theme.bad()));
     }
     lines.push(host(machine, width, theme));
@@ -100,7 +97,7 @@ fn device(
     ])];
     if let Some(missing) = machine.missing(device) {
         let words = format!(
-            "   lost: not among the devices for {}; shown is its last reading",
+            "   lost: not among the devices for {}; showing its last reading",
             duration(missing)
         );
         lines.push(Line::styled(words, theme.bad()));

@@ -18,7 +18,7 @@ pub(super) fn lines(run: &RunState, width: usize, theme: Theme) -> Vec<Line<'sta
     let stages = run.ledger.stages();
     if stages.is_empty() {
         return vec![Line::from(
-            " unavailable: ledger.jsonl has no batch (yet, or of an older run)",
+            " unavailable: ledger.jsonl has no batch (none yet, or an older run)",
         )];
     }
     let head = format!(
@@ -32,7 +32,7 @@ pub(super) fn lines(run: &RunState, width: usize, theme: Theme) -> Vec<Line<'sta
         let parts = stage.parts.iter();
         let parts = parts.map(|(name, share)| format!("{name} {}", percent(*share)));
         let parts = parts.collect::<Vec<_>>().join(", ");
-        let words = format!(" of the work of {}: {parts}", stage.stage);
+        let words = format!(" {} work: {parts}", stage.stage);
         lines.push(Line::styled(words, theme.label()));
     }
     lines

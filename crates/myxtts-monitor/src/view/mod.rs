@@ -289,7 +289,7 @@ fn log(run: &RunState, width: usize) -> Section {
     if lines.is_empty() {
         lines.push(Line::from(" unavailable: train.log has no lines"));
     }
-    Section::new("Log, the newest first", lines)
+    Section::new("Log, newest first", lines)
 }
 
 /// Returns the last lines of the log, in order, each cut at the border.
@@ -308,7 +308,7 @@ fn no_run(state: &State, width: usize) -> Section {
     let words = match state.listed {
         false => format!("looking for runs below {folder}"),
         true => format!(
-            "no run below {folder} yet: it is looked for every 2 s; start one with \
+            "no run below {folder} yet; looking again every 2 s. Start one with \
              `myxtts train`, or name another folder: `myxtts monitor DIR`"
         ),
     };

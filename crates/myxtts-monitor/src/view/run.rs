@@ -27,7 +27,7 @@ pub(super) fn life(run: &RunState, state: &State, theme: Theme) -> (String, Styl
         }
         Life::Ended => (format!("ended{ago}"), Style::new()),
         Life::Lost { process } => (
-            format!("stopped without saying so: process {process} is gone{ago}"),
+            format!("ended unexpectedly: process {process} is gone{ago}"),
             theme.bad(),
         ),
         Life::Unclear => (
@@ -126,20 +126,17 @@ fn progress(run: &RunState) -> String {
 
 fn eta(run: &RunState) -> String {
     let Some(progress) = &run.progress else {
-        return "unavailable: train.log has no line of progress".to_owned();
+        return "unavailable: train.log has no progress line".to_owned();
     };
     match &progress.eta {
         _ if progress.total.is_some_and(|total| progress.step >= total) => {
-            "all steps are taken".to_owned()
+            "all steps are done".to_owned()
         }
         Some(eta) => {
             let of = if eta.of_stage { " of this stage" } else { "" };
-            format!(
-                "{}{of}, as the run said at step {}",
-                eta.words, progress.step
-            )
+            format!("{}{of}, as reported at step {}", eta.words, progress.step)
         }
-        None => "unavailable: the run has not said".to_owned(),
+        None => "unavailable: the run has not reported it".to_owned(),
     }
 }
 

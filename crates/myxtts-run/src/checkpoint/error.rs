@@ -25,7 +25,7 @@ pub enum CheckpointError {
     },
     /// `best.json` names a checkpoint that is gone.
     #[error(
-        "{} names step {step}, and there is no such checkpoint; \
+        "{} names step {step}, but there is no such checkpoint; \
          delete that file, or resume another step with --resume STEP", .pointer.display()
     )]
     BestIsGone {
@@ -55,7 +55,7 @@ pub enum CheckpointError {
     },
     /// The checkpoint was written by a newer program.
     #[error(
-        "{} has schema {found}, and this program reads up to {known}; \
+        "{} has schema {found}, but this program reads up to {known}; \
          resume with the version of myxtts that wrote it, or a newer one", .path.display()
     )]
     NewerSchema {
@@ -73,7 +73,7 @@ pub enum CheckpointError {
         path: PathBuf,
     },
     /// A file is shorter or longer than the manifest says.
-    #[error("{} is {}: {found} in place of {expected}",
+    #[error("{} is {}: {found} instead of {expected}",
         .path.display(), if .found < .expected { "truncated" } else { "too long" })]
     Size {
         /// The file of the wrong size.
@@ -84,7 +84,7 @@ pub enum CheckpointError {
         expected: Bytes,
     },
     /// A file has the right size but other bytes.
-    #[error("{} has changed since it was written: hash {found} in place of {expected}",
+    #[error("{} has changed since it was written: hash {found} instead of {expected}",
         .path.display())]
     Changed {
         /// The file that has changed.
@@ -123,7 +123,7 @@ pub enum CheckpointError {
     },
     /// The thread that writes checkpoints is gone.
     #[error(
-        "the thread that writes checkpoints stopped without an answer; the last checkpoint on disk is whole"
+        "the thread that writes checkpoints stopped without answering; the last checkpoint on disk is intact"
     )]
     WriterGone,
 }
@@ -144,7 +144,7 @@ fn fix(whole: &[Step], folder: &Path) -> String {
     match whole.last() {
         None => "start a new run under another name with --set training.name=NAME".to_owned(),
         Some(step) => format!(
-            "give `myxtts train` --resume {step} and the rest of its command line as it was; other \
+            "run `myxtts train` with --resume {step} and the rest of its command line unchanged; other \
              commands take the folder {}",
             super::store::folder_of(folder, *step).display()
         ),

@@ -130,7 +130,7 @@ pub(super) fn check_names<'a>(names: impl Iterator<Item = &'a str>) -> Result<()
             return refuse("it has characters other than letters, digits, `.`, `_` and `-`");
         }
         if !seen.insert(name.to_ascii_lowercase()) {
-            return refuse("it is taken");
+            return refuse("the name is taken");
         }
     }
     Ok(())

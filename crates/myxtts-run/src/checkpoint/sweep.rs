@@ -37,7 +37,7 @@ impl fmt::Display for Swept {
         for step in &self.restored {
             writeln!(
                 f,
-                "put back the checkpoint of step {step}: its successor was never finished"
+                "restored the checkpoint of step {step}: its replacement was never finished"
             )?;
         }
         Ok(())

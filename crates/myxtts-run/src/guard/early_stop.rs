@@ -92,7 +92,7 @@ impl fmt::Display for Patience {
             Self::Waiting { left } => {
                 write!(
                     f,
-                    "validation did not improve; early stopping after {left} more like it"
+                    "validation did not improve; early stopping after {left} more without improvement"
                 )
             }
             Self::Exhausted {
@@ -106,7 +106,7 @@ impl fmt::Display for Patience {
             Self::Exhausted { evaluations, .. } => {
                 write!(
                     f,
-                    "early stopping: no evaluation gave a number, {evaluations} tried"
+                    "early stopping: no evaluation gave a number ({evaluations} tried)"
                 )
             }
         }

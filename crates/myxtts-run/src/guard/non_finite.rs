@@ -142,7 +142,7 @@ impl fmt::Display for TooManyBadSteps {
         write!(
             f,
             "\nlower --lr, lengthen the warm-up or use --precision f32; \
-             when the same clips come back, listen to them. The last checkpoint is from before."
+             if the same clips come up again, listen to them. The last checkpoint is older than these steps."
         )
     }
 }

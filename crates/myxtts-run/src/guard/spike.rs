@@ -139,7 +139,7 @@ impl fmt::Display for Spike {
             action,
         } = self;
         let done = match action {
-            SpikeAction::Log => "applied all the same",
+            SpikeAction::Log => "applied anyway",
             SpikeAction::Skip => "left out",
         };
         write!(

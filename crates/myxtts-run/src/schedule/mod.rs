@@ -119,7 +119,7 @@ pub enum ScheduleError {
     },
     /// Milestones out of order or within the warm-up.
     #[error(
-        "milestone {milestone} does not come after {after}; milestones must rise, \
+        "milestone {milestone} does not come after {after}; milestones must increase, \
          and start after the warm-up"
     )]
     Milestone {

@@ -44,7 +44,7 @@ pub enum VocabError {
     },
     /// A setting of the file asks for behaviour that XTTS vocabularies never use.
     #[error(
-        "the vocabulary sets `{key}` to {value}, which this tokenizer does not do\n  hint: an XTTS \
+        "the vocabulary sets `{key}` to {value}, which this tokenizer does not support\n  hint: an XTTS \
          vocabulary has {expected}"
     )]
     Setting {
@@ -68,7 +68,7 @@ pub enum VocabError {
     /// Two tokens have one id.
     #[error(
         "tokens `{first}` and `{second}` both have id {id}\n  hint: every token needs its own row \
-         of the embedding; the file was edited or merged by hand, take the original"
+         of the embedding; the file was edited or merged by hand: use the original"
     )]
     DuplicateId {
         /// The id of both tokens.
@@ -81,7 +81,7 @@ pub enum VocabError {
     /// One token has two ids.
     #[error(
         "token `{token}` is listed with id {first} and with id {second}\n  hint: the file was \
-         edited or merged by hand, take the original"
+         edited or merged by hand: use the original"
     )]
     DuplicateToken {
         /// The token that is listed twice.
@@ -107,8 +107,8 @@ pub enum VocabError {
     /// A merge names a token that is not in the vocabulary.
     #[error(
         "merge {line} (`{left}` + `{right}`) needs the token `{missing}`, which is not in the \
-         vocabulary\n  hint: the merges and the tokens come from different files, take both from \
-         one"
+         vocabulary\n  hint: the merges and the tokens come from different files: take both from \
+         the same one"
     )]
     MergeOfUnknown {
         /// The position in `model.merges`, counted from 1.
@@ -133,8 +133,8 @@ pub enum VocabError {
     },
     /// A token cannot be used: it is empty, or has white space inside.
     #[error(
-        "`{token}` cannot be a token: {why}\n  hint: the text is cut at white space first, and a \
-         space itself is [SPACE]"
+        "`{token}` cannot be a token: {why}\n  hint: the text is split at white space first, and \
+         the space itself is [SPACE]"
     )]
     UnusableToken {
         /// The token, with its characters escaped.
@@ -173,8 +173,8 @@ pub enum EncodeError {
     /// The Python reference spells the tag out in letters here, and trains on
     /// the noise.
     #[error(
-        "the vocabulary has no language tag `[{tag}]` (it has {known})\n  hint: grow the vocabulary \
-         with the tag and let the model learn it, or choose one of these languages"
+        "the vocabulary has no language tag `[{tag}]` (it has {known})\n  hint: add the tag to the \
+         vocabulary and let the model learn it, or choose one of these languages"
     )]
     NoLanguageTag {
         /// The tag that is missing.

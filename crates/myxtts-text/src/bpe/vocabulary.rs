@@ -222,7 +222,7 @@ impl Table {
             return Err(unusable("it is empty"));
         }
         if token.contains(char::is_whitespace) {
-            return Err(unusable("it has white space in it"));
+            return Err(unusable("it contains white space"));
         }
         if id > LARGEST_ID {
             return Err(VocabError::IdTooLarge {

@@ -399,7 +399,9 @@ fn describe(path: &Path) -> Result<Description, Fault> {
         .keys()
         .find(|name| !FILES.contains(&name.as_str()))
     {
-        Some(name) => Err(Fault::NotOurs(format!("it lists the file `{name}`"))),
+        Some(name) => Err(Fault::NotOurs(format!(
+            "it lists the unknown file `{name}`"
+        ))),
         None => Ok(description),
     }
 }

@@ -206,7 +206,7 @@ fn read_dvae(path: &Path, ignored: &mut Vec<Ignored>) -> Result<TensorMap, Weigh
             None if prefixed => {
                 ignored.push(Ignored {
                     name: format!("{DVAE}: {name}"),
-                    reason: "beside the DVAE, not a part of it",
+                    reason: "beside the DVAE, not part of it",
                 });
                 continue;
             }
@@ -262,7 +262,7 @@ fn find_model(folder: &Path, notices: &mut Vec<String>) -> Result<PathBuf, Weigh
     let (step, path) = found.pop().ok_or_else(|| wrong(Fault::NoModel))?;
     if others > 0 {
         notices.push(format!(
-            "the folder has {} checkpoints: took the one of step {step}, the newest",
+            "the folder has {} checkpoints: took the newest, of step {step}",
             others + 1
         ));
     }

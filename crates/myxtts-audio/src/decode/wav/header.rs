@@ -210,13 +210,13 @@ fn data(bytes: &[u8], found: Found) -> Result<Header<'_>, Fault> {
     };
     if data.is_empty() && !present.is_empty() && riff_size.is_none_or(|riff| riff <= 36) {
         return Err(lying(format!(
-            "its sizes are 0 with {} bytes of audio behind them; the writer never finished",
+            "its sizes are 0, but {} bytes of audio follow them; the writer never finished",
             present.len()
         )));
     }
     if !data.len().is_multiple_of(frame) {
         return Err(lying(format!(
-            "its data chunk of {} bytes is no whole number of {frame}-byte frames",
+            "its data chunk of {} bytes is not a whole number of {frame}-byte frames",
             data.len()
         )));
     }
@@ -240,7 +240,7 @@ fn format(chunk: &[u8]) -> Result<Format, Fault> {
     );
     let (Some(tag), Some(channels), Some(hz), Some(block_align), Some(bits)) = fields else {
         return Err(lying(format!(
-            "its fmt chunk has {} bytes, and 16 are needed",
+            "its fmt chunk has {} bytes, but 16 are needed",
             chunk.len()
         )));
     };
@@ -261,7 +261,7 @@ fn format(chunk: &[u8]) -> Result<Format, Fault> {
         (tag, _) => return Err(unsupported(format!("WAV with {}", codec_name(tag)))),
     };
     if channels == 0 || channels > MOST_CHANNELS {
-        return Err(lying(format!("it states {channels} channels")));
+        return Err(lying(format!("it declares {channels} channels")));
     }
     let format = Format {
         encoding,
@@ -270,7 +270,7 @@ fn format(chunk: &[u8]) -> Result<Format, Fault> {
     };
     if usize::from(block_align) != format.frame() {
         return Err(lying(format!(
-            "it states {block_align} bytes per frame, and {channels} x {bits} bits are {}",
+            "it declares {block_align} bytes per frame, but {channels} x {bits} bits make {}",
             format.frame()
         )));
     }
@@ -283,7 +283,7 @@ fn sub_format(chunk: &[u8]) -> Result<u16, Fault> {
         (Some(tag), Some(tail)) if tail == SUBFORMAT_TAIL => Ok(tag),
         (Some(_), Some(_)) => Err(unsupported("WAV with a private sub-format")),
         _ => Err(lying(format!(
-            "its extensible fmt chunk has {} bytes, and 40 are needed",
+            "its extensible fmt chunk has {} bytes, but 40 are needed",
             chunk.len()
         ))),
     }

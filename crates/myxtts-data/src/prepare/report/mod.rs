@@ -289,9 +289,9 @@ pub struct UnsupportedText {
 /// More bad clips than `data.max_bad_fraction`.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[error(
-    "{bad} of {total} clips are bad ({percent:.2} %), and data.max_bad_fraction allows {allowed:.2} %\n  \
+    "{bad} of {total} clips are bad ({percent:.2} %), but data.max_bad_fraction allows only {allowed:.2} %\n  \
      where: {report}\n  \
-     fix:   mend or remove the clips named in quarantine.jsonl, or accept them: --set data.max_bad_fraction={enough}"
+     fix:   correct or remove the clips named in quarantine.jsonl, or accept them: --set data.max_bad_fraction={enough}"
 )]
 pub struct TooManyBad {
     bad: u64,

@@ -100,7 +100,7 @@ impl Report {
         let first = self.histogram.iter().position(|bar| bar.clips > 0);
         let last = self.histogram.iter().rposition(|bar| bar.clips > 0);
         let (Some(first), Some(last)) = (first, last) else {
-            return writeln!(f, "  no clip");
+            return writeln!(f, "  no clips");
         };
         for bar in &self.histogram[first..=last] {
             // Rounded up, so that even a single clip is seen.
@@ -141,7 +141,7 @@ impl Report {
             writeln!(
                 f,
                 "  several rates: all are resampled to {rate}; clips recorded below it sound duller, and \
-                 a voice learns both"
+                 the voice learns both"
             )?;
         }
         Ok(())
@@ -195,7 +195,7 @@ impl Report {
             false => format!("keeps {kept} of the {clips}, and the rest must be split"),
         };
         format!(
-            "the limit is {flag} {now}{}; {flag} {raise_to}{} {which}, at the price of memory",
+            "the limit is {flag} {now}{}; {flag} {raise_to}{} {which}, at the cost of memory",
             seconds(now),
             seconds(raise_to)
         )
@@ -288,7 +288,7 @@ impl Report {
             f,
             "  no vocabulary was given, so no text was judged too long, and lengths below count characters\n  \
              a new model learns a vocabulary from these texts and has all of their {} characters;\n  \
-             for weights with a vocabulary of their own, --vocab WEIGHTS/vocab.json checks it",
+             for weights with a vocabulary of their own, --vocab WEIGHTS/vocab.json checks against it",
             self.characters.len()
         )?;
         let rare = || self.characters.iter().filter(|found| found.count < RARE);
@@ -297,7 +297,7 @@ impl Report {
         }
         writeln!(
             f,
-            "  seen fewer than {RARE} times, too seldom to be learned well:"
+            "  seen fewer than {RARE} times, too rarely to be learned well:"
         )?;
         for found in rare().take(CHARACTERS_SHOWN) {
             writeln!(
@@ -349,7 +349,7 @@ impl Report {
 
     fn next_step(&self) -> String {
         match self.check() {
-            Err(_) => format!("mend or remove the clips in {QUARANTINE}, then prepare again"),
+            Err(_) => format!("correct or remove the clips in {QUARANTINE}, then prepare again"),
             Ok(()) if self.kept == 0 => "no clip is left to train on".to_owned(),
             Ok(()) => {
                 let words: Vec<_> = self.next.iter().map(|word| quoted(word)).collect();

@@ -164,7 +164,7 @@ impl Machine<'_> {
     fn fill(&mut self, code: u8) -> Result<(), Fault> {
         let broken = self
             .input
-            .broken("something is put into what is no collection");
+            .broken("something is added to a value that is not a collection");
         if let b's' | b'u' = code {
             let pairs = match code {
                 b's' => {
@@ -204,7 +204,8 @@ impl Machine<'_> {
         };
         if let b'h' | b'j' = code {
             let value = self.memo.get(&index).copied();
-            let value = value.ok_or_else(|| self.input.broken("it recalls what it never kept"))?;
+            let value = value
+                .ok_or_else(|| self.input.broken("it recalls a value that it never stored"))?;
             self.stack.push(value);
         } else {
             let top = self.top()?;
@@ -218,7 +219,11 @@ impl Machine<'_> {
         let known = match self.heap.get(callee) {
             Node::Global(known) => known.clone(),
             Node::Opaque { global, .. } => Known::Unknown(global.clone()),
-            _ => return Err(self.input.broken("it calls what is no function")),
+            _ => {
+                return Err(self
+                    .input
+                    .broken("it calls something that is not a function"));
+            }
         };
         let node = match known {
             Known::Dict => self.dictionary(arguments)?,
@@ -236,7 +241,9 @@ impl Machine<'_> {
                 holds_tensor: self.heap.holds_tensor(arguments, 3),
             },
             Known::Storage(_) | Known::Dtype(_) => {
-                return Err(Fault::Description("a storage is not a file's entry"));
+                return Err(Fault::Description(
+                    "it calls a storage or an element type as a function",
+                ));
             }
         };
         self.push(node);
@@ -255,7 +262,7 @@ impl Machine<'_> {
             Some([key, value]) => Ok((*key, *value)),
             _ => Err(self
                 .input
-                .broken("a dictionary is made of what are no pairs")),
+                .broken("a dictionary is made from something other than pairs")),
         };
         let entries: Result<_, _> = pairs.into_iter().flatten().map(pair).collect();
         Ok(Node::Dict(entries?))
@@ -283,7 +290,7 @@ impl Machine<'_> {
         let (shape, strides) = (self.heap.ints(*shape), self.heap.ints(*strides));
         let (Some(offset), Some(shape), Some(strides)) = (offset, shape, strides) else {
             return Err(Fault::Description(
-                "offset, shape or strides are no whole numbers",
+                "offset, shape or strides are not whole numbers",
             ));
         };
         Ok(TensorSpec {
@@ -313,7 +320,9 @@ impl Machine<'_> {
             _ => None,
         };
         let Some(((dtype, key), elements)) = spec else {
-            return Err(Fault::Description("its storage is not named as torch does"));
+            return Err(Fault::Description(
+                "its storage is not named the way torch names one",
+            ));
         };
         self.push(Node::Storage(StorageSpec {
             dtype,

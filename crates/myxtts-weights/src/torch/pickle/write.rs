@@ -46,7 +46,7 @@ impl PickleWriter {
 
     pub(in crate::torch) fn text(&mut self, text: &str) -> io::Result<()> {
         let length = u32::try_from(text.len())
-            .map_err(|_| io::Error::other("a text is larger than a pickle can hold"))?;
+            .map_err(|_| io::Error::other("a string is longer than a pickle can hold"))?;
         self.0.push(b'X');
         self.0.extend(length.to_le_bytes());
         self.0.extend(text.as_bytes());

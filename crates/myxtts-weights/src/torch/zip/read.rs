@@ -37,7 +37,7 @@ impl Archive {
             at = central.end;
             let range = central
                 .data(bytes, directory.start)
-                .ok_or(Fault::Zip("an entry lies outside of the file"))?;
+                .ok_or(Fault::Zip("an entry lies outside the file"))?;
             let entry = Entry {
                 range,
                 crc: central.crc,
@@ -81,8 +81,9 @@ impl Archive {
 
 /// Finds the central directory.
 fn directory(bytes: &[u8]) -> Result<Range<usize>, Fault> {
-    const CUT: Fault =
-        Fault::Zip("it has no directory of entries at its end, so it was cut short or is no ZIP");
+    const CUT: Fault = Fault::Zip(
+        "it has no directory of entries at its end, so it was cut short or is not a ZIP",
+    );
     let end = find_end(bytes).ok_or(CUT)?;
     let entries = u16_at(bytes, end + 10).ok_or(CUT)?;
     let size = u32_at(bytes, end + 12).ok_or(CUT)?;
@@ -97,7 +98,7 @@ fn directory(bytes: &[u8]) -> Result<Range<usize>, Fault> {
         let end = start.checked_add(usize::try_from(size).ok()?)?;
         (end <= limit).then_some(start..end)
     };
-    range().ok_or(Fault::Zip("its directory lies outside of the file"))
+    range().ok_or(Fault::Zip("its directory lies outside the file"))
 }
 
 /// Finds the end record: the last place with its mark and a comment that reaches
