@@ -5,7 +5,7 @@
 //! outputs lie in panels that are read from front to back, once for all rows:
 //!
 //! ```text
-//! panel (64 outputs) ─> stretch of inputs, in a core's first cache
+//! panel (64 outputs) ─> stretch of inputs, in a core's second cache
 //!                         └─> up to 6 rows at a time, their sums in registers
 //! ```
 //!
@@ -17,8 +17,9 @@ use rayon::prelude::*;
 
 /// Outputs of a panel.
 pub(super) const PANEL: usize = 64;
-/// Inputs of a stretch.
-const DEPTH: usize = 64;
+/// Inputs of a stretch: an eighth of a core's second cache. One that fits the
+/// first would be read sooner, and lose more than that by loading and storing sums.
+const DEPTH: usize = 512;
 /// Rows whose sums are in registers together, at most.
 const ROWS: usize = 6;
 /// Products below which one thread does them all.
@@ -243,7 +244,7 @@ mod tests {
     use super::*;
 
     /// Rows, inputs and outputs.
-    const SHAPES: [[usize; 3]; 8] = [
+    const SHAPES: [[usize; 3]; 9] = [
         [1, 1, 1],
         [3, 13, 70],
         [2, 192, 576],
@@ -252,6 +253,8 @@ mod tests {
         [9, 257, 1030],
         [20, 300, 576],
         [71, 65, 129],
+        // More than a stretch.
+        [7, 1100, 72],
     ];
 
     #[test]
