@@ -6,6 +6,7 @@
 //! says when to stop, and [`compare`] whether a run may resume under a changed
 //! configuration. Nothing here touches a device.
 
+mod base64;
 pub mod checkpoint;
 pub mod compare;
 pub mod exact;
@@ -20,4 +21,5 @@ pub mod signals;
 pub mod tensorboard;
 pub mod units;
 
+pub use base64::base64;
 pub use file_error::FileError;
