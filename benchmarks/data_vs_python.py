@@ -131,7 +131,7 @@ def main():
         if report[total] != value:
             sys.exit(f"{total}: {value} in the reference, {report[total]} in ours; the two did not do the same work")
     if not all(stage["cpu"] for stage in report["stages"]):
-        sys.exit("this system does not tell the CPU time of a thread; the rates cannot be compared")
+        sys.exit("this system does not report the CPU time of a thread; the rates cannot be compared")
     ratio = statistics.median(our_rates) / statistics.median(theirs_rates)
     least = min(a / b for a, b in zip(our_rates, theirs_rates))
     tried = ", ".join(f"{name} {rate:.0f}" for name, rate in backends.items())

@@ -1,6 +1,6 @@
 //! The few numeric conversions that lose something, each named and saturating.
 
-/// The nearest `f32`; values beyond its range become infinite.
+/// Rounds to the nearest `f32`; values beyond its range become infinite.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "rounding to f32 is the purpose"
@@ -9,7 +9,8 @@ pub(crate) const fn to_f32(x: f64) -> f32 {
     x as f32
 }
 
-/// The nearest whole number; negative and NaN become 0, huge saturates.
+/// Rounds to the nearest whole number; negative numbers and NaN become 0, huge
+/// ones saturate.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -19,13 +20,13 @@ pub(crate) fn to_usize(x: f64) -> usize {
     x.round() as usize
 }
 
-/// The nearest whole number, saturating at the ends of `i64`.
+/// Rounds to the nearest whole number, saturating at the ends of `i64`.
 #[expect(clippy::cast_possible_truncation, reason = "`as` from float saturates")]
 pub(crate) fn to_i64(x: f64) -> i64 {
     x.round() as i64
 }
 
-/// A sample in [-1, 1] as 16-bit PCM, the inverse of division by 32,768.
+/// Converts a sample in [-1, 1] to 16-bit PCM, the inverse of division by 32,768.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "clamped to the range of i16"

@@ -17,9 +17,9 @@ use crate::mel::{MelSpec, Window};
 pub(crate) struct Framing {
     pub(crate) n_fft: usize,
     pub(crate) hop: usize,
-    /// The window without the zeros that centre it in the FFT.
+    /// The window, without the zeros that centre it in the FFT.
     pub(crate) window: Vec<f32>,
-    /// Zeros before the window in the FFT.
+    /// The number of zeros before the window in the FFT.
     pub(crate) left: usize,
 }
 
@@ -60,8 +60,8 @@ impl Framing {
         }
     }
 
-    /// The samples under the window of one frame: a slice of the waveform, or,
-    /// where the frame hangs over an end, a reflected copy in `edge`.
+    /// Returns the samples under the window of one frame: a slice of the
+    /// waveform, or, where the frame hangs over an end, a reflected copy in `edge`.
     fn frame<'a>(
         &self,
         samples: &'a [f32],
@@ -75,7 +75,7 @@ impl Framing {
             edge.fill(0.0);
             return edge;
         }
-        // Position plus `half`, which is never negative.
+        // The position plus `half`, which is never negative.
         let shifted = frame * self.hop + self.left;
         if shifted >= half
             && let Some(inside) = samples.get(shifted - half..shifted - half + win)
@@ -96,7 +96,7 @@ impl Framing {
     }
 }
 
-/// A periodic window: one period of a cosine over `length` samples.
+/// Returns a periodic window: one period of a cosine over `length` samples.
 fn window(kind: Window, length: usize) -> Vec<f32> {
     let (mean, swing) = match kind {
         Window::Hann => (0.5, 0.5),

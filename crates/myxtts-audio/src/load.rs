@@ -1,9 +1,9 @@
-//! The one way from a file to a waveform the models may see.
+//! The one way from a file to a waveform that the models may see.
 //!
-//! Decode, mean of the channels, resample, clip to [-1, 1]: that much is the
-//! reference's. Trimming and levelling are choices of the user, and come after,
+//! Decoding, averaging the channels, resampling and clipping to [-1, 1] follow
+//! the reference. Trimming and levelling are choices of the user, and come after,
 //! so that they see what the models will see. Training and synthesis both go
-//! through here; what a voice was trained on is what it is conditioned on.
+//! through here: what a voice was trained on is what it is conditioned on.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -19,12 +19,13 @@ use crate::resample::{ResampleSpec, Resampler};
 use crate::units::{Decibels, Lufs, SampleRate, Seconds};
 use crate::waveform::Waveform;
 
-/// EBU R 128's programme loudness.
+/// The programme loudness of EBU R 128.
 const TARGET_LOUDNESS: Lufs = Lufs(-23.0);
-/// Room for what resampling and coding add between samples.
+/// The highest level of a sample, with room for what resampling and coding add
+/// between samples.
 const CEILING: Decibels = Decibels(-1.0);
-/// Filters kept at once. A data set has one or two rates; a folder of lying
-/// headers must not fill the memory with kernels.
+/// The most filters kept at once. A dataset has one or two rates; a folder of
+/// lying headers must not fill the memory with kernels.
 const MOST_RESAMPLERS: usize = 4;
 
 /// How recordings become waveforms.
@@ -34,8 +35,8 @@ pub struct AudioConfig {
     /// Recordings of any rate are resampled to it.
     #[schemars(
         range(min = 22_050, max = 22_050),
-        extend("x-only" = "the mel front ends and the vocoder are made for 22050 Hz, so that speech would \
-                           come out at the wrong speed; recordings of any rate are resampled to it")
+        extend("x-only" = "the mel front ends and the vocoder are made for 22050 Hz; at another rate speech \
+                           would come out at the wrong speed. Recordings of any rate are resampled to it")
     )]
     pub sample_rate: SampleRate,
     /// Cut silence off both ends of each clip.
@@ -75,13 +76,13 @@ pub enum LoadError {
     Decode(#[from] DecodeError),
     /// The clip could not be brought to the level asked for.
     #[error(
-        "{source}\n  --> {}\n  hint: remove the clip, or set normalize to none",
+        "{source}\n  --> {}\n  hint: remove the clip, or set data.normalize to none",
         path.display()
     )]
     Level {
-        /// The file.
+        /// The path of the clip.
         path: PathBuf,
-        /// Why not.
+        /// Why the level cannot be reached.
         source: LevelError,
     },
 }
@@ -89,22 +90,22 @@ pub enum LoadError {
 /// A clip as the models see it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loaded {
-    /// At the configured rate, within [-1, 1].
+    /// The waveform at the configured rate, within [-1, 1].
     pub waveform: Waveform,
-    /// What the file held.
+    /// What the file held before it was converted.
     pub source: Source,
 }
 
-/// Loads clips. Keeps its resampling filters; make one per thread.
+/// Loads clips. It keeps its resampling filters; make one per thread.
 #[derive(Clone, Debug)]
 pub struct Loader {
     config: AudioConfig,
     limits: Limits,
-    /// By the rate they convert from, oldest first.
+    /// The filters by the rate they convert from, oldest first.
     resamplers: Vec<(SampleRate, Resampler)>,
-    /// What resampling reads while it writes the caller's waveform.
+    /// The samples that resampling reads while it writes the caller's waveform.
     unresampled: Vec<f32>,
-    /// The file last read.
+    /// The bytes of the file read last.
     bytes: Vec<u8>,
     spent: Spent,
     slowness: Slowness,
@@ -113,19 +114,19 @@ pub struct Loader {
 /// Where the time of loading went.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spent {
-    /// Bytes from the disk.
+    /// Time spent reading bytes from the disk.
     pub read: Duration,
-    /// From bytes to what the models may see: decoding, resampling, levels.
+    /// Time from bytes to what the models may see: decoding, resampling, levels.
     pub decode: Duration,
 }
 
-/// Slows loading down, so that whoever measures it can be tested.
+/// Slows loading down, to test whoever measures it.
 #[doc(hidden)]
 #[derive(Clone, Default)]
 pub struct Slowness {
-    /// Called in each read of a file.
+    /// A function called in each read of a file.
     pub read: Option<Arc<dyn Fn() + Send + Sync>>,
-    /// How many times more than once each is decoded.
+    /// How many extra times each file is decoded.
     pub decodes: u32,
 }
 
@@ -139,7 +140,7 @@ impl fmt::Debug for Slowness {
 }
 
 impl Loader {
-    /// A loader for this configuration.
+    /// Makes a loader for this configuration.
     pub fn new(config: AudioConfig, limits: Limits) -> Self {
         Self {
             config,
@@ -152,40 +153,41 @@ impl Loader {
         }
     }
 
-    /// The same, slowed down.
+    /// Slows the loader down.
     #[doc(hidden)]
     #[must_use]
     pub fn slowed(self, slowness: Slowness) -> Self {
         Self { slowness, ..self }
     }
 
-    /// What [`load_into`](Self::load_into) has taken since this was last asked.
+    /// Takes the time that [`load_into`](Self::load_into) has spent since the
+    /// last call.
     pub fn take_spent(&mut self) -> Spent {
         std::mem::take(&mut self.spent)
     }
 
-    /// The rate of what is loaded.
+    /// Returns the sample rate of what is loaded.
     pub fn rate(&self) -> SampleRate {
         self.config.sample_rate
     }
 
-    /// Loads one file.
+    /// Loads the file at `path`.
     pub fn load(&mut self, path: &Path) -> Result<Loaded, LoadError> {
         let mut waveform = Waveform::default();
         let source = self.load_into(path, &mut waveform)?;
         Ok(Loaded { waveform, source })
     }
 
-    /// Like [`load`](Self::load), into a waveform whose memory is used again:
-    /// a worker that loads clip after clip allocates for the longest only.
-    /// After an error the waveform holds nothing of use.
+    /// Like [`load`](Self::load), but into a waveform whose memory is reused: a
+    /// worker that loads clip after clip allocates only for the longest. After an
+    /// error the waveform holds nothing of use.
     pub fn load_into(&mut self, path: &Path, waveform: &mut Waveform) -> Result<Source, LoadError> {
         Ok(self.load_seeing(path, waveform, |_, _| ())?.0)
     }
 
-    /// Like [`load_into`](Self::load_into), and lets `see` look at the file's
-    /// bytes and at what they decoded to, before anything is changed: a hash
-    /// and a measure of clipping without opening the file a second time.
+    /// Like [`load_into`](Self::load_into), but lets `see` look at the file's
+    /// bytes and at what they decoded to, before anything is changed: a hash and
+    /// a measure of clipping without opening the file a second time.
     pub fn load_seeing<T>(
         &mut self,
         path: &Path,
@@ -211,8 +213,7 @@ impl Loader {
     }
 
     /// Loads the first `most` of a file, and says whether that is all of it.
-    /// However long the file is, no more of it is decoded; the limits have no
-    /// part in it.
+    /// However long the file is, no more of it is decoded, and the limits do not apply.
     pub fn load_beginning(
         &mut self,
         path: &Path,
@@ -227,9 +228,9 @@ impl Loader {
         Ok((Loaded { waveform, source }, is_whole))
     }
 
-    /// From what was decoded to what the models may see.
+    /// Turns what was decoded into what the models may see.
     fn finish(&mut self, path: &Path, waveform: &mut Waveform) -> Result<(), LoadError> {
-        // Every key by its name: one that nothing is made of does not compile.
+        // Every key is named here, so that one nothing is made of does not compile.
         #[deny(unused_variables)]
         let AudioConfig {
             sample_rate,

@@ -6,13 +6,13 @@ use std::num::NonZeroU32;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A length or a position on the time axis of a waveform.
+/// A length or a position on the time axis of a waveform, in samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Samples(pub usize);
 
 impl Samples {
-    /// How long this many samples last.
+    /// Returns how long this many samples last.
     pub fn at(self, rate: SampleRate) -> Seconds {
         Seconds(self.0 as f64 / f64::from(rate.hz()))
     }
@@ -24,7 +24,7 @@ impl fmt::Display for Samples {
     }
 }
 
-/// A length or a position on the time axis of a spectrogram.
+/// A length or a position on the time axis of a spectrogram, in frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Frames(pub usize);
@@ -50,7 +50,7 @@ impl SampleRate {
     /// The rate the vocoder speaks at, 24,000 Hz.
     pub const VOCODER: Self = Self::literal(24_000);
 
-    /// A rate in Hz; `None` for zero.
+    /// Makes a rate of `hz`; `None` for zero.
     pub const fn new(hz: u32) -> Option<Self> {
         match NonZeroU32::new(hz) {
             Some(hz) => Some(Self(hz)),
@@ -58,7 +58,7 @@ impl SampleRate {
         }
     }
 
-    /// For constants: the zero arm is never reached, and 1 Hz beats a panic.
+    /// Makes a constant: the zero arm is never reached, and 1 Hz beats a panic.
     const fn literal(hz: u32) -> Self {
         match NonZeroU32::new(hz) {
             Some(hz) => Self(hz),
@@ -66,7 +66,7 @@ impl SampleRate {
         }
     }
 
-    /// The rate in Hz.
+    /// Returns the rate in Hz.
     pub const fn hz(self) -> u32 {
         self.0.get()
     }
@@ -78,13 +78,13 @@ impl fmt::Display for SampleRate {
     }
 }
 
-/// Seconds of audio.
+/// A duration of audio, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Seconds(pub f64);
 
 impl Seconds {
-    /// The nearest whole number of samples; negative and absurd lengths saturate.
+    /// Returns the nearest whole number of samples; negative and absurd lengths saturate.
     pub fn samples(self, rate: SampleRate) -> Samples {
         Samples(crate::cast::to_usize(self.0 * f64::from(rate.hz())))
     }
@@ -108,7 +108,7 @@ impl fmt::Display for Seconds {
 pub struct Decibels(pub f64);
 
 impl Decibels {
-    /// The ratio itself: 0 dB is 1, -20 dB is 0.1.
+    /// Returns the ratio itself: 0 dB is 1, -20 dB is 0.1.
     pub fn amplitude(self) -> f32 {
         crate::cast::to_f32(10.0_f64.powf(self.0 / 20.0))
     }

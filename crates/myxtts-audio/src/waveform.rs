@@ -2,8 +2,8 @@
 
 use crate::units::{SampleRate, Samples, Seconds};
 
-/// Mono audio. Full scale is [-1, 1]; the type does not enforce it, because a
-/// decoded float file may exceed it and the loader is what clips.
+/// Mono audio. Full scale is [-1, 1]. The type does not enforce it, because a
+/// decoded float file may exceed it, and it is the loader that clips.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Waveform {
     /// The samples in order of time.
@@ -12,7 +12,7 @@ pub struct Waveform {
     pub rate: SampleRate,
 }
 
-/// No samples yet, at the rate of XTTS: a buffer to load into.
+/// An empty waveform at the rate of XTTS, as a buffer to load into.
 impl Default for Waveform {
     fn default() -> Self {
         Self {
@@ -23,17 +23,17 @@ impl Default for Waveform {
 }
 
 impl Waveform {
-    /// Number of samples.
+    /// Returns the number of samples.
     pub fn len(&self) -> Samples {
         Samples(self.samples.len())
     }
 
-    /// Whether there is no sample at all.
+    /// Returns whether there are no samples at all.
     pub fn is_empty(&self) -> bool {
         self.samples.is_empty()
     }
 
-    /// How long it lasts.
+    /// Returns how long the waveform lasts.
     pub fn duration(&self) -> Seconds {
         self.len().at(self.rate)
     }

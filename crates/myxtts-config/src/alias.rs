@@ -1,17 +1,17 @@
 //! Older names of keys.
 //!
 //! People have configuration files written for this program's ancestor. A key
-//! that named a mechanism we do not have keeps working as what it meant, and
-//! `config show` names the alias that was used.
+//! that named a mechanism this program does not have still works as what it
+//! meant, and `config show` names the alias that was used.
 
 use serde_json::Value;
 
 /// An older name of a key.
 #[derive(Clone, Copy, Debug)]
 pub struct Alias {
-    /// The older name, `section.key`.
+    /// The older name, as `section.key`.
     pub name: &'static str,
-    /// What it means today.
+    /// What the alias means today.
     pub meaning: Meaning,
 }
 
@@ -31,7 +31,7 @@ pub enum Meaning {
         /// The word for `false`.
         no: &'static str,
     },
-    /// Something that cannot be switched off any more.
+    /// Something that can no longer be switched off.
     AlwaysOn {
         /// What it was, and why `false` is refused.
         why: &'static str,
@@ -39,7 +39,7 @@ pub enum Meaning {
 }
 
 impl Meaning {
-    /// The key this alias sets, if it sets one.
+    /// Returns the key that this alias sets, if it sets one.
     pub fn key(&self) -> Option<&'static str> {
         match *self {
             Self::Same(key) | Self::Not(key) | Self::Words { key, .. } => Some(key),
@@ -47,12 +47,13 @@ impl Meaning {
         }
     }
 
-    /// Whether the alias itself takes true or false (else it takes what its key takes).
+    /// Returns whether the alias itself takes true or false; otherwise it takes
+    /// what its key takes.
     pub(crate) fn takes_truth(&self) -> bool {
         !matches!(self, Self::Same(_))
     }
 
-    /// The value for the key, from a checked value of the alias.
+    /// Returns the value for the key, from a checked value of the alias.
     pub(crate) fn translate(&self, value: Value) -> Result<Value, &'static str> {
         let yes = value == Value::Bool(true);
         match *self {

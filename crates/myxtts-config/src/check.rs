@@ -6,13 +6,13 @@ use crate::keys::{Key, Kind};
 use crate::suggest::nearest;
 use crate::yaml::{self, Node, Shape};
 
-/// Why a value was refused.
+/// Why a value was refused, and a hint.
 pub(crate) struct Refusal {
     pub(crate) what: String,
     pub(crate) hint: Option<String>,
 }
 
-/// The value for `key` written as `node`.
+/// Checks the value for `key` that is written as `node`.
 pub(crate) fn check(key: &Key, node: &Node) -> Result<Value, Refusal> {
     let unset = match &node.shape {
         Shape::Scalar(Value::Null) => true,
@@ -26,7 +26,7 @@ pub(crate) fn check(key: &Key, node: &Node) -> Result<Value, Refusal> {
         Ok(value) => Ok(value),
         Err(Misfit::Type) => Err(Refusal {
             what: format!(
-                "`{}` takes {}, and this is {}",
+                "`{}` takes {}, but this is {}",
                 key.path,
                 expected(key),
                 node.describe()
@@ -35,30 +35,30 @@ pub(crate) fn check(key: &Key, node: &Node) -> Result<Value, Refusal> {
         }),
         Err(Misfit::Range) => Err(Refusal {
             what: format!(
-                "`{}` takes {}, and this is {}",
+                "`{}` takes {}, but this is {}",
                 key.path,
                 expected(key),
                 node.describe()
             ),
             hint: Some(match &key.only {
-                Some(why) => format!("another value is not in this version: {why}"),
+                Some(why) => format!("this version supports no other value: {why}"),
                 None => format!("the default is {}", key.show(&key.default)),
             }),
         }),
     }
 }
 
-/// The value for `key` written as plain text: a flag or an environment variable.
+/// Checks the value for `key` given as plain text, by a flag or an environment variable.
 pub(crate) fn check_text(key: &Key, text: &str) -> Result<Value, Refusal> {
     if key.kind == Kind::Text && Some(text) != key.unset.as_deref() {
-        // Taken as it is: a folder may be called `2024` or `true`.
+        // The text is taken as it is: a folder may be called `2024` or `true`.
         return Ok(Value::from(text));
     }
     match yaml::parse_value(text) {
         Ok(node) => check(key, &node),
         Err(why) => Err(Refusal {
             what: format!(
-                "`{}` takes {}, and `{text}` is not: {why}",
+                "`{}` takes {}, but `{text}` cannot be read: {why}",
                 key.path,
                 expected(key)
             ),
@@ -67,11 +67,11 @@ pub(crate) fn check_text(key: &Key, text: &str) -> Result<Value, Refusal> {
     }
 }
 
-/// `true` or `false` for an alias that has no key of its own.
+/// Checks `true` or `false` for an alias that has no key of its own.
 pub(crate) fn check_truth(name: &str, node: &Node) -> Result<Value, Refusal> {
     convert(&Kind::Truth, node).map_err(|_| Refusal {
         what: format!(
-            "`{name}` takes true or false, and this is {}",
+            "`{name}` takes true or false, but this is {}",
             node.describe()
         ),
         hint: None,
@@ -120,8 +120,8 @@ fn convert(kind: &Kind, node: &Node) -> Result<Value, Misfit> {
 fn scalar(kind: &Kind, value: &Value) -> Result<Value, Misfit> {
     match (kind, value) {
         (Kind::Truth, Value::Bool(_)) => Ok(value.clone()),
-        // YAML 1.1 readers take these words for truth values, and people's
-        // files were written for such a reader.
+        // YAML 1.1 readers take these words for truth values, and people's files
+        // were written for such a reader.
         (Kind::Truth, Value::String(word)) => match word.to_ascii_lowercase().as_str() {
             "yes" | "on" | "true" => Ok(Value::Bool(true)),
             "no" | "off" | "false" => Ok(Value::Bool(false)),
@@ -146,7 +146,7 @@ fn scalar(kind: &Kind, value: &Value) -> Result<Value, Misfit> {
     }
 }
 
-/// `1e3` is a whole number in a person's eyes.
+/// Returns the whole number that a float is, since people write `1e3` for one.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "bounded by the line before"
@@ -165,7 +165,7 @@ fn expected(key: &Key) -> String {
 }
 
 impl Kind {
-    /// What the key accepts, in words.
+    /// Describes what the key accepts.
     pub fn describe(&self) -> String {
         match self {
             Self::Truth => "true or false".to_owned(),

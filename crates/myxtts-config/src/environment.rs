@@ -10,16 +10,17 @@ use crate::suggest::either;
 const PREFIX: &str = "MYXTTS_";
 
 impl Keys {
-    /// The variable that sets `path`: `data.batch_size` is `MYXTTS_DATA_BATCH_SIZE`.
+    /// Returns the name of the variable that sets `path`:
+    /// `MYXTTS_DATA_BATCH_SIZE` for `data.batch_size`.
     pub fn variable(path: &str) -> String {
         format!("{PREFIX}{}", path.replace('.', "_").to_uppercase())
     }
 
-    /// The values set by environment variables.
+    /// Returns the values set by environment variables.
     ///
-    /// `reserved` are variables with the prefix that are not settings. Any
-    /// other one with the prefix is an error: a misspelt variable that is
-    /// ignored looks exactly like one that works.
+    /// `reserved` lists variables with the prefix that are not settings. Any
+    /// other one with the prefix is an error: a misspelt variable that is ignored
+    /// looks exactly like one that works.
     pub fn environment<I>(&self, variables: I, reserved: &[&str]) -> Result<Layer, Problems>
     where
         I: IntoIterator<Item = (String, String)>,
@@ -59,8 +60,8 @@ impl Keys {
         }
     }
 
-    /// A variable without its section is a likely slip, so the section is cut
-    /// off where there is one and the rest is compared.
+    /// Returns a hint with the nearest known variables. Leaving out the section
+    /// is a likely slip, so it is cut off where there is one, and the rest is compared.
     fn nearest_variables(&self, variable: &str) -> Option<String> {
         let rest = variable.trim_start_matches(PREFIX).to_lowercase();
         let within = |section: &&str| {

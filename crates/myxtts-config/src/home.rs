@@ -1,8 +1,8 @@
-//! `~` in paths.
+//! Expanding `~` in paths.
 //!
-//! A shell expands `~` where it stands alone in front of an argument, and not
-//! in a file, in `--set key=~/x` or in `--flag=~/x`. A path that begins with it
-//! was written by somebody who means their home.
+//! A shell expands `~` where it begins an argument, but not in a file, in
+//! `--set key=~/x` or in `--flag=~/x`. Somebody who wrote a path that begins with
+//! it means their home.
 
 use crate::keys::Keys;
 use crate::layer::Layer;
@@ -10,10 +10,10 @@ use crate::problem::{Place, Problem, Problems};
 use crate::settings::origin_place;
 use serde_json::Value;
 
-/// The path with `~` replaced by `home`, or why it cannot be.
+/// Replaces a leading `~` in the path by `home`.
 ///
 /// # Errors
-/// When the home is not known, or is somebody else's.
+/// When the home is not known, or is that of another user.
 pub fn expand_home(path: &str, home: Option<&str>) -> Result<String, String> {
     let Some(rest) = path.strip_prefix('~') else {
         return Ok(path.to_owned());
@@ -22,7 +22,7 @@ pub fn expand_home(path: &str, home: Option<&str>) -> Result<String, String> {
     match (is_own, home) {
         (true, Some(home)) => Ok(format!("{home}{rest}")),
         (true, None) => Err(format!(
-            "`{path}` begins with the home folder, and the variable HOME is not set"
+            "`{path}` begins with the home folder, but the variable HOME is not set"
         )),
         (false, _) => Err(format!(
             "`{path}` begins with the home folder of another user, which only a shell can look up"
@@ -31,10 +31,10 @@ pub fn expand_home(path: &str, home: Option<&str>) -> Result<String, String> {
 }
 
 impl Keys {
-    /// The layer with `~` expanded in every path.
+    /// Expands `~` in every path of the layer.
     ///
     /// # Errors
-    /// Where that cannot be done.
+    /// When a path cannot be expanded.
     pub fn expand_paths(&self, mut layer: Layer, home: Option<&str>) -> Result<Layer, Problems> {
         let mut problems = Vec::new();
         for key in self.iter().filter(|key| key.is_path) {
@@ -53,7 +53,9 @@ impl Keys {
                 Err(what) => problems.push(Problem {
                     what: format!("`{}`: {what}", key.path),
                     place: Place::Named(origin_place(&setting.origin)),
-                    hint: Some("write the whole path; `./~` is a folder of that name".to_owned()),
+                    hint: Some(
+                        "write the full path; for a folder named `~`, write `./~`".to_owned(),
+                    ),
                 }),
             }
         }

@@ -11,66 +11,66 @@ use serde_json::{Map, Value};
 
 use crate::alias::Alias;
 
-/// What a key accepts.
+/// The kind of value that a key accepts.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
-    /// `true` or `false`.
+    /// A truth value, `true` or `false`.
     Truth,
-    /// A whole number within bounds (inclusive).
+    /// A whole number within bounds, both included.
     Whole {
-        /// Smallest value.
+        /// The smallest value allowed.
         min: i64,
-        /// Largest value.
+        /// The largest value allowed.
         max: i64,
     },
-    /// A number within bounds (inclusive).
+    /// A number within bounds, both included.
     Number {
-        /// Smallest value.
+        /// The smallest value allowed.
         min: f64,
-        /// Largest value.
+        /// The largest value allowed.
         max: f64,
     },
-    /// Any text.
+    /// Any text at all.
     Text,
-    /// One of some words.
+    /// One of a fixed set of words.
     Word(Vec<String>),
-    /// A list, also written as comma-separated text.
+    /// A list, which may also be written as comma-separated text.
     List(Box<Kind>),
     /// Any of several kinds.
     Either(Vec<Kind>),
 }
 
-/// One key.
+/// A configuration key and what it accepts.
 #[derive(Clone, Debug)]
 pub struct Key {
-    /// `section.key`.
+    /// The full name, as `section.key`.
     pub path: String,
-    /// What it is for, from the doc comment.
+    /// What the key is for, from the doc comment.
     pub description: String,
-    /// What it accepts.
+    /// The kind of value it accepts.
     pub kind: Kind,
     /// The word for "not set", for keys that may be left to the program.
     pub unset: Option<String>,
-    /// The built-in value.
+    /// The value that is built in.
     pub default: Value,
-    /// Whether it names a file or a folder.
+    /// Whether the value names a file or a folder.
     pub is_path: bool,
-    /// Why it takes one value alone, for keys that do.
+    /// Why it takes only one value, for keys that do.
     pub only: Option<String>,
 }
 
 impl Key {
-    /// The section the key is in.
+    /// Returns the section that the key is in.
     pub fn section(&self) -> &str {
         self.path.split('.').next().unwrap_or_default()
     }
 
-    /// The key's own name.
+    /// Returns the key's name without its section.
     pub fn name(&self) -> &str {
         self.path.rsplit('.').next().unwrap_or_default()
     }
 
-    /// A value of this key as a person writes it.
+    /// Formats a value of this key as a person writes it.
     pub fn show(&self, value: &Value) -> String {
         match value {
             Value::Null => self.unset.clone().unwrap_or_else(|| "null".to_owned()),
@@ -89,13 +89,13 @@ impl Key {
 pub struct Keys {
     keys: Vec<Key>,
     aliases: &'static [Alias],
-    /// Flags with their dashes, and the keys they set.
+    /// Flags with their dashes, and the keys that they set.
     flags: Vec<(String, String)>,
     schema: Value,
 }
 
 impl Keys {
-    /// Reads the keys off the shape and the defaults of `C`.
+    /// Reads the keys from the shape and the defaults of `C`.
     pub fn of<C: JsonSchema + Serialize + Default>(aliases: &'static [Alias]) -> Self {
         let generator = SchemaSettings::draft2020_12()
             .with(|settings| settings.inline_subschemas = true)
@@ -128,7 +128,7 @@ impl Keys {
         }
     }
 
-    /// The same keys, with the flags that set them: who knows a key by its flag
+    /// Adds the flags that set keys, so that somebody who knows a key by its flag
     /// is told its name.
     #[must_use]
     pub fn with_flags(mut self, flags: impl IntoIterator<Item = (String, String)>) -> Self {
@@ -140,17 +140,17 @@ impl Keys {
         &self.flags
     }
 
-    /// Every key, section by section.
+    /// Returns every key, section by section.
     pub fn iter(&self) -> impl Iterator<Item = &Key> {
         self.keys.iter()
     }
 
-    /// The key at `section.key`.
+    /// Returns the key `section.key`, if there is one.
     pub fn get(&self, path: &str) -> Option<&Key> {
         self.keys.iter().find(|key| key.path == path)
     }
 
-    /// The aliases.
+    /// Returns the older names that are accepted.
     pub fn aliases(&self) -> &'static [Alias] {
         self.aliases
     }
@@ -159,7 +159,7 @@ impl Keys {
         self.aliases.iter().find(|alias| alias.name == path)
     }
 
-    /// The names of the sections.
+    /// Returns the names of the sections.
     pub fn sections(&self) -> impl Iterator<Item = &str> {
         let mut last = "";
         self.keys.iter().map(Key::section).filter(move |section| {
@@ -169,7 +169,7 @@ impl Keys {
         })
     }
 
-    /// The JSON Schema of a configuration file, aliases included.
+    /// Returns the JSON Schema of a configuration file, aliases included.
     pub fn schema(&self) -> &Value {
         &self.schema
     }

@@ -1,4 +1,4 @@
-//! A set of values with their origins, and how two sets become one.
+//! Sets of values with their origins, and how two sets become one.
 
 use std::collections::BTreeMap;
 
@@ -12,21 +12,21 @@ use crate::origin::Origin;
 pub struct Setting {
     /// The checked value, as JSON.
     pub value: Value,
-    /// Where it came from.
+    /// The place the value came from.
     pub origin: Origin,
-    /// The alias it was written as, if not under its own name.
+    /// The alias it was written under, if it was not the key's own name.
     pub alias: Option<String>,
 }
 
-/// Values by `section.key`.
+/// A set of values by `section.key`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Layer(BTreeMap<String, Setting>);
 
 impl Layer {
-    /// The values of `config`, all with one origin.
+    /// Makes a layer of the values of `config`, all with one origin.
     ///
-    /// `config` is a struct of sections, each a struct of values, so its JSON
-    /// is two levels deep; anything else has no keys and gives no settings.
+    /// `config` is a struct of sections, each a struct of values, so its JSON is
+    /// two levels deep. Anything else has no keys and gives no settings.
     pub fn of<C: Serialize>(config: &C, origin: &Origin) -> Self {
         let mut layer = Self::default();
         let Ok(Value::Object(sections)) = serde_json::to_value(config) else {
@@ -50,12 +50,12 @@ impl Layer {
         layer
     }
 
-    /// A named set of values.
+    /// Makes a layer of a named set of values.
     pub fn preset<'a>(name: &str, values: impl IntoIterator<Item = (&'a str, Value)>) -> Self {
         Self::from_one(&Origin::Preset(name.to_owned()), values)
     }
 
-    /// Values of one origin.
+    /// Makes a layer of values that share one origin.
     pub fn from_one<'a>(
         origin: &Origin,
         values: impl IntoIterator<Item = (&'a str, Value)>,
@@ -73,19 +73,20 @@ impl Layer {
         )
     }
 
-    /// This layer with `over` on top: where both have a key, `over` wins, origin included.
+    /// Puts `over` on top of this layer: where both have a key, `over` wins,
+    /// origin included.
     #[must_use]
     pub fn merge(mut self, over: Self) -> Self {
         self.0.extend(over.0);
         self
     }
 
-    /// The setting of a key.
+    /// Returns the setting of a key, if the layer has one.
     pub fn get(&self, key: &str) -> Option<&Setting> {
         self.0.get(key)
     }
 
-    /// All settings in the order of their keys.
+    /// Returns all settings in the order of their keys.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Setting)> {
         self.0.iter().map(|(key, setting)| (key.as_str(), setting))
     }

@@ -7,33 +7,33 @@ use crate::shell::quoted;
 /// The place that decided a value, as `config show` prints it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// Built in.
+    /// The value built into the program.
     Default,
     /// A named set of values: a GPU profile, an optimisation level, a model size.
     Preset(String),
-    /// Weights that a training starts from, by the folder they are in.
+    /// Weights that a training starts from, by the folder that holds them.
     Weights(String),
     /// A line of a configuration file.
     File {
-        /// The file as the user named it.
+        /// The path of the file as the user gave it.
         name: String,
-        /// 1-based line of the key.
+        /// The line of the key, from 1.
         line: u64,
-        /// 1-based column of the key.
+        /// The column of the key, from 1.
         column: u64,
     },
-    /// An environment variable.
+    /// An environment variable, by its name.
     Env(String),
     /// A command-line flag, with its dashes.
     Flag(String),
 }
 
 impl Origin {
-    /// Whether a person asked for this value, as opposed to a default, a preset
-    /// or weights.
+    /// Returns whether a person asked for this value, as opposed to a default, a
+    /// preset or weights.
     ///
-    /// The plan adjusts start values that nobody asked for; what was asked for
-    /// is done or refused.
+    /// The plan adjusts start values that nobody asked for; what was asked for is
+    /// done or refused.
     pub fn is_chosen(&self) -> bool {
         !matches!(self, Self::Default | Self::Preset(_) | Self::Weights(_))
     }

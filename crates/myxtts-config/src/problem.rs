@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Lines longer than this are cut around the column when quoted.
+/// The longest quoted line, in characters; a longer one is cut around the column.
 const QUOTED_WIDTH: usize = 100;
 
 /// Where a problem is.
@@ -10,29 +10,30 @@ const QUOTED_WIDTH: usize = 100;
 pub enum Place {
     /// A position in a file.
     File {
-        /// The file as the user named it.
+        /// The path of the file as the user gave it.
         name: String,
-        /// 1-based line.
+        /// The line, from 1.
         line: u64,
-        /// 1-based column, in characters.
+        /// The column in characters, from 1.
         column: u64,
-        /// How many characters are at fault (at least one).
+        /// How many characters are at fault, at least one.
         width: usize,
-        /// The offending line.
+        /// The text of the line at fault.
         text: String,
     },
-    /// A source without lines: `environment MYXTTS_DATA_BATCH_SIZE`, `flag --lr`.
+    /// A source without lines, such as `environment MYXTTS_DATA_BATCH_SIZE` or
+    /// `flag --lr`.
     Named(String),
 }
 
-/// One thing that is wrong.
+/// One thing that is wrong with a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// What is wrong, in one sentence.
     pub what: String,
-    /// Where.
+    /// The place of the fault.
     pub place: Place,
-    /// What to do about it.
+    /// What to do about it, if there is something to say.
     pub hint: Option<String>,
 }
 
@@ -66,8 +67,8 @@ impl fmt::Display for Problem {
     }
 }
 
-/// The part of `text` around `column`, with tabs and controls made visible as
-/// one character each, and the offset of the column in it.
+/// Returns the part of `text` around `column`, with tabs and control characters
+/// made visible as one character each, and the offset of the column in it.
 fn quote(text: &str, column: u64) -> (String, usize) {
     let column = usize::try_from(column.saturating_sub(1)).unwrap_or(usize::MAX);
     let start = if column > QUOTED_WIDTH {
@@ -89,8 +90,8 @@ fn quote(text: &str, column: u64) -> (String, usize) {
     (visible.trim_end().to_owned(), offset)
 }
 
-/// Everything that is wrong: a user who fixes one line at a time deserves to
-/// see all of them at once.
+/// Everything that is wrong: a user who fixes one line at a time deserves to see
+/// all of them at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problems(pub Vec<Problem>);
 

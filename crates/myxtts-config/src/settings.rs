@@ -1,4 +1,4 @@
-//! Files and flags into layers, layers into the typed configuration.
+//! Turning files and flags into layers, and layers into the typed configuration.
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -16,7 +16,7 @@ use crate::yaml::{self, Name, Node, Shape};
 /// The typed configuration and the layer it was made from.
 #[derive(Clone, Debug)]
 pub struct Settings<C> {
-    /// The values.
+    /// The values, as the typed configuration.
     pub config: C,
     layer: Layer,
 }
@@ -38,8 +38,8 @@ impl<C: DeserializeOwned> Settings<C> {
         }
         match serde_json::from_value(Value::Object(sections)) {
             Ok(config) => Ok(Self { config, layer }),
-            // Every value was checked against its kind, so this is a bound the
-            // schema does not carry; still an error and not a panic.
+            // Every value was checked against its kind, so this is a bound that
+            // the schema does not carry; it is still an error and not a panic.
             Err(error) => Err(Problems::from(Problem {
                 what: format!("the merged configuration does not fit its types: {error}"),
                 place: Place::Named("configuration".to_owned()),
@@ -50,18 +50,18 @@ impl<C: DeserializeOwned> Settings<C> {
 }
 
 impl<C> Settings<C> {
-    /// Where the value of `key` came from, for a problem with it.
+    /// Returns where the value of `key` came from, to report a problem with it.
     pub fn place(&self, key: &str) -> Place {
         let origin = self.layer.get(key).map(|setting| &setting.origin);
         Place::Named(origin.map_or_else(|| "default".to_owned(), origin_place))
     }
 
-    /// Every value with its origin.
+    /// Returns every value with its origin.
     pub fn layer(&self) -> &Layer {
         &self.layer
     }
 
-    /// Whether a person asked for the value of `key`.
+    /// Returns whether a person asked for the value of `key`.
     pub fn is_chosen(&self, key: &str) -> bool {
         self.layer
             .get(key)
@@ -70,7 +70,7 @@ impl<C> Settings<C> {
 }
 
 impl Keys {
-    /// The values of a configuration file.
+    /// Reads the values of a configuration file.
     pub fn file(&self, source: &Source) -> Result<Layer, Problems> {
         let document = yaml::parse(source)?;
         let Shape::Map(sections) = &document.shape else {
@@ -79,7 +79,7 @@ impl Keys {
                 document.column,
                 document.width(),
                 format!(
-                    "a configuration is a mapping of sections, and this is {}",
+                    "a configuration is a mapping of sections, but this is {}",
                     document.describe()
                 ),
                 Some(format!("the sections are {}", self.section_list())),
@@ -100,7 +100,7 @@ impl Keys {
         }
     }
 
-    /// One value given as text: by a flag, an environment variable, `--set`.
+    /// Reads one value given as text: by a flag, an environment variable or `--set`.
     ///
     /// `path` may be an alias.
     pub fn text(&self, path: &str, text: &str, origin: Origin) -> Result<Layer, Problems> {
@@ -144,7 +144,7 @@ impl Keys {
         ))
     }
 
-    /// The key and value that `node` means under the alias `path`.
+    /// Returns the key and the value that `node` means under the alias `path`.
     fn through_alias<'k>(
         &'k self,
         path: &'k str,
@@ -171,10 +171,10 @@ impl Keys {
         }
     }
 
-    /// The known keys most like `path`.
+    /// Returns a hint with the known keys most like `path`, if any is alike.
     ///
-    /// Names are compared without their section, which would make everything
-    /// in it look alike; a key in the wrong section is a common slip, too.
+    /// Names are compared without their section, which would make everything in
+    /// it look alike; a key in the wrong section is a common slip, too.
     pub(crate) fn nearest_hint(&self, path: &str) -> Option<String> {
         let (section, name) = path.rsplit_once('.').unwrap_or(("", path));
         let offered: Vec<String> = self
@@ -192,7 +192,7 @@ impl Keys {
         }
     }
 
-    /// Keys, older names and flags that `section.name` may stand for.
+    /// Returns the keys, older names and flags that `section.name` may stand for.
     pub(crate) fn nearest(&self, section: &str, name: &str) -> Vec<Candidate<'_>> {
         let own = self.iter().map(|key| key.path.as_str());
         let named = own.chain(self.aliases().iter().map(|alias| alias.name));
@@ -206,8 +206,8 @@ impl Keys {
             path: key,
             flag: Some(flag),
         });
-        // Of two names as near, the first is kept: a key whose flag has its name
-        // needs no flag to be found.
+        // Of two names equally near, the first is kept: a key whose flag has its
+        // name needs no flag to be found.
         suggestions(section, name, named.chain(flags))
     }
 
@@ -250,11 +250,11 @@ impl FileReading<'_> {
                     self.entry(&format!("{}.{}", name.text, key.text), key, value);
                 }
             }
-            // `data:` with every key below it commented out.
+            // The section is `data:` with every key below it commented out.
             Shape::Scalar(Value::Null) => {}
             _ => {
                 let what = format!(
-                    "the section `{}` is a mapping of keys, and this is {}",
+                    "the section `{}` is a mapping of keys, but this is {}",
                     name.text,
                     body.describe()
                 );
@@ -296,7 +296,7 @@ impl FileReading<'_> {
             column: name.column,
         };
         if let Some(earlier) = self.layer.get(key) {
-            // An old file sets the same thing under several names; that is
+            // An old file may set the same thing under several names; that is
             // fine as long as they agree.
             if earlier.value != value {
                 let other = earlier.alias.as_deref().unwrap_or(key);

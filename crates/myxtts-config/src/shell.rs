@@ -3,23 +3,23 @@
 use std::borrow::Cow;
 use std::ffi::OsStr;
 
-/// One argument as a POSIX shell reads it back: plain where it can be, in
-/// single quotes where a space, a `$`, a `!` or a letter outside ASCII would
-/// mean something to the shell or to the next one in line.
+/// Quotes one argument so that a POSIX shell reads it back: plain where it can
+/// be, in single quotes where a space, a `$`, a `!` or a letter outside ASCII
+/// could mean something to this shell or to another that the text passes through.
 ///
-/// An argument that is not UTF-8 has no form that can be pasted everywhere;
-/// what cannot be shown is replaced, as `Path::display` does.
+/// An argument that is not UTF-8 has no form that can be pasted everywhere; what
+/// cannot be shown is replaced, as `Path::display` does.
 pub fn quoted<'a>(argument: &'a (impl AsRef<OsStr> + ?Sized)) -> Cow<'a, str> {
     let text = argument.as_ref().to_string_lossy();
     let plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
         return text;
     }
-    // Inside single quotes nothing is special but the quote itself.
+    // Inside single quotes only the quote itself is special.
     Cow::Owned(format!("'{}'", text.replace('\'', r"'\''")))
 }
 
-/// `myxtts` and its arguments, each quoted where it must be.
+/// Returns `myxtts` and its arguments as one line, each quoted where it must be.
 pub fn command<'a>(arguments: impl IntoIterator<Item = &'a OsStr>) -> String {
     let mut line = "myxtts".to_owned();
     for argument in arguments {

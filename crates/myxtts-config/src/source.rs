@@ -1,4 +1,4 @@
-//! A configuration file's text, read under limits.
+//! The text of a configuration file, read under limits.
 
 use std::fs::File;
 use std::io::Read;
@@ -6,8 +6,8 @@ use std::path::Path;
 
 use crate::problem::{Place, Problem};
 
-/// A configuration is written by a person; this is far above any such file and
-/// far below what would hurt the machine.
+/// The largest configuration file, in bytes: far above any that a person writes,
+/// and far below what would hurt the machine.
 const LARGEST_FILE: u64 = 1 << 20;
 
 /// The name and text of a configuration file.
@@ -18,7 +18,8 @@ pub struct Source {
 }
 
 impl Source {
-    /// Reads a file, refusing what cannot be a configuration before it is held in memory.
+    /// Reads a file, and refuses what cannot be a configuration before it is held
+    /// in memory.
     pub fn read(path: &Path) -> Result<Self, Problem> {
         let name = path.display().to_string();
         let refuse = |what: String, hint: &str| Problem {
@@ -41,7 +42,7 @@ impl Source {
             ));
         }
         let mut bytes = Vec::new();
-        // `take` and not the reported size alone: a pipe reports none.
+        // `take` and not the reported size alone, because a pipe reports none.
         file.take(LARGEST_FILE + 1)
             .read_to_end(&mut bytes)
             .map_err(cannot_read)?;
@@ -50,7 +51,7 @@ impl Source {
             let text = String::from_utf8_lossy(&bytes[..bytes.len().min(256)]).into_owned();
             return Err(Problem {
                 what: format!(
-                    "the file holds {size} bytes, and a configuration file at most {LARGEST_FILE}"
+                    "the file has {size} bytes, but a configuration file may have at most {LARGEST_FILE}"
                 ),
                 place: place_in(&name, &text, 1, 1, 1),
                 hint: Some("is this the dataset's metadata? that goes in `data.train_data`".into()),
@@ -59,7 +60,7 @@ impl Source {
         Self::from_bytes(&name, &bytes)
     }
 
-    /// Takes bytes already in memory, under the same limits.
+    /// Takes bytes that are already in memory, under the same limits.
     pub fn from_bytes(name: &str, bytes: &[u8]) -> Result<Self, Problem> {
         let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
         let text = match std::str::from_utf8(bytes) {
@@ -100,7 +101,7 @@ impl Source {
         Ok(source)
     }
 
-    /// The file as the user named it.
+    /// Returns the path of the file as the user gave it.
     pub fn name(&self) -> &str {
         &self.name
     }

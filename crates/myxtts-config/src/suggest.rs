@@ -1,22 +1,22 @@
-//! Known names to offer for one that is not known.
+//! Finding known names to offer for one that is not known.
 
-/// More than this and a hint is a list to search.
+/// The most names to offer: with more, a hint is a list to search.
 const MOST: usize = 3;
-/// Below this two spellings have nothing to do with each other.
+/// The likeness above which two spellings have anything to do with each other.
 const ALIKE: f64 = 0.8;
-/// Spellings this much further away than the best are not offered beside it.
+/// How much less alike than the best a spelling may be to be offered beside it.
 const MARGIN: f64 = 0.08;
-/// Among spellings alike, one of the same section is the likelier.
+/// The advantage of a name in the same section, which is the likelier of two alike.
 const SAME_SECTION: f64 = 0.02;
 
 /// A name that may have been meant.
 #[derive(Clone, Debug)]
 pub(crate) struct Candidate<'a> {
-    /// What is compared: a key without its section, an older name, a flag.
+    /// The name to compare: a key without its section, an older name or a flag.
     pub(crate) name: String,
-    /// `section.key`, as it is offered.
+    /// The key that is offered, as `section.key`.
     pub(crate) path: &'a str,
-    /// The flag this name is of, with its dashes.
+    /// The flag that the name belongs to, with its dashes, if it is one.
     pub(crate) flag: Option<&'a str>,
 }
 
@@ -26,12 +26,12 @@ impl Candidate<'_> {
     }
 }
 
-/// The candidates worth offering for `name` of `section`, best first.
+/// Returns the candidates worth offering for `name` in `section`, best first.
 ///
-/// A name that has all the words of the wanted one comes before any that is
-/// only spelt alike: who writes `lr` means `--lr` and not `log_every`, and
-/// `bufer_size` is about a buffer and not about a batch. The very name of a
-/// key, in another section, leaves nothing to choose.
+/// A name that has all the words of the wanted one comes before any that is only
+/// spelt alike: whoever writes `lr` means `--lr` and not `log_every`, and
+/// `bufer_size` is about a buffer and not about a batch. When the name is exactly
+/// that of a key in another section, there is nothing to choose.
 pub(crate) fn suggestions<'a>(
     section: &str,
     name: &str,
@@ -71,7 +71,7 @@ pub(crate) fn suggestions<'a>(
     offered
 }
 
-/// How much of both names the words of `wanted` are, if `known` has them all.
+/// Returns what share of both names the words of `wanted` are, if `known` has them all.
 fn shared_words(wanted: &str, known: &str) -> Option<f64> {
     let words = |name: &str| -> Vec<String> { name.split('_').map(str::to_owned).collect() };
     let (wanted, known) = (words(wanted), words(known));
@@ -79,7 +79,7 @@ fn shared_words(wanted: &str, known: &str) -> Option<f64> {
     for word in &wanted {
         let share = |other: &String| match word == other {
             true => Some(1.0),
-            // A slip of the finger is a little less than the word.
+            // A slip of the finger counts a little less than the word itself.
             false => is_slip(word, other).then_some(0.9),
         };
         shared += known.iter().filter_map(share).max_by(f64::total_cmp)?;
@@ -97,10 +97,10 @@ fn is_slip(word: &str, other: &str) -> bool {
     strsim::damerau_levenshtein(word, other) <= allowed
 }
 
-/// The candidate most like `word`, if any is alike enough to be worth saying.
+/// Returns the candidate most like `word`, if any is alike enough to be worth offering.
 ///
-/// Jaro-Winkler and not edit distance: people drop underscores, shorten words
-/// and swap letters, and the beginning of a name is what they remember best.
+/// This uses Jaro-Winkler and not edit distance: people drop underscores, shorten
+/// words and swap letters, and they remember the beginning of a name best.
 pub(crate) fn nearest<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str>,
@@ -114,7 +114,7 @@ pub(crate) fn nearest<'a>(
         .map(|(_, candidate)| candidate)
 }
 
-/// `a`, `a or b`, `a, b or c`.
+/// Joins items as `a`, `a or b` or `a, b or c`.
 pub(crate) fn either(items: &[String]) -> String {
     match items {
         [] => String::new(),

@@ -5,10 +5,10 @@ use crate::keys::{Key, Keys, Kind};
 const COMMENT_WIDTH: usize = 78;
 
 impl Keys {
-    /// Every key with its meaning and default, all commented out.
+    /// Returns a file of every key with its meaning and default, all commented out.
     ///
-    /// Commented out, because a value in a file beats a preset: a file that
-    /// spelt out today's defaults would switch every preset off.
+    /// They are commented out because a value in a file beats a preset: a file
+    /// that spelt out today's defaults would switch every preset off.
     pub fn template(&self) -> String {
         let mut out = String::from(
             "# Configuration of myxtts. Every line below shows a default; remove the `#`\n\

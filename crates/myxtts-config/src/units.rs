@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub struct Megabytes(pub u64);
 
 impl Megabytes {
-    /// Whole mebibytes in `bytes`, rounded down.
+    /// Returns the whole mebibytes in `bytes`, rounded down.
     pub fn from_bytes(bytes: u64) -> Self {
         Self(bytes >> 20)
     }

@@ -1,4 +1,4 @@
-//! The only module that knows which YAML crate we use.
+//! The only module that knows which YAML crate is used.
 //!
 //! Everything is read into [`Node`]s that keep line and column, under budgets
 //! small enough that no file can exhaust the machine: aliases that unfold into
@@ -11,7 +11,7 @@ use serde_saphyr::{DuplicateKeyPolicy, Spanned};
 use crate::problem::Problem;
 use crate::source::Source;
 
-/// A piece of YAML and where it stands (1-based line and column).
+/// A piece of YAML and its position (line and column, from 1).
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub(crate) line: u64,
@@ -26,7 +26,7 @@ pub(crate) enum Shape {
     Map(Vec<(Name, Node)>),
 }
 
-/// A mapping key and where it stands.
+/// A mapping key and its position.
 #[derive(Clone, Debug)]
 pub(crate) struct Name {
     pub(crate) line: u64,
@@ -35,7 +35,7 @@ pub(crate) struct Name {
 }
 
 impl Node {
-    /// The node in the words of an error message.
+    /// Describes the node for an error message.
     pub(crate) fn describe(&self) -> String {
         match &self.shape {
             Shape::Scalar(Value::Null) => "nothing".to_owned(),
@@ -46,7 +46,7 @@ impl Node {
         }
     }
 
-    /// How many characters of the line to point at.
+    /// Returns how many characters of the line to point at.
     pub(crate) fn width(&self) -> usize {
         match &self.shape {
             Shape::Scalar(Value::String(text)) => text.lines().next().unwrap_or("").chars().count(),
@@ -64,7 +64,7 @@ fn shorten(text: &str) -> String {
     }
 }
 
-const UNFOLDS: &str = "the file unfolds into far more than a configuration holds";
+const UNFOLDS: &str = "the file expands to far more than a configuration can hold";
 
 fn unfold_hint() -> Option<String> {
     Some("remove the aliases (`*name`) and the deep nesting".to_owned())
@@ -107,8 +107,8 @@ fn options() -> serde_saphyr::Options {
             max_replay_stack_depth: 8,
         },
         duplicate_keys: DuplicateKeyPolicy::Error,
-        // `language: no` is Norwegian, not false. A key that wants a truth
-        // value accepts yes/no itself.
+        // `language: no` is Norwegian, not false. A key that wants a truth value
+        // accepts yes and no itself.
         strict_booleans: true,
         with_snippet: false,
     }
@@ -136,7 +136,7 @@ fn explain(source: &Source, error: &serde_saphyr::Error) -> Problem {
             .take_while(|c| c.is_whitespace())
             .any(|c| c == '\t')
     };
-    // A parser reports a tab where it stops making sense, often a line later.
+    // A parser reports a tab where the text stops making sense, often a line later.
     let tab = lines()
         .skip(line_index.saturating_sub(1))
         .take(2)
@@ -147,8 +147,8 @@ fn explain(source: &Source, error: &serde_saphyr::Error) -> Problem {
             index as u64 + 1,
             column,
             1,
-            "a tab is used for indentation, and YAML allows only spaces there".to_owned(),
-            Some("replace each tab by two spaces".to_owned()),
+            "a tab is used for indentation, but YAML allows only spaces there".to_owned(),
+            Some("replace each tab with two spaces".to_owned()),
         );
     }
     let (what, hint) = match root_cause(error) {
@@ -161,7 +161,7 @@ fn explain(source: &Source, error: &serde_saphyr::Error) -> Problem {
         ),
         serde_saphyr::Error::MultipleDocuments { .. } => (
             "the file holds several YAML documents".to_owned(),
-            Some("keep one, without `---` between".to_owned()),
+            Some("keep one of them, and remove the `---` lines".to_owned()),
         ),
         serde_saphyr::Error::Budget { .. }
         | serde_saphyr::Error::AliasReplayLimitExceeded { .. }
@@ -170,7 +170,7 @@ fn explain(source: &Source, error: &serde_saphyr::Error) -> Problem {
         | serde_saphyr::Error::RecursiveReferencesRequireWeakTypes { .. } => {
             (UNFOLDS.to_owned(), unfold_hint())
         }
-        // The scanner has a nesting limit of its own, without a variant.
+        // The scanner has a nesting limit of its own, without an error variant.
         other if other.to_string().contains("recursion limit") => {
             (UNFOLDS.to_owned(), unfold_hint())
         }
@@ -185,7 +185,7 @@ fn explain(source: &Source, error: &serde_saphyr::Error) -> Problem {
     source.problem(line, column, 1, what, hint)
 }
 
-/// The error inside the wrappers that only add positions.
+/// Returns the error inside the wrappers that only add positions.
 fn root_cause(error: &serde_saphyr::Error) -> &serde_saphyr::Error {
     match error.without_snippet() {
         serde_saphyr::Error::AliasError { error, .. } => root_cause(error),
@@ -254,7 +254,7 @@ impl<'de> Visitor<'de> for ShapeVisitor {
     fn visit_f64<E: Error>(self, value: f64) -> Result<Shape, E> {
         match Number::from_f64(value) {
             Some(number) => Ok(Shape::Scalar(Value::Number(number))),
-            // `.inf` and `.nan` fit no key of ours; as text they get the
+            // `.inf` and `.nan` fit none of our keys; as text they get the
             // ordinary wrong-type message.
             None => self.visit_string(value.to_string()),
         }

@@ -6,15 +6,15 @@ use std::path::Path;
 
 use tempfile::NamedTempFile;
 
-/// The start of a name that is not there to stay.
+/// The prefix of the names of temporary files.
 pub(crate) const UNFINISHED: &str = ".unfinished-";
 
-/// A file in `folder` that has no name yet.
+/// Creates a temporary file in `folder`.
 pub(crate) fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
     myxtts_files::temporary(folder, UNFINISHED)
 }
 
-/// Writes a file, making its folder where there is none.
+/// Writes a file whole or not at all, and creates its folder if needed.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = myxtts_files::folder_of(path);
     fs::create_dir_all(folder)?;

@@ -14,25 +14,25 @@ include!(concat!(env!("OUT_DIR"), "/corpus.rs"));
 /// Why the sample corpus cannot be used.
 #[derive(Debug, Error)]
 pub enum CorpusError {
-    /// No folder to unpack it to.
+    /// Neither `XDG_CACHE_HOME` nor `HOME` is set, so there is no folder to unpack it to.
     #[error(
-        "there is no cache folder, for the sample corpus or for what preparation writes: neither XDG_CACHE_HOME nor HOME is set\n  fix:   set one of them, or give --train-data and --prepared"
+        "there is no cache folder for the sample corpus or the prepared files: neither XDG_CACHE_HOME nor HOME is set\n  fix:   set one of them, or give --train-data and --prepared"
     )]
     NoFolder,
-    /// It cannot be written.
+    /// The corpus cannot be written.
     #[error(
-        "the sample corpus cannot be written to {}: {why}\n  fix:   make the folder writable, set XDG_CACHE_HOME to another, or give a dataset folder",
+        "the sample corpus cannot be written to {}: {why}\n  fix:   make the folder writable, set XDG_CACHE_HOME to another one, or give a dataset folder",
         path.display()
     )]
     Write {
-        /// The file.
+        /// The file that cannot be written.
         path: PathBuf,
-        /// Why.
+        /// The error of the operating system.
         why: io::Error,
     },
 }
 
-/// `myxtts` in the user's cache folder.
+/// Returns the folder `myxtts` in the user's cache folder.
 pub fn cache_folder() -> Result<PathBuf, CorpusError> {
     let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
     let cache = match (set("XDG_CACHE_HOME"), set("HOME")) {
@@ -43,13 +43,13 @@ pub fn cache_folder() -> Result<PathBuf, CorpusError> {
     Ok(cache.join("myxtts"))
 }
 
-/// Where the sample corpus goes: `sample-corpus` there.
+/// Returns where the sample corpus is unpacked: `sample-corpus` in [`cache_folder`].
 pub fn default_folder() -> Result<PathBuf, CorpusError> {
     Ok(cache_folder()?.join("sample-corpus"))
 }
 
-/// Writes the sample corpus to `folder`, each file whole or not at all, and
-/// leaves what is right already as it is.
+/// Writes the sample corpus to `folder`, each file whole or not at all. Files that
+/// are already right are left as they are.
 pub fn unpack(folder: &Path) -> Result<(), CorpusError> {
     for (name, bytes) in FILES {
         let path = folder.join(name);

@@ -10,17 +10,18 @@ use std::collections::BTreeMap;
 /// A speaker with fewer clips keeps them all for training.
 const SMALLEST_SHARED: usize = 10;
 
-/// A clip, as far as the split cares.
+/// What the split needs to know about a clip.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate<'a> {
-    /// What the dataset calls it; the same clip must have the same name tomorrow.
+    /// The clip's name in the dataset; the same clip must have the same name tomorrow.
     pub name: &'a str,
-    /// Who speaks; clips without one share a nameless speaker.
+    /// The speaker; clips without one share a nameless speaker.
     pub speaker: Option<&'a str>,
 }
 
-/// For each clip, whether it is held out: `fraction` of every speaker's clips,
-/// at least one where the speaker has ten, and never more than `most` in all.
+/// Returns for each clip whether it is held out: `fraction` of every speaker's
+/// clips, at least one where the speaker has ten, and never more than `most` in
+/// all.
 pub fn held_out(clips: &[Candidate<'_>], fraction: f64, most: usize, seed: u64) -> Vec<bool> {
     let mut speakers: BTreeMap<Option<&str>, u32> = BTreeMap::new();
     let drawn: Vec<Drawn> = clips
@@ -34,7 +35,7 @@ pub fn held_out(clips: &[Candidate<'_>], fraction: f64, most: usize, seed: u64) 
     held_out_of(&drawn, fraction, most)
 }
 
-/// What the split keeps of a clip when a dataset is streamed.
+/// What the split keeps of each clip when a dataset is streamed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Drawn {
     speaker: u32,
@@ -42,7 +43,7 @@ pub(crate) struct Drawn {
 }
 
 impl Drawn {
-    /// A clip of the speaker with the given number.
+    /// Draws the number of a clip whose speaker has the given number.
     pub(crate) fn new(name: &str, speaker: u32, seed: u64) -> Self {
         Self {
             speaker,
@@ -51,7 +52,7 @@ impl Drawn {
     }
 }
 
-/// [`held_out`] over what was kept of the clips.
+/// Does what [`held_out`] does, from what was kept of the clips.
 pub(crate) fn held_out_of(drawn: &[Drawn], fraction: f64, most: usize) -> Vec<bool> {
     let mut speakers: BTreeMap<u32, Vec<(u64, usize)>> = BTreeMap::new();
     for (index, clip) in drawn.iter().enumerate() {
@@ -77,8 +78,8 @@ pub(crate) fn held_out_of(drawn: &[Drawn], fraction: f64, most: usize) -> Vec<bo
     held_out
 }
 
-/// Whether a clip belongs to a sub-sample of about `fraction` of a dataset. A
-/// larger fraction keeps every clip that a smaller one keeps.
+/// Returns whether a clip belongs to a sub-sample of about `fraction` of a dataset.
+/// A larger fraction keeps every clip that a smaller one keeps.
 pub fn in_subsample(name: &str, fraction: f64, seed: u64) -> bool {
     // 53 bits: exactly what an f64 holds.
     let position = (draw(seed, b"sub-sample", name) >> 11) as f64 / (1_u64 << 53) as f64;
@@ -98,7 +99,7 @@ fn share(clips: usize, fraction: f64) -> usize {
     wanted.clamp(1, clips - 1)
 }
 
-/// A number for a name, different for each purpose.
+/// Draws a number for a name, a different one for each purpose.
 fn draw(seed: u64, purpose: &[u8], name: &str) -> u64 {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&seed.to_le_bytes());

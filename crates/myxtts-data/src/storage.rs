@@ -1,8 +1,8 @@
-//! How fast the recordings of a dataset come from where they lie.
+//! How fast the recordings of a dataset can be read from storage.
 //!
-//! The files themselves are read, twice: once after the system was asked to
-//! forget them, and once more. A first epoch reads them cold; later ones warm,
-//! as far as memory goes.
+//! The files themselves are read twice: first after asking the system to drop them
+//! from memory, then again. A first epoch reads them cold; later epochs read them
+//! warm, as far as memory goes.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 
 use myxtts_audio::Slowness;
 
-/// Bytes that are enough to tell.
+/// The number of bytes that is enough for a measurement.
 const ENOUGH: u64 = 64 << 20;
-/// Files that are.
+/// The number of files that is enough for a measurement.
 const ENOUGH_FILES: usize = 400;
-/// Share of cold bytes that must have come from the disk.
+/// The share of cold bytes that must have come from the disk for the rate to count.
 const FROM_DISK: f64 = 0.8;
-/// Bytes read at a time.
+/// The number of bytes read at a time.
 const CHUNK: usize = 1 << 20;
 
 /// What to read, and for how long.
@@ -26,32 +26,32 @@ const CHUNK: usize = 1 << 20;
 pub struct StorageRequest {
     /// The recordings; an even sample of them is read.
     pub files: Vec<PathBuf>,
-    /// Threads that read at once.
+    /// The number of threads that read at once.
     pub threads: usize,
-    /// Time for each of the two readings.
+    /// The most time spent on each of the two readings.
     pub at_most: Duration,
-    /// What is to go wrong, in a test.
+    /// A delay to inject, for tests.
     #[doc(hidden)]
     pub slowness: Slowness,
 }
 
-/// How fast it was.
+/// The rates that were measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StorageRates {
-    /// Files that were chosen.
+    /// The number of files chosen.
     pub files: usize,
-    /// Bytes they have.
+    /// The number of bytes of them read in the warm reading.
     pub bytes: u64,
-    /// From the disk, in bytes a second, or why that is not known.
+    /// The bytes a second from the disk, or why that is not known.
     pub cold: Result<f64, String>,
-    /// The same files once more.
+    /// The bytes a second when the same files are read again.
     pub warm: f64,
 }
 
-/// Reads them.
+/// Reads the files cold, then warm, and returns both rates.
 ///
 /// # Errors
-/// When a file cannot be read, or there is none.
+/// Fails if a file cannot be read or if there are no files.
 pub fn storage(request: &StorageRequest) -> io::Result<StorageRates> {
     let chosen = chosen(&request.files)?;
     if chosen.is_empty() {
@@ -70,36 +70,61 @@ pub fn storage(request: &StorageRequest) -> io::Result<StorageRates> {
     })
 }
 
-/// From all over the dataset: the first files may lie together.
+/// Chooses files from all over the dataset, so that reading may stop at any of
+/// them: neighbouring files may lie together on the disk and be of one length.
 fn chosen(files: &[PathBuf]) -> io::Result<Vec<&Path>> {
-    let every = files.len().div_ceil(ENOUGH_FILES).max(1);
     let (mut chosen, mut bytes) = (vec![], 0);
-    for file in files.iter().step_by(every) {
+    for file in spread(files.len()).take(ENOUGH_FILES) {
         if bytes >= ENOUGH {
             break;
         }
+        let Some(file) = files.get(file) else { break };
         bytes += file.metadata()?.len();
         chosen.push(file.as_path());
     }
     Ok(chosen)
 }
 
+/// Yields every number below `count` once, the first few as far apart as possible:
+/// steps of the golden section, modulo `count`.
+fn spread(count: usize) -> impl Iterator<Item = usize> {
+    const GOLDEN: f64 = 0.618_033_988_749_894_9;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a part of a count"
+    )]
+    let golden = (count as f64 * GOLDEN) as usize;
+    // With a common factor some numbers would come twice and others never.
+    let step = (golden.max(1)..).find(|step| common_factor(*step, count) == 1);
+    let step = step.unwrap_or(1);
+    (0..count).scan(0, move |at, _| {
+        let now = *at;
+        *at = (*at + step) % count;
+        Some(now)
+    })
+}
+
+fn common_factor(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { common_factor(b, a % b) }
+}
+
 fn cold(request: &StorageRequest, chosen: &[&Path]) -> io::Result<Result<f64, String>> {
     if let Err(why) = chosen.iter().try_for_each(|file| forget(file)) {
         return Ok(Err(format!(
-            "the system does not forget files when asked to: {why}"
+            "the system does not drop files from memory when asked to: {why}"
         )));
     }
     let before = bytes_from_disk();
     let (bytes, took) = read_all(request, chosen)?;
-    // A disk that is slow on purpose is slow in memory, too.
+    // An injected delay applies to files in memory, too.
     let is_slowed = request.slowness.read.is_some();
     let from_disk = before
         .zip(bytes_from_disk())
         .map(|(then, now)| now.saturating_sub(then));
     Ok(match from_disk {
         _ if is_slowed => Ok(rate(bytes, took)),
-        None => Err("the system does not say whether files come from the disk".to_owned()),
+        None => Err("the system does not report whether files come from the disk".to_owned()),
         Some(read) if (read as f64) < FROM_DISK * bytes as f64 => Err(format!(
             "the files stay in memory: {} of {} kB came from the disk",
             read / 1024,
@@ -109,8 +134,8 @@ fn cold(request: &StorageRequest, chosen: &[&Path]) -> io::Result<Result<f64, St
     })
 }
 
-/// Asks the system to drop a file from memory; what is not written yet has to
-/// be written first.
+/// Asks the system to drop a file from memory, after writing out what is not on the
+/// disk yet.
 #[cfg(target_os = "linux")]
 fn forget(path: &Path) -> io::Result<()> {
     let file = File::open(path)?;
@@ -127,7 +152,8 @@ fn forget(_: &Path) -> io::Result<()> {
     ))
 }
 
-/// Bytes that this process has had from a disk so far.
+/// Returns the number of bytes this process has had from a disk so far, if the
+/// system tells.
 fn bytes_from_disk() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/io").ok()?;
     let line = text
@@ -136,7 +162,7 @@ fn bytes_from_disk() -> Option<u64> {
     line.trim().parse().ok()
 }
 
-/// Bytes that were read until all were, or time was up, and how long it took.
+/// Reads files until all are read or time is up; returns the bytes read and the time taken.
 fn read_all(request: &StorageRequest, files: &[&Path]) -> io::Result<(u64, Duration)> {
     let (next, bytes) = (AtomicUsize::new(0), AtomicU64::new(0));
     let begin = Instant::now();
@@ -237,6 +263,22 @@ mod tests {
         };
         let rates = storage(&request).unwrap();
         assert!(rates.bytes < 50_000, "{rates:?}");
+    }
+
+    #[test]
+    fn every_file_is_visited_and_the_first_ones_are_from_all_over() {
+        for count in [0, 1, 2, 3, 10, 48, 400, 1620] {
+            let order: Vec<usize> = spread(count).collect();
+            let mut sorted = order.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, (0..count).collect::<Vec<_>>());
+            // Of the first eight, one in each quarter at least.
+            for quarter in 0..4 {
+                let first = order.iter().take(8);
+                let in_it = first.filter(|at| **at * 4 / count.max(1) == quarter);
+                assert!(count < 8 || in_it.count() > 0, "{count}: {order:?}");
+            }
+        }
     }
 
     #[test]

@@ -3,14 +3,14 @@
 use myxtts_audio::units::Samples;
 use serde::{Deserialize, Serialize};
 
-/// Text tokens.
+/// A number of text tokens.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(transparent)]
 pub struct Tokens(pub u32);
 
-/// Audio codes, one per 1024 samples.
+/// A number of audio codes, one per 1024 samples.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -18,15 +18,15 @@ pub struct Tokens(pub u32);
 pub struct Codes(pub u32);
 
 impl Codes {
-    /// Samples that one code stands for.
+    /// The number of samples that one code stands for.
     pub const STRIDE: usize = 1024;
 
-    /// The codes of a waveform; a last partial one counts.
+    /// Returns the number of codes of a waveform; a last partial one counts.
     pub fn of(length: Samples) -> Self {
         Self(u32::try_from(length.0.div_ceil(Self::STRIDE)).unwrap_or(u32::MAX))
     }
 
-    /// The samples of this many codes.
+    /// Returns the number of samples that this many codes stand for.
     pub fn samples(self) -> Samples {
         Samples(self.0 as usize * Self::STRIDE)
     }

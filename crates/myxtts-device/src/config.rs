@@ -181,7 +181,7 @@ pub enum PrecisionChoice {
     F16,
 }
 
-/// A compute precision.
+/// A precision to compute in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the names say it")]
@@ -192,7 +192,7 @@ pub enum Precision {
 }
 
 impl Precision {
-    /// The name as flags and files spell it.
+    /// Returns the name as flags and files spell it.
     pub fn name(self) -> &'static str {
         match self {
             Self::F32 => "f32",

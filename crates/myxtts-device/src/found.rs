@@ -1,4 +1,4 @@
-//! What discovery found.
+//! The devices that discovery found.
 
 use std::fmt;
 
@@ -11,31 +11,31 @@ use crate::reading::Reading;
 /// The machine: its host and, per backend, its GPUs or why there are none.
 #[derive(Clone, Debug, Serialize)]
 pub struct Machine {
-    /// Cores and memory.
+    /// The cores and memory of the host.
     pub host: Host,
     /// One report per backend this build knows, in order of preference.
     pub backends: Vec<BackendReport>,
 }
 
-/// The host.
+/// The host's processor and memory.
 #[derive(Clone, Debug, Serialize)]
 pub struct Host {
-    /// The processor's name.
+    /// The name of the processor.
     pub name: String,
-    /// Cores this process may use.
+    /// Cores that this process may use.
     pub cores: u32,
-    /// Main memory.
+    /// The size of main memory.
     pub memory: Megabytes,
 }
 
 /// What one backend offers.
 #[derive(Clone, Debug, Serialize)]
 pub struct BackendReport {
-    /// Which backend.
+    /// The backend it is about.
     pub backend: Backend,
-    /// Its GPUs, by id.
+    /// Its GPUs, in the order of their ids.
     pub gpus: Vec<Gpu>,
-    /// Why there are none to use, in the backend's own words.
+    /// Why there are none to use, as the backend reports it.
     pub unavailable: Option<String>,
     /// Something worth knowing about the list.
     pub note: Option<String>,
@@ -45,11 +45,11 @@ pub struct BackendReport {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Backend {
-    /// NVIDIA.
+    /// NVIDIA cards, through the CUDA driver.
     Cuda,
-    /// AMD.
+    /// AMD cards, through the HIP library.
     Rocm,
-    /// Apple.
+    /// Apple GPUs, through Metal.
     Metal,
     /// Any card with a Vulkan driver, kernels compiled to SPIR-V.
     Vulkan,
@@ -62,7 +62,7 @@ pub enum Backend {
 }
 
 impl Backend {
-    /// The name as flags, files and JSON spell it.
+    /// Returns the name as flags, files and JSON spell it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Cuda => "cuda",
@@ -91,43 +91,43 @@ impl fmt::Display for Backend {
     }
 }
 
-/// A GPU.
+/// A GPU as one backend shows it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Gpu {
     /// The id people use: the position in its backend's list, discrete cards first.
     pub id: u32,
     /// The backend that reaches it.
     pub backend: Backend,
-    /// The card's name.
+    /// The name of the card.
     pub name: String,
-    /// What sort of GPU.
+    /// The sort of GPU it is.
     pub kind: GpuKind,
-    /// Its memory.
+    /// The size of its memory, or why that is not known.
     pub memory: Reading<Megabytes>,
-    /// Driver and version.
+    /// The driver and its version.
     pub driver: String,
     /// Other drivers that show the same card and are not used.
     #[serde(default)]
     pub other_drivers: Vec<String>,
-    /// `0000:01:00.0`, where the backend tells.
+    /// The PCI address, such as `0000:01:00.0`, where the backend reports it.
     pub pci_address: Option<String>,
-    /// Precisions it computes in.
+    /// The precisions it computes in.
     pub precisions: Vec<Precision>,
-    /// How the engine finds it again.
+    /// How the engine finds it when it is opened.
     pub adapter: Adapter,
 }
 
-/// What sort of GPU.
+/// The sort of GPU a device is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum GpuKind {
-    /// A card of its own.
+    /// A card with memory of its own.
     Discrete,
-    /// Passed through by a hypervisor.
+    /// A GPU passed through by a hypervisor.
     Virtual,
-    /// Part of the processor.
+    /// A GPU that is part of the processor.
     Integrated,
-    /// Something the driver does not name.
+    /// A kind that the driver does not name.
     Other,
     /// A program that pretends to be a GPU.
     Software,
@@ -149,7 +149,7 @@ impl fmt::Display for GpuKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Adapter {
-    /// The host.
+    /// The host, as the CPU backend.
     Cpu,
     /// The n-th device of a vendor backend.
     Index(u32),
@@ -157,18 +157,20 @@ pub enum Adapter {
     Kind(GpuKind, u32),
     /// The n-th software GPU.
     Software(u32),
-    /// Nothing to open: an imaginary GPU.
+    /// Nothing to open, because the GPU is imaginary.
     None,
 }
 
 impl Machine {
-    /// The same host with `count` imaginary GPUs of one size and nothing else.
+    /// Makes a machine of `host` with `count` imaginary GPUs of one size and
+    /// nothing else.
     #[must_use]
     pub fn assume(host: Host, count: u32, memory: Megabytes) -> Self {
         Self::assume_each(host, &vec![memory; count as usize])
     }
 
-    /// The same host with an imaginary GPU of each of these sizes and nothing else.
+    /// Makes a machine of `host` with an imaginary GPU of each of these sizes and
+    /// nothing else.
     #[must_use]
     pub fn assume_each(host: Host, memories: &[Megabytes]) -> Self {
         let gpu = |(id, memory): (u32, &Megabytes)| Gpu {
@@ -195,9 +197,11 @@ impl Machine {
         }
     }
 
-    /// The GPUs a training may use: those of the chosen backend, or of the best one that has any.
+    /// Returns the GPUs a training may use: those of the chosen backend, or of
+    /// the best one that has any.
     ///
-    /// One backend, because a card seen through two backends is still one card.
+    /// They are of one backend, because a card seen through two backends is still
+    /// one card.
     pub fn gpus(&self, choice: BackendChoice) -> &[Gpu] {
         let wanted = |report: &&BackendReport| {
             report.backend == Backend::Assumed

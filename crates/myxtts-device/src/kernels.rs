@@ -1,18 +1,18 @@
-//! Kernels that a GPU meets for the first time after a warm-up.
+//! Kernels that a GPU launches for the first time after the warm-up.
 //!
-//! The engine compiles a kernel when it is first launched, and tunes it, which
-//! takes longer than many steps. It can collect what is launched, on all
-//! devices together; a kernel launched later that no launch of the warm-up
-//! knew is one that was compiled too late. The CPU compiles nothing.
+//! The engine compiles and tunes a kernel when it is first launched, which takes
+//! longer than many steps. It can collect what is launched, on all devices
+//! together; a kernel launched later that the warm-up did not launch was compiled
+//! too late. The CPU compiles nothing.
 
 use std::collections::HashSet;
 
 use cubecl_runtime::launched::LaunchedKernels;
 
-/// What the engine names a kernel by.
+/// The engine's identifier of a kernel.
 type Kernel = u128;
 
-/// Counts them. One at a time: the engine collects for the whole process.
+/// Counts late kernels. Use one at a time: the engine collects for the whole process.
 #[derive(Debug, Default)]
 pub struct KernelWatch {
     warm: HashSet<Kernel>,
@@ -29,7 +29,7 @@ enum Phase {
 }
 
 impl KernelWatch {
-    /// From now on everything launched belongs to the warm-up.
+    /// Starts to watch; everything launched from now on belongs to the warm-up.
     pub fn warm_up() -> Self {
         Self {
             phase: Phase::WarmUp(LaunchedKernels::new()),
@@ -37,7 +37,7 @@ impl KernelWatch {
         }
     }
 
-    /// From now on a kernel that the warm-up did not launch is counted.
+    /// Counts from now on the kernels that the warm-up did not launch.
     pub fn count(&mut self) {
         if matches!(self.phase, Phase::Counting(_)) {
             return;
@@ -46,8 +46,9 @@ impl KernelWatch {
         self.phase = Phase::Counting(LaunchedKernels::new());
     }
 
-    /// What is launched until [`count`](Self::count) is of no interest. Kernels
-    /// that came late since then, if it was counted.
+    /// Ignores what is launched until the next [`count`](Self::count). Returns
+    /// how many late kernels there were since the last one, or `None` if nothing
+    /// was being counted.
     pub fn pause(&mut self) -> Option<usize> {
         match std::mem::take(&mut self.phase) {
             Phase::Paused => None,
@@ -65,16 +66,16 @@ impl KernelWatch {
         }
     }
 
-    /// How many kernels the warm-up launched, and how many came late. Ends
-    /// the counting.
+    /// Ends the counting, and returns how many kernels the warm-up launched and
+    /// how many came late.
     pub fn finish(mut self) -> [usize; 2] {
         self.pause();
         [self.warm.len(), self.late.len()]
     }
 }
 
-/// Tells a warm-up when it is over: when it launches no kernel any more that it
-/// did not launch before.
+/// Tells when a warm-up is over: when it launches no kernel that it has not
+/// launched before.
 #[derive(Debug)]
 pub struct Settling {
     known: HashSet<Kernel>,
@@ -82,7 +83,7 @@ pub struct Settling {
 }
 
 impl Settling {
-    /// From now on a kernel is known once it was launched.
+    /// Starts to watch; a kernel is known once it was launched.
     pub fn watch() -> Self {
         Self {
             known: HashSet::new(),
@@ -90,7 +91,7 @@ impl Settling {
         }
     }
 
-    /// Whether nothing new was launched since this was last asked.
+    /// Returns whether nothing new was launched since the last call.
     pub fn is_settled(&mut self) -> bool {
         let launched = std::mem::replace(&mut self.launched, LaunchedKernels::new());
         let before = self.known.len();

@@ -1,9 +1,8 @@
-//! Kernels as they are launched: how often each is, and how long it takes.
+//! Counting kernel launches, and timing them.
 //!
-//! The engine tells of every launch, on all devices together. Times come from
-//! the device's own timestamps; reading one waits for its kernel, so a launch
-//! that is timed is a launch that nothing overlaps, and the steps around it are
-//! slower than others. The CPU launches nothing.
+//! The engine reports every launch, on all devices together. Times come from the
+//! device's own timestamps. Reading one waits for its kernel, so nothing overlaps
+//! a timed launch, and timed steps are slower than others. The CPU launches nothing.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,20 +13,20 @@ use std::time::Duration;
 use cubecl_runtime::config::{TypeNameFormatLevel, type_name_format};
 use cubecl_runtime::logging::{LaunchObservation, LaunchObserver, TimingMethod, TimingRequest};
 
-/// What one kernel did.
+/// How often one kernel was launched, and how long it took.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelUse {
-    /// Its name, without what it is parametrised with.
+    /// The kernel's name, without its parameters.
     pub kernel: String,
-    /// Launches.
+    /// How often it was launched.
     pub launches: u64,
-    /// Of these, timed by the device itself.
+    /// How many of the launches the device itself timed.
     pub timed: u64,
-    /// What those took together.
+    /// Time that those took together.
     pub time: Duration,
 }
 
-/// Looks at launches. One at a time: the engine tells one observer.
+/// Observes launches. Use one at a time: the engine has one observer.
 pub struct Launches {
     counts: Arc<Counts>,
     _observation: LaunchObservation,
@@ -54,7 +53,8 @@ struct Sums {
 }
 
 impl Launches {
-    /// Counts from [`begin`](Self::begin) on; with `is_timed`, times, too.
+    /// Prepares to count from [`begin`](Self::begin) on, and with `is_timed` also
+    /// to time.
     pub fn watch(is_timed: bool) -> Self {
         let counts = Arc::new(Counts {
             is_timed,
@@ -67,17 +67,17 @@ impl Launches {
         }
     }
 
-    /// What was launched so far was the warm-up.
+    /// Starts counting; what was launched before was the warm-up.
     pub fn begin(&self) {
         self.counts.is_counting.store(true, Ordering::Relaxed);
     }
 
-    /// What is launched from now on comes after the measurement.
+    /// Stops counting; what is launched from now on comes after the measurement.
     pub fn end(&self) {
         self.counts.is_counting.store(false, Ordering::Relaxed);
     }
 
-    /// Every kernel, that with the most time or launches first.
+    /// Returns every kernel, the one with the most time or launches first.
     pub fn finish(self) -> Vec<KernelUse> {
         self.end();
         let kernels = self.counts.locked();
@@ -124,7 +124,7 @@ impl LaunchObserver for Counts {
     }
 
     fn timed(&self, kernel: &'static str, duration: Duration, method: TimingMethod) {
-        // A clock of the host would count the way to the device, too.
+        // A clock of the host would also count the way to the device.
         if self.is_counting.load(Ordering::Relaxed) && method == TimingMethod::Device {
             let mut kernels = self.locked();
             let sums = kernels.entry(kernel).or_default();

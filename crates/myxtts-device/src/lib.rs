@@ -6,10 +6,10 @@
 //! configuration ────────┘
 //! ```
 //!
-//! [`discover`] lists devices without opening any. [`plan()`](plan()) is a
-//! pure function from what was asked and what was found to a [`Plan`], or to
-//! an error that says what, where, why and the fix. Only [`open`] touches a
-//! device, and only one the plan names.
+//! [`discover`] lists devices without opening any. [`plan()`](plan()) is a pure
+//! function from what was asked and what was found to a [`Plan`], or to an error
+//! that says what, where, why and how to fix it. Only [`open`] touches a device,
+//! and only one that the plan names.
 
 mod config;
 pub mod discover;

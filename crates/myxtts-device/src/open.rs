@@ -1,4 +1,4 @@
-//! Opening a device the plan names. The only place that touches one.
+//! Opening a device that the plan names. Nothing else touches one.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
@@ -15,31 +15,31 @@ use crate::software;
 /// Why a training cannot begin on its devices.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum OpenError {
-    /// A device that was planned and cannot be opened, or fails as soon as it is used.
+    /// A planned device cannot be opened, or fails as soon as it is used.
     #[error(
         "{device} cannot be opened\n  asked: backend {backend}\n  found: {why}\n  \
          fix:   see `myxtts devices`; close programs that hold the GPU, reinstall its driver, or \
          choose another"
     )]
     Device {
-        /// The device.
+        /// The label and name of the device.
         device: String,
-        /// Its backend.
+        /// The backend that reaches it.
         backend: Backend,
-        /// The driver's words.
+        /// What the driver reported.
         why: String,
     },
-    /// Kernel fusion that cannot be set as the plan has it.
+    /// Kernel fusion cannot be set as the plan has it.
     #[error(
         "kernel fusion cannot be switched {asked}\n  asked: training.enable_graph_mode {value}\n  \
          found: {why}\n  fix:   unset that, or set training.enable_graph_mode to agree with it"
     )]
     Fusion {
-        /// `on` or `off`.
+        /// The state that was asked for, `on` or `off`.
         asked: &'static str,
-        /// The key's value.
+        /// The value of the key `training.enable_graph_mode`.
         value: bool,
-        /// What stands against it.
+        /// What set it otherwise.
         why: String,
     },
 }
@@ -54,12 +54,12 @@ impl OpenError {
     }
 }
 
-/// Devices opened so far. The engine registers a device once and refuses to do
-/// it again, so asking for one again gives the same.
+/// The devices opened so far. The engine refuses to register a device twice, so
+/// opening one again returns the same.
 static OPENED: Mutex<Vec<(Backend, Adapter, Device)>> = Mutex::new(Vec::new());
 
 /// Opens a device for tensors, and computes a number on it: some drivers are
-/// loaded only then, and it is better that they fail here than in a training.
+/// loaded only then, and it is better that they fail here than during training.
 pub fn open(planned: &PlannedDevice) -> Result<Device, OpenError> {
     // A poisoned lock means a panic while another device was opened; those
     // opened before it are still good.
@@ -79,9 +79,9 @@ pub fn open(planned: &PlannedDevice) -> Result<Device, OpenError> {
     Ok(device)
 }
 
-/// A device that has computed. The engine's runtimes panic where a driver is
-/// missing or fails, on this thread or on their own; here that is an error like
-/// any other, and its words are not printed besides.
+/// Makes a device and computes on it. The engine's runtimes panic where a driver
+/// is missing or fails, on this thread or on their own; here that is an error
+/// like any other, and the panic is not printed as well.
 fn checked(make: impl FnOnce() -> Result<Device, String>) -> Result<Device, String> {
     panics::watch();
     let quiet = panics::Quiet::new();
@@ -92,14 +92,14 @@ fn checked(make: impl FnOnce() -> Result<Device, String>) -> Result<Device, Stri
     let said = quiet.finish();
     match touched {
         Ok(Ok(device)) => Ok(device),
-        // What a thread of the engine said is nearer to the cause than what its
-        // caller was told.
+        // What a thread of the engine reported is nearer to the cause than what
+        // its caller was told.
         Ok(Err(told)) => Err(said.unwrap_or(told)),
         Err(_) => Err(said.unwrap_or_else(|| "the driver panicked".to_owned())),
     }
 }
 
-/// One operation and one read.
+/// Runs one operation and reads its result.
 fn touch(device: &Device) -> Result<(), String> {
     let two = Tensor::<1>::ones([1], device) + 1.0;
     let read = two.try_into_data().map_err(|why| first_line(&why))?;
@@ -112,7 +112,7 @@ fn touch(device: &Device) -> Result<(), String> {
     }
 }
 
-/// Errors of the engine carry a backtrace below their words.
+/// Returns the first line of an error; those of the engine carry a backtrace below it.
 fn first_line(why: &impl ToString) -> String {
     let why = why.to_string();
     why.lines().next().unwrap_or("no reason given").to_owned()

@@ -1,4 +1,4 @@
-//! What the engine says by a panic, on threads of its own, where no call returns it.
+//! What the engine reports by a panic on its own threads, where no call returns it.
 //!
 //! - Memory that ran out: wgpu reports an allocation that failed by a panic. The
 //!   engine catches it and continues: the work is gone, whoever reads its result
@@ -11,7 +11,7 @@ use std::panic::{self, PanicHookInfo};
 use std::sync::{Mutex, MutexGuard, Once, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
 
-/// How the engine and drivers say it, in lower case.
+/// How the engine and drivers say that memory ran out, in lower case.
 const OUT_OF_MEMORY: [&str; 4] = [
     "out of memory",
     "out of device memory",
@@ -21,7 +21,8 @@ const OUT_OF_MEMORY: [&str; 4] = [
 
 static FAULT: OnceLock<String> = OnceLock::new();
 
-/// The line of an error of the engine that tells of memory, if one does.
+/// Returns the line of an engine error that is about running out of memory, if
+/// there is one.
 pub fn told_of_memory(words: &str) -> Option<&str> {
     let tells = |line: &&str| {
         let line = line.to_lowercase();
@@ -30,11 +31,11 @@ pub fn told_of_memory(words: &str) -> Option<&str> {
     words.lines().find(tells).map(str::trim)
 }
 
-/// Whether the engine has dropped no work for want of memory. Once it has,
-/// nothing that is computed can be trusted any more.
+/// Checks that the engine has not dropped any work because memory ran out. Once
+/// it has, nothing that is computed can be trusted.
 ///
 /// # Errors
-/// What it said when it did.
+/// What the engine reported when it did.
 pub fn no_memory_fault() -> Result<(), String> {
     match FAULT.get() {
         Some(words) => Err(words.clone()),
@@ -42,7 +43,7 @@ pub fn no_memory_fault() -> Result<(), String> {
     }
 }
 
-/// From now on such panics are remembered instead of printed.
+/// Makes panics about memory be remembered from now on, and not printed.
 pub(crate) fn watch() {
     static WATCHING: Once = Once::new();
     WATCHING.call_once(|| {
@@ -68,19 +69,19 @@ fn words<'a>(info: &'a PanicHookInfo<'_>) -> Option<&'a str> {
         .then(|| told_of_memory(words))?
 }
 
-/// Who opens a device at the moment, and what was said meanwhile.
+/// The thread that is opening a device, and what was reported meanwhile.
 static OPENING: Mutex<Option<(ThreadId, Option<String>)>> = Mutex::new(None);
 
 fn opening() -> MutexGuard<'static, Option<(ThreadId, Option<String>)>> {
     OPENING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Held by whoever opens a device: what an engine's thread says could be about
-/// any of two that are opened at once.
+/// Held by whoever opens a device: if two were opened at once, a report of the
+/// engine's thread could be about either.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// As long as it lives, panics of this thread and of the engine's are kept and
-/// not printed.
+/// While this lives, panics of this thread and of the engine's threads are kept
+/// and not printed.
 #[derive(Debug)]
 pub(crate) struct Quiet {
     _alone: MutexGuard<'static, ()>,
@@ -93,7 +94,7 @@ impl Quiet {
         Self { _alone: alone }
     }
 
-    /// The first that was said.
+    /// Returns the first panic that was kept.
     pub(crate) fn finish(self) -> Option<String> {
         opening().take().and_then(|(_, said)| said)
     }
@@ -105,7 +106,7 @@ impl Drop for Quiet {
     }
 }
 
-/// What the engine calls its threads, before the device's numbers.
+/// How the names of the engine's threads begin, before the numbers of the device.
 const ENGINE_THREAD: &str = "DS";
 
 fn is_kept_quiet(info: &PanicHookInfo<'_>) -> bool {
@@ -125,7 +126,7 @@ fn is_kept_quiet(info: &PanicHookInfo<'_>) -> bool {
     true
 }
 
-/// The words without the engine's indentation and backtrace.
+/// Returns the message without the engine's indentation and backtrace.
 fn one_line(words: &str) -> String {
     let lines = words.lines().map(str::trim).filter(|line| !line.is_empty());
     lines.take(2).collect::<Vec<_>>().join(": ")

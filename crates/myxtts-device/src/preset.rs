@@ -13,13 +13,13 @@ pub struct Preset {
     pub name: &'static str,
     /// The cards it is for.
     pub cards: &'static str,
-    /// Clips per batch.
+    /// Clips of the greatest length in a batch.
     pub batch_size: u32,
-    /// Batches per step.
+    /// Batches accumulated per step.
     pub accumulation: u32,
-    /// Host threads, before the host's own bound.
+    /// Host threads, before they are held to the host's cores.
     pub workers: u32,
-    /// Batches in the device-side ring.
+    /// Batches in the ring on the device.
     pub device_prefetch: u32,
 }
 
@@ -51,10 +51,10 @@ const AUTO_LESS: Preset = preset(
     "any GPU with less, or unknown memory",
     [8, 4, 4, 16],
 );
-/// No device border to hide, and every core is wanted by the model itself.
+/// On the CPU there is no transfer to hide, and the model itself needs every core.
 const AUTO_CPU: Preset = preset("auto (no GPU)", "no GPU", [16, 1, 4, 2]);
 
-/// Every preset, as `config presets` lists them.
+/// Returns every preset, in the order in which `config presets` lists them.
 pub fn presets() -> [Preset; 9] {
     [
         RTX4090, RTX3090, RTX3080, RTX3060, AUTO_20, AUTO_12, AUTO_8, AUTO_LESS, AUTO_CPU,
@@ -62,7 +62,7 @@ pub fn presets() -> [Preset; 9] {
 }
 
 impl Preset {
-    /// The preset of a profile; `auto` looks at the smallest of the GPUs.
+    /// Returns the preset of a profile; `auto` goes by the smallest of the GPUs.
     pub fn of(profile: GpuProfile, gpus: &[Gpu]) -> Self {
         match profile {
             GpuProfile::Rtx4090 => RTX4090,
@@ -83,7 +83,7 @@ impl Preset {
         }
     }
 
-    /// The values as a layer between the defaults and the file.
+    /// Returns the values as a layer between the defaults and the file.
     pub fn layer(&self) -> Layer {
         Layer::preset(
             self.name,

@@ -4,19 +4,19 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A value that was read, or why it could not be. Never a zero that looks
+/// A value that was read, or why it could not be. It is never a zero that looks
 /// like a measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Reading<T> {
-    /// What was read.
+    /// The value that was read.
     Value(T),
-    /// Why nothing was.
+    /// Why the value could not be read.
     Unavailable(String),
 }
 
 impl<T> Reading<T> {
-    /// The value, if there is one.
+    /// Returns the value, if there is one.
     pub fn value(&self) -> Option<&T> {
         match self {
             Self::Value(value) => Some(value),
@@ -24,7 +24,7 @@ impl<T> Reading<T> {
         }
     }
 
-    /// This reading, or `other` where this one is unavailable and the other is not.
+    /// Returns this reading, or `other` where only that one has a value.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         match (self, other) {
@@ -33,7 +33,7 @@ impl<T> Reading<T> {
         }
     }
 
-    /// The reading with its value changed.
+    /// Applies `f` to the value, if there is one.
     pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Reading<U> {
         match self {
             Self::Value(value) => Reading::Value(f(value)),

@@ -1,8 +1,8 @@
 //! Software GPUs: real Vulkan devices on a machine without a GPU, for tests.
 //!
-//! Several logical devices on one software rasteriser, so that every
-//! multi-GPU path runs for real. They are slower than the CPU backend, so a
-//! user gets them only by naming them in `MYXTTS_SOFTWARE_GPUS`.
+//! They are several logical devices on one software rasteriser, so that every
+//! multi-GPU path runs for real. They are slower than the CPU backend, so a user
+//! gets them only by asking with `MYXTTS_SOFTWARE_GPUS`.
 
 use burn::tensor::Device;
 use burn::tensor::wgpu::{WgpuSetup, wgpu};
@@ -13,7 +13,7 @@ use crate::discover::wgpu::{GRAPHICS_API, instance};
 use crate::found::{Adapter, Backend, Gpu};
 use crate::pinned::pin;
 
-/// How many software GPUs to offer.
+/// The environment variable that says how many software GPUs to offer.
 pub const SOFTWARE_GPUS_VARIABLE: &str = "MYXTTS_SOFTWARE_GPUS";
 
 const MOST: u32 = 16;
@@ -24,19 +24,19 @@ pub struct SoftwareGpus {
     count: u32,
 }
 
-/// Why software GPUs cannot be had.
+/// Why software GPUs cannot be offered.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SoftwareGpuError {
-    /// The variable is not a number.
+    /// The variable does not hold a number in range.
     #[error(
-        "{SOFTWARE_GPUS_VARIABLE} takes a whole number from 1 to {MOST}, and this is `{0}`\n  \
+        "{SOFTWARE_GPUS_VARIABLE} takes a whole number from 1 to {MOST}, but this is `{0}`\n  \
          fix:   unset it, unless you are testing without a GPU"
     )]
     NotACount(String),
 }
 
 impl SoftwareGpus {
-    /// The request in the variable's value, if it is set.
+    /// Reads the request from the variable's value, if it is set.
     pub fn from_value(value: Option<&str>) -> Result<Option<Self>, SoftwareGpuError> {
         let Some(value) = value else { return Ok(None) };
         match value.trim().parse() {
@@ -45,7 +45,7 @@ impl SoftwareGpus {
         }
     }
 
-    /// The software GPUs of `backend` on the rasteriser that was found.
+    /// Makes the software GPUs of `backend` on the rasteriser that was found.
     pub(crate) fn on(self, backend: Backend, rasteriser: &Gpu) -> Result<Vec<Gpu>, String> {
         if backend != Backend::Wgpu {
             // Kernels handed to a software rasteriser as SPIR-V kill the
@@ -71,7 +71,7 @@ impl SoftwareGpus {
     }
 }
 
-/// One more software GPU: a device of its own on the shared rasteriser.
+/// Opens one more software GPU: a device of its own on the shared rasteriser.
 pub(crate) fn open() -> Result<Device, String> {
     let device = Device::wgpu_options()
         .setup(setup()?)
@@ -81,7 +81,7 @@ pub(crate) fn open() -> Result<Device, String> {
     Ok(device)
 }
 
-/// The driver's part of one.
+/// Makes the driver's objects for one software GPU.
 pub(crate) fn setup() -> Result<WgpuSetup, String> {
     let instance = instance();
     let adapter = block_on(instance.enumerate_adapters(GRAPHICS_API))

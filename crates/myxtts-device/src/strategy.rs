@@ -1,7 +1,7 @@
 //! The strategy table: which GPUs do what.
 //!
-//! Pure: from what was asked and which ids exist to a placement. Ids are an
-//! order and are honoured as written or refused; `multi_gpu` is a permission.
+//! A pure function from what was asked and which ids exist to a placement. Ids
+//! are an order, honoured as written or refused; `multi_gpu` is a permission.
 
 use serde::Serialize;
 use thiserror::Error;
@@ -10,13 +10,13 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Strategy {
-    /// No GPU.
+    /// The host trains, without a GPU.
     Cpu,
     /// One GPU does everything.
     OneDevice,
     /// Every GPU holds a replica and prepares its own data.
     Mirrored,
-    /// One GPU prepares data, another trains.
+    /// One GPU prepares data, and another trains.
     Split,
     /// One GPU prepares data for replicas on the others.
     SplitMirrored,
@@ -32,15 +32,15 @@ pub(crate) struct Asked<'a> {
     pub(crate) allow_fallback: bool,
 }
 
-/// The GPUs of a strategy, by id; empty on the CPU.
+/// The GPUs of a strategy, by id; there are none on the CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Placement {
     pub(crate) strategy: Strategy,
     pub(crate) data: Option<u32>,
     pub(crate) models: Vec<u32>,
-    /// The lines of the contract, in order.
+    /// The lines that announce the strategy, in words people know.
     pub(crate) lines: Vec<String>,
-    /// Things the user should know but did nothing wrong about.
+    /// Things the user should know, without having done anything wrong.
     pub(crate) notices: Vec<String>,
     /// What `--allow-fallback` gave up.
     pub(crate) given_up: Vec<String>,
@@ -55,9 +55,9 @@ pub enum StrategyError {
         "GPU {id} is named twice in visible_gpus\n  asked: visible GPUs {asked}\n  fix:   name each id once"
     )]
     RepeatedVisible {
-        /// The repeated id.
+        /// The id that is repeated.
         id: u32,
-        /// The whole list.
+        /// The list that was given.
         asked: String,
     },
     /// `visible_gpus` is an empty list.
@@ -73,24 +73,24 @@ pub enum StrategyError {
     UnknownVisible {
         /// The first unknown id.
         id: u32,
-        /// The whole list.
+        /// The list that was given.
         asked: String,
-        /// What exists.
+        /// The GPUs that exist.
         found: String,
     },
-    /// Data and model on the same GPU.
+    /// Data and model are placed on the same GPU.
     #[error(
         "the data GPU and the model GPU are both {id}\n  \
          asked: data GPU {id}, model GPU {id}\n  found: {found}\n  \
          fix:   give two different ids, or drop both flags to train on one GPU"
     )]
     SameGpu {
-        /// The id.
+        /// The id given for both.
         id: u32,
-        /// What exists.
+        /// The GPUs that exist.
         found: String,
     },
-    /// One id where two are needed.
+    /// One id was given where two are needed.
     #[error(
         "{given} was given without {missing}\n  asked: {asked}\n  found: {found}\n  fix:   {fix}"
     )]
@@ -99,31 +99,31 @@ pub enum StrategyError {
         given: &'static str,
         /// The flag that is missing.
         missing: &'static str,
-        /// The order in words.
+        /// What was asked for, in words.
         asked: String,
-        /// What exists.
+        /// The GPUs that exist.
         found: String,
-        /// What to do.
+        /// What to do about it.
         fix: String,
     },
-    /// Not enough GPUs for the ids given.
+    /// There are not enough GPUs for the ids given.
     #[error(
         "Insufficient GPUs for Multi-GPU Mode\n  asked: {asked}\n  found: {found}\n  \
          next:  list the GPUs with `nvidia-smi -L` or `myxtts devices`, then {fix}"
     )]
     Insufficient {
-        /// The order in words.
+        /// What was asked for, in words.
         asked: String,
-        /// What exists.
+        /// The GPUs that exist.
         found: String,
-        /// What to do.
+        /// What to do about it.
         fix: String,
     },
 }
 
 impl StrategyError {
-    /// Whether the order was sound and only the machine is too small for it,
-    /// so that a fallback may be allowed.
+    /// Returns whether the order was sound and only the machine is too small for
+    /// it, so that a fallback may be allowed.
     fn is_shortage(&self) -> bool {
         matches!(
             self,
@@ -189,7 +189,7 @@ pub(crate) fn place(order: Asked<'_>, installed: &[u32]) -> Result<Placement, St
     Ok(placement)
 }
 
-/// Orders that make no sense on any machine.
+/// Refuses orders that make no sense on any machine.
 fn contradiction(
     multi_gpu: bool,
     visible_gpus: Option<&[u32]>,
@@ -241,7 +241,7 @@ fn contradiction(
     }
 }
 
-/// The ids that may be used, in the user's order.
+/// Returns the ids that may be used, in the user's order.
 fn visible(asked: Option<&[u32]>, installed: &[u32]) -> Result<Vec<u32>, StrategyError> {
     let Some(asked) = asked else {
         return Ok(installed.to_vec());
@@ -275,10 +275,10 @@ impl Found<'_> {
     }
 }
 
-/// The rows of the table where ids were given; `None` where none were.
+/// Applies the rows of the table where ids were given; `None` where none were.
 ///
-/// Called with orders that [`contradiction`] let pass, so a data GPU alone
-/// comes with `multi_gpu`.
+/// This is called with orders that [`contradiction`] let pass, so a data GPU
+/// alone comes with `multi_gpu`.
 fn by_order(
     multi_gpu: bool,
     order: (Option<u32>, Option<u32>),
@@ -343,7 +343,7 @@ fn by_order(
     }
 }
 
-/// The rows of the table where no ids were given.
+/// Applies the rows of the table where no ids were given.
 fn by_count(multi_gpu: bool, visible: &[u32]) -> Placement {
     let (strategy, models, line, reason) = match visible {
         [] => (

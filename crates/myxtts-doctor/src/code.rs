@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Names a rule.
+/// The name of a rule and of its findings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[expect(missing_docs, reason = "each rule's file says what its code means")]
@@ -42,7 +42,7 @@ pub enum Code {
 }
 
 impl Code {
-    /// All, in the order of their table.
+    /// All codes, in the order of their table.
     pub const ALL: [Self; 30] = [
         Self::DataLoading,
         Self::SlowStorage,
@@ -76,7 +76,7 @@ impl Code {
         Self::DataQuality,
     ];
 
-    /// As reports and JSON spell it.
+    /// Returns the name as reports and JSON spell it.
     pub fn name(self) -> &'static str {
         match self {
             Self::DataLoading => "DATA_LOADING",

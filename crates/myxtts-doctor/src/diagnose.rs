@@ -10,14 +10,14 @@ use crate::signals::Signals;
 use crate::units::Seconds;
 use crate::verdict::{HIGH_COST, MODERATE_COST, Verdict};
 
-/// Everything there is to say.
+/// Everything that the rules found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Diagnosis {
     /// Whether the model waits for data.
     pub verdict: Verdict,
-    /// Ranked by what their fix gives back.
+    /// The findings, ranked by what their fix gives back.
     pub findings: Vec<Finding>,
-    /// Findings that another one is the cause of, and which.
+    /// Findings that another one is the cause of, and that cause.
     #[serde(default)]
     pub explained: Vec<Explained>,
     /// Rules that could not look, and why.
@@ -27,14 +27,15 @@ pub struct Diagnosis {
 /// A finding that is a consequence of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Explained {
-    /// The consequence.
+    /// The code of the consequence.
     pub code: Code,
-    /// Its cause.
+    /// The code of its cause.
     pub by: Code,
 }
 
 impl Diagnosis {
-    /// `findings.json`: with the step and the time (seconds since 1970) it holds for.
+    /// Returns the content of `findings.json`, with the step and the time (seconds
+    /// since 1970) it holds for.
     pub fn document(&self, at_step: u64, wall_time: f64) -> serde_json::Value {
         serde_json::json!({
             "at_step": at_step,
@@ -47,7 +48,7 @@ impl Diagnosis {
         })
     }
 
-    /// Whether something keeps training from running.
+    /// Returns whether something keeps training from running.
     pub fn blocks(&self) -> bool {
         self.findings
             .iter()
@@ -103,13 +104,13 @@ const CONSEQUENCES: &[(Code, &[Code])] = &[
         Code::BatchTooSmall,
         &[Code::UnderutilizedGpu, Code::MemoryHeadroom],
     ),
-    // A fast replica waits in the average for the slow one.
+    // Averaging makes a fast replica wait for the slow one.
     (Code::RankSkew, &[Code::Collective, Code::UnderutilizedGpu]),
     // A device rests during a pause.
     (Code::Pauses, &[Code::Oscillation, Code::UnderutilizedGpu]),
 ];
 
-/// Looks at everything.
+/// Asks all rules, leaves out what another finding explains, and ranks the rest.
 pub fn diagnose(signals: &Signals) -> Diagnosis {
     let (mut findings, mut silent) = (Vec::new(), Vec::new());
     for rule in rules::ALL {
@@ -158,10 +159,10 @@ fn explained(findings: &[Finding]) -> Vec<Explained> {
     explained
 }
 
-/// The place in the list: what stops the training, then seconds per 1,000
-/// steps. A bound counts half, since it is the best case. Where no figure is
-/// known, a problem counts as the least cost that is called high, a warning as
-/// the least that is called moderate, and a tip as nothing.
+/// Returns the weight that findings are ranked by: what stops the training first,
+/// then seconds per 1,000 steps. A bound counts half, since it is the best case.
+/// Where no figure is known, a problem counts as the least cost that is called
+/// high, a warning as the least that is called moderate, and a tip as nothing.
 fn weight(finding: &Finding, step: Seconds) -> f64 {
     if finding.severity == Severity::Blocking {
         return f64::INFINITY;

@@ -1,4 +1,4 @@
-//! What a rule says.
+//! What a rule finds.
 
 use std::fmt;
 
@@ -8,44 +8,44 @@ use crate::code::Code;
 use crate::lang::Lang;
 use crate::units::{Megabytes, Seconds, Share};
 
-/// How bad it is.
+/// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Worth trying; nothing is wrong.
     Tip,
-    /// Costs time.
+    /// Training loses time to it.
     Warning,
-    /// Costs much time, or will end the training.
+    /// It costs much time, or will end the training.
     Problem,
     /// Training cannot start or continue.
     Blocking,
 }
 
-/// Time that the fix gives back, per 1,000 steps' worth of training data.
+/// The time that the fix gives back, per 1,000 steps' worth of training data.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Gain {
-    /// By a model of the pipeline.
+    /// An estimate, by a model of the pipeline.
     Estimate(Seconds),
-    /// Not more than this.
+    /// A bound: not more than this.
     AtMost(Seconds),
     /// Only a measurement can tell.
     Unknown,
 }
 
 impl Gain {
-    /// From seconds per step; less than nothing is nothing.
+    /// Makes an estimate from seconds per step; a negative saving counts as none.
     pub fn per_step(saved: Seconds) -> Self {
         Self::Estimate(Seconds((saved.0 * 1000.0).max(0.0)))
     }
 
-    /// A bound, from seconds per step.
+    /// Makes a bound from seconds per step; a negative saving counts as none.
     pub fn at_most_per_step(saved: Seconds) -> Self {
         Self::AtMost(Seconds((saved.0 * 1000.0).max(0.0)))
     }
 
-    /// The seconds, if there is a figure.
+    /// Returns the seconds, if there is a figure.
     pub fn seconds(self) -> Option<Seconds> {
         match self {
             Self::Estimate(seconds) | Self::AtMost(seconds) => Some(seconds),
@@ -54,19 +54,19 @@ impl Gain {
     }
 }
 
-/// One value of one key.
+/// A new value for one key.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Edit {
-    /// `section.key`.
+    /// The key, as `section.key`.
     pub key: String,
-    /// The value in force; none where it is not known.
+    /// The value in force; `None` where it is not known.
     pub old: Option<String>,
     /// The value to try.
     pub new: String,
 }
 
 impl Edit {
-    /// `key` from `old` to `new`.
+    /// Makes the edit of `key` from `old` to `new`.
     pub fn new(key: &str, old: Option<String>, new: impl fmt::Display) -> Self {
         Self {
             key: key.to_owned(),
@@ -79,9 +79,9 @@ impl Edit {
 /// A number or a name that proves a finding.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fact {
-    /// What it is, in `snake_case`; texts refer to it by this name.
+    /// The name, in `snake_case`, by which texts refer to it.
     pub name: String,
-    /// How much.
+    /// The value, with its unit.
     #[serde(flatten)]
     pub value: Value,
 }
@@ -125,15 +125,15 @@ impl Fact {
 pub enum Value {
     /// A part of a whole, from 0 to 1.
     Share(f64),
-    /// Seconds.
+    /// A time in seconds.
     Seconds(f64),
     /// Something that is counted.
     Count(u64),
     /// A number without a unit.
     Number(f64),
-    /// Megabytes.
+    /// An amount of memory in megabytes.
     Megabytes(u64),
-    /// Megabytes per second.
+    /// A rate in megabytes per second.
     MegabytesPerSecond(f64),
     /// Words that are not translated: a name, a driver's reason.
     Text(String),
@@ -142,18 +142,18 @@ pub enum Value {
 /// What a rule found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
-    /// Which rule.
+    /// The code of the rule.
     pub code: Code,
     /// Which of the rule's forms, where it has several.
     #[serde(default)]
     pub form: String,
     /// How bad it is.
     pub severity: Severity,
-    /// What proves it.
+    /// The facts that prove it.
     pub facts: Vec<Fact>,
     /// What the fix gives back.
     pub gain: Gain,
-    /// The exact changes; none where the fix is not a setting.
+    /// The exact changes; empty where the fix is not a setting.
     pub edits: Vec<Edit>,
     /// The cause in one English line; [`Finding::cause_in`] has other languages.
     pub cause: String,
@@ -162,7 +162,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// A finding of the form `form`, with its English words.
+    /// Makes a finding of the form `form`, with its English words.
     pub(crate) fn new(code: Code, severity: Severity, form: &str, facts: Vec<Fact>) -> Self {
         let mut finding = Self {
             code,
@@ -190,7 +190,7 @@ impl Finding {
         }
     }
 
-    /// The fact `name`.
+    /// Returns the fact `name`, if the finding has it.
     pub fn fact(&self, name: &str) -> Option<&Value> {
         let fact = self.facts.iter().find(|fact| fact.name == name)?;
         Some(&fact.value)
@@ -200,8 +200,8 @@ impl Finding {
 /// A rule that could not look.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SilentRule {
-    /// Which.
+    /// The code of the rule.
     pub code: Code,
-    /// Why, in English.
+    /// The reason, in English.
     pub reason: String,
 }

@@ -1,4 +1,4 @@
-//! The language of what people read. Codes, keys, flags and JSON have one only.
+//! The language of what people read. Codes, keys, flags and JSON are never translated.
 
 use std::fmt::Write as _;
 
@@ -7,15 +7,15 @@ use crate::finding::Value;
 /// A language of reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Lang {
-    /// English.
+    /// English, with its usual digits.
     #[default]
     En,
-    /// Persian.
+    /// Persian, with its own digits.
     Fa,
 }
 
 impl Lang {
-    /// One of two texts.
+    /// Picks one of two texts.
     pub fn pick<T>(self, en: T, fa: T) -> T {
         match self {
             Self::En => en,
@@ -23,7 +23,7 @@ impl Lang {
         }
     }
 
-    /// Digits as this language writes them.
+    /// Writes digits as this language does.
     pub fn digits(self, text: &str) -> String {
         match self {
             Self::En => text.to_owned(),
@@ -31,13 +31,13 @@ impl Lang {
         }
     }
 
-    /// A share in percent.
+    /// Writes a share in percent.
     pub fn percent(self, share: f64) -> String {
         let number = self.digits(&format!("{:.1}", share * 100.0));
         self.pick(format!("{number} %"), format!("{number}٪"))
     }
 
-    /// Seconds, in as many digits as tell something.
+    /// Writes seconds, in as many digits as tell something.
     pub fn seconds(self, seconds: f64) -> String {
         let (number, en, fa) = match seconds.abs() {
             small if small < 1e-12 => ("0".to_owned(), "s", "ثانیه"),
@@ -48,7 +48,7 @@ impl Lang {
         format!("{} {}", self.digits(&number), self.pick(en, fa))
     }
 
-    /// A long time, as people say it.
+    /// Writes a long time, as people say it.
     pub fn duration(self, seconds: f64) -> String {
         if seconds < 120.0 {
             return self.seconds(seconds);
@@ -64,7 +64,7 @@ impl Lang {
         self.digits(&text)
     }
 
-    /// A value with its unit.
+    /// Writes a value with its unit.
     pub fn value(self, value: &Value) -> String {
         match value {
             Value::Share(share) => self.percent(*share),
@@ -97,7 +97,7 @@ fn persian(c: char) -> char {
     }
 }
 
-/// Three significant digits, without an exponent.
+/// Writes about three significant digits, without an exponent.
 fn digits3(number: f64) -> String {
     let places = match number.abs() {
         large if large >= 99.95 => 0,
@@ -107,7 +107,7 @@ fn digits3(number: f64) -> String {
     format!("{number:.places$}")
 }
 
-/// Thousands apart.
+/// Writes a count with its thousands apart.
 fn grouped(count: u64) -> String {
     let text = count.to_string();
     let mut out = String::new();

@@ -10,41 +10,42 @@ use crate::signal::Silent;
 use crate::signals::Signals;
 use crate::units::{Seconds, Share};
 
-/// One step, in seconds.
+/// One step and what feeds it, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StepModel {
     /// The whole step, without pauses.
     pub step: Seconds,
-    /// Waiting for data, part of it.
+    /// The part of the step spent waiting for data.
     pub wait: Seconds,
-    /// The pace of each stage that feeds it; none where it is not known.
+    /// The pace of each stage that feeds the step.
     pub feed: Feed,
 }
 
-/// Seconds per step at which stages can follow themselves.
+/// How many seconds each stage needs for the batches of a step; `None` where that is
+/// not known.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Feed {
-    /// Host stage: its work over its threads.
+    /// The host stage: its work over its threads.
     pub host: Option<Seconds>,
-    /// Device stage.
+    /// The stage on the data device.
     pub device: Option<Seconds>,
-    /// Between devices.
+    /// The hop between devices.
     pub hop: Option<Seconds>,
 }
 
 /// A stage that feeds the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FeedStage {
-    /// Worker threads.
+    /// The worker threads of the host.
     Host,
-    /// The data device.
+    /// The work on the data device.
     Device,
-    /// From the data device to the model devices.
+    /// The hop from the data device to the model devices.
     Hop,
 }
 
 impl Feed {
-    /// The slowest stage, if any is known.
+    /// Returns the slowest stage and its pace, if any is known.
     pub fn slowest(&self) -> Option<(FeedStage, Seconds)> {
         let stages = [
             (FeedStage::Host, self.host),
@@ -63,10 +64,10 @@ impl Feed {
 }
 
 impl StepModel {
-    /// Of what was measured.
+    /// Builds the model from what was measured.
     ///
     /// # Errors
-    /// The reason why step time or waiting are not known.
+    /// The reason why the step time or the waiting is not known.
     pub fn of(signals: &Signals) -> Result<Self, Silent> {
         let steps = &signals.steps;
         let stages = &signals.pipeline;
@@ -81,17 +82,18 @@ impl StepModel {
         })
     }
 
-    /// The part of a step in which the model does not wait for data.
+    /// Returns the part of a step in which the model does not wait for data.
     pub fn own(&self) -> Seconds {
         Seconds((self.step.0 - self.wait.0).max(0.0))
     }
 
-    /// Share of the step spent waiting.
+    /// Returns the share of the step spent waiting.
     pub fn waiting(&self) -> Share {
         Share::of(self.wait, self.step)
     }
 
-    /// Seconds saved in a step if the feed were `feed` and the model's own time `own`.
+    /// Returns the seconds saved in a step if the feed were `feed` and the model's own
+    /// time `own`.
     pub fn saved(&self, feed: Feed, own: Seconds) -> Seconds {
         let behind = (self.feed.pace() - self.own().0).max(0.0);
         let then = (feed.pace() - own.0).max(0.0);

@@ -1,6 +1,6 @@
 //! What known cards can compute at most, as their makers state it, and the
-//! share of it that a training achieves: an estimate, since a sheet's figure
-//! is that of a clock and the count of operations is the model's own.
+//! share of it that a training achieves: an estimate, since a data sheet's figure
+//! holds for one clock and the operations are counted by the model itself.
 
 use crate::signals::Signals;
 use crate::units::{FlopPerSecond, Share};
@@ -50,17 +50,17 @@ const CARDS: &[(&str, f64, f64)] = &[
     ("Apple M2", 3.6, 3.6),
 ];
 
-/// The most that a card computes.
+/// The most that a card can compute.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Peak {
-    /// In f32.
+    /// The peak in f32.
     pub single: FlopPerSecond,
-    /// In f16 or bf16.
+    /// The peak in f16 or bf16.
     pub half: FlopPerSecond,
 }
 
 impl Peak {
-    /// In the precision of that name, as the plan spells it.
+    /// Returns the peak in a precision, as the plan spells it.
     pub fn at(&self, precision: &str) -> FlopPerSecond {
         match precision {
             "bf16" | "f16" => self.half,
@@ -69,8 +69,8 @@ impl Peak {
     }
 }
 
-/// The peak of a card of this name; none for cards that are not known, and for
-/// their laptop siblings, whose clocks are the laptop's business.
+/// Returns the peak of a card of this name; `None` for cards that are not known, and
+/// for their laptop siblings, whose clocks depend on the laptop.
 pub fn of(name: &str) -> Option<Peak> {
     if name.contains("Laptop") || name.contains("Max-Q") {
         return None;
@@ -86,14 +86,14 @@ pub fn of(name: &str) -> Option<Peak> {
     })
 }
 
-/// Operations a second of the whole training, by the model's own count.
+/// Returns the operations per second of the whole training, by the model's own count.
 pub fn achieved(signals: &Signals) -> Option<FlopPerSecond> {
     let flop = signals.steps.flop.known()?;
     let step = signals.steps.step.known().filter(|step| step.0 > 0.0)?;
     Some(FlopPerSecond(flop.0 / step.0))
 }
 
-/// What the training achieves of the peak of all devices that train.
+/// Returns the share that the training achieves of the peak of all devices that train.
 pub fn share(signals: &Signals) -> Option<Share> {
     let models = signals
         .devices

@@ -26,7 +26,7 @@ const PERSIAN: &[(&str, &str)] = &[
         "سطرهای metrics.jsonl زمان ندارند",
     ),
     (
-        "this system does not tell how long a thread waits for a core",
+        "this system does not report how long a thread waits for a core",
         "این سیستم نمی‌گوید که رشته چقدر منتظر هستهٔ پردازنده می‌ماند",
     ),
     (
@@ -51,7 +51,7 @@ const PERSIAN: &[(&str, &str)] = &[
         "ledger.jsonl دسته‌ای از این مرحله ندارد",
     ),
     (
-        "the ledger of waits has no stages yet",
+        "the stall ledger has no stages yet",
         "دفترِ انتظارها هنوز مرحله‌ای ندارد",
     ),
     (
@@ -63,11 +63,11 @@ const PERSIAN: &[(&str, &str)] = &[
         "پردازنده به عنوان میزبان خوانده می‌شود، نه دستگاه",
     ),
     (
-        "the memory that the device has is not known",
+        "the device's memory is not known",
         "حافظهٔ دستگاه شناخته نیست",
     ),
     (
-        "a run folder does not hold what discovery said",
+        "a run folder does not hold what device discovery found",
         "پوشهٔ اجرا آنچه را در شناساییِ دستگاه‌ها گفته شد نگه نمی‌دارد",
     ),
     (
@@ -79,20 +79,21 @@ const PERSIAN: &[(&str, &str)] = &[
         "پوشهٔ اجرا آزمونِ هزینهٔ بارکردن را نگه نمی‌دارد",
     ),
     (
+        "too few steps were measured to compare them",
+        "گام‌های سنجیده‌شده برای مقایسه کم‌اند",
+    ),
+    (
         "a run folder does not hold a comparison of modes; `myxtts profile` makes one",
         "پوشهٔ اجرا سنجشی از حالت‌ها نگه نمی‌دارد؛ `myxtts profile` آن را می‌سازد",
     ),
     (
-        "a run folder does not hold what the device can compute in",
+        "a run folder does not hold which precisions the device supports",
         "پوشهٔ اجرا نگه نمی‌دارد که دستگاه با چه دقت‌هایی حساب می‌کند",
     ),
     ("config.yaml has no {}", "config.yaml {} ندارد"),
     ("config.yaml: {}", "config.yaml: {}"),
     ("quarantine.jsonl: {}", "quarantine.jsonl: {}"),
-    (
-        "there is no plan.json that can be read",
-        "plan.json خواندنی نیست",
-    ),
+    ("there is no readable plan.json", "plan.json خواندنی نیست"),
     (
         "plan.json has no {} that this version knows",
         "plan.json چیزی به نام {} که این نسخه بشناسد ندارد",
@@ -122,7 +123,7 @@ const PERSIAN: &[(&str, &str)] = &[
         "گزارشِ `prepare` پرکننده را نمی‌گوید",
     ),
     (
-        "train.log has no line of progress",
+        "train.log has no progress line",
         "train.log سطری از پیشرفت ندارد",
     ),
     (
@@ -147,11 +148,11 @@ const PERSIAN: &[(&str, &str)] = &[
     ("no step was measured", "گامی سنجیده نشد"),
     ("the system does not say", "سیستم آن را نمی‌گوید"),
     (
-        "the system does not say whether files come from the disk",
+        "the system does not report whether files come from the disk",
         "سیستم نمی‌گوید که فایل‌ها از دیسک می‌آیند یا نه",
     ),
     (
-        "the system does not forget files when asked to: {}",
+        "the system does not drop files from memory when asked to: {}",
         "سیستم فایل‌ها را با درخواست فراموش نمی‌کند: {}",
     ),
     (
@@ -160,7 +161,7 @@ const PERSIAN: &[(&str, &str)] = &[
     ),
 ];
 
-/// The reason in a language; a driver's own words stay as they are.
+/// Returns the reason in a language; a driver's own words stay as they are.
 pub(crate) fn in_lang(reason: &str, lang: Lang) -> String {
     if lang == Lang::En {
         return reason.to_owned();

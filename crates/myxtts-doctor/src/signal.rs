@@ -14,24 +14,24 @@ pub enum Signal<T> {
         /// The reason, in English.
         unavailable: String,
     },
-    /// What was measured.
+    /// The value that was measured.
     Known(T),
 }
 
 impl<T> Signal<T> {
-    /// Nothing is known, for this reason.
+    /// Makes a signal that is not known, for this reason.
     pub fn unavailable(why: impl Into<String>) -> Self {
         Self::Unavailable {
             unavailable: why.into(),
         }
     }
 
-    /// The value, or the reason in place of it.
+    /// Makes a signal of a value, or of the reason why there is none.
     pub fn from_option(value: Option<T>, why: impl Into<String>) -> Self {
         value.map_or_else(|| Self::unavailable(why), Self::Known)
     }
 
-    /// The value, if there is one.
+    /// Returns the value, if there is one.
     pub fn known(&self) -> Option<&T> {
         match self {
             Self::Known(value) => Some(value),
@@ -39,10 +39,10 @@ impl<T> Signal<T> {
         }
     }
 
-    /// The value, or the reason why a rule cannot look.
+    /// Returns the value, or the reason why a rule cannot look.
     ///
     /// # Errors
-    /// The reason, when nothing is known.
+    /// The reason, where nothing is known.
     pub fn need(&self) -> Result<&T, Silent> {
         match self {
             Self::Known(value) => Ok(value),
@@ -50,7 +50,7 @@ impl<T> Signal<T> {
         }
     }
 
-    /// The signal with its value changed.
+    /// Applies `f` to the value, if there is one.
     pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Signal<U> {
         match self {
             Self::Known(value) => Signal::Known(f(value)),
@@ -58,7 +58,7 @@ impl<T> Signal<T> {
         }
     }
 
-    /// This signal, or `other` where this one is unavailable and the other is not.
+    /// Returns this signal, or `other` where only that one is known.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         match (self, other) {

@@ -1,16 +1,17 @@
 //! Statistics of step times.
 
-/// Mean; none of nothing.
+/// Returns the mean; `None` for no values.
 pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// Median; the mean of the two in the middle where there are two.
+/// Returns the median; the mean of the two in the middle where there are two.
 pub fn median(values: &[f64]) -> Option<f64> {
     percentile(values, 0.5)
 }
 
-/// The value below which `share` of the values lie, between neighbours in proportion.
+/// Returns the value below which `share` of the values lie, between neighbours in
+/// proportion.
 pub fn percentile(values: &[f64], share: f64) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -27,33 +28,33 @@ pub fn percentile(values: &[f64], share: f64) -> Option<f64> {
     Some(sorted[below] * (1.0 - part) + sorted[above] * part)
 }
 
-/// Standard deviation over all values.
+/// Returns the standard deviation over all values.
 pub fn deviation(values: &[f64]) -> Option<f64> {
     let mean = mean(values)?;
     let squares = values.iter().map(|value| (value - mean).powi(2));
     Some((squares.sum::<f64>() / values.len() as f64).sqrt())
 }
 
-/// Standard deviation over mean.
+/// Returns the standard deviation over the mean; `None` unless the mean is positive.
 pub fn variation(values: &[f64]) -> Option<f64> {
     let mean = mean(values).filter(|mean| *mean > 0.0)?;
     Some(deviation(values)? / mean)
 }
 
-/// Median distance from the median.
+/// Returns the median distance from the median.
 pub fn mad(values: &[f64]) -> Option<f64> {
     let middle = median(values)?;
     let distances: Vec<f64> = values.iter().map(|value| (value - middle).abs()).collect();
     median(&distances)
 }
 
-/// How far `value` lies from `middle`, in units in which `mad` is that of a
-/// normal distribution of deviation 1.
+/// Returns the modified z-score: how far `value` lies from `middle`, in standard
+/// deviations of a normal distribution with this `mad`.
 pub fn modified_z(value: f64, middle: f64, mad: f64) -> f64 {
     0.6745 * (value - middle) / mad.max(f64::MIN_POSITIVE)
 }
 
-/// How alike the series is to itself `lag` later, from -1 to 1.
+/// Returns how alike the series is to itself `lag` later, from -1 to 1.
 pub fn autocorrelation(values: &[f64], lag: usize) -> Option<f64> {
     let mean = mean(values)?;
     let total: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
@@ -62,13 +63,14 @@ pub fn autocorrelation(values: &[f64], lag: usize) -> Option<f64> {
     }
     let pairs = values.iter().zip(&values[lag..]);
     let shared: f64 = pairs.map(|(now, then)| (now - mean) * (then - mean)).sum();
-    // Of fewer pairs than the total has terms.
+    // The lagged sum has fewer terms than the total.
     let scale = values.len() as f64 / (values.len() - lag) as f64;
     Some(scale * shared / total)
 }
 
-/// The lag from `lags` at which the series is most alike to itself and more
-/// than beside it: a slow drift is alike at every lag and has no period.
+/// Returns the lag from `lags` at which the series is most like itself and more so
+/// than beside it, with the autocorrelation there: a slow drift is alike at every lag
+/// and has no period.
 pub fn period(values: &[f64], lags: std::ops::RangeInclusive<usize>) -> Option<(usize, f64)> {
     let at = |lag: usize| autocorrelation(values, lag);
     let peaks = lags.filter_map(|lag| {
@@ -80,8 +82,8 @@ pub fn period(values: &[f64], lags: std::ops::RangeInclusive<usize>) -> Option<(
     Some(best)
 }
 
-/// The values without what is explained by `work` along a straight line, with
-/// their mean kept; as they are where work does not vary.
+/// Returns the values without what `work` explains along a straight line, with
+/// their mean kept; unchanged where work does not vary.
 pub fn without_work(values: &[f64], work: &[f64]) -> Vec<f64> {
     let (Some(middle), Some(mean_work)) = (mean(values), mean(work)) else {
         return values.to_vec();

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct Share(pub f64);
 
 impl Share {
-    /// `part` of `whole`; nothing of nothing is nothing.
+    /// Returns `part` over `whole`; 0 where the whole is 0.
     pub fn of(part: Seconds, whole: Seconds) -> Self {
         if whole.0 > 0.0 {
             Self((part.0 / whole.0).max(0.0))
@@ -20,7 +20,7 @@ impl Share {
         }
     }
 
-    /// In percent.
+    /// Returns the share in percent.
     pub fn percent(self) -> f64 {
         self.0 * 100.0
     }

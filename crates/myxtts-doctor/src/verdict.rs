@@ -1,4 +1,4 @@
-//! Whether the model waits for data, and what costs most besides.
+//! Whether the model waits for data, and what else costs most.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,29 +7,29 @@ use crate::signal::Signal;
 use crate::signals::Signals;
 use crate::units::{Seconds, Share};
 
-/// From this share of waiting on, a training is highly input-bound.
+/// The share of waiting from which a training is highly input-bound.
 pub const HIGHLY: Share = Share(0.20);
-/// And from this on, moderately.
+/// The share of waiting from which it is moderately input-bound.
 pub const MODERATELY: Share = Share(0.05);
-/// Any other cost is high from this share of the step on.
+/// The share of the step from which any other cost is high.
 pub const HIGH_COST: Share = Share(0.15);
-/// And moderate from this on.
+/// The share of the step from which any other cost is moderate.
 pub const MODERATE_COST: Share = Share(0.03);
 
 /// How much the model waits for data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InputBound {
-    /// A fifth of the step or more.
+    /// It waits a fifth of the step or more.
     Highly,
-    /// A twentieth or more.
+    /// It waits a twentieth of the step or more.
     Moderately,
-    /// Less.
+    /// It waits less than that.
     Not,
 }
 
 impl InputBound {
-    /// By the share of the step that is waiting.
+    /// Judges by the share of the step that is waiting.
     pub fn of(waiting: Share) -> Self {
         if waiting >= HIGHLY {
             Self::Highly
@@ -45,17 +45,17 @@ impl InputBound {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CostKind {
-    /// Computing on padding.
+    /// Computing on padded positions.
     Padding,
-    /// Checkpoints, validation, samples.
+    /// Checkpoints, validation and samples.
     Pauses,
-    /// Averaging gradients.
+    /// Averaging gradients between replicas.
     Collective,
-    /// Upload and hops between devices.
+    /// Uploads and hops between devices.
     Transfer,
     /// Launching kernels while the device could do more.
     KernelLaunch,
-    /// Compiling kernels.
+    /// Compiling kernels after the warm-up.
     Compiling,
     /// Steps that take longer than the median one.
     Unevenness,
@@ -70,9 +70,9 @@ pub enum CostKind {
 /// A cost and its share of the step.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
-    /// Which.
+    /// The kind of cost.
     pub kind: CostKind,
-    /// How much of a step.
+    /// Its share of the step.
     pub share: Share,
 }
 
@@ -83,7 +83,7 @@ pub struct Verdict {
     pub input_bound: Signal<InputBound>,
     /// Share of the step in which the model waited for data.
     pub waiting: Signal<Share>,
-    /// The slowest of the stages that feed it, where the ledger tells.
+    /// The slowest of the stages that feed the model, where the ledger tells.
     pub slowest_stage: Signal<SlowestStage>,
     /// The largest other cost that was measured, if any.
     pub largest_cost: Option<Cost>,
@@ -93,11 +93,11 @@ pub struct Verdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SlowestStage {
-    /// Worker threads.
+    /// The worker threads of the host.
     Host,
-    /// The data device.
+    /// The work on the data device.
     Device,
-    /// From the data device to the model devices.
+    /// The hop from the data device to the model devices.
     Hop,
 }
 
@@ -112,7 +112,7 @@ impl From<FeedStage> for SlowestStage {
 }
 
 impl Verdict {
-    /// Of what was measured.
+    /// Judges what was measured.
     pub fn of(signals: &Signals) -> Self {
         let waiting = match StepModel::of(signals) {
             Ok(model) => Signal::Known(model.waiting()),
@@ -125,7 +125,7 @@ impl Verdict {
         Self {
             input_bound: waiting.clone().map(InputBound::of),
             waiting,
-            slowest_stage: Signal::from_option(slowest, "the ledger of waits has no stages yet"),
+            slowest_stage: Signal::from_option(slowest, "the stall ledger has no stages yet"),
             largest_cost: largest(signals),
         }
     }
@@ -154,7 +154,7 @@ fn largest(signals: &Signals) -> Option<Cost> {
         .model_device()
         .and_then(|device| device.busy.known());
     let launch = match (steps.dispatch.known(), device_busy) {
-        // A thread that does nothing else, and a device that could do more.
+        // The thread does nothing else, and the device could do more.
         (Some(dispatch), Some(busy)) if share(*dispatch).0 >= 0.95 => {
             Some(Share((1.0 - busy.0).max(0.0)))
         }
@@ -165,7 +165,7 @@ fn largest(signals: &Signals) -> Option<Cost> {
             let all = extra.0 * found.steps as f64;
             share(Seconds(all / steps.measured.max(1) as f64))
         }
-        // Every step compiles: at most all of it.
+        // Every step compiles: it costs at most all of the model's own time.
         None if found.steps > 0 => share(own),
         None => Share(0.0),
     });
@@ -182,7 +182,7 @@ fn largest(signals: &Signals) -> Option<Cost> {
             slowest - crate::stats::percentile(&times, 0.0)?,
         )))
     });
-    // A fast replica waits in the average for the slow one.
+    // Averaging makes a fast replica wait for the slow one.
     let collective = steps.collective.known().map(|collective| {
         Share((share(*collective).0 - straggler.map_or(0.0, |lost| lost.0)).max(0.0))
     });

@@ -11,14 +11,14 @@ use crate::units::{Seconds, Share};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoPrediction {
     /// There is no model of this key.
-    #[error("there is no model of what {0} changes; only a measurement tells")]
+    #[error("there is no model of what {0} changes; only a measurement can tell")]
     NoModel(String),
     /// The value is not one that the key takes.
     #[error("{key} does not take {value}")]
     Value {
-        /// The key.
+        /// The key that was named.
         key: String,
-        /// The value.
+        /// The value that was given.
         value: String,
     },
     /// Something that the model needs was not measured.
@@ -32,11 +32,11 @@ impl From<Silent> for NoPrediction {
     }
 }
 
-/// The gain of setting `key` to `value`, negative where it would cost time: seconds per
-/// 1,000 steps' worth of data.
+/// Returns the gain of setting `key` to `value`, in seconds per 1,000 steps' worth of
+/// data; negative where it would cost time.
 ///
 /// # Errors
-/// When there is no model of the key, or what it needs is not known.
+/// If there is no model of the key, or what it needs is not known.
 pub fn what_if(signals: &Signals, key: &str, value: &str) -> Result<Gain, NoPrediction> {
     let model = StepModel::of(signals)?;
     let number = || {
@@ -103,7 +103,7 @@ pub fn what_if(signals: &Signals, key: &str, value: &str) -> Result<Gain, NoPred
     Ok(Gain::Estimate(Seconds(saved.0 * 1000.0)))
 }
 
-/// The share of a step that a gain is of.
+/// Returns the share of a step that a gain amounts to.
 pub fn share(signals: &Signals, gain: Gain) -> Option<Share> {
     let step = signals.steps.step.known()?;
     Some(Share::of(gain.seconds()?, Seconds(step.0 * 1000.0)))
@@ -149,7 +149,7 @@ mod tests {
         let error = what_if(&signals, "training.seed", "1").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "there is no model of what training.seed changes; only a measurement tells"
+            "there is no model of what training.seed changes; only a measurement can tell"
         );
         let error = what_if(&signals, "data.num_workers", "many").unwrap_err();
         assert_eq!(error.to_string(), "data.num_workers does not take many");

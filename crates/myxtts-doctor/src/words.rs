@@ -6,61 +6,61 @@ use crate::lang::Lang;
 /// What a rule says in one language.
 #[derive(Clone, Copy, Debug)]
 pub struct Texts {
-    /// The code in a few words.
+    /// The title of the code, in a few words.
     pub title: &'static str,
     /// What the finding means, for the reference.
     pub meaning: &'static str,
-    /// Its forms; the first where nothing else is said.
+    /// The forms that a finding can take.
     pub forms: &'static [Form],
 }
 
 /// A cause and its fix; `{name}` stands for the fact of that name.
 #[derive(Clone, Copy, Debug)]
 pub struct Form {
-    /// Which of the rule's forms.
+    /// The name of the form.
     pub name: &'static str,
-    /// What was seen.
+    /// The cause: what was seen.
     pub cause: &'static str,
     /// What to do about it.
     pub fix: &'static str,
 }
 
-/// Both languages of a rule.
+/// The texts of a rule in both languages.
 #[derive(Clone, Copy, Debug)]
 pub struct Bilingual {
-    /// English.
+    /// The texts in English.
     pub en: Texts,
-    /// Persian.
+    /// The texts in Persian.
     pub fa: Texts,
 }
 
 impl Bilingual {
-    /// One of the two.
+    /// Returns the texts in a language.
     pub fn in_lang(&self, lang: Lang) -> &Texts {
         lang.pick(&self.en, &self.fa)
     }
 }
 
 impl Texts {
-    /// The form `name`.
+    /// Returns the form `name`, if there is one.
     pub fn form(&self, name: &str) -> Option<&Form> {
         self.forms.iter().find(|form| form.name == name)
     }
 }
 
 impl Finding {
-    /// The code in a few words.
+    /// Returns the title of the code, in a few words.
     pub fn title(&self, lang: Lang) -> &'static str {
         crate::rules::rule(self.code).map_or("", |rule| rule.texts.in_lang(lang).title)
     }
 
-    /// The cause in one line.
+    /// Returns the cause in one line.
     pub fn cause_in(&self, lang: Lang) -> String {
         self.sentence(lang, |form| form.cause)
             .unwrap_or_else(|| self.cause.clone())
     }
 
-    /// What to do.
+    /// Returns what to do about it.
     pub fn fix_in(&self, lang: Lang) -> String {
         self.sentence(lang, |form| form.fix)
             .unwrap_or_else(|| self.fix.clone())
@@ -73,7 +73,7 @@ impl Finding {
     }
 }
 
-/// The template with its facts; a name without a fact stays as it is, which a
+/// Fills a template with its facts; a name without a fact stays as it is, which a
 /// test of every rule excludes.
 pub(crate) fn fill(template: &str, facts: &[Fact], lang: Lang) -> String {
     let mut text = template.to_owned();

@@ -3,9 +3,9 @@
 //! A file is written under a temporary name in its own folder and renamed: a
 //! crash at any instant leaves the old one or the new one. The crate that makes
 //! temporary files makes them for secrets, readable by their owner alone, and a
-//! rename keeps that. Manifests, checkpoints and caches are not secrets: they
-//! get the permissions that the umask gives any new file, so that colleagues of
-//! a group can read what one of them trained.
+//! rename keeps that. Manifests, checkpoints and caches are not secrets: they get
+//! the permissions that the umask gives any new file, so that a group of
+//! colleagues can read what one of them trained.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -13,7 +13,7 @@ use std::path::Path;
 
 use tempfile::NamedTempFile;
 
-/// The folder that `path` is in; a bare name is in the current one.
+/// Returns the folder that `path` is in; a bare name is in the current one.
 pub fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if parent != Path::new("") => parent,
@@ -21,8 +21,8 @@ pub fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// A new file in `folder` under a temporary name that begins with `prefix`. It
-/// goes when it is dropped, unless it is renamed before.
+/// Creates a file in `folder` under a temporary name that begins with `prefix`.
+/// It is deleted when dropped, unless it was renamed before.
 ///
 /// # Errors
 /// When the folder cannot be written to.
@@ -41,8 +41,8 @@ pub fn temporary(folder: &Path, prefix: &str) -> io::Result<NamedTempFile> {
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = folder_of(path);
     let file = temporary(folder, ".tmp-")?;
-    // Past the wrapper, which would put a name that is gone by then into every
-    // message.
+    // Not through the wrapper, which would put a name that is gone by then into
+    // every message.
     let mut inner = file.as_file();
     inner.write_all(bytes)?;
     inner.sync_all()?;
@@ -59,10 +59,11 @@ pub fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Windows keeps names durable by itself and opens no folder as a file.
+/// Does nothing: Windows keeps names durable by itself, and does not open folders
+/// as files.
 ///
 /// # Errors
-/// None.
+/// This never fails.
 #[cfg(not(unix))]
 pub fn sync_folder(_: &Path) -> io::Result<()> {
     Ok(())

@@ -8,7 +8,7 @@
 //! Nothing is drawn: what a copy loses is what codes and vocoder lose, so copies
 //! of one recording compare vocoders. No speech of the model is better.
 
-use burn::tensor::{Int, Tensor, TensorData};
+use burn::tensor::Tensor;
 use myxtts_audio::Waveform;
 use myxtts_data::units::Codes;
 use myxtts_model::mel::Mels;
@@ -82,14 +82,8 @@ impl Synthesizer {
             let pieces = breaths.len();
             return Err(InferError::CopyInPieces { pieces });
         };
-        let row = |ids: &[u32]| {
-            let ids: Vec<i64> = ids.iter().map(|id| i64::from(*id)).collect();
-            let shape = [1, ids.len()];
-            Tensor::<2, Int>::from_data(TensorData::new(ids, shape), self.device())
-        };
         let latents_1nd = voice.latents_1nd.clone();
-        let gpt = self.gpt().gpt();
-        let latents_1md = gpt.latents(latents_1nd, row(&breath.tokens), row(codes))?;
+        let latents_1md = self.gpt().latents(latents_1nd, &breath.tokens, codes)?;
         let heard = (0..).zip(codes).filter(|(_, code)| self.hears(**code));
         let latent = |(place, _)| latents_1md.clone().narrow(1, place, 1);
         Ok(heard.map(latent).collect())

@@ -17,11 +17,11 @@ impl Synthesizer {
     /// # Errors
     /// When they cannot be read from their device.
     pub fn fingerprint(&self) -> Result<Fingerprint, InferError> {
-        let gpt = self.gpt().gpt();
+        let (encoder, perceiver) = self.gpt().conditioning();
         let unread = |why: params::ReadError| InferError::Device(why.to_string());
         let mut parts = vec![
-            params::state_dict(&gpt.conditioning_encoder).map_err(unread)?,
-            params::state_dict(&gpt.conditioning_perceiver).map_err(unread)?,
+            params::state_dict(encoder).map_err(unread)?,
+            params::state_dict(perceiver).map_err(unread)?,
         ];
         if let Some(encoder) = self.decoder().and_then(|decoder| decoder.speaker_encoder()) {
             parts.push(params::state_dict(encoder).map_err(unread)?);

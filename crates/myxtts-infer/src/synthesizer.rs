@@ -60,6 +60,8 @@ impl Synthesizer {
             });
         }
         let decoder = Decoder::load(&checkpoint, &modules.card, device)?;
+        // Its pages count as memory until it is gone.
+        drop(checkpoint);
         Self::new(modules, decoder, device)
     }
 
@@ -95,7 +97,7 @@ impl Synthesizer {
             None => None,
         };
         let speaker = Self {
-            gpt: gpt.for_speaking(),
+            gpt: gpt.into_speaking(),
             vocabulary,
             conditioning_mel,
             decoder,
@@ -159,7 +161,7 @@ impl Synthesizer {
         let mut listener = Listener {
             card: &self.card,
             references: self.references,
-            gpt: self.gpt.gpt(),
+            gpt: &self.gpt,
             mels: &mut self.conditioning_mel,
             decoder: self.decoder.as_mut(),
             device: &self.device,

@@ -6,7 +6,8 @@
 use burn::tensor::{Device, Tensor};
 use myxtts_audio::Waveform;
 use myxtts_audio::units::{Decibels, Samples, Seconds};
-use myxtts_model::gpt::{Gpt, Quirks};
+use myxtts_model::generate::SpeakingGpt;
+use myxtts_model::gpt::Quirks;
 use myxtts_model::mel::Mels;
 use myxtts_weights::XttsConfig;
 
@@ -83,7 +84,7 @@ impl ReferenceSpec {
 pub(crate) struct Listener<'a> {
     pub(crate) card: &'a ModelCard,
     pub(crate) references: ReferenceSpec,
-    pub(crate) gpt: &'a Gpt,
+    pub(crate) gpt: &'a SpeakingGpt,
     pub(crate) mels: &'a mut Mels,
     pub(crate) decoder: Option<&'a mut Decoder>,
     pub(crate) device: &'a Device,

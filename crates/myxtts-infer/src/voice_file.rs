@@ -89,7 +89,7 @@ pub enum VoiceFault {
     #[error("it has {0} bytes, and a voice has at most {LARGEST}")]
     TooLarge(u64),
     /// Not safetensors, or broken.
-    #[error("it is not a good safetensors file: {0}")]
+    #[error("it is not a valid safetensors file: {0}")]
     Safetensors(#[from] safetensors::SafeTensorError),
     /// Safetensors of something else.
     #[error(

@@ -11,57 +11,57 @@ pub enum MonitorError {
     #[error(
         "`{}` is not a run, nor a folder of runs, nor a name below `runs`\n  \
          found: {}\n  \
-         fix:   name a run's folder, as `runs/NAME`, or leave it out to see all",
+         fix:   name a run's folder, such as `runs/NAME`, or leave it out to see all runs",
         .asked.display(), found(.known)
     )]
     NoSuchRun {
-        /// What was given.
+        /// What was asked for.
         asked: PathBuf,
-        /// Names below `runs`, the newest.
+        /// The newest names below `runs`.
         known: Vec<String>,
     },
-    /// It is there, and may not be looked into.
+    /// What was asked for exists but cannot be read.
     #[error(
         "{} cannot be read: {source}\n  fix:   name a folder that you may read, or run it as its owner",
         .asked.display()
     )]
     Unreadable {
-        /// What was given.
+        /// What was asked for.
         asked: PathBuf,
-        /// The system's words.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The terminal does not do what it must.
+    /// The terminal cannot be used.
     #[error(
         "the terminal cannot be used: {source}\n  \
          while: {action}\n  \
-         fix:   use `myxtts monitor --once`, which needs none"
+         fix:   use `myxtts monitor --once`, which needs no terminal"
     )]
     Terminal {
-        /// What was tried.
+        /// What was being tried.
         action: &'static str,
-        /// The system's words.
+        /// The error of the system.
         source: io::Error,
     },
     /// A thread could not be started.
     #[error(
-        "the `{name}` thread could not be started: {source}\n  fix:   end other programs, or raise the limit of threads (`ulimit -u`)"
+        "the `{name}` thread could not be started: {source}\n  fix:   end other programs, or raise the thread limit (`ulimit -u`)"
     )]
     Thread {
-        /// Its name.
+        /// The name of the thread.
         name: &'static str,
-        /// The system's words.
+        /// The error of the system.
         source: io::Error,
     },
 }
 
 impl MonitorError {
-    /// For `map_err`.
+    /// Returns a function that wraps an error of the terminal, for `map_err`.
     pub(crate) fn terminal(action: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Terminal { action, source }
     }
 
-    /// Whether what was asked is at fault, and not what was tried.
+    /// Returns whether what was asked is at fault, and not what was tried.
     pub fn is_usage(&self) -> bool {
         matches!(self, Self::NoSuchRun { .. })
     }

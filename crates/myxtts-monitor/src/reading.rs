@@ -7,24 +7,24 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Reading<T> {
-    /// Why nothing was read. First, because a value may be a map as well.
+    /// Why nothing was read. Listed first, because a value may be a map as well.
     Unavailable {
         /// The reason, in words.
         unavailable: String,
     },
-    /// What was read.
+    /// The value that was read.
     Value(T),
 }
 
 impl<T> Reading<T> {
-    /// Nothing, for this reason.
+    /// Makes a reading that is missing for the reason `why`.
     pub fn unavailable(why: impl Into<String>) -> Self {
         Self::Unavailable {
             unavailable: why.into(),
         }
     }
 
-    /// The value, if there is one.
+    /// Returns the value, if there is one.
     pub fn value(&self) -> Option<&T> {
         match self {
             Self::Value(value) => Some(value),
@@ -32,7 +32,7 @@ impl<T> Reading<T> {
         }
     }
 
-    /// The reason, if there is no value.
+    /// Returns the reason, if there is no value.
     pub fn reason(&self) -> Option<&str> {
         match self {
             Self::Value(_) => None,
@@ -40,13 +40,13 @@ impl<T> Reading<T> {
         }
     }
 
-    /// A value that is there, or the reason why it is not.
+    /// Makes a reading of a value that is there, or of the reason why it is not.
     pub fn or_reason(value: Option<T>, why: &str) -> Self {
         value.map_or_else(|| Self::unavailable(why), Self::Value)
     }
 }
 
-/// A field that an older file does not have.
+/// Stands for a field that an older file does not have.
 impl<T> Default for Reading<T> {
     fn default() -> Self {
         Self::unavailable("not recorded")

@@ -1,5 +1,5 @@
-//! One look at the machine: a line of `devices.jsonl`, or what the monitor
-//! itself was told by the devices.
+//! One look at the machine: a line of `devices.jsonl`, or what the devices told
+//! the monitor itself.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,26 +10,26 @@ use crate::units::WallTime;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MachineSample {
-    /// When.
+    /// When it was taken.
     pub wall_time: WallTime,
-    /// Processor and main memory.
+    /// The processor and main memory.
     pub host: HostSample,
-    /// The GPUs; empty on a machine without.
+    /// The GPUs; empty on a machine without one.
     pub devices: Vec<DeviceSample>,
-    /// Why there is no GPU, where there is none and somebody knows.
+    /// Why there is no GPU, where there is none and the reason is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// Processor and main memory at one moment.
+/// The processor and main memory at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HostSample {
-    /// Share of all cores in use, in percent.
+    /// The share of all cores in use, in percent.
     pub cpu_pct: Reading<f64>,
-    /// Main memory in use.
+    /// Main memory in use, in MB.
     pub memory_mb: Reading<f64>,
-    /// Main memory there is.
+    /// All of the main memory, in MB.
     pub memory_total_mb: Reading<f64>,
 }
 
@@ -37,44 +37,44 @@ pub struct HostSample {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DeviceSample {
-    /// Its id, as `myxtts devices` lists it.
+    /// The id of the GPU, as `myxtts devices` lists it.
     pub device: u32,
-    /// Its name.
+    /// The name of the GPU.
     pub name: String,
-    /// Share of time some kernel was running, in percent.
+    /// The share of time that some kernel was running, in percent.
     pub utilisation_pct: Reading<f64>,
-    /// Memory in use by all programs.
+    /// Memory in use by all programs, in MB.
     pub memory_used_mb: Reading<f64>,
-    /// Memory there is.
+    /// All of its memory, in MB.
     pub memory_total_mb: Reading<f64>,
-    /// Power drawn.
+    /// The power drawn, in watts.
     pub power_w: Reading<f64>,
-    /// Power allowed.
+    /// The power allowed, in watts.
     pub power_limit_w: Reading<f64>,
-    /// Core temperature.
+    /// The temperature of the core, in degrees Celsius.
     pub temperature_c: Reading<f64>,
-    /// Core clock.
+    /// The core clock, in MHz.
     pub clock_mhz: Reading<f64>,
-    /// The highest core clock.
+    /// The highest core clock, in MHz.
     pub clock_max_mhz: Reading<f64>,
-    /// Why the clock is held down; empty when it is not.
+    /// Why the clock is held down; empty where it is not.
     pub throttle: Reading<Vec<String>>,
-    /// PCI Express generation in use.
+    /// The PCI Express generation in use.
     pub pcie_gen: Reading<f64>,
-    /// The best generation of card and slot.
+    /// The best generation that card and slot allow.
     pub pcie_gen_max: Reading<f64>,
-    /// PCI Express lanes in use.
+    /// The number of PCI Express lanes in use.
     pub pcie_width: Reading<f64>,
-    /// Most lanes of card and slot.
+    /// The most lanes that card and slot allow.
     pub pcie_width_max: Reading<f64>,
 }
 
 impl DeviceSample {
-    /// What the PCI Express link can carry one way, in GB/s: lanes times the
+    /// Returns what the PCI Express link can carry one way, in GB/s: lanes times the
     /// generation's rate after its line code.
     pub fn pcie_gb_s(&self) -> Option<f64> {
         let generation = *self.pcie_gen.value()?;
-        // 2.5 and 5 GT/s lose a fifth to 8b/10b, later ones 2 of 130 bits.
+        // 2.5 and 5 GT/s lose a fifth to 8b/10b, later rates 2 of 130 bits.
         let lanes = [
             (1.0, 0.25),
             (2.0, 0.5),

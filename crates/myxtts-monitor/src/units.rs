@@ -4,7 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-/// A length of time.
+/// A length of time, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Seconds(pub f64);
@@ -15,18 +15,18 @@ pub struct Seconds(pub f64);
 pub struct WallTime(pub f64);
 
 impl WallTime {
-    /// The present.
+    /// Returns the present time.
     pub fn now() -> Self {
         Self::of(SystemTime::now())
     }
 
-    /// A time of the operating system; 1970 for anything before.
+    /// Converts a time of the operating system; anything before 1970 becomes 1970.
     pub fn of(time: SystemTime) -> Self {
         let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
         Self(since.as_secs_f64())
     }
 
-    /// How long ago `earlier` was; a clock that was set back gives zero.
+    /// Returns how long ago `earlier` was; zero where the clock was set back.
     pub fn since(self, earlier: Self) -> Seconds {
         Seconds((self.0 - earlier.0).max(0.0))
     }

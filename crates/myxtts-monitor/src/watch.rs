@@ -17,19 +17,19 @@ use crate::units::WallTime;
 use crate::view::theme::Theme;
 use crate::view::{self, document, text};
 
-/// News that may wait to be taken in; more stay on the disk.
+/// How many pieces of news may wait to be taken in; more stay on the disk.
 const WAITING: usize = 16;
 /// How long keys and signals may wait to be looked at.
 const TICK: Duration = Duration::from_millis(50);
-/// Drawn at least this often, for what is told in seconds.
+/// The longest time between two drawings, for what is told in seconds.
 const REDRAW: Duration = Duration::from_secs(1);
 
-/// How the monitor came to its end.
+/// How the monitor ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// A person left.
+    /// A person left the monitor.
     Quit,
-    /// A signal, or Ctrl-C.
+    /// A signal came, or Ctrl-C.
     Stopped(StopSignal),
     /// The terminal went away.
     TerminalGone,
@@ -38,7 +38,7 @@ pub enum Ending {
 /// Shows the runs at `asked` until somebody leaves.
 ///
 /// # Errors
-/// When there is no such run, or the terminal cannot be used.
+/// If there is no such run, or the terminal cannot be used.
 pub fn watch(
     asked: Option<&Path>,
     color: bool,
@@ -125,8 +125,8 @@ impl Shown {
                         self.take_in(more);
                     }
                 }
-                // Without its readers the picture is an old one; `trouble`
-                // tells, and what is there can still be read.
+                // Without its readers the picture is an old one; `trouble` says so,
+                // and what is there can still be read.
                 Err(RecvTimeoutError::Disconnected) => std::thread::sleep(TICK),
                 Err(RecvTimeoutError::Timeout) => {}
             }
@@ -165,7 +165,7 @@ impl Once {
     /// Looks at the runs at `asked`.
     ///
     /// # Errors
-    /// When there is no such run.
+    /// If there is no such run.
     pub fn look(asked: Option<&Path>, read: ReadMachine) -> Result<Self, MonitorError> {
         let place = Place::of(asked)?;
         let mut state = State::new(place.folder.clone(), place.first.clone());
@@ -180,12 +180,12 @@ impl Once {
         Ok(Self { state })
     }
 
-    /// In words.
+    /// Returns the frame in words.
     pub fn text(&self) -> String {
         text::frame(&self.state)
     }
 
-    /// As a document.
+    /// Returns the frame as a JSON document.
     pub fn document(&self) -> Value {
         document::frame(&self.state)
     }

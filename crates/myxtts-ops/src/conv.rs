@@ -99,7 +99,11 @@ pub fn conv_transpose1d(
         .reshape([batch, outputs, stride, columns])
         .swap_dims(2, 3)
         .reshape([batch, outputs, columns * stride]);
-    let length = (time - 1) * stride + kernel - 2 * conv.padding;
+    // Nothing comes of no columns, or of as many as the padding takes away.
+    let length = (time * stride + kernel).saturating_sub(stride + 2 * conv.padding);
+    if length == 0 {
+        return Tensor::zeros([batch, outputs, 0], &y_bot.device());
+    }
     let y_bot = y_bot.narrow(2, conv.padding, length);
     match bias_o {
         Some(bias_o) => y_bot + bias_o.reshape([1, outputs, 1]),

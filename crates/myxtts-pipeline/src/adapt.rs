@@ -1,60 +1,62 @@
 //! Smart prefetch: workers, read-ahead and ring depth follow the measured waits.
 //!
-//! A pure decision on one window of the ledger, within the bounds of the
-//! plan, each change with its reason. It moves one knob at a time: two at
-//! once could not be told apart in the next window.
+//! A pure decision from one window of the ledger, within the bounds of the plan,
+//! and each change comes with its reason. It moves one knob at a time: the
+//! effects of two could not be told apart in the next window.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// What can be turned.
+/// The settings that smart prefetch can change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Knobs {
-    /// Host threads at work.
+    /// Host threads that take tickets.
     pub workers: usize,
-    /// Batches in flight, all stages together.
+    /// Batches in flight, in all stages together.
     pub read_ahead: usize,
-    /// Batches in the device ring.
+    /// Batches that the device ring holds.
     pub depth: usize,
 }
 
-/// How far each knob goes. Equal ends leave it alone.
+/// The range of each knob. Where both ends are equal, the knob is left alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// The lowest.
+    /// The lowest value of each knob.
     pub least: Knobs,
-    /// The highest.
+    /// The highest value of each knob.
     pub most: Knobs,
 }
 
-/// What the ledger says of the last while; shares of its time.
+/// What the ledger says of a recent stretch of time. Waits and work are shares of
+/// it, from 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Window {
-    /// Steps in it.
+    /// Steps taken in the window.
     pub steps: u64,
-    /// The model waited for a batch.
+    /// Share of the time the model waited for a batch.
     pub model_wait: f64,
-    /// The device stage waited for a host batch.
+    /// Share of the time the device stage waited for a host batch.
     pub device_wait: f64,
-    /// The device stage worked.
+    /// Share of the time the device stage worked.
     pub device_busy: f64,
-    /// A worker waited for room or a permit, mean over workers at work.
+    /// Share of the time a worker waited for room or a permit, averaged over the
+    /// workers in use.
     pub host_wait: f64,
-    /// Longest single wait of the model, over the mean step.
+    /// The longest single wait of the model, in mean steps.
     pub longest_wait: f64,
 }
 
-/// One turn of one knob.
+/// A change of one knob.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Change {
-    /// Which.
+    /// The name of the knob that was changed.
     pub knob: &'static str,
-    /// Before.
+    /// Its value before the change.
     pub from: usize,
-    /// After.
+    /// Its value after the change.
     pub to: usize,
-    /// The measurement behind it.
+    /// The measurement behind the change.
     pub why: String,
 }
 
@@ -68,14 +70,15 @@ impl fmt::Display for Change {
     }
 }
 
-/// Windows shorter than this say too little.
+/// The fewest steps in a window that say enough.
 const FEWEST_STEPS: u64 = 8;
-/// A share of waiting not worth a change.
+/// A share of waiting that is not worth a change.
 const TOLERATED: f64 = 0.005;
-/// A worker that waits this much is not needed.
+/// The share of waiting from which a worker is not needed.
 const IDLE: f64 = 0.75;
 
-/// The next settings, and the change that leads there.
+/// Returns the next settings and the change that leads there, or `None` to leave
+/// them as they are.
 pub fn decide(window: &Window, now: Knobs, bounds: &Bounds) -> Option<(Knobs, Change)> {
     if window.steps < FEWEST_STEPS {
         return None;

@@ -1,4 +1,4 @@
-//! Who prepares what next, and how much may be in flight.
+//! Which batch is prepared next, and how many may be in flight.
 //!
 //! Tickets are handed out in order and each carries a permit that comes back
 //! when its batch has been used. Taking both under one lock is what makes the
@@ -9,13 +9,13 @@ use crate::sync::{Arc, Condvar, Mutex, lock, wait};
 /// One batch to prepare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ticket {
-    /// Which step, counted from the beginning of the run.
+    /// The step, counted from the beginning of the run.
     pub step: u64,
-    /// For which model device.
+    /// The model device the batch is for.
     pub lane: usize,
 }
 
-/// Hands out tickets.
+/// Hands out tickets in order, each with a permit.
 #[derive(Debug)]
 pub struct Dispenser {
     inner: Mutex<Inner>,
@@ -24,7 +24,7 @@ pub struct Dispenser {
 
 #[derive(Debug)]
 struct Inner {
-    /// Of the next ticket: `step * lanes + lane`.
+    /// The number of the next ticket, `step * lanes + lane`.
     next: u64,
     end: u64,
     lanes: u64,
@@ -35,13 +35,14 @@ struct Inner {
     closed: bool,
 }
 
-/// A place among the batches in flight, given back when dropped.
+/// A place among the batches in flight, returned when dropped.
 #[derive(Debug)]
 pub struct Permit(Arc<Dispenser>);
 
 impl Dispenser {
-    /// Tickets for the steps from `first` to before `end`, one per lane, at
-    /// most `limit` in flight, with `workers` of the workers at work.
+    /// Makes a dispenser of tickets for the steps from `first` up to but not
+    /// including `end`, one per lane. At most `limit` batches are in flight, and
+    /// only the first `workers` workers take tickets.
     pub fn new(first: u64, end: u64, lanes: usize, limit: usize, workers: usize) -> Arc<Self> {
         let lanes = lanes.max(1) as u64;
         let inner = Inner {
@@ -60,7 +61,7 @@ impl Dispenser {
         })
     }
 
-    /// The next ticket for worker number `worker`, waiting for a permit;
+    /// Takes the next ticket for worker number `worker`, and waits for a permit.
     /// `None` when there are no more.
     pub fn take(this: &Arc<Self>, worker: usize) -> Option<(Ticket, Permit)> {
         let mut inner = lock(&this.inner);
@@ -84,7 +85,7 @@ impl Dispenser {
         };
         drop(inner);
         if last {
-            // Those who wait for a permit need none any more.
+            // Workers that wait for a permit no longer need one.
             this.changed.notify_all();
         }
         Some((ticket, Permit(Arc::clone(this))))
@@ -108,7 +109,7 @@ impl Dispenser {
         self.changed.notify_all();
     }
 
-    /// Batches in flight now, and the most there have been.
+    /// Returns the number of batches in flight now, and the most there have been.
     pub fn in_flight(&self) -> (usize, usize) {
         let inner = lock(&self.inner);
         (inner.in_flight, inner.peak)

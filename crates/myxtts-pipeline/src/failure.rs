@@ -1,4 +1,4 @@
-//! The first error wins, and everybody hears of it.
+//! Stopping: the first error wins, and every thread learns of it.
 
 use std::fmt;
 
@@ -10,13 +10,13 @@ use crate::sync::{Arc, Mutex, lock};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stage {
-    /// Decode, features, tokens, padding, on host threads.
+    /// Decoding, features, tokens and padding, on host threads.
     Host,
-    /// Upload, mel, codes, on the data device.
+    /// Upload, mels and codes, on the data device.
     Device,
-    /// From the data device to the model device.
+    /// The way from the data device to the model device.
     Hop,
-    /// The train step.
+    /// The train step, on the model device.
     Model,
 }
 
@@ -37,30 +37,30 @@ pub enum Failure {
     /// A stage returned an error.
     #[error("the {stage} stage failed at step {step}: {why}")]
     Failed {
-        /// Which.
+        /// The stage that failed.
         stage: Stage,
-        /// On the batch of which step.
+        /// The step whose batch it was working on.
         step: u64,
-        /// In its own words.
+        /// The error the stage returned.
         why: String,
     },
     /// A stage could not begin.
     #[error("the {stage} stage could not start: {why}")]
     NotStarted {
-        /// Which.
+        /// The stage that did not start.
         stage: Stage,
-        /// In its own words.
+        /// The error the stage returned.
         why: String,
     },
-    /// A thread of ours panicked: a defect in this program.
+    /// A thread of the pipeline panicked, which is a defect in this program.
     #[error(
         "the {stage} stage panicked: {why}\n  this is a defect of the program; \
          please report it with this message"
     )]
     Panicked {
-        /// Which.
+        /// The stage that the thread belongs to.
         stage: Stage,
-        /// The panic's message.
+        /// The message of the panic.
         why: String,
     },
     /// Somebody asked the run to end.
@@ -68,19 +68,19 @@ pub enum Failure {
     Requested,
 }
 
-/// The one switch that ends a run.
+/// The switch that ends a run. Clones are the same switch.
 #[derive(Clone)]
 pub struct Stop(Arc<Mutex<Inner>>);
 
 struct Inner {
     first: Option<Failure>,
     stopped: bool,
-    /// What to close so that nobody keeps waiting.
+    /// What to close so that no thread keeps waiting.
     closers: Vec<Box<dyn Fn() + Send + Sync>>,
 }
 
 impl Stop {
-    /// Nothing has happened yet.
+    /// Makes a switch that nobody has used.
     pub fn new() -> Self {
         Self(Arc::new(Mutex::new(Inner {
             first: None,
@@ -89,7 +89,7 @@ impl Stop {
         })))
     }
 
-    /// Adds something to close when the run ends. Called while the pipeline is
+    /// Adds something to close when the run ends. Call this while the pipeline is
     /// put together, before a thread can fail.
     pub(crate) fn also_close(&self, closer: impl Fn() + Send + Sync + 'static) {
         lock(&self.0).closers.push(Box::new(closer));
@@ -101,19 +101,19 @@ impl Stop {
         inner.stopped = true;
         inner.first.get_or_insert(failure);
         let closers = std::mem::take(&mut inner.closers);
-        // Outside the lock: closing drops batches, and their owners may ask.
+        // Outside the lock, because closing drops batches, and their owners may ask.
         drop(inner);
         for close in closers {
             close();
         }
     }
 
-    /// Whether the run is to end.
+    /// Returns whether the run is to end.
     pub fn is_stopped(&self) -> bool {
         lock(&self.0).stopped
     }
 
-    /// The first failure.
+    /// Returns the first failure, if there was one.
     pub fn first(&self) -> Option<Failure> {
         lock(&self.0).first.clone()
     }
@@ -131,7 +131,7 @@ impl fmt::Debug for Stop {
     }
 }
 
-/// The words of a panic.
+/// Returns the message of a panic.
 pub(crate) fn panic_words(payload: &(dyn std::any::Any + Send)) -> String {
     let text = payload
         .downcast_ref::<&str>()

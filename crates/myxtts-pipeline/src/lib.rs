@@ -5,7 +5,7 @@
 //! ```
 //!
 //! The crate moves batches and knows nothing of what is in them: [`HostWork`]
-//! fills host buffers, [`SiteWork`] turns them into device batches, [`Hop`]
+//! fills host buffers, [`SiteWork`] turns them into device batches, and [`Hop`]
 //! carries those to another device. Modes are numbers of sites and lanes
 //! ([`Wiring`]), not different code.
 

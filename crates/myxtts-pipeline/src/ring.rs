@@ -1,8 +1,8 @@
 //! A ring: batches in order, bounded in number and in bytes.
 //!
-//! Producers finish in any order and the consumer takes them in sequence. The
-//! batch the consumer waits for is always let in; room for it is kept free by
-//! the others, so the bounds hold without a deadlock.
+//! Producers finish in any order, and the consumer takes batches in sequence. The
+//! batch the consumer waits for is always let in; the others keep room for it
+//! free, so the bounds hold without a deadlock.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -12,16 +12,16 @@ use crate::sync::{Condvar, Mutex, lock, wait};
 /// How much a ring may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RingBounds {
-    /// Batches.
+    /// The largest number of batches.
     pub batches: usize,
-    /// Bytes, of all batches together.
+    /// The largest size of all batches together, in bytes.
     pub bytes: u64,
-    /// Bytes of the largest batch there can be; room for one is kept free.
+    /// The size of the largest possible batch, in bytes; room for one is kept free.
     pub largest: u64,
 }
 
 impl RingBounds {
-    /// How many of the largest batches it holds at once.
+    /// Returns how many of the largest batches fit at once.
     pub fn holds(&self) -> usize {
         let by_bytes = self.bytes.checked_div(self.largest);
         let by_bytes = by_bytes.and_then(|batches| usize::try_from(batches).ok());
@@ -29,24 +29,24 @@ impl RingBounds {
     }
 }
 
-/// What a ring holds now and has held.
+/// What a ring holds now, and has held.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RingState {
-    /// Batches.
+    /// Batches it holds now.
     pub batches: usize,
-    /// Bytes.
+    /// Bytes it holds now.
     pub bytes: u64,
-    /// Most batches at once.
+    /// The most batches at once.
     pub peak_batches: usize,
-    /// Most bytes at once.
+    /// The most bytes at once.
     pub peak_bytes: u64,
-    /// Time since the first push during which the next batch was there.
+    /// Time since the first push during which the next batch was ready.
     pub ready: Duration,
     /// Time since the first push.
     pub open: Duration,
 }
 
-/// The ring was closed: the pipeline is stopping.
+/// The ring was closed, because the pipeline is stopping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Closed;
 
@@ -74,7 +74,7 @@ struct Inner<T> {
 }
 
 impl<T> Ring<T> {
-    /// An empty ring that starts with batch `first`.
+    /// Makes an empty ring that starts with batch `first`.
     pub fn new(name: &'static str, bounds: RingBounds, first: u64) -> Self {
         let inner = Inner {
             bounds,
@@ -94,12 +94,12 @@ impl<T> Ring<T> {
         }
     }
 
-    /// Its name on the ledger.
+    /// Returns the ring's name on the ledger.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Puts batch `sequence` in, waiting for room; the time waited.
+    /// Puts in batch `sequence`, waiting for room. Returns the time waited.
     pub fn push(&self, sequence: u64, batch: T, bytes: u64) -> Result<Duration, Closed> {
         let begin = Instant::now();
         let mut inner = lock(&self.inner);
@@ -115,15 +115,15 @@ impl<T> Ring<T> {
         Ok(begin.elapsed())
     }
 
-    /// Takes the next batch in sequence, waiting for it; `None` after the last.
+    /// Takes the next batch in sequence, waiting for it. `None` after the last.
     pub fn pop(&self) -> Result<Option<(u64, T)>, Closed> {
         let popped = self.pop_timed()?;
         Ok(popped.map(|(sequence, batch, _)| (sequence, batch)))
     }
 
-    /// The same, with the time that the batch was not there. Taken before
-    /// others are woken up: whom the system lets run then, on a machine with few
-    /// cores, is not what was waited for.
+    /// Like [`pop`](Self::pop), with the time during which the batch was not
+    /// there. The time is taken before others are woken up: on a machine with few
+    /// cores the system may run those first, and that is not what was waited for.
     pub fn pop_timed(&self) -> Result<Option<(u64, T, Duration)>, Closed> {
         let mut begin = None;
         let mut inner = lock(&self.inner);
@@ -149,13 +149,13 @@ impl<T> Ring<T> {
         }
     }
 
-    /// The batch that is taken next.
+    /// Returns the sequence number of the batch that is taken next.
     pub fn awaited(&self) -> u64 {
         lock(&self.inner).next
     }
 
-    /// Waits until somebody waits for batch `sequence`; for one that has been
-    /// taken, not at all.
+    /// Waits until somebody waits for batch `sequence`. Returns at once for one
+    /// that has been taken.
     pub fn wait_wanted(&self, sequence: u64) -> Result<(), Closed> {
         let mut inner = lock(&self.inner);
         loop {
@@ -170,13 +170,13 @@ impl<T> Ring<T> {
         }
     }
 
-    /// Says that no batch from `end` on will come.
+    /// Declares that no batch from `end` on will come.
     pub fn end(&self, end: u64) {
         lock(&self.inner).end = Some(end);
         self.changed.notify_all();
     }
 
-    /// Wakes everybody up, for good. What is inside is dropped.
+    /// Wakes everybody up for good, and drops what the ring holds.
     pub fn close(&self) {
         let dropped = {
             let mut inner = lock(&self.inner);
@@ -185,18 +185,18 @@ impl<T> Ring<T> {
             inner.state.bytes = 0;
             std::mem::take(&mut inner.slots)
         };
-        // Outside the lock: a batch may give back a permit as it goes.
+        // Outside the lock: a batch may return a permit when it is dropped.
         drop(dropped);
         self.changed.notify_all();
     }
 
-    /// Changes how many batches it holds; fewer takes effect as it drains.
+    /// Changes how many batches the ring holds; a lower bound takes effect as it drains.
     pub fn set_batches(&self, batches: usize) {
         lock(&self.inner).bounds.batches = batches.max(1);
         self.changed.notify_all();
     }
 
-    /// What it holds now and has held.
+    /// Returns what the ring holds now, and has held.
     pub fn state(&self) -> RingState {
         let inner = lock(&self.inner);
         let mut state = inner.state;
@@ -209,8 +209,8 @@ impl<T> Ring<T> {
         state
     }
 
-    /// Waits until it holds `batches`, has all it will get, or `longest` has
-    /// passed; how many it holds.
+    /// Waits until the ring holds `batches`, has everything it will get, or
+    /// `longest` has passed. Returns how many it holds.
     pub fn wait_filled(&self, batches: usize, longest: Duration) -> Result<usize, Closed> {
         let begin = Instant::now();
         let mut inner = lock(&self.inner);

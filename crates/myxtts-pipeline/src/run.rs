@@ -1,4 +1,4 @@
-//! Threads and rings, put together.
+//! The threads and rings of a pipeline, put together.
 
 mod lane;
 mod setup;
@@ -20,7 +20,7 @@ use crate::sync::{Arc, Mutex};
 use crate::work::{Hop, HostWork, SiteWork};
 use lane::Controller;
 
-/// A batch on its way, with its place among those in flight.
+/// A batch on its way, with its permit to be in flight.
 #[derive(Debug)]
 struct Packed<T> {
     ticket: Ticket,
@@ -31,10 +31,10 @@ struct Packed<T> {
 
 type Rings<T> = Vec<Arc<Ring<Packed<T>>>>;
 
-/// Makes a stage's work on the thread that will use it.
+/// A function that makes a stage's work on the thread that will use it.
 pub type Make<W> = Box<dyn FnOnce() -> Result<W, String> + Send>;
 
-/// A running pipeline.
+/// A running pipeline of threads and rings.
 #[derive(Debug)]
 pub struct Pipeline {
     stop: Stop,
@@ -45,7 +45,7 @@ pub struct Pipeline {
     changes: Receiver<Change>,
 }
 
-/// A pipeline and the lanes that come out of it.
+/// A pipeline, and the lanes that deliver its batches.
 pub type Started<T> = (Pipeline, Vec<Lane<T>>);
 
 /// How a run ended.
@@ -53,15 +53,15 @@ pub type Started<T> = (Pipeline, Vec<Lane<T>>);
 pub struct Outcome {
     /// The ledger, added up.
     pub summary: Summary,
-    /// The first failure; a run that came to its end has none.
+    /// The first failure; `None` when the run reached its end.
     pub failure: Option<Failure>,
-    /// Why `ledger.jsonl` is not complete, if it is not.
+    /// Why `ledger.jsonl` is incomplete, if it is.
     pub ledger_lost: Option<String>,
-    /// Every entry of a ledger that keeps them.
+    /// Every entry, if the ledger keeps them.
     pub entries: Vec<Entry>,
 }
 
-/// A ring's figures, whatever it carries.
+/// A function that reports on a ring, whatever the ring carries.
 struct RingOf(Box<dyn Fn() -> RingReport + Send + Sync>);
 
 impl std::fmt::Debug for RingOf {
@@ -71,8 +71,8 @@ impl std::fmt::Debug for RingOf {
 }
 
 impl Pipeline {
-    /// Starts the data side. One maker of site work per site; one of a hop per
-    /// lane, or none where data and model share their device.
+    /// Starts the data side. `sites` makes the work of each site; `hops` makes
+    /// the hop of each lane, and is empty where data and model share a device.
     pub fn start<H, S, P>(
         setup: &Setup,
         host: H,
@@ -163,7 +163,7 @@ impl Pipeline {
 
         let (sender, changes) = channel();
         pipeline.changes = changes;
-        // Where there is no hop the two are the same rings.
+        // Without a hop the two are the same rings.
         let deep: Vec<_> = device_rings.iter().chain(&model_rings).cloned().collect();
         let controller = Controller::new(setup, &dispenser, &ledger, sender, move |depth| {
             for ring in &deep {
@@ -182,22 +182,22 @@ impl Pipeline {
         Ok((pipeline, lanes))
     }
 
-    /// The switch that ends the run.
+    /// Returns the switch that ends the run.
     pub fn stop(&self) -> &Stop {
         &self.stop
     }
 
-    /// Batches in flight now, and the most there have been.
+    /// Returns the number of batches in flight now, and the most there have been.
     pub fn in_flight(&self) -> (usize, usize) {
         self.dispenser.in_flight()
     }
 
-    /// What smart prefetch has changed since the last call.
+    /// Returns what smart prefetch has changed since the last call.
     pub fn changes(&self) -> Vec<Change> {
         self.changes.try_iter().collect()
     }
 
-    /// The ledger so far.
+    /// Returns the ledger's sums so far.
     pub fn summary(&self) -> Summary {
         self.ledger
             .summary(self.rings.iter().map(|ring| (ring.0)()).collect())
@@ -205,7 +205,7 @@ impl Pipeline {
 
     /// Ends the run, wherever it is, and waits for every thread.
     pub fn finish(mut self) -> Outcome {
-        // Asked first: from here on there always is a reason to stop.
+        // Asked first: from here on there is always a reason to stop.
         let failure = self.stop.first();
         self.join();
         Outcome {
@@ -217,7 +217,7 @@ impl Pipeline {
     }
 
     /// Like [`finish`](Self::finish), but a thread that has not ended after
-    /// `patience` is left to itself: it may read from a disk that does not
+    /// `patience` is left to itself: it may be reading from a disk that does not
     /// answer. For a process that is about to end.
     pub fn leave(mut self, patience: Duration) -> Outcome {
         let begin = Instant::now();
@@ -232,7 +232,7 @@ impl Pipeline {
     fn join(&mut self) {
         self.stop.fail(Failure::Requested);
         for thread in self.threads.drain(..) {
-            // A panic was caught inside and is the failure already.
+            // A panic was caught inside the thread, and is the failure already.
             let _ = thread.join();
         }
     }

@@ -9,24 +9,24 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StartReason {
-    /// The ring had its fill target.
+    /// The ring reached its fill target.
     Filled,
-    /// There are fewer batches than the target, and all were there.
+    /// The run has fewer batches than the target, and all were ready.
     Complete,
-    /// The longest wait had passed.
+    /// The longest wait allowed had passed.
     Delay,
 }
 
-/// How the model's start came about.
+/// How the start of the model came about.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Start {
-    /// Why now.
+    /// Why the model started at that moment.
     pub reason: StartReason,
-    /// Batches in the ring.
+    /// Batches in the ring at that moment.
     pub held: usize,
-    /// Batches that were hoped for.
+    /// The number of batches waited for.
     pub target: usize,
-    /// Time waited, from when data could arrive.
+    /// Time waited, from the moment data could arrive.
     #[serde(rename = "waited_s", serialize_with = "seconds")]
     pub waited: Duration,
     /// The longest wait that was allowed.

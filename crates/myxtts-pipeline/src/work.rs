@@ -1,27 +1,27 @@
-//! What the stages do, said by whoever knows what a batch is.
+//! What the stages do, implemented by whoever knows what a batch is.
 
 use std::time::Duration;
 
 use crate::Stop;
 use crate::dispenser::Ticket;
 
-/// Tells a long piece of work that nobody wants its result any more.
+/// Tells a long piece of work that its result is no longer wanted.
 #[derive(Clone, Debug)]
 pub struct Cancel(pub(crate) Stop);
 
 impl Cancel {
-    /// Whether to give up. To be asked between clips, not between samples.
+    /// Returns whether to give up. Ask between clips, not between samples.
     pub fn is_cancelled(&self) -> bool {
         self.0.is_stopped()
     }
 }
 
-/// The host stage: fills buffers, on several threads at once.
+/// The host stage, which fills buffers on several threads at once.
 pub trait HostWork: Send + Sync + 'static {
-    /// A host batch; reused, so that the steady state allocates nothing.
+    /// A host batch. Buffers are reused, so that the steady state allocates nothing.
     type Buffer: Send + 'static;
 
-    /// Fills a buffer for a ticket. `spare` is one that was used before.
+    /// Fills a buffer for `ticket`. `spare` is a buffer that was used before.
     fn fill(
         &self,
         ticket: Ticket,
@@ -29,55 +29,56 @@ pub trait HostWork: Send + Sync + 'static {
         cancel: &Cancel,
     ) -> Result<Self::Buffer, String>;
 
-    /// What a buffer takes.
+    /// Returns the memory a buffer takes, in bytes.
     fn bytes(&self, buffer: &Self::Buffer) -> u64;
 
-    /// Where the time of filling it went, if the work knows.
+    /// Returns where the time of filling the buffer went, if the work knows.
     fn parts(&self, _buffer: &Self::Buffer) -> Option<HostParts> {
         None
     }
 }
 
-/// Parts of filling a buffer; the rest is everything else.
+/// The parts of the time spent filling a buffer that are measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostParts {
-    /// Bytes from the disk.
+    /// Time spent reading bytes from the disk.
     pub read: Duration,
-    /// From bytes to samples.
+    /// Time spent decoding bytes into samples.
     pub decode: Duration,
 }
 
-/// The device stage. Made and used on one thread, which the engine's streams
-/// and pools want.
+/// The device stage. It is made and used on one thread, as the engine's streams
+/// and pools require.
 pub trait SiteWork {
-    /// A host batch.
+    /// A host batch, see [`HostWork::Buffer`].
     type Buffer;
-    /// A device batch.
+    /// A batch on the data device.
     type Batch: Send + 'static;
 
     /// Turns a host batch into a device batch, which is complete on return.
     fn process(&mut self, ticket: Ticket, buffer: &Self::Buffer) -> Result<Self::Batch, String>;
 
-    /// What a batch takes on the device.
+    /// Returns the device memory a batch takes, in bytes.
     fn bytes(&self, batch: &Self::Batch) -> u64;
 
-    /// How much of the last [`process`](Self::process) went into handing values
-    /// over to the device, if the work knows.
+    /// Returns how much of the last [`process`](Self::process) was spent handing
+    /// values to the device, if the work knows.
     fn uploading(&mut self) -> Option<Duration> {
         None
     }
 }
 
-/// The way from the data device to a model device. Made and used on one thread.
+/// Carries batches from the data device to a model device. It is made and used on
+/// one thread.
 pub trait Hop {
-    /// A device batch.
+    /// A batch on a device.
     type Batch;
 
-    /// Carries a batch over; it is there on return.
+    /// Carries a batch over, which has arrived on return.
     fn hop(&mut self, batch: Self::Batch) -> Result<Self::Batch, String>;
 }
 
-/// Data and model share their device: there is nothing to carry.
+/// The hop where data and model share a device: there is nothing to carry.
 #[derive(Debug)]
 pub struct NoHop<T>(std::marker::PhantomData<fn(T)>);
 

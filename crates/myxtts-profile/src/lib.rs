@@ -1,4 +1,4 @@
-//! What the ledger of a training says of its time.
+//! What the ledger of a training says about its time.
 //!
 //! ```text
 //! entries of the ledger -> timeline -> stages, overlap, rings -> report, trace, picture

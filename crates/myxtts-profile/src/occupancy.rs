@@ -11,42 +11,43 @@ use serde::Serialize;
 
 use crate::timeline::{Timeline, Window};
 
-/// A ring held this many batches from this moment on.
+/// The number of batches that a ring held from a moment on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Sample {
-    /// Microseconds since the pipeline started.
+    /// The moment, in microseconds since the pipeline started.
     pub at_us: u64,
-    /// Batches.
+    /// The number of batches from then on.
     pub batches: usize,
 }
 
-/// One ring within a window.
+/// The use of one ring within a window.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RingUse {
-    /// `host`, `device` or `model`: what puts batches into it, or whose it is.
+    /// `host` or `device`, after the stage that fills the ring, or `model`, after the
+    /// one that empties it.
     pub ring: &'static str,
-    /// Which of several; 0 where there is one.
+    /// Which of several rings of that name; 0 where there is one.
     pub number: usize,
-    /// Mean number of batches.
+    /// The mean number of batches in the ring.
     pub mean: f64,
-    /// Fewest at once.
+    /// The fewest batches at once.
     pub least: usize,
-    /// Most at once.
+    /// The most batches at once.
     pub most: usize,
-    /// Percent of the time that it was empty.
+    /// Percent of the time that the ring was empty.
     pub empty_pct: f64,
-    /// The mean in each of equal parts of the window, from its begin to its end.
+    /// The mean in each of equal parts of the window, from its beginning to its end.
     pub over_time: Vec<f64>,
     /// Every change, for the trace and the picture.
     #[serde(skip)]
     pub samples: Vec<Sample>,
 }
 
-/// Parts that a window is divided into.
+/// The number of parts that `over_time` divides a window into.
 const PARTS: u64 = 24;
 
 impl RingUse {
-    /// Every ring on the timeline.
+    /// Returns the use of every ring on the timeline.
     pub(crate) fn all(timeline: &Timeline, window: Window) -> Vec<Self> {
         changes(timeline.entries())
             .into_iter()
@@ -101,7 +102,7 @@ impl RingUse {
 
 const NAMES: [&str; 3] = ["host", "device", "model"];
 
-/// What is put into each ring and taken out of it, by ring and its number.
+/// Returns what is put into each ring and taken out of it, by ring and its number.
 fn changes(entries: &[Entry]) -> BTreeMap<(usize, usize), Vec<(u64, i64)>> {
     let has_hop = entries.iter().any(|entry| entry.stage == Stage::Hop);
     // Lanes have a host ring each where they have a data device each.
@@ -134,7 +135,7 @@ fn changes(entries: &[Entry]) -> BTreeMap<(usize, usize), Vec<(u64, i64)>> {
     changes
 }
 
-/// Changes added up, one sample a moment.
+/// Adds up the changes, into one sample per moment.
 fn samples(changes: &[(u64, i64)]) -> Vec<Sample> {
     let mut changes = changes.to_vec();
     // A batch that is taken the moment it is put in was put in first.
@@ -143,7 +144,7 @@ fn samples(changes: &[(u64, i64)]) -> Vec<Sample> {
     let mut held = 0_i64;
     for (at_us, change) in changes {
         held += change;
-        // Put in is noted a moment after the fact, so it may come after taken out.
+        // A put is noted a moment after the fact, so it may come after the take.
         let batches = usize::try_from(held).unwrap_or(0);
         match samples.last_mut() {
             Some(last) if last.at_us == at_us => last.batches = batches,

@@ -10,35 +10,35 @@ use serde::Serialize;
 
 use crate::profile::StepTime;
 
-/// Steps that tell something of a period: each lag is seen at least twice.
+/// The fewest steps that can show a period: each lag is seen at least twice.
 const LEAST_STEPS: usize = 8;
 /// The longest period that is looked for, in steps.
 const LONGEST: usize = 19;
-/// A repetition weaker than this is not worth a word.
+/// A repetition weaker than this is not reported.
 const STRENGTH: f64 = 0.3;
-/// Nor is one that chance makes in so few steps: the autocorrelation of noise
+/// Nor is one that chance would make in so few steps: the autocorrelation of noise
 /// deviates by one over the root of their number, and many lags are looked at.
 const BY_CHANCE: f64 = 3.5;
-/// Steps that differ by less than this part of their mean have no slow ones.
+/// Steps that vary by less than this part of their mean have no slow ones.
 const NOTHING: f64 = 0.02;
-/// More variation than this is worth a look, and than this is much.
+/// Above the first variation steps are uneven, above the second very uneven.
 const UNEVEN: [f64; 2] = [0.3, 0.5];
 
 /// How evenly steps follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Oscillation {
-    /// Deviation of the step time over its mean, as measured.
+    /// The standard deviation of the step time over its mean, as measured.
     pub variation: f64,
     /// The same without what the work of the steps explains.
     pub unexplained: f64,
-    /// Steps from one slow step to the next, where there is such a period.
+    /// The number of steps from one slow step to the next, where there is such a period.
     pub period: Option<usize>,
-    /// Autocorrelation at that lag, up to 1.
+    /// The autocorrelation at that period, up to 1.
     pub strength: Option<f64>,
 }
 
 impl Oscillation {
-    /// Of the steps in order; `None` of too few.
+    /// Measures steps in their order; returns `None` for fewer than eight.
     pub(crate) fn of(steps: &[StepTime]) -> Option<Self> {
         if steps.len() < LEAST_STEPS {
             return None;
@@ -70,8 +70,8 @@ impl fmt::Display for Oscillation {
         };
         write!(
             f,
-            "Steps are {words}: the step time varies by {:.2} of its mean, {:.2} without what the clips \
-             in each explain",
+            "Steps are {words}: the step time varies by {:.2} of its mean, {:.2} once the clips \
+             in each step are accounted for",
             self.variation, self.unexplained
         )?;
         match (self.period, self.strength) {

@@ -3,32 +3,32 @@
 //! One after another, a batch takes the sum of its stages. With everything at
 //! once it takes what the slowest stage needs, and no ring or worker can do
 //! better. What was measured lies between the two. Stages that share the cores
-//! of one processor slow each other down, and their times show it: possible is
-//! then what those slower times allow.
+//! of one processor slow each other down, and their times show it: what is
+//! possible is then what those slower times allow.
 
 use serde::Serialize;
 
 use crate::stages::StageTimes;
 
-/// Overlap of the stages, in seconds a batch of one lane.
+/// The overlap of the stages, in seconds per batch of one lane.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Overlap {
-    /// All stages one after another.
+    /// The time of all stages one after another.
     pub one_after_another_s: f64,
-    /// The slowest stage alone.
+    /// The time of the slowest stage alone.
     pub at_best_s: f64,
-    /// What it was.
+    /// The time that a batch took.
     pub measured_s: f64,
-    /// How much of the possible saving there was, in percent; absent where
+    /// How much of the possible saving was achieved, in percent; absent where
     /// there is next to nothing to save.
     pub achieved_pct: Option<f64>,
 }
 
-/// A saving of less than this part of the work is not worth a figure.
+/// A possible saving below this part of the work is not worth a figure.
 const WORTH: f64 = 0.01;
 
 impl Overlap {
-    /// `batches` of each of `lanes` were used up in `wall_s`.
+    /// Computes the overlap where each of `lanes` used up `batches` in `wall_s`.
     pub(crate) fn of(stages: &[StageTimes], wall_s: f64, batches: usize, lanes: usize) -> Self {
         let lanes = lanes.max(1) as f64;
         let one_after_another_s: f64 = stages.iter().map(|stage| stage.busy.mean_s).sum();

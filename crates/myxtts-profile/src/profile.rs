@@ -13,57 +13,57 @@ use crate::timeline::{Timeline, Window};
 /// One optimiser step by the clock of the training thread, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StepTime {
-    /// From the end of the step before to the end of this one.
+    /// The time from the end of the step before to the end of this one.
     pub wall_s: f64,
-    /// Waiting for batches.
+    /// The time spent waiting for batches.
     pub data_wait_s: f64,
-    /// Waiting for the device, to read a loss or a norm; absent where it is
-    /// not told apart.
+    /// The time spent waiting for the device, to read a loss or a norm; absent where
+    /// it was not measured.
     pub read_back_s: Option<f64>,
-    /// Averaging gradients with other replicas.
+    /// The time spent averaging gradients with other replicas; absent without any.
     pub collective_s: Option<f64>,
-    /// How much there was to do, in any unit: a longer step with more to do is
-    /// not a stall.
+    /// How much work there was, in any unit: a longer step with more work is not a
+    /// stall.
     pub work: f64,
 }
 
 /// A part of the step, on the thread that trains.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Part {
-    /// What it is.
+    /// The name of the part.
     pub part: &'static str,
     /// Its spread over the steps.
     #[serde(flatten)]
     pub times: Spread,
-    /// Percent of the steps' time.
+    /// Its share of the steps' time, in percent.
     pub share_pct: f64,
 }
 
 /// What was found out about a stretch of training.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Profile {
-    /// Seconds that were looked at.
+    /// The length of the stretch, in seconds.
     pub wall_s: f64,
-    /// Steps in them.
+    /// The number of steps in it.
     pub steps: usize,
-    /// Batches of a step, on each model device.
+    /// Batches per step, on each model device.
     pub accumulation: usize,
-    /// Time of a step.
+    /// The time of a step.
     pub step: Spread,
     /// Where a step's time went, on the training thread.
     pub parts: Vec<Part>,
-    /// Percent of the wall time that the ledger accounts for on the threads
-    /// that train: what the stages add up to.
+    /// Percent of the wall time that the ledger accounts for, on the threads that
+    /// train.
     pub accounted_pct: f64,
-    /// Stage by stage.
+    /// The times of each stage.
     pub stages: Vec<StageTimes>,
     /// The stage that the others wait for.
     pub slowest: Option<Stage>,
-    /// How much was done beside other work.
+    /// How much of the work was done beside other work.
     pub overlap: Overlap,
-    /// How evenly steps follow each other; absent of fewer than eight.
+    /// How evenly steps follow each other; absent for fewer than eight.
     pub oscillation: Option<Oscillation>,
-    /// Ring by ring.
+    /// The use of each ring.
     pub rings: Vec<RingUse>,
     #[serde(skip)]
     window: Window,
@@ -72,9 +72,9 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Of a ledger whose first `warm_up` steps do not count, and of the steps
-    /// after them by their own clock. `wall_s` is what those took together by a
-    /// clock that knows nothing of either.
+    /// Makes the profile of a ledger whose first `warm_up` steps do not count, and of
+    /// the steps after them by their own clock. `wall_s` is what those steps took
+    /// together by a clock that knows nothing of either.
     pub fn of(
         entries: &[Entry],
         warm_up: u64,
@@ -112,18 +112,18 @@ impl Profile {
         }
     }
 
-    /// The time that was looked at.
+    /// Returns the stretch of time that was looked at.
     pub fn window(&self) -> Window {
         self.window
     }
 
-    /// The ledger as spans.
+    /// Returns the ledger as spans.
     pub fn timeline(&self) -> &Timeline {
         &self.timeline
     }
 }
 
-/// Parts of the steps that were told apart, and what is left of them.
+/// Divides the time of the steps into the parts that were measured, and the rest.
 fn parts(steps: &[StepTime]) -> Vec<Part> {
     let whole: f64 = steps.iter().map(|step| step.wall_s).sum();
     let part = |name: &'static str, times: Vec<f64>| {

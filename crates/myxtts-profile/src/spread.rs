@@ -1,27 +1,27 @@
-//! How a time is spread: its mean, its deviation, and what most are below.
+//! How times of one kind are spread: mean, deviation and percentiles.
 
 use myxtts_doctor::stats;
 use serde::Serialize;
 
-/// Times of one kind, in seconds.
+/// The spread of times of one kind, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Spread {
-    /// How many.
+    /// The number of times.
     pub count: usize,
-    /// Their mean.
+    /// The mean of the times.
     pub mean_s: f64,
     /// Their standard deviation, over all of them.
     pub std_s: f64,
-    /// Half are at most this.
+    /// Half of the times are at most this.
     pub p50_s: f64,
-    /// 95 of a hundred are at most this.
+    /// 95 of a hundred times are at most this.
     pub p95_s: f64,
-    /// 99 of a hundred are at most this.
+    /// 99 of a hundred times are at most this.
     pub p99_s: f64,
 }
 
 impl Spread {
-    /// Of these times, in any order; nothing of none.
+    /// Computes the spread of times in any order; all zero for no times.
     pub fn of(seconds: &[f64]) -> Self {
         let percentile = |share: f64| stats::percentile(seconds, share).unwrap_or(0.0);
         Self {

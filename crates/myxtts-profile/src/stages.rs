@@ -6,34 +6,34 @@ use serde::Serialize;
 use crate::spread::Spread;
 use crate::timeline::{Kind, Timeline, Window};
 
-/// One stage within a window.
+/// The times of one stage within a window.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StageTimes {
-    /// Which.
+    /// The stage that was measured.
     pub stage: Stage,
-    /// Threads that did something in the window.
+    /// The number of threads that did something in the window.
     pub threads: usize,
-    /// Work on a batch that ended in the window.
+    /// Work on a batch, for batches that ended in the window.
     pub busy: Spread,
-    /// Waiting for the input of one.
+    /// Waiting for the input of such a batch.
     pub wait_in: Spread,
-    /// Waiting for room for one.
+    /// Waiting for room for such a batch.
     pub wait_out: Spread,
-    /// Seconds of work in the window, all threads together. A batch that was
-    /// begun before the window, or ended after it, counts with its part.
+    /// Seconds of work in the window, over all threads. A batch that was begun
+    /// before the window, or ended after it, counts in part.
     pub busy_s: f64,
-    /// The same of waiting for input.
+    /// Seconds of waiting for input, counted the same way.
     pub wait_in_s: f64,
-    /// The same of waiting for room.
+    /// Seconds of waiting for room, counted the same way.
     pub wait_out_s: f64,
-    /// Seconds of threads with nothing left to make, or not started yet.
+    /// Seconds in which threads had nothing left to make, or had not started yet.
     pub idle_s: f64,
-    /// Bytes of the batches that ended in the window.
+    /// The bytes of the batches that ended in the window.
     pub bytes: u64,
 }
 
 impl StageTimes {
-    /// Every stage that is on the timeline, in the order of the data.
+    /// Returns the times of every stage on the timeline, in the order of the data.
     pub(crate) fn all(timeline: &Timeline, window: Window) -> Vec<Self> {
         let stages = [Stage::Host, Stage::Device, Stage::Hop, Stage::Model];
         stages
@@ -88,7 +88,7 @@ impl StageTimes {
         })
     }
 
-    /// Percent of its threads' time that the stage worked.
+    /// Returns the percent of its threads' time that the stage worked.
     pub fn busy_pct(&self) -> f64 {
         let lived = self.busy_s + self.wait_in_s + self.wait_out_s + self.idle_s;
         if lived > 0.0 {
@@ -98,8 +98,8 @@ impl StageTimes {
         }
     }
 
-    /// The shortest time in which its threads can make a batch: what a
-    /// training takes at least where this stage is the slowest.
+    /// Returns the shortest time in which its threads can make a batch, in seconds:
+    /// what a batch takes at least where this stage is the slowest.
     pub fn least_s(&self) -> f64 {
         self.busy.mean_s / self.threads.max(1) as f64
     }

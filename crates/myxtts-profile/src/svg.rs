@@ -1,8 +1,8 @@
-//! A few steps as a picture: a row a thread, a curve a ring.
+//! A few steps as a picture: a row per thread, a curve per ring.
 //!
-//! Steps from the middle, because the stages ahead of the model have nothing
-//! left to do at the end. Widths are rounded to a tenth of a point, so that the
-//! same ledger gives the same picture.
+//! The steps are from the middle, because the stages ahead of the model have
+//! nothing left to do at the end. Widths are rounded to a tenth of a point, so
+//! that the same ledger gives the same picture.
 
 use std::fmt::Write as _;
 
@@ -12,13 +12,13 @@ use crate::occupancy::RingUse;
 use crate::profile::Profile;
 use crate::timeline::{Kind, Span, Window};
 
-/// Batches of the model that are shown.
+/// The number of the model's batches that are shown.
 const BATCHES: usize = 8;
-/// Most threads of a stage that are shown.
+/// The most threads of a stage that are shown.
 const THREADS: usize = 8;
 
 const WIDTH: f64 = 960.0;
-/// Names stand left of this.
+/// Names stand to the left of this.
 const LEFT: f64 = 96.0;
 const RIGHT: f64 = 16.0;
 const TOP: f64 = 54.0;
@@ -26,7 +26,7 @@ const ROW: f64 = 16.0;
 const GAP: f64 = 4.0;
 const RING: f64 = 36.0;
 const AXIS: f64 = 26.0;
-/// Between two marks on the axis, at least.
+/// The least distance between two marks on the axis.
 const MARK: f64 = 90.0;
 
 fn colour(kind: Kind) -> &'static str {
@@ -37,7 +37,7 @@ fn colour(kind: Kind) -> &'static str {
     }
 }
 
-/// The picture, as text.
+/// Draws the profile, as the text of an SVG file.
 pub fn svg(profile: &Profile) -> String {
     let window = shown(profile);
     let mut body = String::new();
@@ -73,7 +73,8 @@ pub fn svg(profile: &Profile) -> String {
     picture
 }
 
-/// The batches in the middle of what was measured, on the first lane.
+/// Returns the window of the batches in the middle of what was measured, on the first
+/// lane.
 fn shown(profile: &Profile) -> Window {
     let whole = profile.window();
     let entries = profile.timeline().entries().iter();
@@ -99,7 +100,7 @@ fn shown(profile: &Profile) -> Window {
     }
 }
 
-/// Where a moment lies.
+/// Returns the horizontal place of a moment.
 fn x(window: Window, at_us: u64) -> f64 {
     let inside = at_us.clamp(window.begin_us, window.end_us) - window.begin_us;
     LEFT + (WIDTH - LEFT - RIGHT) * inside as f64 / window.length_us().max(1) as f64
@@ -120,7 +121,7 @@ fn head(out: &mut String, profile: &Profile, window: Window) {
         .map(|stage| stage.busy.count / stage.threads.max(1))
         .sum();
     let title = format!(
-        "{} of {batches} batches of the model, {:.1} ms: a row a thread, a curve a ring",
+        "{} of {batches} batches of the model, {:.1} ms: one row per thread, one curve per ring",
         batches.min(BATCHES),
         window.length_us() as f64 / 1e3
     );
@@ -210,7 +211,7 @@ fn axis(out: &mut String, window: Window, y: f64) {
     }
 }
 
-/// 1, 2 or 5 times a power of ten: the first that is not smaller.
+/// Returns 1, 2 or 5 times a power of ten: the first that is not below `least`.
 fn round_distance(least: f64) -> f64 {
     if least <= 0.0 {
         return 0.0;

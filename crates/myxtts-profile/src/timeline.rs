@@ -13,7 +13,7 @@ use serde::Serialize;
 /// A thread of the pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Thread {
-    /// Its stage.
+    /// The stage it belongs to.
     pub stage: Stage,
     /// Its number within the stage.
     pub worker: usize,
@@ -25,20 +25,20 @@ impl std::fmt::Display for Thread {
     }
 }
 
-/// What a thread did.
+/// What a thread did for some time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// Waited for something to work on.
     WaitIn,
-    /// Worked.
+    /// Worked on a batch.
     Busy,
     /// Waited for room in the ring behind it.
     WaitOut,
 }
 
 impl Kind {
-    /// As people read it.
+    /// Returns the name as people read it.
     pub fn name(self) -> &'static str {
         match self {
             Self::WaitIn => "wait for input",
@@ -51,57 +51,57 @@ impl Kind {
 /// A stretch of one thread's time; microseconds since the pipeline started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// Whose.
+    /// The thread whose time it is.
     pub thread: Thread,
-    /// What it did.
+    /// What the thread did.
     pub kind: Kind,
-    /// From.
+    /// The moment it begins.
     pub begin_us: u64,
-    /// To.
+    /// The moment it ends.
     pub end_us: u64,
-    /// The batch's step.
+    /// The step of the batch.
     pub step: u64,
-    /// The batch's lane.
+    /// The lane of the batch.
     pub lane: usize,
-    /// Bytes of the batch.
+    /// The bytes of the batch.
     pub bytes: u64,
 }
 
 impl Span {
-    /// Its length.
+    /// Returns the length in microseconds.
     pub fn length_us(&self) -> u64 {
         self.end_us - self.begin_us
     }
 }
 
-/// The part of the time that is looked at.
+/// The stretch of time that is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Window {
-    /// From, in microseconds since the pipeline started.
+    /// The moment it begins, in microseconds since the pipeline started.
     pub begin_us: u64,
-    /// To.
+    /// The moment it ends, in the same unit.
     pub end_us: u64,
 }
 
 impl Window {
-    /// Its length in microseconds.
+    /// Returns the length in microseconds.
     pub fn length_us(&self) -> u64 {
         self.end_us.saturating_sub(self.begin_us)
     }
 
-    /// Its length in seconds.
+    /// Returns the length in seconds.
     pub fn seconds(&self) -> f64 {
         self.length_us() as f64 / 1e6
     }
 
-    /// How much of a stretch lies inside.
+    /// Returns how much of a stretch lies inside, in microseconds.
     pub fn share_of(&self, begin_us: u64, end_us: u64) -> u64 {
         let (begin, end) = (begin_us.max(self.begin_us), end_us.min(self.end_us));
         end.saturating_sub(begin)
     }
 }
 
-/// Spans by thread, in order, none over another.
+/// Spans by thread, in order and without overlap.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Timeline {
     threads: BTreeMap<Thread, Vec<Span>>,
@@ -109,7 +109,7 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// Of the entries of a ledger, in any order.
+    /// Lays out the entries of a ledger, which may come in any order.
     pub fn of(entries: &[Entry]) -> Self {
         let mut entries = entries.to_vec();
         entries.sort_by_key(|entry| (entry.at_us, entry.stage, entry.worker));
@@ -150,19 +150,20 @@ impl Timeline {
         Self { threads, entries }
     }
 
-    /// Threads and their spans, in the order of the data.
+    /// Returns the threads and their spans, in the order of the data.
     pub fn threads(&self) -> impl Iterator<Item = (Thread, &[Span])> {
         self.threads
             .iter()
             .map(|(thread, spans)| (*thread, spans.as_slice()))
     }
 
-    /// The entries, in the order of their ends.
+    /// Returns the entries, in the order of their ends.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// The time in which the model had the batches from `first` on.
+    /// Returns the window in which the model had the batches from `first` on; an empty
+    /// one if there were none.
     pub fn window_from(&self, first: u64) -> Window {
         let measured = self
             .entries

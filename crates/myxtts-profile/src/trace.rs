@@ -13,10 +13,10 @@ use crate::profile::Profile;
 use crate::timeline::{Kind, Thread};
 
 /// Writes the whole ledger, the warm-up included, as one JSON object with an
-/// event a line. `about` goes into it as it is: what was measured, and where.
+/// event per line. `about` goes into it as it is: what was measured, and where.
 ///
 /// # Errors
-/// What the writer says.
+/// If the writer fails.
 pub fn write_trace(
     profile: &Profile,
     about: &Map<String, Value>,
@@ -38,7 +38,7 @@ pub fn write_trace(
     out.flush()
 }
 
-/// The process that a stage is shown as; rings have one of their own above.
+/// Returns the process that a stage is shown as; rings have one of their own above.
 fn process(stage: Stage) -> u64 {
     match stage {
         Stage::Host => 2,
@@ -48,7 +48,7 @@ fn process(stage: Stage) -> u64 {
     }
 }
 
-/// Where counters, and the part that was measured, are shown.
+/// The process that counters and the measured stretch are shown in.
 const RINGS: u64 = 1;
 
 fn title(stage: Stage) -> &'static str {
@@ -123,7 +123,7 @@ fn counters(profile: &Profile) -> impl Iterator<Item = Value> {
     })
 }
 
-/// The part of the time that the report is about.
+/// Returns the event that marks the stretch the report is about.
 fn measured(profile: &Profile) -> Value {
     let window = profile.window();
     json!({

@@ -15,7 +15,7 @@ fn ms(seconds: f64) -> String {
     }
 }
 
-/// A line of the table: a name, five figures, and what comes after.
+/// Writes a line of the table: a name, five figures, and what comes after.
 fn line(f: &mut fmt::Formatter<'_>, name: &str, times: &Spread, after: &str) -> fmt::Result {
     let figures = [
         times.mean_s,
@@ -91,10 +91,7 @@ impl fmt::Display for Profile {
         write!(f, "{}", self.overlap)?;
         match &self.oscillation {
             Some(oscillation) => write!(f, "{oscillation}")?,
-            None => writeln!(
-                f,
-                "How even the steps are takes eight steps or more to tell."
-            )?,
+            None => writeln!(f, "It takes eight steps or more to tell how even they are.")?,
         }
         writeln!(
             f,
@@ -136,7 +133,7 @@ impl fmt::Display for Overlap {
     }
 }
 
-/// A curve in one line of text, from nothing to the largest.
+/// Draws a curve in one line of text, from zero to the largest value.
 fn bars(values: &[f64]) -> String {
     const LEVELS: [char; 9] = ['·', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let most = values.iter().copied().fold(0.0, f64::max);

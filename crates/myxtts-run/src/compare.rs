@@ -1,10 +1,10 @@
-//! Whether a run may go on under a changed configuration.
+//! Whether a run may resume under a changed configuration.
 //!
 //! Two configurations are flattened to dotted keys and compared one by one. A
 //! table given by the caller says of each key that differs whether that is the
 //! user's business, worth a notice, or would break the run. The first matching
-//! row counts; a key no row matches is refused, because a run that went on
-//! differently in silence is worse than one that asks.
+//! row counts; a key that no row matches is refused, because a run that silently
+//! continued with other settings is worse than one that asks.
 
 mod flatten;
 #[cfg(test)]
@@ -19,42 +19,42 @@ use flatten::flatten;
 /// What a changed key means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
-    /// May differ without a word: workers, buffers, logs.
+    /// The key may differ without a word: workers, buffers, logs.
     Free,
-    /// May differ, and is said; with what follows from it.
+    /// The key may differ, and the user is told what follows from it.
     Notice(&'static str),
-    /// May not differ; with the reason and what to do.
+    /// The key may not differ; the text is the reason and what to do.
     Refuse(&'static str),
 }
 
-/// A row of the table: a key (`data.batch_size`), or everything below one
+/// A row of the table: a key (`data.batch_size`), everything below one
 /// (`model.*`), or everything (`*`).
 pub type Rule<'a> = (&'a str, Policy);
 
 const UNLISTED: &str =
-    "no rule says that a resumed run may change it; put the old value back, or start a new run";
+    "no rule allows a resumed run to change it; put the old value back, or start a new run";
 
-/// A key that differs.
+/// A key whose value differs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
-    /// Dotted.
+    /// The dotted key, such as `data.batch_size`.
     pub key: String,
-    /// In the checkpoint; `None` when it was not set.
+    /// The value in the checkpoint; `None` when it was not set.
     pub old: Option<Value>,
-    /// Now.
+    /// The present value; `None` when it is not set.
     pub new: Option<Value>,
-    /// Why it is refused, or what follows from it.
+    /// Why the change is refused, or what follows from it.
     pub reason: &'static str,
 }
 
 /// What differs between two configurations.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Comparison {
-    /// The run cannot go on with these.
+    /// Changes that keep the run from being resumed.
     pub refused: Vec<Difference>,
-    /// To be said.
+    /// Changes that are allowed and reported.
     pub notices: Vec<Difference>,
-    /// Keys that changed and may.
+    /// Keys that changed and are free to.
     pub free: Vec<String>,
 }
 
@@ -95,7 +95,8 @@ fn matches(pattern: &str, key: &str) -> bool {
     }
 }
 
-/// `1` and `1.0` are the same number, and a key set to null is not set.
+/// Returns whether two values are the same: `1` and `1.0` are one number, and a
+/// key set to null is not set.
 fn same(old: Option<&Value>, new: Option<&Value>) -> bool {
     match (old.filter(|v| !v.is_null()), new.filter(|v| !v.is_null())) {
         (Some(Value::Number(old)), Some(Value::Number(new))) => {
@@ -106,7 +107,7 @@ fn same(old: Option<&Value>, new: Option<&Value>) -> bool {
 }
 
 impl Comparison {
-    /// The refusals as an error, when there are any.
+    /// Returns the refused changes as an error, when there are any.
     ///
     /// # Errors
     /// When a key differs that may not.
@@ -117,7 +118,7 @@ impl Comparison {
         Err(RefusedChanges(self.refused.clone()))
     }
 
-    /// The notices, a line each.
+    /// Returns the notices, one line each.
     pub fn notices(&self) -> impl Iterator<Item = String> {
         self.notices.iter().map(Difference::to_string)
     }
@@ -144,7 +145,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Keys that differ and may not.
+/// The keys that differ and may not.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RefusedChanges(Vec<Difference>);
 

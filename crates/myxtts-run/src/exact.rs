@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 /// Writes the shortest decimal text that reads back as `value`.
 ///
 /// # Errors
-/// Those of `serializer`.
+/// Those of the `serializer`.
 pub fn serialize<S: Serializer>(value: &impl fmt::Debug, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&format_args!("{value:?}"))
 }

@@ -1,22 +1,22 @@
-//! A file system that refused.
+//! Failures of the file system, with the path.
 
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-/// What was tried on which path, and why it failed.
+/// A failed file operation: what was tried on which path, and why it failed.
 #[derive(Debug)]
 pub struct FileError {
-    /// What was tried.
+    /// What was tried, as in "cannot `action` the file".
     pub action: &'static str,
-    /// On what.
+    /// The file or folder it was tried on.
     pub path: PathBuf,
-    /// Why not.
+    /// The system's own error.
     pub source: io::Error,
 }
 
 impl FileError {
-    /// For `map_err`.
+    /// Returns a closure for `map_err` that adds what was tried, and on which path.
     pub fn when(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self {

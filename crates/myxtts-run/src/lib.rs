@@ -1,11 +1,12 @@
 //! A training run without its tensors.
 //!
-//! [`schedule`] says how fast to learn, [`guard`] whether a step may count,
-//! [`checkpoint`] keeps what was learnt, [`metrics`], [`tensorboard`] and
-//! [`progress`] tell of it, [`run_folder`] says where it all lies, [`signals`]
-//! when to stop and [`compare`] whether a run may go on under a changed
+//! [`schedule`] says how fast to learn and [`guard`] whether a step may count.
+//! [`checkpoint`] keeps what was learnt; [`metrics`], [`tensorboard`] and
+//! [`progress`] report it; [`run_folder`] says where everything lies. [`signals`]
+//! says when to stop, and [`compare`] whether a run may resume under a changed
 //! configuration. Nothing here touches a device.
 
+mod base64;
 pub mod checkpoint;
 pub mod compare;
 pub mod exact;
@@ -20,4 +21,5 @@ pub mod signals;
 pub mod tensorboard;
 pub mod units;
 
+pub use base64::base64;
 pub use file_error::FileError;

@@ -1,8 +1,8 @@
-//! A file of lines that does not grow without end.
+//! A file of lines whose size is bounded.
 //!
-//! Where the next line would make `NAME.EXT` too large it becomes `NAME.1.EXT`,
-//! in place of an earlier one, and a new file begins: at least the newest half of
-//! what the two may hold is always there.
+//! When the next line would make `NAME.EXT` too large, the file is renamed to
+//! `NAME.1.EXT`, replacing an earlier one, and a new file begins: at least the
+//! newest half of what the two may hold is always there.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use crate::FileError;
 use crate::units::Bytes;
 
-/// Appends lines.
+/// A file that lines are appended to, and that is rotated when it is full.
 #[derive(Debug)]
 pub struct RotatingFile {
     path: PathBuf,
@@ -21,7 +21,7 @@ pub struct RotatingFile {
 }
 
 impl RotatingFile {
-    /// Continues the file at `path`, which is to hold `most` at most.
+    /// Opens the file at `path` to append to it; it will hold `most` at most.
     ///
     /// # Errors
     /// When it cannot be opened.
@@ -36,7 +36,7 @@ impl RotatingFile {
         })
     }
 
-    /// Appends `line`, in one write.
+    /// Appends `line` and a newline, in one write.
     ///
     /// # Errors
     /// When the file system refuses.
@@ -55,7 +55,7 @@ impl RotatingFile {
     }
 }
 
-/// Where the lines before those of `path` are: `devices.1.jsonl` for
+/// Returns where the lines before those in `path` are: `devices.1.jsonl` for
 /// `devices.jsonl`.
 pub fn rotated(path: &Path) -> PathBuf {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();

@@ -1,9 +1,9 @@
-//! `runs/NAME/`: where everything of a run lies.
+//! `runs/NAME/`: the folder that holds everything of a run.
 //!
-//! One process at a time: `run.lock` is locked by the operating system, which
-//! lets go of it however the process ends, so a lock is never stale. The
-//! process id inside is for the message. A folder without `run.lock` that
-//! holds anything is somebody else's, and left alone.
+//! One process at a time uses it. The operating system locks `run.lock` and
+//! releases it however the process ends, so a lock is never stale; the process id
+//! inside is only for the message. A folder that holds something and no
+//! `run.lock` belongs to somebody else, and is left alone.
 
 mod log;
 
@@ -20,16 +20,16 @@ use crate::units::Step;
 #[derive(Debug)]
 pub struct RunFolder {
     path: PathBuf,
-    /// Locked as long as it is open.
+    /// Locked for as long as it is open.
     lock_file: File,
     left_by: Option<u32>,
 }
 
 impl RunFolder {
-    /// Takes the folder at `path`; makes it when it is not there.
+    /// Takes the folder at `path`, and makes it when it is not there.
     ///
     /// # Errors
-    /// When another process holds it, it holds files of something else, or it
+    /// When another process holds it, it contains files of something else, or it
     /// cannot be made.
     pub fn take(path: impl Into<PathBuf>) -> Result<Self, RunFolderError> {
         let path = path.into();
@@ -51,7 +51,7 @@ impl RunFolder {
         if let Err(TryLockError::Error(source)) = locked {
             return Err(FileError::when("lock run.lock in", path)(source).into());
         }
-        // Unreadable while locked on Windows: then the holder has no number.
+        // On Windows it cannot be read while locked: the holder then has no number.
         let mut holder = String::new();
         let _read = file.read_to_string(&mut holder);
         let holder = holder.trim().parse::<u32>().ok();
@@ -73,13 +73,13 @@ impl RunFolder {
         })
     }
 
-    /// The process that held the folder before and did not say good-bye: it
+    /// Returns the process that held the folder before and did not release it: it
     /// was killed, or its machine went down.
     pub fn left_by(&self) -> Option<u32> {
         self.left_by
     }
 
-    /// Lets go of the folder in an orderly way.
+    /// Releases the folder, and records that the run ended in an orderly way.
     ///
     /// # Errors
     /// When the lock file cannot be written.
@@ -87,62 +87,62 @@ impl RunFolder {
         write_id(&mut self.lock_file, "").map_err(FileError::when("write run.lock in", self.path))
     }
 
-    /// The folder.
+    /// Returns the path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The effective configuration, with origins.
+    /// Returns the path of the effective configuration, with origins.
     pub fn config(&self) -> PathBuf {
         self.path.join("config.yaml")
     }
 
-    /// The plan.
+    /// Returns the path of the plan.
     pub fn plan(&self) -> PathBuf {
         self.path.join("plan.json")
     }
 
-    /// One line a step.
+    /// Returns the path of the metrics, which have a line per step.
     pub fn metrics(&self) -> PathBuf {
         self.path.join("metrics.jsonl")
     }
 
-    /// The stall ledger.
+    /// Returns the path of the stall ledger.
     pub fn ledger(&self) -> PathBuf {
         self.path.join("ledger.jsonl")
     }
 
-    /// Readings of the devices and the host.
+    /// Returns the path of the readings of devices and host.
     pub fn devices(&self) -> PathBuf {
         self.path.join("devices.jsonl")
     }
 
-    /// What the doctor found.
+    /// Returns the path of what the doctor found.
     pub fn findings(&self) -> PathBuf {
         self.path.join("findings.json")
     }
 
-    /// Every clip left out, and why.
+    /// Returns the path of the list of clips that were left out, and why.
     pub fn quarantine(&self) -> PathBuf {
         self.path.join("quarantine.jsonl")
     }
 
-    /// Event files.
+    /// Returns the folder of TensorBoard event files.
     pub fn tensorboard(&self) -> PathBuf {
         self.path.join("tensorboard")
     }
 
-    /// The checkpoints.
+    /// Returns the folder of the checkpoints.
     pub fn checkpoints(&self) -> PathBuf {
         self.path.join("checkpoints")
     }
 
-    /// The log.
+    /// Returns the path of the log.
     pub fn log(&self) -> PathBuf {
         self.path.join("train.log")
     }
 
-    /// The folder for what was synthesised at `step`, made.
+    /// Makes and returns the folder for the samples synthesised at `step`.
     ///
     /// # Errors
     /// When it cannot be made.
@@ -159,7 +159,8 @@ fn write_id(file: &mut File, text: &str) -> io::Result<()> {
     file.write_all(text.as_bytes())
 }
 
-/// Who holds a run folder.
+/// The process that holds a run folder; displayed as "another process" when its
+/// id is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Holder(Option<u32>);
 
@@ -182,24 +183,24 @@ impl std::fmt::Display for Holder {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunFolderError {
-    /// A process is training there.
+    /// Another process is training in the folder.
     #[error(
         "{} is in use by {holder}; wait for it, stop it, or choose another name with --set training.name=NAME",
         .path.display()
     )]
     Taken {
-        /// The folder.
+        /// The folder that is in use.
         path: PathBuf,
-        /// Who holds it.
+        /// The process that holds it.
         holder: Holder,
     },
-    /// The folder holds something, but no run.
+    /// The folder holds files but not a run.
     #[error(
-        "{} is not a run folder: it holds files and no run.lock; \
-         choose an empty or new folder, nothing there was touched", .path.display()
+        "{} is not a run folder: it holds files but no run.lock; \
+         choose an empty or new folder (nothing there was touched)", .path.display()
     )]
     NotARun {
-        /// The folder.
+        /// The folder that was refused.
         path: PathBuf,
     },
     /// The file system refused.

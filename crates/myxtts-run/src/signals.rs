@@ -1,8 +1,8 @@
-//! Asked to stop: the first SIGINT, SIGTERM or SIGHUP asks for a checkpoint and
-//! an orderly end, the second leaves at once.
+//! Stopping on request: the first SIGINT, SIGTERM or SIGHUP asks for a checkpoint
+//! and an orderly end, the second exits at once.
 //!
-//! Done with flags alone: a handler may not allocate, lock or write. Whatever
-//! waits looks at them several times a second.
+//! This is done with flags alone, because a signal handler may not allocate, lock
+//! or write. Whatever waits looks at them several times a second.
 
 use std::io;
 use std::sync::Arc;
@@ -14,17 +14,17 @@ use signal_hook::consts::SIGHUP;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
-/// How long a wait may go without looking whether it was asked to end.
+/// The longest that a wait may go without checking for a request to stop.
 pub const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Who asked.
+/// The signal that asked the run to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StopSignal {
-    /// Ctrl-C.
+    /// SIGINT: Ctrl-C in the terminal.
     Interrupt,
-    /// A supervisor, a batch system, a shutdown.
+    /// SIGTERM: a supervisor, a batch system, a shutdown.
     Terminate,
-    /// The terminal is gone: a lost connection.
+    /// SIGHUP: the terminal is gone, as after a lost connection.
     Hangup,
 }
 
@@ -36,7 +36,7 @@ impl StopSignal {
         (Self::Hangup, SIGHUP),
     ];
 
-    /// The exit code that says so: 128 and the signal's number.
+    /// Returns the exit code for the signal: 128 plus its number.
     pub fn exit_code(self) -> i32 {
         match self {
             Self::Interrupt => 130,
@@ -45,7 +45,7 @@ impl StopSignal {
         }
     }
 
-    /// As people know it.
+    /// Returns the signal's usual name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Interrupt => "SIGINT",
@@ -66,18 +66,18 @@ pub struct StopRequest {
 }
 
 impl StopRequest {
-    /// One that no signal reaches; [`ask`](Self::ask) is the only way.
+    /// Makes a request that no signal reaches; only [`ask`](Self::ask) sets it.
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Catches SIGINT, SIGTERM and SIGHUP from now on, for the whole process.
     ///
-    /// A SIGHUP that was to be ignored stays so: whoever started the program
-    /// with `nohup` wants it to outlive the terminal.
+    /// A SIGHUP that was already ignored stays ignored: whoever started the
+    /// program with `nohup` wants it to outlive the terminal.
     ///
     /// # Errors
-    /// When the system does not let signals be caught.
+    /// When the system does not allow the signals to be caught.
     pub fn install() -> io::Result<Self> {
         let asked = Arc::new(AtomicBool::new(false));
         let request = Self::new();
@@ -85,8 +85,8 @@ impl StopRequest {
             if signal == StopSignal::Hangup && is_ignored(number) {
                 continue;
             }
-            // Actions run in this order: the first signal finds `asked` unset
-            // and goes past the exit.
+            // Actions run in this order: the first signal finds `asked` unset and
+            // gets past the exit.
             flag::register_conditional_shutdown(number, signal.exit_code(), Arc::clone(&asked))?;
             flag::register_usize(number, Arc::clone(&request.first), signal.code())?;
             flag::register(number, Arc::clone(&asked))?;
@@ -94,26 +94,26 @@ impl StopRequest {
         Ok(request)
     }
 
-    /// Asks, as the signal would.
+    /// Asks the run to stop, as the signal would.
     pub fn ask(&self, signal: StopSignal) {
         self.first.store(signal.code(), Ordering::Relaxed);
     }
 
-    /// Who asked the run to stop, if anybody did.
+    /// Returns the signal that asked the run to stop, if any did.
     pub fn asked(&self) -> Option<StopSignal> {
         let code = self.first.load(Ordering::Relaxed);
         let mut signals = StopSignal::ALL.iter().map(|(signal, _)| *signal);
         signals.find(|signal| signal.code() == code)
     }
 
-    /// Whether anybody did.
+    /// Returns whether the run was asked to stop.
     pub fn is_asked(&self) -> bool {
         self.asked().is_some()
     }
 }
 
-/// Whether this process was started with the signal ignored. Linux tells;
-/// elsewhere there is no asking without `unsafe`, and a signal is caught.
+/// Returns whether this process was started with the signal ignored. Linux says
+/// so; elsewhere it takes `unsafe` code to ask, and the signal is caught.
 fn is_ignored(number: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     ignored_by(&status, number)

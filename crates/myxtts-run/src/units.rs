@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Optimiser steps taken; step 0 is before the first.
+/// A number of optimiser steps taken; step 0 is before the first.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -17,7 +17,7 @@ impl fmt::Display for Step {
     }
 }
 
-/// Bytes of memory or of a file.
+/// A size in bytes, of memory or of a file.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]

@@ -1,29 +1,29 @@
 //! Dynamic time warping: which frames of two clips say the same.
 //!
-//! The cheapest path from both beginnings to both ends that steps on in one
-//! clip or in both. It is exact: no band and no coarser grid that a slow speaker
-//! would fall out of. Costs are kept for two rows, steps in a byte each, and the
-//! number of them is bounded.
+//! The alignment is the cheapest path from both beginnings to both ends, where
+//! each step advances in one clip or in both. It is exact: there is no band and
+//! no coarser grid that a slow speaker would fall out of. Costs are kept for two
+//! rows and steps in a byte each, and the number of pairs is bounded.
 
 use myxtts_audio::units::{Decibels, Frames};
 
 use crate::analysis::ScoreError;
 use crate::cepstra::{Cepstra, distortion};
 
-/// Most pairs of frames that are compared: two clips of almost two minutes, a
+/// The most pairs of frames that are compared: two clips of almost two minutes, a
 /// hundred megabytes and about a second.
 const MOST_PAIRS: usize = 100_000_000;
 
-/// Which frames belong together.
+/// Which frames of two clips belong together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Alignment {
-    /// Pairs of frames, first and second clip, from the beginning.
+    /// Pairs of frames, of the first and the second clip, from the beginning.
     pub path: Vec<(usize, usize)>,
     /// The mean distortion of the pairs.
     pub distortion: Decibels,
 }
 
-/// Where a step of the path came from.
+/// Which clip, or both, a step of the path advances in.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
     Both,
@@ -31,7 +31,7 @@ enum Step {
     Second,
 }
 
-/// Aligns two clips.
+/// Aligns two clips by their cepstra.
 pub(crate) fn align(first: &Cepstra, second: &Cepstra) -> Result<Alignment, ScoreError> {
     let (rows, columns) = (first.frames(), second.frames());
     let pairs = rows.0.checked_mul(columns.0);
@@ -46,7 +46,7 @@ pub(crate) fn align(first: &Cepstra, second: &Cepstra) -> Result<Alignment, Scor
     }))
 }
 
-/// The cheapest path; of equal ones the most diagonal.
+/// Finds the cheapest path; of equal ones, the most diagonal.
 fn cheapest(
     Frames(rows): Frames,
     Frames(columns): Frames,
@@ -86,7 +86,7 @@ fn cheapest(
     }
 }
 
-/// The path, found from its end.
+/// Returns the path, which is walked from its end.
 fn walked(steps: &[Step], rows: usize, columns: usize) -> Vec<(usize, usize)> {
     let mut path = Vec::with_capacity(rows + columns);
     if steps.is_empty() {

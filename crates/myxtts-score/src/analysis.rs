@@ -1,4 +1,4 @@
-//! A clip as the measures see it.
+//! A clip, analysed for the measures.
 
 use myxtts_audio::units::{Decibels, Frames, SampleRate, Samples, Seconds};
 use myxtts_audio::{
@@ -8,9 +8,9 @@ use myxtts_audio::{
 use crate::cepstra::{Cepstra, log_bands};
 use crate::pitch::PitchTrack;
 
-/// What every clip is brought to.
+/// The sample rate that every clip is converted to.
 pub const RATE: SampleRate = SampleRate::XTTS;
-/// Between the frames of all measures.
+/// The distance between the frames of all measures.
 pub const HOP: Samples = Samples(256);
 
 /// 80 bands up to 8 kHz, which a recording at 16 kHz still has.
@@ -20,58 +20,58 @@ const MEL: MelSpec = MelSpec {
     ..MelSpec::DVAE
 };
 
-/// A clip whose highest sample is below has no speech in it.
+/// A clip whose highest sample is below this has no speech in it.
 const SILENCE: Decibels = Decibels(-60.0);
 
-/// A clip that is shorter, without the silence around it, says nothing.
+/// The shortest clip that is scored, without the silence around it.
 const SHORTEST: Seconds = Seconds(0.1);
 
 /// Why a clip has no scores.
 #[derive(Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScoreError {
-    /// Nothing is heard.
+    /// There is no sound in the clip.
     #[error("it is silent: its highest sample is {peak:.5} of full scale")]
     Silent {
-        /// The highest sample.
+        /// The highest sample, as a fraction of full scale.
         peak: f32,
     },
-    /// Too little is heard.
+    /// There is too little sound in the clip.
     #[error("it has {found} of sound, and at least {least} are scored", least = SHORTEST)]
     TooShort {
-        /// Without the silence around it.
+        /// The duration without the silence around it.
         found: Seconds,
     },
-    /// Too much to align.
+    /// The two clips are too long to align.
     #[error(
         "the two are too long to align: {first} and {second}, and their product may be a hundred \
          million, two clips of almost two minutes"
     )]
     TooLong {
-        /// Of the first clip.
+        /// The number of frames of the first clip.
         first: Frames,
-        /// Of the second.
+        /// The number of frames of the second clip.
         second: Frames,
     },
-    /// The front end refused.
+    /// The mel front end refused the clip.
     #[error(transparent)]
     Mel(#[from] MelError),
 }
 
-/// What is measured of one clip.
+/// The measurements of one clip.
 #[derive(Clone, Debug)]
 pub struct Analysis {
-    /// Without the silence around it.
+    /// The duration without the silence around it.
     pub duration: Seconds,
-    /// Logarithms of the powers of bands, for a picture.
+    /// Logarithms of the powers in mel bands, for a picture.
     pub mel: Mel,
-    /// The shape of its spectra.
+    /// The shape of the spectrum of each frame.
     pub cepstra: Cepstra,
-    /// Its pitch.
+    /// The pitch of each frame.
     pub pitch: PitchTrack,
 }
 
-/// Analyses clips. Keeps plans and the last resampling filter.
+/// Analyses clips. It keeps FFT plans and the last resampling filter.
 #[derive(Debug)]
 pub struct Analyser {
     mel: MelFrontEnd,
@@ -79,7 +79,7 @@ pub struct Analyser {
 }
 
 impl Analyser {
-    /// One for every clip of an evaluation.
+    /// Makes an analyser, to be used for every clip of an evaluation.
     pub fn new() -> Result<Self, ScoreError> {
         Ok(Self {
             mel: MelFrontEnd::new(MEL, None)?,
@@ -87,7 +87,7 @@ impl Analyser {
         })
     }
 
-    /// What is measured of a clip at any rate.
+    /// Measures a clip of any sample rate.
     pub fn analyse(&mut self, waveform: &Waveform) -> Result<Analysis, ScoreError> {
         let peak = waveform
             .samples
@@ -100,7 +100,8 @@ impl Analyser {
             samples: self.resampled(waveform),
             rate: RATE,
         };
-        // To the sound itself: one clip comes with silence around it, another not.
+        // Trimmed to the sound itself, because one clip comes with silence around
+        // it and another does not.
         let to_the_sound = Trim {
             keep: Seconds(0.0),
             ..Trim::default()

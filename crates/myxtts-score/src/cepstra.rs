@@ -12,28 +12,28 @@
 use myxtts_audio::Mel;
 use myxtts_audio::units::{Decibels, Frames};
 
-/// Terms that are kept; the one without a cosine, the level, is not.
+/// The number of terms that are kept; the one without a cosine, the level, is not.
 pub(crate) const ORDER: usize = 13;
 
 /// What is this far below the loudest band of a clip counts as silence: noise
-/// there is the converter's, and must not be scored. The high bands of a vowel
-/// lie 60 dB below its low ones, so the floor is lower than that.
+/// there comes from the converter, and must not be scored. The high bands of a
+/// vowel lie 60 dB below its low ones, so the floor is lower than that.
 const FLOOR: Decibels = Decibels(-80.0);
 
-/// The cepstra of a clip.
+/// The mel cepstra of a clip, frame by frame.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cepstra {
-    /// Scaled so that the distance of two is their distortion in dB.
+    /// Scaled so that the distance of two frames is their distortion in dB.
     frames: Vec<[f32; ORDER]>,
 }
 
 impl Cepstra {
-    /// Of the log powers of bands, see [`log_bands`].
+    /// Computes the cepstra from the log powers of bands, see [`log_bands`].
     pub(crate) fn of(log_mel: &Mel) -> Self {
         let bands = log_mel.bands;
         let scale = 10.0 / std::f64::consts::LN_10 * std::f64::consts::SQRT_2;
-        // Half of a logarithm of power is that of the amplitude; the series of
-        // so many points has a factor of 2.
+        // Half of the logarithm of a power is that of the amplitude; the cosine
+        // series over the bands has a factor of 2.
         let scale = scale / bands as f64;
         let cosines: Vec<Vec<f64>> = (1..=ORDER)
             .map(|term| {
@@ -56,7 +56,7 @@ impl Cepstra {
         }
     }
 
-    /// Number of frames.
+    /// Returns the number of frames.
     pub fn frames(&self) -> Frames {
         Frames(self.frames.len())
     }
@@ -66,13 +66,13 @@ impl Cepstra {
     }
 }
 
-/// The distortion between two frames, in dB.
+/// Computes the distortion between two frames, in dB.
 pub(crate) fn distortion(a: &[f32; ORDER], b: &[f32; ORDER]) -> f32 {
     let squares = a.iter().zip(b).map(|(a, b)| (a - b) * (a - b));
     squares.sum::<f32>().sqrt()
 }
 
-/// Natural logarithms of powers, nothing below [`FLOOR`].
+/// Takes natural logarithms of powers, and raises what is below [`FLOOR`] to it.
 pub(crate) fn log_bands(mut power: Mel) -> Mel {
     let loudest = power.values.iter().copied().fold(0.0, f32::max);
     let floor = (loudest * FLOOR.amplitude().powi(2)).max(f32::MIN_POSITIVE);

@@ -1,4 +1,4 @@
-//! Two clips of the same words, frame by frame.
+//! Comparing two clips of the same words, frame by frame.
 
 use myxtts_audio::units::Decibels;
 
@@ -9,16 +9,17 @@ use crate::units::{Cents, Hertz};
 /// How far a clip is from a recording of the same words.
 #[derive(Clone, Debug)]
 pub struct Comparison {
-    /// Which frames say the same: of the recording, of the clip.
+    /// Which frames say the same, of the recording and of the clip.
     pub alignment: Alignment,
     /// Mel-cepstral distortion along the alignment.
     pub distortion: Decibels,
-    /// Root mean square of the difference in pitch where both are voiced;
-    /// nothing where they never are.
+    /// Root mean square of the difference in pitch where both are voiced; `None`
+    /// where they never are.
     pub pitch_error: Option<Cents>,
-    /// The same difference in Hz.
+    /// The same difference in hertz.
     pub pitch_error_hz: Option<Hertz>,
-    /// Share of the aligned frames of which one is voiced and the other is not.
+    /// Share of the aligned pairs in which one frame is voiced and the other is
+    /// not, from 0 to 1.
     pub voicing_error: f64,
 }
 

@@ -1,4 +1,4 @@
-//! How far a transcript is from what was to be said.
+//! How far a transcript is from the text that was to be said.
 
 use std::ops::AddAssign;
 
@@ -7,21 +7,21 @@ use serde::Serialize;
 /// The fewest words, or characters, to replace, remove and add.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Edits {
-    /// Of the transcript.
+    /// The number of edits that turn the text into the transcript.
     pub edits: usize,
-    /// Of the text that was to be said.
+    /// The length of the text that was to be said.
     pub length: usize,
 }
 
 impl Edits {
-    /// Edits for each word, or character, of the text: above 1 where the
-    /// transcript has many more. Nothing for an empty text.
+    /// Returns the edits per word, or character, of the text. It is above 1 where
+    /// the transcript has many more, and `None` for an empty text.
     pub fn rate(self) -> Option<f64> {
         (self.length > 0).then(|| self.edits as f64 / self.length as f64)
     }
 }
 
-/// The rate over several texts weighs each by its length.
+/// Adds up several texts; the rate over them weighs each by its length.
 impl AddAssign for Edits {
     fn add_assign(&mut self, other: Self) {
         self.edits += other.edits;
@@ -29,9 +29,9 @@ impl AddAssign for Edits {
     }
 }
 
-/// The words of a text, without what is not said: lower case, everything that is
-/// neither letter, digit nor mark between words; apostrophes and joiners inside
-/// a word go without ending it.
+/// Returns the words of a text in lower case, without what is not said:
+/// everything that is not a letter, a digit or a mark separates words.
+/// Apostrophes and joiners inside a word are dropped without ending it.
 pub fn words(text: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     for c in text.chars() {
@@ -48,21 +48,22 @@ pub fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// The characters of those words, with one space between two.
+/// Returns the characters of the [`words`] of a text, with one space between two words.
 pub fn characters(text: &str) -> Vec<char> {
     words(text).join(" ").chars().collect()
 }
 
-/// Vowel signs that the standard library does not count among letters: Latin and
-/// Arabic ones, and the virama and its like, without which words fall apart.
+/// Returns whether `c` is a vowel sign that the standard library does not count
+/// among letters: Latin and Arabic ones, and the virama and its like, without
+/// which words fall apart.
 fn is_mark(c: char) -> bool {
     matches!(u32::from(c),
         0x0300..=0x036f | 0x064b..=0x065f | 0x0670 | 0x093c | 0x094d | 0x0951..=0x0954)
 }
 
-/// Levenshtein's distance of a transcript from a text.
+/// Computes Levenshtein's distance of a transcript from a text.
 pub fn edits<T: PartialEq>(text: &[T], transcript: &[T]) -> Edits {
-    // The row above: so many edits from the text's beginning to each length of
+    // The row above: the edits from the beginning of the text to each length of
     // the transcript.
     let mut above: Vec<usize> = (0..=transcript.len()).collect();
     let mut row = vec![0; transcript.len() + 1];

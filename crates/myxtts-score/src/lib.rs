@@ -6,13 +6,13 @@
 //! transcript, text -> words, characters -> Edits
 //! ```
 //!
-//! Every measure is its published definition, and says where it is not; each has
-//! a slow and plain form in its tests, and `benchmarks/scores.md` holds it beside
-//! a public package. No measure here has heard speech before: what a model thinks
-//! of a voice is not in this crate.
+//! Every measure follows its published definition, and says where it does not;
+//! each has a slow and plain form in its tests, and `benchmarks/scores.md`
+//! compares it with a public package. No measure here was trained on speech: what
+//! a model thinks of a voice is not in this crate.
 //!
 //! Invariants:
-//! - a clip against itself scores nothing at all;
+//! - a clip compared with itself scores zero;
 //! - the level of a clip and the silence around it change no score;
 //! - time and memory are bounded: what is too long is an error, never a guess.
 

@@ -1,45 +1,45 @@
 //! The pitch of each frame, or that it has none.
 //!
-//! De Cheveigné and Kawahara's YIN (2002) says how unlike itself a frame is after
-//! each lag: the sum of squared differences, over its mean at shorter lags. Its
-//! minima are candidates for the period. YIN takes the first one under a
-//! threshold; here the whole clip decides, as in RAPT (Talkin, 1995): the cheapest
-//! path through the candidates and "unvoiced", where jumps and changes of voicing
-//! cost. That removes most of the octave errors of single frames.
+//! De Cheveigné and Kawahara's YIN (2002) measures how unlike itself a frame is
+//! after each lag: the sum of squared differences, over its mean at shorter lags.
+//! The minima are candidates for the period. YIN takes the first one under a
+//! threshold; here the whole clip decides, as in RAPT (Talkin, 1995): the
+//! cheapest path through the candidates and "unvoiced" wins, where jumps and
+//! changes of voicing cost. That removes most of the octave errors of single frames.
 
 use myxtts_audio::units::{Decibels, Frames, SampleRate};
 
 use crate::units::Hertz;
 
-/// Between a low man's creak and a child's cry.
+/// The range of pitch, between a low man's creak and a child's cry.
 const LOWEST: Hertz = Hertz(60.0);
 const HIGHEST: Hertz = Hertz(500.0);
 /// Samples that are compared with those a lag later: two of the longest periods.
 const WINDOW: usize = 768;
-/// Candidates of a frame.
+/// The most candidates of a frame.
 const MOST_CANDIDATES: usize = 5;
-/// What being unvoiced costs, where YIN's measure is 0 for a perfect period: of
-/// 0.35, 0.45 and 0.55 the one that two public trackers contradict least, as
-/// little as they contradict each other (`benchmarks/scores.md`). The next three
-/// are usual settings of Praat (Boersma, 1993).
+/// The cost of being unvoiced, where YIN's measure is 0 for a perfect period. Of
+/// 0.35, 0.45 and 0.55 it is the one that two public trackers contradict least,
+/// as little as they contradict each other (`benchmarks/scores.md`). The next
+/// three are usual settings of Praat (Boersma, 1993).
 const UNVOICED: f64 = 0.45;
-/// What an octave lower costs: two periods are as alike as one.
+/// The cost per octave of a lower pitch, because two periods are as alike as one.
 const PER_OCTAVE_DOWN: f64 = 0.01;
-/// What a jump of an octave between frames costs.
+/// The cost of a jump of an octave between frames.
 const PER_OCTAVE_JUMP: f64 = 0.35;
-/// What becoming voiced or unvoiced costs.
+/// The cost of becoming voiced or unvoiced.
 const CHANGE: f64 = 0.14;
-/// A frame so far below the loudest is not voiced.
+/// A frame this far below the loudest is not voiced.
 const QUIET: Decibels = Decibels(-40.0);
 
 /// The pitch of a clip, frame by frame.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PitchTrack {
-    /// The pitch, where there is one.
+    /// The pitch of each frame; `None` where it has none.
     pub frames: Vec<Option<Hertz>>,
 }
 
-/// A possible period.
+/// A possible pitch of a frame, and its cost.
 #[derive(Clone, Copy, Debug)]
 struct Candidate {
     pitch: Hertz,
@@ -47,8 +47,8 @@ struct Candidate {
 }
 
 impl PitchTrack {
-    /// Of samples at `rate`, `frames` of them, `hop` apart, the first centred on
-    /// the first sample.
+    /// Tracks the pitch of samples at `rate` in `frames` frames, which are `hop`
+    /// samples apart, the first centred on the first sample.
     pub(crate) fn of(
         samples: &[f32],
         rate: SampleRate,
@@ -56,7 +56,7 @@ impl PitchTrack {
         hop: usize,
     ) -> Self {
         let lags = Lags::of(rate);
-        // A frame compares a window with what lies up to the longest lag later.
+        // A frame compares a window with samples up to the longest lag later.
         let reach = WINDOW + lags.longest;
         let mut padded = vec![0.0; reach / 2];
         padded.extend_from_slice(samples);
@@ -77,7 +77,7 @@ impl PitchTrack {
         }
     }
 
-    /// The mean of the frames that have one.
+    /// Returns the mean pitch of the voiced frames; `None` when there are none.
     pub fn mean(&self) -> Option<Hertz> {
         let voiced: Vec<f64> = self.frames.iter().flatten().map(|pitch| pitch.0).collect();
         let count = voiced.len() as f64;
@@ -85,7 +85,7 @@ impl PitchTrack {
     }
 }
 
-/// YIN's difference function at lags up to `longest`.
+/// Computes YIN's difference function at lags up to `longest`.
 fn difference(frame: &[f32], longest: usize) -> Vec<f32> {
     let window = &frame[..WINDOW];
     (0..=longest)
@@ -94,7 +94,7 @@ fn difference(frame: &[f32], longest: usize) -> Vec<f32> {
                 window.as_chunks::<8>().0,
                 frame[lag..lag + WINDOW].as_chunks::<8>().0,
             );
-            // Eight sums at a time: as fast as the machine's vectors.
+            // Eight sums at a time, which the machine's vectors do at once.
             let mut sums = [0.0; 8];
             for (now, later) in now.iter().zip(later) {
                 for lane in 0..8 {
@@ -107,7 +107,7 @@ fn difference(frame: &[f32], longest: usize) -> Vec<f32> {
         .collect()
 }
 
-/// The difference over its mean at shorter lags: 1 at none, near 0 at a period.
+/// Divides the difference by its mean at shorter lags: 1 at lag 0, near 0 at a period.
 fn unlikeness(difference: &[f32]) -> Vec<f64> {
     let mut sum = 0.0;
     let mut unlike = vec![1.0];
@@ -122,7 +122,7 @@ fn unlikeness(difference: &[f32]) -> Vec<f64> {
     unlike
 }
 
-/// The lags of possible periods.
+/// The range of lags that are possible periods, in samples.
 struct Lags {
     rate: f64,
     shortest: usize,
@@ -144,13 +144,13 @@ impl Lags {
         }
     }
 
-    /// The deepest minima.
+    /// Returns the deepest minima as candidates, cheapest first.
     fn candidates(&self, unlike: &[f64]) -> Vec<Candidate> {
         let mut found = vec![];
         for lag in self.shortest.max(1)..self.longest {
             let (before, here, after) = (unlike[lag - 1], unlike[lag], unlike[lag + 1]);
             if here < before && here <= after {
-                // The bottom of the parabola through the three.
+                // The bottom of the parabola through the three points.
                 let bend = before - 2.0 * here + after;
                 let shift = match bend > 0.0 {
                     true => 0.5 * (before - after) / bend,
@@ -171,7 +171,7 @@ impl Lags {
     }
 }
 
-/// What going from one pitch, or none, to another costs.
+/// Returns the cost of going from one pitch, or none, to another.
 fn change(from: Option<Hertz>, to: Option<Hertz>) -> f64 {
     match (from, to) {
         (None, None) => 0.0,
@@ -180,17 +180,17 @@ fn change(from: Option<Hertz>, to: Option<Hertz>) -> f64 {
     }
 }
 
-/// The pitches, or none, that a frame may have, with their costs.
+/// Returns the pitches, or none, that a frame may have, with their costs.
 fn states(candidates: &[Candidate]) -> Vec<(Option<Hertz>, f64)> {
     let voiced = candidates.iter().map(|one| (Some(one.pitch), one.cost));
     voiced.chain([(None, UNVOICED)]).collect()
 }
 
-/// The cheapest path through the frames.
+/// Finds the cheapest path through the frames.
 fn cheapest(candidates: &[Vec<Candidate>]) -> Vec<Option<Hertz>> {
     let frames: Vec<Vec<(Option<Hertz>, f64)>> =
         candidates.iter().map(|frame| states(frame)).collect();
-    // For each state of a frame the cost up to it, and the state before it.
+    // For each state of a frame, the cost of reaching it and the state before it.
     let mut costs: Vec<f64> = vec![];
     let mut backs: Vec<Vec<usize>> = vec![];
     for (index, frame) in frames.iter().enumerate() {

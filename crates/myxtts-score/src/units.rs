@@ -4,18 +4,18 @@ use std::fmt;
 
 use serde::Serialize;
 
-/// Periods per second.
+/// A pitch, in periods per second.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize)]
 #[serde(transparent)]
 pub struct Hertz(pub f64);
 
-/// A ratio of two pitches; 1200 are an octave.
+/// A ratio of two pitches; 1200 cents are an octave.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize)]
 #[serde(transparent)]
 pub struct Cents(pub f64);
 
 impl Hertz {
-    /// How far this pitch is above `other`.
+    /// Returns how far this pitch is above `other`.
     pub fn above(self, other: Self) -> Cents {
         Cents(1200.0 * (self.0 / other.0).log2())
     }

@@ -1,4 +1,4 @@
-//! What a server is told.
+//! The configuration of a server.
 
 use std::fmt;
 use std::hint::black_box;
@@ -9,40 +9,40 @@ use myxtts_text::Language;
 
 use crate::error::ServeError;
 
-/// What a server is told.
+/// The configuration of a server.
 #[derive(Clone, Debug)]
 pub struct ServeConfig {
-    /// Where it listens. An address that other machines reach needs a token.
+    /// The address to listen on. One that other machines can reach needs a token.
     pub host: IpAddr,
-    /// 0 takes a free one.
+    /// The port to listen on; 0 takes a free one.
     pub port: u16,
-    /// What clients must know, where they must.
+    /// The token that clients must send, if they need one.
     pub token: Option<Token>,
-    /// Most requests that wait.
+    /// The most requests that may wait.
     pub queue: usize,
-    /// Most that are spoken together.
+    /// The most texts that are spoken together.
     pub rows: usize,
-    /// Longest text of a request, in characters.
+    /// The longest text of a request, in characters.
     pub max_text: usize,
-    /// Of texts whose request does not say.
+    /// The language of texts whose request does not name one.
     pub language: Option<Language>,
-    /// What the model is called.
+    /// The name clients know the model by.
     pub model: String,
-    /// How long it waits for slow clients.
+    /// How long to wait for slow clients.
     pub patience: Patience,
-    /// How long speech may take to end after a stop.
+    /// How long speech that was begun may take to end after a stop.
     pub grace: Duration,
 }
 
 /// How long a server waits for a client that is slow.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
-    /// For the lines of a request that come before its body; also how long a
-    /// connection may lie idle.
+    /// For the head of a request, up to its body; also how long a connection may
+    /// lie idle.
     pub head: Duration,
     /// For the body of a request.
     pub body: Duration,
-    /// For a client to read on, once nothing more can be sent to it.
+    /// For a client to resume reading, once nothing more can be sent to it.
     pub reading: Duration,
 }
 
@@ -56,18 +56,18 @@ impl Default for Patience {
     }
 }
 
-/// What a client must know to be answered. Not shown by `Debug`.
+/// The secret that a client sends to be answered. `Debug` does not show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(String);
 
 impl Token {
-    /// Fewest letters of a token that somebody chose.
+    /// The fewest characters of a token that somebody chose.
     pub const SHORTEST: usize = 16;
 
-    /// A token that was chosen.
+    /// Wraps a token that somebody chose.
     ///
     /// # Errors
-    /// Where it is short, or has letters that a header cannot carry.
+    /// If it is too short, or has characters that a header cannot carry.
     pub fn new(text: &str) -> Result<Self, ServeError> {
         if text.len() < Self::SHORTEST || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(ServeError::Token);
@@ -75,10 +75,10 @@ impl Token {
         Ok(Self(text.to_owned()))
     }
 
-    /// A new one, of 256 random bits.
+    /// Makes a token of 256 random bits.
     ///
     /// # Errors
-    /// Where the system has no random numbers.
+    /// If the system has no random numbers.
     pub fn random() -> Result<Self, ServeError> {
         let mut bytes = [0_u8; 32];
         getrandom::fill(&mut bytes).map_err(|why| ServeError::Random(why.to_string()))?;
@@ -87,19 +87,20 @@ impl Token {
         ))
     }
 
-    /// To be shown to whoever started the server.
+    /// Returns the token itself, to be shown to whoever started the server.
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// Whether a client knows it. Takes as long for a near miss as for a far one.
+    /// Returns whether `given` is the token. Takes as long for a near miss as for a
+    /// far one.
     pub(crate) fn is(&self, given: &str) -> bool {
         let (ours, theirs) = (self.0.as_bytes(), given.as_bytes());
         let differing = ours
             .iter()
             .zip(theirs)
             .fold(0, |differing, (a, b)| differing | (a ^ b));
-        // Its length is not a secret: that of one made here is in the docs.
+        // The length is not a secret: that of a token made here is in the docs.
         ours.len() == theirs.len() && black_box(differing) == 0
     }
 }

@@ -14,54 +14,54 @@ use serde_json::json;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
-    /// The address.
+    /// The server cannot listen on the address.
     #[error("cannot listen on {address}: {why}\n  fix:   {}", fix_of(why))]
     Listen {
-        /// That was asked for.
+        /// The address that was asked for.
         address: SocketAddr,
-        /// The system's words.
+        /// The error of the system.
         why: io::Error,
     },
-    /// Something of the system that a server needs.
+    /// The system refused something else that a server needs.
     #[error("the server cannot run: {0}")]
     Io(#[from] io::Error),
-    /// An address that other machines reach, without a token.
+    /// The address can be reached from other machines, and there is no token.
     #[error(
         "{0} can be reached from other machines, and no token keeps strangers out\n  \
          fix:   give one with --token, or listen on 127.0.0.1"
     )]
     Open(SocketAddr),
-    /// A token that was chosen badly.
+    /// The token that was chosen is too short, or has characters a header cannot carry.
     #[error(
         "a token needs at least {} letters, digits or signs, without spaces\n  \
          fix:   leave --token out where it is needed, and one is made and printed",
         crate::Token::SHORTEST
     )]
     Token,
-    /// No random numbers.
+    /// The system has no random numbers to make a token of.
     #[error(
         "no token could be made, because the system gives no random numbers: {0}\n  \
          fix:   choose one with --token"
     )]
     Random(String),
-    /// Nobody to speak as.
+    /// There is no voice to speak with.
     #[error(
         "there is no voice to speak with: {0}\n  \
          fix:   put recordings (NAME.wav) or .voice files into a folder, and name it with --voices"
     )]
     NoVoice(String),
-    /// A folder of voices that cannot be read.
+    /// The folder of voices cannot be read.
     #[error("the voices in {folder} cannot be read: {why}\n  fix:   name a folder with --voices")]
     Voices {
-        /// As it was given.
+        /// The folder, as it was given.
         folder: String,
-        /// The system's words.
+        /// The error of the system.
         why: io::Error,
     },
-    /// The model.
+    /// The model cannot be used.
     #[error(transparent)]
     Infer(#[from] InferError),
-    /// A device that dropped work: what it computes cannot be trusted any more.
+    /// The device dropped work: what it computes cannot be trusted any more.
     #[error(
         "the device ran out of memory, so its speech cannot be trusted any more: {0}\n  \
          fix:   start the server again with fewer --rows, or on another device"
@@ -77,14 +77,14 @@ fn fix_of(why: &io::Error) -> &'static str {
     }
 }
 
-/// An answer that is not the one that was wanted, in the shape of OpenAI's API.
+/// An error as a response, in the shape of OpenAI's API.
 #[derive(Clone, Debug)]
 pub(crate) struct ApiError {
     pub(crate) status: StatusCode,
     pub(crate) message: String,
     /// The field of the request that is at fault.
     pub(crate) param: Option<&'static str>,
-    /// For programs.
+    /// A short name of the error, for programs.
     pub(crate) code: Option<&'static str>,
     /// When to try again, in seconds.
     pub(crate) retry_after: Option<u64>,
@@ -101,7 +101,7 @@ impl ApiError {
         }
     }
 
-    /// A request that cannot be served as it is.
+    /// Refuses a request that cannot be served because of its field `param`.
     pub(crate) fn request(param: &'static str, message: impl Into<String>) -> Self {
         let bad = Self::new(StatusCode::BAD_REQUEST, message);
         Self {
@@ -115,7 +115,7 @@ impl ApiError {
         self
     }
 
-    /// The server is on its way out.
+    /// Refuses a request because the server is stopping.
     pub(crate) fn stopping() -> Self {
         let unavailable = StatusCode::SERVICE_UNAVAILABLE;
         let refusal = Self::new(unavailable, "the server is stopping").with_code("stopping");
@@ -125,13 +125,13 @@ impl ApiError {
         }
     }
 
-    /// The engine panicked, and what it was saying is lost.
+    /// Reports that the engine panicked and the speech it was making is lost.
     pub(crate) fn engine() -> Self {
         let words = "the engine failed while it made this speech";
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, words).with_code("engine_failed")
     }
 
-    /// The queue is full.
+    /// Refuses a request because the queue is full.
     pub(crate) fn full(waiting: usize, retry_after: u64) -> Self {
         let words = format!("the queue is full ({waiting}): try again later");
         let refusal = Self::new(StatusCode::SERVICE_UNAVAILABLE, words).with_code("queue_full");
@@ -141,8 +141,8 @@ impl ApiError {
         }
     }
 
-    /// What a speech ended with, as a client should hear of it: a text that
-    /// cannot be said is the client's, everything else the server's.
+    /// Turns the error that ended a speech into a response: a text that cannot be
+    /// said is the client's fault, everything else the server's.
     pub(crate) fn of(why: &InferError) -> Self {
         let words = plain(&why.to_string());
         match why {
@@ -168,7 +168,7 @@ impl ApiError {
     }
 }
 
-/// A message for a terminal, in one line.
+/// Puts a message for a terminal into one line.
 pub(crate) fn plain(message: &str) -> String {
     let lines: Vec<&str> = message.lines().map(str::trim).collect();
     lines.join("; ")

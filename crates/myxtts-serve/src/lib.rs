@@ -7,9 +7,9 @@
 //! ```
 //!
 //! - [`bind`] takes the address before the model is loaded, so that a port that
-//!   is taken is known at once; [`Listening::serve`] answers until it is told to
+//!   is in use is known at once; [`Listening::serve`] answers until it is told to
 //!   stop. The thread that calls it is the synthesis loop: the model never
-//!   leaves its thread, whose pools and streams the engine keeps by thread. HTTP
+//!   leaves its thread, because the engine keeps pools and streams by thread. HTTP
 //!   has one other thread.
 //! - Waiting requests are bounded ([`ServeConfig::queue`]); as many as there are
 //!   rows are spoken together, and whoever comes while they speak joins them at

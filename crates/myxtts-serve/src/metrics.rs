@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Upper ends of the classes of the wait for the first sound, in seconds.
+/// The upper bounds of the histogram of waits for the first sound, in seconds.
 const FIRST_AUDIO: [f64; 10] = [0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0];
 
 /// What a server has done since it started.
@@ -14,7 +14,7 @@ pub(crate) struct Metrics(Mutex<Counts>);
 
 #[derive(Clone, Debug, Default)]
 struct Counts {
-    /// Answers by status.
+    /// Answers by HTTP status.
     answers: BTreeMap<u16, u64>,
     /// Texts that were spoken to their end.
     spoken: u64,
@@ -22,18 +22,18 @@ struct Counts {
     cancelled: u64,
     /// Texts that failed, or were cut by a stop.
     failed: u64,
-    /// Of sound that was made.
+    /// Seconds of sound that was made.
     audio_s: f64,
-    /// Of making it.
+    /// Seconds spent making the sound.
     busy_s: f64,
     /// Texts that are being spoken.
     rows: usize,
-    /// Waits for the first sound, by class; the last class has no upper end.
+    /// Waits for the first sound, by bucket; the last bucket has no upper bound.
     first_audio: [u64; FIRST_AUDIO.len() + 1],
     first_audio_s: f64,
 }
 
-/// What is told besides what was counted.
+/// Gauges that the page shows beside the counts.
 pub(crate) struct Now {
     pub(crate) queue: usize,
     pub(crate) queue_bound: usize,
@@ -62,19 +62,19 @@ impl Metrics {
         }
     }
 
-    /// So many texts are being spoken.
+    /// Sets the number of texts that are being spoken.
     pub(crate) fn rows(&self, rows: usize) {
         self.counts().rows = rows;
     }
 
-    /// Sound that a step of the loop made, and what it took.
+    /// Adds the sound that a step of the loop made, and the time it took.
     pub(crate) fn stepped(&self, audio_s: f64, took: Duration) {
         let mut counts = self.counts();
         counts.audio_s += audio_s;
         counts.busy_s += took.as_secs_f64();
     }
 
-    /// How long a client waited for its first sound.
+    /// Records how long a client waited for its first sound.
     pub(crate) fn first_audio(&self, waited: Duration) {
         let waited = waited.as_secs_f64();
         let class = FIRST_AUDIO.iter().position(|end| waited <= *end);
@@ -88,13 +88,13 @@ impl Metrics {
         counts.first_audio_s += waited;
     }
 
-    /// Texts that were spoken to their end, and seconds of sound.
+    /// Returns the number of texts spoken to their end, and the seconds of sound.
     pub(crate) fn totals(&self) -> (u64, f64) {
         let counts = self.counts();
         (counts.spoken, counts.audio_s)
     }
 
-    /// What making a text took on average, in seconds of the loop.
+    /// Returns the mean time of the loop per text, in seconds; 1 before the first text.
     pub(crate) fn seconds_per_text(&self) -> f64 {
         let counts = self.counts();
         let texts = counts.spoken + counts.cancelled + counts.failed;
@@ -104,7 +104,7 @@ impl Metrics {
         }
     }
 
-    /// The page that Prometheus reads.
+    /// Returns the page that Prometheus reads.
     pub(crate) fn page(&self, now: &Now) -> String {
         let counts = self.counts().clone();
         let mut page = String::new();
@@ -181,7 +181,7 @@ impl Metrics {
         page
     }
 
-    /// Counts are whole between any two lines, whoever panicked.
+    /// Locks the counts, which are whole between any two lines, whoever panicked.
     fn counts(&self) -> MutexGuard<'_, Counts> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

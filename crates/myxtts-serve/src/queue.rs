@@ -13,41 +13,41 @@ use crate::error::ApiError;
 /// A text to be spoken, and who waits for it.
 pub(crate) struct Job {
     pub(crate) text: String,
-    /// A name of the voice book.
+    /// The name of a voice in the voice book.
     pub(crate) voice: String,
     pub(crate) options: SpeakOptions,
-    /// Where its sound goes. Not bounded, because the loop must not wait for one
+    /// Where the sound goes. Unbounded, because the loop must not wait for one
     /// client while others listen; what it can hold is the speech of one text,
     /// whose length is bounded.
     pub(crate) reply: UnboundedSender<Reply>,
-    /// When it was accepted.
+    /// When the request came in.
     pub(crate) since: Instant,
 }
 
-/// What becomes of a job.
+/// What the loop sends to the client of a job.
 #[derive(Debug)]
 pub(crate) enum Reply {
-    /// Its next samples.
+    /// The next samples of the speech.
     Sound(Vec<f32>),
-    /// All of them were given.
+    /// All samples have been sent.
     Done,
-    /// It ended early.
+    /// The speech ended early.
     Failed(ApiError),
 }
 
 /// Why a job was not taken.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
-    /// As many wait as may.
+    /// The queue is full.
     Full,
     /// The server is stopping.
     Closed,
 }
 
-/// Jobs that wait.
+/// The jobs that wait for the loop.
 pub(crate) struct Queue {
     state: Mutex<State>,
-    /// Something to do, or nothing any more.
+    /// Signalled when a job comes or the queue is closed.
     changed: Condvar,
     bound: usize,
 }
@@ -77,7 +77,7 @@ impl Queue {
         self.state().waiting.len()
     }
 
-    /// Lets a job wait.
+    /// Adds a job to the end of the queue.
     pub(crate) fn push(&self, job: Job) -> Result<(), Refused> {
         let mut state = self.state();
         if state.closed {
@@ -95,7 +95,7 @@ impl Queue {
         Ok(())
     }
 
-    /// The job that has waited longest, of those somebody still waits for.
+    /// Takes the job that has waited longest, of those whose client is still there.
     pub(crate) fn take(&self) -> Option<Job> {
         let mut state = self.state();
         while let Some(job) = state.waiting.pop_front() {
@@ -106,7 +106,7 @@ impl Queue {
         None
     }
 
-    /// Returns when there is a job, or after so long.
+    /// Waits until there is a job or the queue is closed, for `most` at the longest.
     pub(crate) fn wait(&self, most: Duration) {
         let state = self.state();
         let is_idle = |state: &mut State| state.waiting.is_empty() && !state.closed;
@@ -114,7 +114,7 @@ impl Queue {
         let _unused = self.changed.wait_timeout_while(state, most, is_idle);
     }
 
-    /// Takes no more; those who wait are told.
+    /// Closes the queue. Jobs that wait are told that the server is stopping.
     pub(crate) fn close(&self) {
         let mut state = self.state();
         state.closed = true;
@@ -125,7 +125,7 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// A thread that panicked holding the lock left whole jobs behind.
+    /// Locks the state. A thread that panicked holding the lock left whole jobs behind.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

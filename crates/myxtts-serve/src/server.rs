@@ -18,11 +18,11 @@ use crate::queue::Queue;
 use crate::speaker::Speaker;
 use crate::voices::VoiceBook;
 
-/// Most encoders at work at a time. Each takes milliseconds for a part of the
+/// The most encoders at work at a time. Each takes milliseconds for a part of the
 /// sound, and the cores are wanted for making it.
 const ENCODERS: usize = 4;
 
-/// An address that is ours, before anybody is answered there.
+/// An address that has been taken, before anything is answered there.
 #[derive(Debug)]
 pub struct Listening {
     listener: TcpListener,
@@ -30,22 +30,22 @@ pub struct Listening {
     config: ServeConfig,
 }
 
-/// What a server did.
+/// What a server did from its start to its end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Served {
     /// Texts that were spoken to their end.
     pub texts: u64,
-    /// Of sound that was made, in seconds.
+    /// Seconds of sound that was made.
     pub audio_s: f64,
     /// Texts that a stop cut off.
     pub cut: usize,
 }
 
-/// Takes the address of the configuration.
+/// Takes the address that the configuration names.
 ///
 /// # Errors
-/// Where it is taken, is not of this machine, or can be reached from others and
-/// there is no token.
+/// If the address is in use, does not belong to this machine, or can be reached
+/// from others and there is no token.
 pub fn bind(config: ServeConfig) -> Result<Listening, ServeError> {
     let address = SocketAddr::new(config.host, config.port);
     if !config.host.is_loopback() && config.token.is_none() {
@@ -61,15 +61,15 @@ pub fn bind(config: ServeConfig) -> Result<Listening, ServeError> {
 }
 
 impl Listening {
-    /// The address, with the port that was found where any was asked for.
+    /// Returns the address, with the port that was found where 0 was asked for.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Answers until `stop` is asked. The calling thread speaks.
+    /// Answers requests until `stop` is asked for. The calling thread speaks.
     ///
     /// # Errors
-    /// Where the system refuses a thread or a socket, or the device has failed.
+    /// If the system refuses a thread or a socket, or the device fails.
     pub fn serve(
         self,
         synthesizer: &mut Synthesizer,
@@ -137,10 +137,10 @@ impl Listening {
     }
 }
 
-/// The thread of all connections.
+/// Runs all connections, on a thread of their own.
 fn answer(runtime: Runtime, serving: impl Future<Output = ()>) {
     runtime.block_on(serving);
-    // Encoders that still work for clients that are gone.
+    // Encoders may still be at work for clients that are gone.
     runtime.shutdown_timeout(Duration::from_secs(1));
 }
 

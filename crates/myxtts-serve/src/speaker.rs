@@ -16,15 +16,15 @@ use crate::metrics::{Ending, Metrics};
 use crate::queue::{Job, Queue, Reply};
 use crate::voices::VoiceBook;
 
-/// What the loop works with.
+/// The synthesis loop and what it works with.
 pub(crate) struct Speaker<'a> {
     pub(crate) queue: &'a Queue,
     pub(crate) metrics: &'a Metrics,
     pub(crate) voices: &'a VoiceBook,
     pub(crate) rate: SampleRate,
-    /// Most texts spoken together.
+    /// The most texts that are spoken together.
     pub(crate) rows: usize,
-    /// How long speech may take to end after a stop.
+    /// How long speech that was begun may take to end after a stop.
     pub(crate) grace: Duration,
 }
 
@@ -38,8 +38,9 @@ struct Talk {
 type Talks = BTreeMap<Ticket, Talk>;
 
 impl Speaker<'_> {
-    /// Speaks until `stop` is asked and what was begun has ended, or was cut;
-    /// returns how many were cut. `stopping` is called when a stop is seen.
+    /// Speaks until `stop` is asked for and what was begun has ended or was cut.
+    /// Returns how many texts were cut. `stopping` is called when the loop takes no
+    /// more requests.
     pub(crate) fn run(
         &self,
         synthesizer: &mut Synthesizer,
@@ -57,8 +58,8 @@ impl Speaker<'_> {
             if let Ok(ended) = caught {
                 return ended;
             }
-            // What the engine did not survive is gone, and so are those who were
-            // spoken with it; whoever comes next finds a loop that works.
+            // Speech that was under way when the engine panicked is lost; whoever
+            // comes next finds a loop that works.
             self.fail_all(&mut talks, &ApiError::engine());
         }
     }
@@ -116,7 +117,7 @@ impl Speaker<'_> {
         }
     }
 
-    /// Speech whose client has left is not made any further.
+    /// Cancels speech whose client has left.
     fn forget(&self, speaking: &mut Speaking<'_>, talks: &mut Talks) {
         talks.retain(|ticket, talk| {
             let is_wanted = !talk.reply.is_closed();
@@ -128,7 +129,7 @@ impl Speaker<'_> {
         });
     }
 
-    /// Gives free rows to those who wait.
+    /// Gives free rows to texts that wait.
     fn admit(&self, speaking: &mut Speaking<'_>, talks: &mut Talks) {
         while talks.len() < self.rows {
             let Some(job) = self.queue.take() else {
@@ -177,8 +178,7 @@ impl Speaker<'_> {
                         talk.has_sound = true;
                         self.metrics.first_audio(talk.since.elapsed());
                     }
-                    // Whether the client is still there is looked at before the
-                    // next step.
+                    // Whether the client is still there is checked before the next step.
                     let _ = talk.reply.send(Reply::Sound(samples));
                 }
                 return;

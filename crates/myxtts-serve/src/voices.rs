@@ -14,14 +14,14 @@ use serde::Serialize;
 
 use crate::error::{ServeError, plain};
 
-/// Recordings that a folder of voices may hold, by their ending.
+/// The extensions of recordings that a folder of voices may hold.
 const RECORDINGS: [&str; 5] = ["wav", "flac", "mp3", "ogg", "m4a"];
 
-/// What a saved voice ends in.
+/// The extension of a saved voice.
 const FILE: &str = "voice";
 
 /// How much of a recording is read, as a multiple of what is heard: silence
-/// before the first word is cut off after it was read.
+/// before the first word is cut off after reading.
 const READ: f64 = 2.0;
 
 /// Where a voice came from.
@@ -32,11 +32,11 @@ pub enum VoiceSource {
     Model,
     /// A recording in the folder of voices.
     Recording,
-    /// A `.voice` file there.
+    /// A `.voice` file in the folder of voices.
     File,
 }
 
-/// Voices by name.
+/// The voices of a server, by name.
 #[derive(Debug, Default)]
 pub struct VoiceBook {
     voices: BTreeMap<String, (VoiceSource, Voice)>,
@@ -44,12 +44,12 @@ pub struct VoiceBook {
 }
 
 impl VoiceBook {
-    /// The voices stored with the weights in `checkpoint`, and those of a folder
+    /// Makes the voices stored with the weights in `checkpoint`, and those of `folder`
     /// where one is given. A file that is not a voice is left out, and named in
     /// [`notices`](Self::notices).
     ///
     /// # Errors
-    /// Where the folder cannot be read, or there is no voice at all.
+    /// If the folder or the model's voices cannot be read, or there is no voice at all.
     pub fn gather(
         synthesizer: &mut Synthesizer,
         checkpoint: &Path,
@@ -88,12 +88,12 @@ impl VoiceBook {
         Ok(book)
     }
 
-    /// What was left out, or stands in for another.
+    /// Returns a line for every voice that was left out, or stands in for another.
     pub fn notices(&self) -> &[String] {
         &self.notices
     }
 
-    /// Names and where they came from.
+    /// Returns the names of the voices and where each came from.
     pub fn list(&self) -> impl Iterator<Item = (&str, VoiceSource)> {
         let entries = self.voices.iter();
         entries.map(|(name, (source, _))| (name.as_str(), *source))
@@ -119,7 +119,7 @@ impl VoiceBook {
     }
 }
 
-/// The voice of a recording, of which no more is read than can be heard.
+/// Makes the voice of a recording, of which only the beginning is read.
 fn heard(synthesizer: &mut Synthesizer, path: &Path) -> Result<Voice, String> {
     let mut loader = Loader::new(synthesizer.card().audio.clone(), Limits::default());
     let most = Seconds(synthesizer.references().of_each.0 * READ);
@@ -129,14 +129,14 @@ fn heard(synthesizer: &mut Synthesizer, path: &Path) -> Result<Voice, String> {
     voice.map_err(|why| why.to_string())
 }
 
-/// The voice of a file, made with this model.
+/// Reads the voice of a `.voice` file, which must have been made with this model.
 fn read(synthesizer: &Synthesizer, path: &Path, told: &str) -> Result<Voice, String> {
     let file = VoiceFile::read(path).map_err(|why| why.to_string())?;
     let voice = synthesizer.voice_from_file(told, &file);
     voice.map_err(|why| why.to_string())
 }
 
-/// Voices in a folder, by name.
+/// Lists the voices in a folder, in the order of their names.
 fn files(folder: &Path) -> Result<Vec<(String, VoiceSource, PathBuf)>, ServeError> {
     let unreadable = |why| ServeError::Voices {
         folder: folder.display().to_string(),

@@ -8,19 +8,19 @@ use std::collections::BTreeMap;
 
 use crate::Vocabulary;
 
-/// How many lines are remembered for each character.
+/// The number of lines remembered for each character.
 const LINES: usize = 20;
 
 /// A character outside the vocabulary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Uncovered<P = u64> {
-    /// The character.
+    /// The character that is not covered.
     pub character: char,
     /// How often it occurs.
     pub count: u64,
-    /// On how many lines.
+    /// The number of lines that have it.
     pub line_count: u64,
-    /// The first of them.
+    /// The first of those lines.
     pub first_lines: Vec<P>,
 }
 
@@ -30,8 +30,8 @@ struct Seen<P> {
     last_line: P,
 }
 
-/// Collects the characters that a vocabulary does not have. `P` is what a
-/// caller calls a line: a number, or a file and a number.
+/// Collects the characters that a vocabulary does not have. `P` is the caller's
+/// name for a line: a number, or a file and a number.
 #[derive(Debug)]
 pub struct Coverage<'v, P = u64> {
     vocabulary: &'v Vocabulary,
@@ -40,7 +40,7 @@ pub struct Coverage<'v, P = u64> {
 }
 
 impl<'v, P: Clone + PartialEq> Coverage<'v, P> {
-    /// Nothing seen yet.
+    /// Starts with nothing seen.
     pub fn new(vocabulary: &'v Vocabulary) -> Self {
         Self {
             vocabulary,
@@ -77,12 +77,12 @@ impl<'v, P: Clone + PartialEq> Coverage<'v, P> {
         }
     }
 
-    /// How many characters were looked at, white space aside.
+    /// Returns the number of characters looked at, white space aside.
     pub fn characters(&self) -> u64 {
         self.characters
     }
 
-    /// What is outside, the most frequent first.
+    /// Returns the characters outside, the most frequent first.
     pub fn uncovered(&self) -> Vec<Uncovered<P>> {
         let mut list: Vec<Uncovered<P>> = self
             .uncovered

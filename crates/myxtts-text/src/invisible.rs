@@ -7,8 +7,8 @@
 
 use std::borrow::Cow;
 
-/// A text without what cannot be seen. Control characters, which separate what
-/// stands around them, become spaces; marks inside a line go without a trace.
+/// Returns a text without what cannot be seen. Control characters, which separate
+/// what stands around them, become spaces; marks inside a line go without a trace.
 /// The joiners of Persian and Indic scripts stay: they are spelling.
 pub fn without_invisible(text: &str) -> Cow<'_, str> {
     if !text.chars().any(|c| is_control(c) || is_mark(c)) {
@@ -22,7 +22,8 @@ fn is_control(c: char) -> bool {
     c.is_control() && !c.is_whitespace()
 }
 
-/// Direction marks, soft hyphen, word joiner, byte-order mark, annotations, tags.
+/// Returns whether a character is a direction mark, a soft hyphen, a word joiner, a
+/// byte-order mark, an annotation or a tag.
 fn is_mark(c: char) -> bool {
     matches!(
         c,

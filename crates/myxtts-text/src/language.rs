@@ -11,16 +11,16 @@ use std::str::FromStr;
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Language(String);
 
-/// A tag that is no language tag.
+/// A text that is not a language tag.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is not a language tag\n  hint: two or three letters, perhaps with a region: `fa`, `en`, \
+    "`{0}` is not a language tag\n  hint: two or three letters, optionally with a region: `fa`, `en`, \
      `pt-br`"
 )]
 pub struct LanguageError(String);
 
 impl Language {
-    /// The tag in the vocabulary. The reference drops the region of every
+    /// Returns the tag in the vocabulary. The reference drops the region of every
     /// language and writes Chinese as `zh-cn`.
     pub fn tag(&self) -> &str {
         match self.base() {
@@ -29,12 +29,12 @@ impl Language {
         }
     }
 
-    /// The part before the region.
+    /// Returns the part before the region.
     pub fn base(&self) -> &str {
         self.0.split('-').next().unwrap_or_default()
     }
 
-    /// A short sentence in this language, to try a voice with: "The baker
+    /// Returns a short sentence in this language, to try a voice with: "The baker
     /// carries seven apples." Languages that are not cleaned have none.
     pub fn sentence(&self) -> Option<&'static str> {
         Some(match self.base() {
@@ -60,7 +60,7 @@ impl Language {
         })
     }
 
-    /// How many characters the reference advises for one utterance. It only
+    /// Returns how many characters the reference advises for one utterance. It only
     /// warns past that; [`split`](crate::split) measures in tokens instead.
     pub fn advised_characters(&self) -> usize {
         match self.base() {
@@ -131,7 +131,7 @@ mod tests {
         }
         insta::assert_snapshot!("english".parse::<Language>().unwrap_err(), @r"
         `english` is not a language tag
-          hint: two or three letters, perhaps with a region: `fa`, `en`, `pt-br`
+          hint: two or three letters, optionally with a region: `fa`, `en`, `pt-br`
         ");
     }
 }

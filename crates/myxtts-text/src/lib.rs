@@ -9,9 +9,9 @@
 //! - [`Vocabulary`] is the XTTS `vocab.json`: encode, decode, train, grow.
 //! - [`split`] cuts a long text into pieces that fit the model, in tokens;
 //!   [`pieces`] also says what each ends with, for a pause.
-//! - [`without_invisible`] takes out what nobody sees and nobody says.
+//! - [`without_invisible`] removes what nobody sees and nobody says.
 //! - [`Script`] and [`Guesser`] say which letters a text has, and which language
-//!   they leave.
+//!   they point to.
 //! - [`Coverage`] finds the characters a vocabulary does not have, and where.
 //!
 //! Nothing in here panics, whatever the text or the file; no id is ever

@@ -1,31 +1,31 @@
-//! Which letters a text is written with, and what that says of its language.
+//! Which letters a text is written with, and what that says about its language.
 
 use std::fmt;
 
 use crate::Language;
 
-/// Letters that belong together.
+/// A set of letters that belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Script {
-    /// a, ä, ł.
+    /// Latin letters, such as a, ä and ł.
     Latin,
-    /// ا, پ.
+    /// Arabic letters, such as ا and پ.
     Arabic,
-    /// я, ї.
+    /// Cyrillic letters, such as я and ї.
     Cyrillic,
-    /// λ.
+    /// Greek letters, such as λ.
     Greek,
-    /// ש.
+    /// Hebrew letters, such as ש.
     Hebrew,
-    /// ह.
+    /// Devanagari letters, such as ह.
     Devanagari,
-    /// ก.
+    /// Thai letters, such as ก.
     Thai,
-    /// 한.
+    /// Hangul syllables, such as 한.
     Hangul,
-    /// か, カ.
+    /// Kana, such as か and カ.
     Kana,
-    /// 漢.
+    /// Han characters, such as 漢.
     Han,
 }
 
@@ -49,8 +49,8 @@ impl Script {
         Self::Han,
     ];
 
-    /// The script of a letter; `None` for digits, marks and scripts that none
-    /// of our languages use.
+    /// Returns the script of a letter, or `None` for digits, marks and scripts that
+    /// none of our languages use.
     pub fn of(letter: char) -> Option<Self> {
         if !letter.is_alphabetic() {
             return None;
@@ -72,7 +72,7 @@ impl Script {
         })
     }
 
-    /// The script that most letters of a text are of.
+    /// Returns the script that most letters of a text are of, or `None` without letters.
     pub fn main_of(text: &str) -> Option<Self> {
         let mut letters = [0_u32; Self::ALL.len()];
         for script in text.chars().filter_map(Self::of) {
@@ -84,8 +84,8 @@ impl Script {
 }
 
 impl Language {
-    /// Whether the language is written with a script. Of a language that is
-    /// not listed here nobody can tell, and everything fits.
+    /// Returns whether the language is written with a script. For a language that
+    /// is not listed here nobody can tell, and every script fits.
     pub fn is_written_with(&self, script: Script) -> bool {
         use Script::*;
         let scripts: &[Script] = match self.base() {
@@ -106,36 +106,36 @@ impl Language {
     }
 }
 
-/// What texts say of their language.
+/// What texts say about their language.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Guess {
-    /// The script, or the words, leave one.
+    /// The script or the words point to one language.
     Clear(Language),
-    /// Several have this script, and the texts do not look like English.
+    /// Several languages have this script, and the texts do not look like English.
     Unclear {
-        /// The script.
+        /// The script of most texts.
         script: Script,
-        /// The one whose words occur most.
+        /// The language whose words occur most, if any do.
         likely: Option<Language>,
     },
-    /// There is no letter.
+    /// There are no letters.
     Nothing,
 }
 
-/// Collects what texts say of their language.
+/// Collects what texts say about their language.
 ///
-/// Only what is plain is said: a script that one language has, letters that
-/// tell two apart, and in Latin letters whether the small words are English.
+/// It claims only what is plain: a script that one language has, letters that tell
+/// two languages apart, and in Latin letters whether the small words are English.
 #[derive(Clone, Debug, Default)]
 pub struct Guesser {
-    /// Texts by the script of most of their letters.
+    /// The number of texts by the script of most of their letters.
     scripts: [u64; Script::ALL.len()],
-    /// Occurrences of each group of [`LETTERS`].
+    /// The occurrences of each group of [`LETTERS`].
     letters: [u64; LETTERS.len()],
-    /// Occurrences of the words of each language of [`WORDS`].
+    /// The occurrences of the words of each language of [`WORDS`].
     words: [u64; WORDS.len()],
     latin: u64,
-    /// Latin letters that English does not have.
+    /// The number of Latin letters that English does not have.
     accented: u64,
 }
 
@@ -218,7 +218,7 @@ const WORDS: [(&str, &[&str]); 12] = [
 ];
 
 impl Guesser {
-    /// Looks at one text.
+    /// Adds one text to what is known.
     pub fn add(&mut self, text: &str) {
         let Some(main) = Script::main_of(text) else {
             return;
@@ -241,8 +241,8 @@ impl Guesser {
         }
     }
 
-    /// Texts with letters, and those among them that a language is not written
-    /// in, with the script of most of these.
+    /// Returns the number of texts with letters, the number of those in a script
+    /// that the language is not written with, and the script of most of these.
     pub fn misfits(&self, language: &Language) -> (u64, u64, Option<Script>) {
         let all = self.scripts.iter().sum();
         let others = || {
@@ -258,7 +258,7 @@ impl Guesser {
         (all, misfits, most)
     }
 
-    /// What all texts together say.
+    /// Returns what all texts together say.
     pub fn guess(&self) -> Guess {
         let texts = |script: &Script| self.scripts[*script as usize];
         let Some(script) = Script::ALL
@@ -295,7 +295,7 @@ impl Guesser {
             Script::Thai => "th",
             Script::Hangul => "ko",
             Script::Kana => "ja",
-            // Japanese has both, and more Han in a sentence than Kana at times.
+            // Japanese has both scripts, and a sentence may have more Han than Kana.
             Script::Han if texts(&Script::Kana) > 0 => "ja",
             Script::Han => "zh-cn",
         };
@@ -305,7 +305,7 @@ impl Guesser {
         }
     }
 
-    /// English, or the language whose small words are more.
+    /// Returns English, or as an error the language with the most small words.
     fn latin_language(&self) -> Result<&'static str, Option<&'static str>> {
         let english = self.words[0];
         let others = WORDS.iter().zip(&self.words).skip(1);

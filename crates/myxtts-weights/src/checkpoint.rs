@@ -11,54 +11,54 @@ use crate::keys::Ignored;
 use crate::map::TensorMap;
 use crate::tensor::Tensor;
 
-/// A model.
+/// A model with everything that belongs to it.
 #[derive(Clone, Debug)]
 pub struct Checkpoint {
-    /// `gpt.*`.
+    /// The GPT, under `gpt.*`.
     pub gpt: TensorMap,
-    /// `hifigan_decoder.*`: vocoder and speaker encoder.
+    /// The vocoder and the speaker encoder, under `hifigan_decoder.*`.
     pub hifigan_decoder: TensorMap,
     /// The DVAE, under the names of `dvae.pth`.
     pub dvae: Option<TensorMap>,
-    /// Mean of each mel band, which mel spectrograms are divided by.
+    /// The mean of each mel band, by which mel spectrograms are divided.
     pub mel_stats: Option<Tensor>,
-    /// The copy of them inside the model's own state, as it was found.
+    /// The copy of the mel statistics inside the model's own state, as it was found.
     pub model_mel_stats: Option<Tensor>,
-    /// Latents of named voices: `NAME.gpt_cond_latent`, `NAME.speaker_embedding`.
+    /// The latents of named voices: `NAME.gpt_cond_latent`, `NAME.speaker_embedding`.
     pub speakers: Option<TensorMap>,
     /// The bytes of `vocab.json`.
     pub vocabulary: Option<Vec<u8>>,
-    /// The configuration.
+    /// The configuration of the model.
     pub config: XttsConfig,
-    /// What only this program knows of the model; public files have none.
+    /// What only this program knows of the model; `None` in public files.
     pub model: Option<serde_json::Value>,
-    /// What the files had and was not taken over.
+    /// What the files had that was not taken over.
     pub ignored: Vec<Ignored>,
     /// What a person should know.
     pub notices: Vec<String>,
 }
 
-/// The sizes the weights themselves have.
+/// The sizes that the weights themselves have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sizes {
-    /// Transformer layers.
+    /// The number of transformer layers.
     pub layers: usize,
-    /// Width of the transformer.
+    /// The width of the transformer.
     pub channels: usize,
-    /// Rows of the text embedding.
+    /// The number of rows of the text embedding.
     pub text_tokens: usize,
-    /// Rows of the code embedding.
+    /// The number of rows of the code embedding.
     pub audio_tokens: usize,
-    /// Rows of the text positions.
+    /// The number of rows of the text positions.
     pub text_positions: usize,
-    /// Rows of the code positions.
+    /// The number of rows of the code positions.
     pub audio_positions: usize,
 }
 
-/// Shapes by name.
+/// The shapes of tensors by name.
 pub(crate) type Shapes<'a> = BTreeMap<&'a str, &'a [usize]>;
 
-/// A fault and the tensor it is about.
+/// A fault and the tensor it is about, if there is one.
 type TensorFault = (Option<&'static str>, Fault);
 
 const TEXT_EMBEDDING: &str = "gpt.text_embedding.weight";
@@ -67,9 +67,9 @@ const AUDIO_EMBEDDING: &str = "gpt.mel_embedding.weight";
 const TEXT_POSITIONS: &str = "gpt.text_pos_embedding.emb.weight";
 const AUDIO_POSITIONS: &str = "gpt.mel_pos_embedding.emb.weight";
 
-/// Positions beyond the longest text: start and stop.
+/// The positions beyond the longest text: start and stop.
 const TEXT_EXTRA: usize = 2;
-/// Positions beyond the longest audio: start, stop and one of conditioning.
+/// The positions beyond the longest audio: start, stop and one of conditioning.
 const AUDIO_EXTRA: usize = 3;
 
 impl Sizes {
@@ -189,8 +189,8 @@ impl Checkpoint {
         {
             // The public implementation takes the vocabulary's number instead.
             self.notices.push(format!(
-                "config.json says gpt_number_text_tokens = {number}, and the weights have {}: \
-                 took the weights'",
+                "config.json says gpt_number_text_tokens = {number}, but the weights have {}: \
+                 took the number from the weights",
                 sizes.text_tokens
             ));
         }
@@ -219,7 +219,7 @@ impl Checkpoint {
         }
         if tokens < sizes.text_tokens {
             self.notices.push(format!(
-                "vocab.json has {tokens} text tokens, and the weights have {}: the rest is never used, \
+                "vocab.json has {tokens} text tokens, but the weights have {}: the rest is never used, \
                  and the public implementation refuses such a pair",
                 sizes.text_tokens
             ));

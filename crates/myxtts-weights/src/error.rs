@@ -11,7 +11,7 @@ use crate::tensor::Dtype;
 /// A file or folder of weights that could not be read or written.
 #[derive(Debug)]
 pub struct WeightsError {
-    /// The file or folder.
+    /// The file or folder in question.
     pub path: PathBuf,
     /// The tensor, where there is one to name.
     pub tensor: Option<String>,
@@ -37,7 +37,7 @@ impl WeightsError {
         }
     }
 
-    /// With `folder` before its path.
+    /// Puts `folder` before the path.
     pub(crate) fn below(self, folder: &Path) -> Self {
         Self {
             path: folder.join(&self.path),
@@ -79,221 +79,222 @@ impl std::error::Error for WeightsError {
     }
 }
 
-/// Why it cannot be.
+/// Why a file or folder of weights cannot be read or written.
 #[derive(Debug, Error)]
 pub enum Fault {
-    /// The system refused.
+    /// The operating system refused.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// A folder, a pipe, a device.
+    /// The path is a folder, a pipe or a device.
     #[error("it is not a file")]
     NotAFile,
-    /// No bytes.
+    /// The file has no bytes.
     #[error("it is empty")]
     Empty,
-    /// Torch's format before 1.6.
+    /// The file is in torch's format before 1.6.
     #[error("it is in the format torch wrote before version 1.6")]
     OldTorch,
-    /// What Git LFS leaves in place of a file.
+    /// The file is what Git LFS leaves in place of one.
     #[error("it is a Git LFS pointer, not the file it points to")]
     LfsPointer,
-    /// A web page under the file's name.
+    /// The file is a web page under its name.
     #[error("it is a web page, not weights")]
     WebPage,
-    /// Not torch's container.
+    /// The file is not torch's container.
     #[error("it is not a torch file: {0}")]
     Zip(&'static str),
-    /// A compressed or encrypted entry.
-    #[error("its entry `{0}` is compressed or encrypted, and torch stores entries plainly")]
+    /// An entry is compressed or encrypted.
+    #[error("its entry `{0}` is compressed or encrypted, but torch stores entries as they are")]
     Compressed(String),
-    /// An entry that occurs twice.
+    /// An entry occurs twice.
     #[error("its entry `{0}` occurs twice")]
     DuplicateEntry(String),
-    /// An entry that must be there.
+    /// An entry that must be there is missing.
     #[error("its entry `{0}` is missing")]
     MissingEntry(String),
-    /// Bytes that are not those that were written.
+    /// The bytes of an entry are not those that were written.
     #[error("the checksum of its entry `{0}` does not match")]
     Checksum(String),
-    /// Written on a big-endian machine.
+    /// The file was written on a big-endian machine.
     #[error("its numbers are big-endian")]
     BigEndian,
-    /// Pickle bytes that make no sense.
+    /// The bytes of the pickle make no sense.
     #[error("its pickle is broken at byte {at}: {what}")]
     Pickle {
-        /// Where in the pickle.
+        /// The position in the pickle, in bytes.
         at: usize,
         /// What is wrong there.
         what: &'static str,
     },
-    /// An instruction torch does not write.
+    /// The pickle has an instruction that torch does not write.
     #[error("its pickle has the instruction 0x{code:02x} at byte {at}, which torch does not write")]
     Instruction {
-        /// The instruction.
+        /// The code of the instruction.
         code: u8,
-        /// Where in the pickle.
+        /// The position in the pickle, in bytes.
         at: usize,
     },
-    /// More of something than any checkpoint has.
+    /// The file has more of something than any checkpoint has.
     #[error("it has more than {limit} {what}, which no checkpoint has")]
     TooMuch {
-        /// Of what.
+        /// What it has too much of.
         what: &'static str,
-        /// How many are allowed.
+        /// How much of it is allowed.
         limit: usize,
     },
-    /// A pickle made to run something on the machine that loads it.
-    #[error("it names `{0}`: it is made to run something on the machine that loads it")]
+    /// The pickle is made to run something on the machine that loads it.
+    #[error("it names `{0}`: it was made to run code on the machine that loads it")]
     Attack(String),
-    /// A Python object in the place of tensors.
-    #[error("it holds the Python object `{0}`, and not tensors by name")]
+    /// There is a Python object in the place of tensors.
+    #[error("it holds the Python object `{0}`, not tensors by name")]
     Object(String),
-    /// A tensor in a wrapping that is not read.
+    /// A tensor is wrapped in something that is not read.
     #[error("the tensor is wrapped in the Python object `{0}`")]
     Wrapped(String),
-    /// Arguments a tensor cannot be made from.
+    /// A tensor cannot be made from its arguments.
     #[error("the tensor's description is broken: {0}")]
     Description(&'static str),
-    /// Two tensors of one name.
+    /// Two tensors have one name.
     #[error("the name occurs twice")]
     DuplicateName,
-    /// A storage and its entry disagree.
-    #[error("the storage should have {claimed} bytes, and its entry `{entry}` has {found}")]
+    /// The sizes of a storage and of its entry disagree.
+    #[error("the storage should have {claimed} bytes, but its entry `{entry}` has {found}")]
     Storage {
-        /// The entry.
+        /// The name of the entry.
         entry: String,
-        /// What the pickle says.
+        /// The bytes that the pickle claims.
         claimed: u128,
-        /// What is there.
+        /// The bytes that the entry has.
         found: usize,
     },
-    /// A view past the end of its storage.
+    /// A view reaches past the end of its storage.
     #[error(
         "the tensor of shape {shape:?} with strides {strides:?} from element {offset} on reaches \
          past the {elements} elements of its storage"
     )]
     PastEnd {
-        /// Sizes.
+        /// The sizes of the view.
         shape: Vec<i64>,
-        /// Steps between elements.
+        /// The steps between elements, per dimension.
         strides: Vec<i64>,
-        /// The first element.
+        /// The position of the first element.
         offset: i64,
-        /// Elements of the storage.
+        /// The number of elements in the storage.
         elements: usize,
     },
-    /// Copies of a few numbers that would fill the memory.
-    #[error("the tensor of shape {0:?} repeats a few numbers until they are larger than the file")]
+    /// A tensor repeats a few numbers until they would fill the memory.
+    #[error("the tensor of shape {0:?} repeats a few numbers until it is larger than the file")]
     Expanded(Vec<usize>),
-    /// Bytes and shape disagree.
+    /// The bytes and the shape of a tensor disagree.
     #[error("{found} bytes were given for a tensor of {dtype:?} and shape {shape:?}")]
     Length {
-        /// Sizes.
+        /// The sizes of the tensor.
         shape: Vec<usize>,
-        /// Element type.
+        /// The type of its elements.
         dtype: Dtype,
-        /// Bytes given.
+        /// The number of bytes given.
         found: usize,
     },
-    /// The safetensors crate refused.
-    #[error("it is not a good safetensors file: {0}")]
+    /// The safetensors crate refused the file.
+    #[error("it is not a valid safetensors file: {0}")]
     Safetensors(safetensors::SafeTensorError),
-    /// An element type we have no use for.
+    /// A tensor has an element type we have no use for.
     #[error("its tensor {tensor} has elements of type {dtype}")]
     SafetensorsDtype {
-        /// The tensor.
+        /// The name of the tensor.
         tensor: String,
-        /// Its type.
+        /// The type of its elements.
         dtype: String,
     },
-    /// Not JSON, even leniently, or without a size.
+    /// The file is not JSON, even leniently, or lacks a size.
     #[error("it is not the configuration of an XTTS model: {0}")]
     Json(serde_json::Error),
-    /// A field that cannot be read: its path, and the reader's words.
+    /// A field cannot be read: its path, and the reader's words.
     #[error("its field `{0}` cannot be read: {1}")]
     Field(String, String),
-    /// A key of a configuration with an impossible value.
-    #[error("its key `{key}` should be {expected}, and is {found}")]
+    /// A key of a configuration has an impossible value.
+    #[error("its key `{key}` should be {expected}, but is {found}")]
     ConfigKey {
-        /// The key.
+        /// The path of the key.
         key: String,
-        /// What it should be.
+        /// What the value should be.
         expected: &'static str,
-        /// What it is.
+        /// What the value is.
         found: String,
     },
-    /// Weights without their configuration.
-    #[error("config.json is missing, and the number of attention heads is nowhere else")]
+    /// The weights come without their configuration.
+    #[error("config.json is missing, and nothing else gives the number of attention heads")]
     NoConfig,
-    /// A vocabulary that is none.
+    /// The vocabulary cannot be used; holds why.
     #[error("{0}")]
     Vocabulary(String),
-    /// A folder without a model.
-    #[error("it has no file of model weights")]
+    /// The folder has no model.
+    #[error("it has no file with model weights")]
     NoModel,
-    /// Weights of something else.
+    /// The weights are of something else.
     #[error(
         "it has no tensor {missing}, which every such file has (tensors of this part: {found})"
     )]
     NotXtts {
-        /// The first name missed.
+        /// The first name that was missed.
         missing: String,
-        /// How many others there are.
+        /// The number of tensors that are there.
         found: usize,
     },
-    /// A tensor of an impossible shape.
-    #[error("the tensor has shape {found:?}, and should have {expected}")]
+    /// A tensor has an impossible shape.
+    #[error("the tensor has shape {found:?}, but should have {expected}")]
     Shape {
-        /// What is there.
+        /// The shape that it has.
         found: Vec<usize>,
-        /// What should be.
+        /// The shape that it should have.
         expected: String,
     },
     /// Two sources of one number disagree.
-    #[error("{what} is {configured} in {by}, and the weights have {found}")]
+    #[error("{what} is {configured} in {by}, but the weights have {found}")]
     Disagree {
-        /// The number.
+        /// The number in question.
         what: &'static str,
-        /// The other source.
+        /// The name of the other source.
         by: &'static str,
-        /// Its value.
+        /// The value in the other source.
         configured: usize,
-        /// The weights' value.
+        /// The value in the weights.
         found: usize,
     },
-    /// A folder of ours in another version.
-    #[error("it is in version {0} of our layout, and this program reads version 1")]
+    /// A folder of ours is in another version.
+    #[error("it is in version {0} of our layout, but this program reads version 1")]
     Version(u64),
-    /// Not a folder of ours.
-    #[error("it does not describe weights of ours: {0}")]
+    /// The folder is not one of ours.
+    #[error("it does not describe weights in our layout: {0}")]
     NotOurs(String),
-    /// A file that is not the one that was written.
+    /// A file is not the one that was written.
     #[error(
-        "it is not the file that was written: its hash is {found}, and config.json has {expected}"
+        "it is not the file that was written: its hash is {found}, but config.json has {expected}"
     )]
     Hash {
-        /// What the description says.
+        /// The hash that the description has.
         expected: String,
-        /// What is there.
+        /// The hash of the file.
         found: String,
     },
-    /// The target is taken.
-    #[error("it exists already and is not empty")]
+    /// The target exists and is not empty.
+    #[error("it already exists and is not empty")]
     Exists,
     /// Something a public checkpoint needs is not there.
     #[error("the weights have no {0}")]
     Incomplete(&'static str),
 }
 
-const AGAIN: &str = "download or copy the file again; if it stays, save it again with torch.save";
+const AGAIN: &str =
+    "download or copy the file again; if that does not help, save it again with torch.save";
 const PLAIN: &str = "save the weights alone: torch.save(model.state_dict(), \"model.pth\")";
 
 impl Fault {
-    /// What to do about it.
+    /// Returns what to do about it.
     pub fn fix(&self) -> &'static str {
         match self {
             Self::Io(_) => {
-                "check that the path exists, is readable or writable, and the disk has room"
+                "check that the path exists, is readable or writable, and that the disk has room"
             }
             Self::NotAFile => "give the path of a file",
             Self::Empty
@@ -312,7 +313,9 @@ impl Fault {
                  torch.save(torch.load(\"old.pth\", map_location=\"cpu\"), \"model.pth\")"
             }
             Self::LfsPointer => "fetch the file itself: git lfs pull",
-            Self::WebPage => "download the file itself; a login or a licence page is in its place",
+            Self::WebPage => {
+                "download the file itself; this is a login or licence page in its place"
+            }
             Self::Compressed(_) => {
                 "do not repack a torch file; download it again or save it with torch.save"
             }
@@ -355,10 +358,10 @@ impl Fault {
             Self::Hash { .. } => "copy the folder again, or import the public files again",
             Self::Exists => "name a folder that does not exist yet",
             Self::Incomplete("hifigan_decoder") => {
-                "a model trained here from nothing speaks with `myxtts synthesize`; the public \
+                "a model trained here from scratch speaks with `myxtts synthesize`; the public \
                  package needs the waveform decoder of the weights it was fine-tuned from"
             }
-            Self::Incomplete(_) => "import the file it is in, beside model.pth, first",
+            Self::Incomplete(_) => "first import the file that has it, together with model.pth",
         }
     }
 }

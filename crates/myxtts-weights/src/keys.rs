@@ -1,6 +1,6 @@
 //! The names of every known generation of XTTS files, brought to one.
 //!
-//! Canonical are the names the public implementation's model has today:
+//! The canonical names are those of the public implementation's model today:
 //! `gpt.*`, `hifigan_decoder.*` and `mel_stats`, weight norm spelled as
 //! parametrizations; and for the DVAE the names inside `dvae.pth`.
 
@@ -9,13 +9,13 @@ use serde::Serialize;
 /// The part of a model a tensor belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// The autoregressive model.
+    /// The autoregressive model, GPT.
     Gpt,
-    /// Vocoder and speaker encoder.
+    /// The vocoder and the speaker encoder.
     HifiganDecoder,
-    /// Discretises mel spectrograms; its names have no prefix.
+    /// The DVAE, which discretises mel spectrograms; its names have no prefix.
     Dvae,
-    /// Mean of each mel band.
+    /// The mean of each mel band.
     MelStats,
 }
 
@@ -24,26 +24,26 @@ pub enum Part {
 pub struct Ignored {
     /// Its name in the file.
     pub name: String,
-    /// Why.
+    /// Why it was not taken.
     pub reason: &'static str,
 }
 
-/// A tensor that was: its name in the file, its part and its canonical name.
+/// A tensor that was taken over: its name in the file, its part and its canonical name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Taken {
-    /// In the file.
+    /// The name in the file.
     pub raw: String,
-    /// Where it belongs.
+    /// The part it belongs to.
     pub part: Part,
-    /// What we call it.
+    /// The name we use.
     pub name: String,
 }
 
 const STATE: &str = "state of the training, not weights";
 const MEL: &str = "computed from the sample rate, not learned";
-const ALIAS: &str = "a second name of tensors that are there under their own";
+const ALIAS: &str = "a second name for tensors that are also there under their own";
 const MASK: &str = "the causal mask of older files, not learned";
-const UNKNOWN: &str = "not a part of XTTS";
+const UNKNOWN: &str = "not part of XTTS";
 
 /// Sorts the names of a file into those taken over and those that are not.
 pub fn sort<'a>(names: impl IntoIterator<Item = &'a str>) -> (Vec<Taken>, Vec<Ignored>) {
@@ -66,7 +66,7 @@ pub fn sort<'a>(names: impl IntoIterator<Item = &'a str>) -> (Vec<Taken>, Vec<Ig
     (taken, ignored)
 }
 
-/// The part and canonical name of an entry of a state dict, or why it has none.
+/// Returns the part and canonical name of an entry of a state dict, or why it has none.
 pub fn canonical(name: &str) -> Result<(Part, String), &'static str> {
     // The trainer wraps the model and calls it `xtts`.
     let name = name.strip_prefix("xtts.").unwrap_or(name);
@@ -83,15 +83,15 @@ pub fn canonical(name: &str) -> Result<(Part, String), &'static str> {
     }
 }
 
-/// `gpt.h.N.attn.bias`, which is a mask; the bias of the attention is
-/// `attn.c_attn.bias`.
+/// Returns whether the name is a mask such as `gpt.h.N.attn.bias`; the bias of the
+/// attention is `attn.c_attn.bias`.
 fn is_mask(name: &str) -> bool {
     name.starts_with("gpt.h.")
         && (name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias"))
 }
 
-/// Torch before 2.1 spelled the two factors of weight norm `weight_g` and
-/// `weight_v`.
+/// Renames the two factors of weight norm, which torch before 2.1 spelled
+/// `weight_g` and `weight_v`.
 fn weight_norm(name: &str) -> String {
     for (old, new) in [("weight_g", "original0"), ("weight_v", "original1")] {
         if let Some(module) = name

@@ -10,48 +10,49 @@ use crate::tensor::Tensor;
 pub struct TensorMap(BTreeMap<String, Tensor>);
 
 impl TensorMap {
-    /// An empty map.
+    /// Makes an empty map.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The tensor under `name`.
+    /// Returns the tensor under `name`, if there is one.
     pub fn get(&self, name: &str) -> Option<&Tensor> {
         self.0.get(name)
     }
 
-    /// Puts a tensor under a name; what was there before comes back.
+    /// Puts a tensor under a name, and returns what was there before.
     pub fn insert(&mut self, name: impl Into<String>, tensor: Tensor) -> Option<Tensor> {
         self.0.insert(name.into(), tensor)
     }
 
-    /// Takes a tensor out.
+    /// Takes a tensor out of the map.
     pub fn remove(&mut self, name: &str) -> Option<Tensor> {
         self.0.remove(name)
     }
 
-    /// Names and tensors, in the order of the names.
+    /// Yields names and tensors, in the order of the names.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Tensor)> {
         self.0.iter().map(|(name, tensor)| (name.as_str(), tensor))
     }
 
-    /// The names, in order.
+    /// Yields the names in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }
 
-    /// How many tensors.
+    /// Returns the number of tensors.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether the map has no tensors.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The same tensors, each with numbers of its own. For what is kept for
-    /// hours: a mapping of a file that somebody shortens ends the process.
+    /// Returns the same tensors, each with its own copy of the numbers. This is for
+    /// what is kept for hours: a mapped file that somebody shortens ends the
+    /// process.
     #[must_use]
     pub fn in_memory(&self) -> Self {
         self.iter()
@@ -59,7 +60,7 @@ impl TensorMap {
             .collect()
     }
 
-    /// How many elements in all.
+    /// Returns the number of elements of all tensors together.
     pub fn elements(&self) -> usize {
         self.0.values().map(Tensor::elements).sum()
     }

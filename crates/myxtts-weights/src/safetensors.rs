@@ -1,4 +1,4 @@
-//! safetensors files.
+//! Reading and writing safetensors files.
 
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::source::Source;
 use crate::stream::{SafetensorsStream, TensorStream};
 use crate::tensor::{Dtype, Tensor};
 
-/// Bytes of the number that opens a file: the length of its header.
+/// The bytes of the number that opens a file, which is the length of its header.
 const HEADER_LENGTH: usize = 8;
 
 /// Reads every tensor of a safetensors file. The numbers stay in the mapped

@@ -10,7 +10,7 @@ use memmap2::Mmap;
 
 use crate::error::Fault;
 
-/// Read-only bytes, shared.
+/// Read-only bytes that clones share.
 #[derive(Clone)]
 pub(crate) struct Source(Arc<Kind>);
 

@@ -25,7 +25,7 @@ pub struct TensorStream<'a> {
 }
 
 impl<'a> TensorStream<'a> {
-    /// A tensor whose numbers `write` gives, little-endian and row-major.
+    /// Makes a tensor whose numbers `write` gives, little-endian and row-major.
     pub fn new(
         name: impl Into<String>,
         dtype: Dtype,
@@ -40,24 +40,24 @@ impl<'a> TensorStream<'a> {
         }
     }
 
-    /// A tensor of a map; one of a mapped file is read from there.
+    /// Makes the stream of a tensor; one of a mapped file is read from there.
     pub fn of(name: &str, tensor: &Tensor) -> Self {
         let (dtype, shape) = (tensor.dtype(), tensor.shape().to_vec());
         let tensor = tensor.clone();
         Self::new(name, dtype, shape, move |out| out.write_all(tensor.bytes()))
     }
 
-    /// Its name.
+    /// Returns the tensor's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its sizes, slowest dimension first.
+    /// Returns the sizes, slowest dimension first.
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
 
-    /// The same tensor with `prefix` before its name.
+    /// Puts `prefix` before the tensor's name.
     #[must_use]
     pub fn below(mut self, prefix: &str) -> Self {
         self.name.insert_str(0, prefix);
@@ -78,7 +78,7 @@ impl fmt::Debug for TensorStream<'_> {
     }
 }
 
-/// A safetensors file on its way.
+/// A safetensors file that is yet to be written.
 #[derive(Debug)]
 pub struct SafetensorsStream<'a> {
     header: Vec<u8>,
@@ -87,10 +87,10 @@ pub struct SafetensorsStream<'a> {
 }
 
 impl<'a> SafetensorsStream<'a> {
-    /// A file of these tensors.
+    /// Makes a file of these tensors.
     ///
     /// # Errors
-    /// When two have one name, or one is larger than memory can name.
+    /// Fails if two have one name, or one is larger than memory can name.
     pub fn new(mut tensors: Vec<TensorStream<'a>>) -> Result<Self, Fault> {
         tensors.sort_by(|one, other| {
             let by_size = theirs(other.dtype).cmp(&theirs(one.dtype));
@@ -126,7 +126,7 @@ impl<'a> SafetensorsStream<'a> {
         })
     }
 
-    /// The size that the file will have.
+    /// Returns the size in bytes that the file will have.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -134,7 +134,7 @@ impl<'a> SafetensorsStream<'a> {
     /// Writes the file, one tensor after the other.
     ///
     /// # Errors
-    /// When `out` refuses, or a tensor cannot be read; then with its name.
+    /// Fails if `out` refuses, or if a tensor cannot be read; then with its name.
     pub fn write(self, out: &mut dyn Write) -> io::Result<()> {
         out.write_all(&self.header)?;
         for tensor in self.tensors {
@@ -147,7 +147,7 @@ impl<'a> SafetensorsStream<'a> {
             })?;
             if counted.written != expected {
                 return Err(io::Error::other(format!(
-                    "tensor {name} gave {} bytes in place of {expected}; this is a defect of the \
+                    "tensor {name} gave {} bytes instead of {expected}; this is a bug in the \
                      program",
                     counted.written
                 )));

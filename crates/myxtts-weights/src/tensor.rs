@@ -6,33 +6,33 @@ use std::ops::Range;
 use crate::error::Fault;
 use crate::source::Source;
 
-/// What the elements are.
+/// The type of a tensor's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Dtype {
-    /// 64-bit float.
+    /// A float of 64 bits.
     F64,
-    /// 32-bit float.
+    /// A float of 32 bits.
     F32,
-    /// 16-bit float.
+    /// A float of 16 bits.
     F16,
     /// The upper half of a 32-bit float.
     BF16,
-    /// Signed, 64 bits.
+    /// A signed integer of 64 bits.
     I64,
-    /// Signed, 32 bits.
+    /// A signed integer of 32 bits.
     I32,
-    /// Signed, 16 bits.
+    /// A signed integer of 16 bits.
     I16,
-    /// Signed, 8 bits.
+    /// A signed integer of 8 bits.
     I8,
-    /// Unsigned, 8 bits.
+    /// An unsigned integer of 8 bits.
     U8,
     /// A byte that is 0 or 1.
     Bool,
 }
 
 impl Dtype {
-    /// Every element type.
+    /// Every element type there is.
     pub const ALL: [Self; 10] = [
         Self::F64,
         Self::F32,
@@ -46,7 +46,7 @@ impl Dtype {
         Self::Bool,
     ];
 
-    /// Bytes of one element.
+    /// Returns the bytes of one element.
     pub fn size(self) -> usize {
         match self {
             Self::F64 | Self::I64 => 8,
@@ -57,7 +57,7 @@ impl Dtype {
     }
 }
 
-/// Bytes of a tensor of this shape, unless that is more than memory can name.
+/// Returns the bytes of a tensor of this shape, unless they are more than memory can name.
 pub(crate) fn bytes_of(dtype: Dtype, shape: &[usize]) -> Option<usize> {
     shape
         .iter()
@@ -74,19 +74,19 @@ pub struct Tensor {
 }
 
 impl Tensor {
-    /// A tensor of the given bytes, little-endian and row-major.
+    /// Makes a tensor of the given bytes, little-endian and row-major.
     pub fn new(dtype: Dtype, shape: Vec<usize>, bytes: Vec<u8>) -> Result<Self, Fault> {
         let range = 0..bytes.len();
         Self::within(dtype, shape, Source::owned(bytes), range)
     }
 
-    /// A tensor of 32-bit floats.
+    /// Makes a tensor of 32-bit floats.
     pub fn from_f32(shape: Vec<usize>, values: &[f32]) -> Result<Self, Fault> {
         let bytes = values.iter().flat_map(|value| value.to_le_bytes());
         Self::new(Dtype::F32, shape, bytes.collect())
     }
 
-    /// A tensor whose bytes are a part of `source`.
+    /// Makes a tensor whose bytes are a part of `source`.
     pub(crate) fn within(
         dtype: Dtype,
         shape: Vec<usize>,
@@ -110,29 +110,29 @@ impl Tensor {
         })
     }
 
-    /// Element type.
+    /// Returns the type of the elements.
     pub fn dtype(&self) -> Dtype {
         self.dtype
     }
 
-    /// Sizes, slowest dimension first; empty for a single number.
+    /// Returns the sizes, slowest dimension first; empty for a single number.
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
 
-    /// How many elements.
+    /// Returns the number of elements.
     pub fn elements(&self) -> usize {
         self.bytes().len() / self.dtype.size()
     }
 
-    /// The elements, little-endian and row-major.
+    /// Returns the elements as bytes, little-endian and row-major.
     pub fn bytes(&self) -> &[u8] {
-        // `within` is the only constructor and checked the range.
+        // The range was checked when the tensor was made.
         self.source.get(self.range.clone()).unwrap_or_default()
     }
 
-    /// The same numbers, of its own: what becomes of the file that they were
-    /// read from no longer matters.
+    /// Returns the tensor with its own copy of the numbers: what becomes of the
+    /// file that they were read from no longer matters.
     #[must_use]
     pub fn in_memory(&self) -> Self {
         let bytes = self.bytes().to_vec();
@@ -144,7 +144,7 @@ impl Tensor {
         }
     }
 
-    /// The elements as 32-bit floats: exact for F32, F16, BF16, I16, I8, U8
+    /// Returns the elements as 32-bit floats: exact for F32, F16, BF16, I16, I8, U8
     /// and Bool, rounded to nearest for the others.
     pub fn to_f32(&self) -> Vec<f32> {
         let bytes = self.bytes();
@@ -191,7 +191,7 @@ fn from_f16(bits: u16) -> f32 {
 }
 
 impl PartialEq for Tensor {
-    /// Bit for bit: a NaN equals itself, 0 does not equal -0.
+    /// Compares bit for bit: a NaN equals itself, 0 does not equal -0.
     fn eq(&self, other: &Self) -> bool {
         self.dtype == other.dtype && self.shape == other.shape && self.bytes() == other.bytes()
     }

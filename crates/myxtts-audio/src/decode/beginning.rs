@@ -1,7 +1,7 @@
-//! The beginning of a recording, however long it is.
+//! Decoding the beginning of a recording, however long it is.
 //!
-//! A voice is made of the first half minute of a recording. Two hours of it are
-//! neither read nor decoded: what is spent depends on what is wanted.
+//! A voice is made of the first half minute of a recording. The other two hours
+//! are neither read nor decoded: the cost depends on what is wanted.
 
 use std::io::{Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -11,13 +11,13 @@ use super::{DecodeError, Decoded, Fault, checked, compressed, wav, whole};
 use crate::units::Seconds;
 use crate::waveform::Waveform;
 
-/// What is read to find out what a file is. Files up to this size are read
-/// whole; headers of larger ones lie within.
+/// How much is read to find out what a file is, in bytes. Files up to this size
+/// are read whole; the headers of larger ones lie within it.
 const HEAD: u64 = 16 << 20;
 
 /// Decodes the first `most` of the file at `path` to mono at its own rate, and
 /// says whether that is all of it. A recording that is not longer must be as
-/// whole as [`decode`](super::decode) wants it.
+/// whole as [`decode`](super::decode) requires.
 pub(crate) fn decode_beginning(path: &Path, most: Seconds) -> Result<(Decoded, bool), DecodeError> {
     beginning(path, most).map_err(|fault| DecodeError {
         path: path.to_owned(),

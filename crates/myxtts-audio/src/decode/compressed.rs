@@ -1,12 +1,12 @@
 //! FLAC, MP3, OGG/Vorbis and M4A/AAC through `symphonia`.
 //!
-//! The usual loop around it skips packets that do not decode and stops quietly
+//! The usual loop around it skips packets that do not decode, and stops quietly
 //! where the file does. Here both are errors, because a clip with a hole in it
 //! teaches a model to skip words.
 //!
 //! Whether a file is whole is known only as far as its format says so: FLAC and
-//! M4A state their length, MP3 states it when the encoder left an Info tag, OGG
-//! marks its last page. Of a bare MP3 or ADTS stream nobody can tell.
+//! M4A state their length, MP3 states it when the encoder left an Info tag, and
+//! OGG marks its last page. For a bare MP3 or ADTS stream nobody can tell.
 
 use std::io::{Cursor, ErrorKind};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,10 +26,9 @@ use crate::waveform::Waveform;
 
 /// Decodes a compressed file to mono.
 ///
-/// `symphonia` is careful, but it is a lot of parsing code that we do not
-/// control and that reads whatever lies in a data set. A panic inside it is
-/// turned into an error of that file; nothing of ours is shared with it, so
-/// nothing can be left half changed.
+/// `symphonia` is careful, but it is a lot of parsing code that we do not control
+/// and that reads whatever lies in a dataset. A panic inside it becomes an error
+/// of that file; nothing of ours is shared with it, so nothing can be left half changed.
 pub(super) fn decode(bytes: &[u8], name: &'static str, limits: &Limits) -> Result<Decoded, Fault> {
     if name == "M4A" && !mp4_has_index(bytes) {
         return Err(Fault::Truncated {
@@ -48,8 +47,8 @@ pub(super) fn decode(bytes: &[u8], name: &'static str, limits: &Limits) -> Resul
     Ok(decoded)
 }
 
-/// Decodes the beginning of a compressed file to mono, and says whether that
-/// was all of it. Nothing after it is read.
+/// Decodes the beginning of a compressed file to mono, and says whether that was
+/// all of it. Nothing after it is read.
 pub(super) fn decode_beginning(
     file: Box<dyn MediaSource + '_>,
     name: &'static str,
@@ -61,9 +60,9 @@ pub(super) fn decode_beginning(
 /// How much of a file is wanted.
 #[derive(Clone, Copy)]
 enum Part<'l> {
-    /// All of it; more than this is refused.
+    /// All of it; a longer file is refused.
     Whole(&'l Limits),
-    /// So much of it.
+    /// The first part of it, of this duration.
     Beginning(Seconds),
 }
 
@@ -75,7 +74,7 @@ impl Part<'_> {
         }
     }
 
-    /// Whether what was decoded is more than is wanted.
+    /// Returns whether more than is wanted was decoded.
     fn is_full(self, length: Samples, rate: SampleRate) -> bool {
         matches!(self, Self::Beginning(most) if length > most.samples(rate))
     }
@@ -185,8 +184,8 @@ fn audio_parameters(track: &Track) -> Option<&AudioCodecParameters> {
     track.codec_params.as_ref().and_then(CodecParameters::audio)
 }
 
-/// A FLAC frame states where it belongs; the reader steps over damaged frames
-/// in silence, and this is where it shows.
+/// Checks that a FLAC frame is where it states it belongs: the reader steps over
+/// damaged frames in silence, and this is where it shows.
 fn no_gap(packet: &Packet, decoded: Samples) -> Result<(), Fault> {
     let position = usize::try_from(packet.pts.get()).unwrap_or_default();
     if position == decoded.0 {
@@ -196,11 +195,11 @@ fn no_gap(packet: &Packet, decoded: Samples) -> Result<(), Fault> {
     Err(Fault::Corrupt { decoded, why })
 }
 
-/// The mean of the channels so far.
+/// The mean of the channels decoded so far.
 #[derive(Default)]
 struct Mix {
     samples: Vec<f32>,
-    /// Channels and rate of every packet; a change in the middle is an error.
+    /// The channels and rate of every packet; a change midway is an error.
     shape: Option<(usize, SampleRate)>,
 }
 
@@ -212,7 +211,7 @@ impl Mix {
     fn add(&mut self, interleaved: &[f32], channels: usize, rate: SampleRate) -> Result<(), Fault> {
         if channels == 0 {
             return Err(Fault::LyingHeader {
-                what: "it states 0 channels".to_owned(),
+                what: "it declares 0 channels".to_owned(),
             });
         }
         let shape = *self.shape.get_or_insert((channels, rate));
@@ -237,8 +236,8 @@ impl Mix {
     }
 }
 
-/// Whether the top-level boxes of an MP4 file include the index of its tracks.
-/// Encoders write it last, so a cut file has none.
+/// Returns whether the top-level boxes of an MP4 file include the index of its
+/// tracks. Encoders write it last, so a cut file has none.
 fn mp4_has_index(mut boxes: &[u8]) -> bool {
     while let [a, b, c, d, kind @ ..] = boxes {
         if kind.starts_with(b"moov") {
@@ -259,9 +258,10 @@ fn mp4_has_index(mut boxes: &[u8]) -> bool {
     false
 }
 
-/// Whether the last OGG page is whole and marked as the last.
+/// Returns whether the last OGG page is whole and marked as the last.
 fn ogg_is_closed(bytes: &[u8]) -> bool {
-    /// A page: 27 bytes of header, 255 segments of at most 255 bytes.
+    /// The length of the longest page: 27 bytes of header, 255 segments of at
+    /// most 255 bytes.
     const LONGEST_PAGE: usize = 27 + 255 + 255 * 255;
     let tail = &bytes[bytes.len().saturating_sub(LONGEST_PAGE)..];
     let page = tail
@@ -281,7 +281,7 @@ fn ogg_is_closed(bytes: &[u8]) -> bool {
     flags & 4 != 0 && page.len() >= 27 + segments.len() + body
 }
 
-/// A decoder's complaint in our words.
+/// Translates a decoder's error into ours.
 fn fault(error: &Error, name: &str, decoded: Samples, declared: Option<Samples>) -> Fault {
     match error {
         Error::IoError(error) if error.kind() == ErrorKind::UnexpectedEof => {

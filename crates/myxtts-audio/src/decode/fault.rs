@@ -1,7 +1,7 @@
 //! What can be wrong with a file, and what to do about it.
 //!
-//! A [`Fault`] is what is wrong with some bytes; a [`DecodeError`] adds whose
-//! bytes they were. The text of every variant is a reviewed snapshot
+//! A [`Fault`] is what is wrong with some bytes; a [`DecodeError`] adds which
+//! file they are from. The text of every variant is a reviewed snapshot
 //! (`tests/it/malformed.rs`).
 
 use std::io;
@@ -13,7 +13,7 @@ use crate::units::{Samples, Seconds};
 #[derive(Debug, thiserror::Error)]
 #[error("{fault}\n  --> {}\n  hint: {}", path.display(), fault.hint())]
 pub struct DecodeError {
-    /// The file, as the caller named it.
+    /// The path of the file, as the caller gave it.
     pub path: PathBuf,
     /// What is wrong with it.
     pub fault: Fault,
@@ -27,7 +27,7 @@ pub enum Fault {
     #[error("there is no such file")]
     NotFound,
     /// The file may not be read by this user.
-    #[error("this user may not read the file")]
+    #[error("this user does not have permission to read the file")]
     Permission,
     /// The path names a directory.
     #[error("this is a directory, not a recording")]
@@ -41,7 +41,7 @@ pub enum Fault {
     /// The file has no bytes.
     #[error("the file is empty (0 bytes)")]
     Empty,
-    /// The bytes are of no audio format.
+    /// The bytes are not of any audio format that is read.
     #[error("this is not audio: {found}")]
     NotAudio {
         /// What the file looks like instead.
@@ -50,48 +50,48 @@ pub enum Fault {
     /// The file ends before its audio does.
     #[error("the recording is cut short: {decoded} could be read{}", missing(*decoded, *declared))]
     Truncated {
-        /// Samples per channel that are there.
+        /// The number of samples per channel that are there.
         decoded: Samples,
-        /// Samples per channel the header promised, where it did.
+        /// The number of samples per channel that the header promised, if it did.
         declared: Option<Samples>,
     },
     /// The header contradicts itself or the file.
     #[error("the header is wrong: {what}")]
     LyingHeader {
-        /// The contradiction.
+        /// The contradiction, in words.
         what: String,
     },
     /// The compressed data does not decode.
     #[error("the audio data is damaged after {decoded}: {why}")]
     Corrupt {
-        /// Samples per channel decoded before the damage.
+        /// The number of samples per channel decoded before the damage.
         decoded: Samples,
-        /// The decoder's reason.
+        /// The reason the decoder gave.
         why: String,
     },
     /// A sample is not a number.
-    #[error("sample {} is {value}, and a waveform is finite", at.0)]
+    #[error("sample {} is {value}, but every sample must be a finite number", at.0)]
     NotFinite {
-        /// Position of the first such sample.
+        /// The position of the first such sample.
         at: Samples,
-        /// NaN or an infinity.
+        /// The value of that sample, NaN or an infinity.
         value: f32,
     },
-    /// Audio in an encoding this program does not decode.
+    /// The audio is in an encoding that this program does not decode.
     #[error("the encoding is not supported: {what}")]
     Unsupported {
-        /// The encoding.
+        /// The encoding that was found.
         what: String,
     },
-    /// Longer than [`Limits`](super::Limits) allow; nothing was decoded.
+    /// The recording is longer than [`Limits`](super::Limits) allow.
     #[error("the recording lasts {length}, longer than the limit of {limit}")]
     TooLong {
-        /// Length by the header, or reached while decoding.
+        /// The length by the header, or as reached while decoding.
         length: Seconds,
-        /// The limit.
+        /// The longest recording allowed.
         limit: Seconds,
     },
-    /// A sound header with no sample behind it.
+    /// A correct header without any samples behind it.
     #[error("the recording has no samples")]
     NoSamples,
 }
@@ -108,11 +108,11 @@ fn missing(decoded: Samples, declared: Option<Samples>) -> String {
 }
 
 impl Fault {
-    /// What a person can do about it.
+    /// Returns what a person can do about it.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::NotFound => "check the path in the metadata, and what it is relative to",
-            Self::Permission => "give this user read access: chmod u+r, or run as its owner",
+            Self::Permission => "give this user read access: chmod u+r, or run as the file's owner",
             Self::Directory => "name the recording inside the directory",
             Self::NotAFile => "copy the audio into a regular file",
             Self::Io(_) => "check the disk, the mount and any symbolic links on the path",
@@ -122,7 +122,7 @@ impl Fault {
             }
             Self::Truncated { .. } => "copy or download the file again; the end of it is missing",
             Self::LyingHeader { .. } => {
-                "rewrite the file with a sound tool, for example: ffmpeg -i IN -c:a pcm_s16le OUT.wav"
+                "rewrite the file with an audio tool, for example: ffmpeg -i IN -c:a pcm_s16le OUT.wav"
             }
             Self::Corrupt { .. } => "copy or download the file again; some bytes have changed",
             Self::NotFinite { .. } => {
@@ -136,7 +136,7 @@ impl Fault {
         }
     }
 
-    /// A short, stable word for reports and counters.
+    /// Returns a short, stable word for reports and counters.
     pub fn reason(&self) -> &'static str {
         match self {
             Self::NotFound => "not_found",

@@ -1,9 +1,9 @@
-//! Files into mono waveforms.
+//! Decoding files into mono waveforms.
 //!
 //! A file is read once and recognised by its first bytes, never by its name:
-//! data sets are full of MP3 called `.wav`. WAV is ours (`wav/`), because it is
-//! what training reads all day and a straight pass over the bytes needs no
-//! packets; everything else goes to `symphonia` (`compressed`).
+//! datasets are full of MP3 called `.wav`. The WAV decoder is ours (`wav/`),
+//! because WAV is what training reads all day, and a straight pass over the bytes
+//! needs no packets; everything else goes to `symphonia` (`compressed`).
 //!
 //! [`decode_bytes`] is a pure function of the bytes, which is what the property
 //! tests drive; [`decode`] adds the path.
@@ -24,16 +24,15 @@ use crate::units::{SampleRate, Samples, Seconds};
 use crate::waveform::Waveform;
 use sniff::Container;
 
-/// The lowest and highest sample rates a header may state, in Hz. Outside of
-/// them a header lies, and a resampler would allocate on its word.
+/// The sample rates that a header may state, in Hz. Outside of them a header
+/// lies, and a resampler would allocate on its word.
 const RATES: std::ops::RangeInclusive<u32> = 1_000..=768_000;
 
-/// What a decoder may spend on one file.
+/// The most that a decoder may spend on one file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
-    /// The longest recording accepted. Ten minutes unless told otherwise: a
-    /// clip for training is seconds long, and this bounds the memory a worker
-    /// can need.
+    /// The longest recording accepted, ten minutes by default: a clip for
+    /// training is seconds long, and this bounds the memory a worker can need.
     pub longest: Seconds,
 }
 
@@ -61,20 +60,20 @@ impl Limits {
 /// What the file held before it became mono.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// Channels that were averaged.
+    /// The number of channels that were averaged.
     pub channels: u16,
-    /// The rate of the file.
+    /// The sample rate of the file.
     pub rate: SampleRate,
-    /// Samples per channel.
+    /// The number of samples per channel.
     pub samples: Samples,
 }
 
-/// A decoded file.
+/// A decoded file, in mono.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decoded {
     /// The mean of the channels, at the rate of the file.
     pub waveform: Waveform,
-    /// What it was made from.
+    /// What the waveform was made from.
     pub source: Source,
 }
 
@@ -85,8 +84,8 @@ pub fn decode(path: &Path, limits: &Limits) -> Result<Decoded, DecodeError> {
     Ok(Decoded { waveform, source })
 }
 
-/// Like [`decode`], into a waveform whose memory is used again. After an error
-/// it holds nothing of use.
+/// Like [`decode`], but into a waveform whose memory is reused. After an error it
+/// holds nothing of use.
 pub fn decode_into(
     path: &Path,
     limits: &Limits,
@@ -97,7 +96,7 @@ pub fn decode_into(
     decode_read(path, limits, &bytes, waveform)
 }
 
-/// Reads the file at `path` into `bytes`, memory that is used again.
+/// Reads the file at `path` into `bytes`, whose memory is reused.
 pub(crate) fn read(path: &Path, limits: &Limits, bytes: &mut Vec<u8>) -> Result<(), DecodeError> {
     whole::read(path, limits, bytes).map_err(|fault| DecodeError {
         path: path.to_owned(),
@@ -118,8 +117,8 @@ pub(crate) fn decode_read(
     })
 }
 
-/// Refuses a WAV file whose header alone says that it is too long. What else
-/// is wrong with it shows when all of it is there.
+/// Refuses a WAV file whose header alone says that it is too long. What else is
+/// wrong with it shows when all of it is there.
 fn refuse_long_wav(head: &[u8], file_length: u64, limits: &Limits) -> Result<(), Fault> {
     match sniff::container(head) {
         Ok(Container::Wav) => wav::refuse_long(head, file_length, limits),
@@ -165,20 +164,20 @@ fn checked(waveform: &Waveform) -> Result<(), Fault> {
     }
 }
 
-/// A checked sample rate from a header.
+/// Returns a sample rate from a header, once it is checked.
 fn rate_of(hz: u32) -> Result<SampleRate, Fault> {
     SampleRate::new(hz)
         .filter(|rate| RATES.contains(&rate.hz()))
         .ok_or_else(|| Fault::LyingHeader {
             what: format!(
-                "it states a sample rate of {hz} Hz, and rates are from {} to {} Hz",
+                "it declares a sample rate of {hz} Hz, but supported rates are {} to {} Hz",
                 RATES.start(),
                 RATES.end()
             ),
         })
 }
 
-/// The first NaN or infinity. A maximum over blocks of bit patterns is
+/// Returns the first NaN or infinity. A maximum over blocks of bit patterns is
 /// branch-free and vectorises; the search runs only when there is one.
 fn first_not_finite(samples: &[f32]) -> Option<(usize, &f32)> {
     const EXPONENT: u32 = 0x7f80_0000;

@@ -1,8 +1,8 @@
-//! What a file is, from its first bytes.
+//! Recognising a file by its first bytes.
 
 use super::fault::Fault;
 
-/// Which decoder takes the bytes.
+/// The decoder that takes the bytes.
 pub(super) enum Container {
     /// RIFF, RF64 or BW64 with a WAVE form.
     Wav,
@@ -51,7 +51,7 @@ pub(super) fn container(bytes: &[u8]) -> Result<Container, Fault> {
     }
 }
 
-/// A few words on bytes that are no audio, so that a person recognises the file.
+/// Describes bytes that are not audio, so that a person recognises the file.
 fn describe(bytes: &[u8]) -> String {
     let head = &bytes[..bytes.len().min(64)];
     if head.iter().all(|&b| b == 0) {

@@ -1,4 +1,4 @@
-//! A file as bytes in memory.
+//! Reading a file into memory.
 //!
 //! Files are read and not mapped: a mapping of a file that somebody shortens
 //! ends the whole process with a bus error, and datasets on network drives are
@@ -13,17 +13,17 @@ use std::path::Path;
 use super::Limits;
 use super::fault::Fault;
 
-/// Bytes of a second of sound in the widest format anybody records in: eight
-/// channels of 32 bits at 192 kHz.
+/// The bytes of one second of sound in the widest format anybody records in:
+/// eight channels of 32 bits at 192 kHz.
 const WIDEST_SECOND: f64 = 8.0 * 4.0 * 192_000.0;
-/// Room for headers, tags and pictures.
+/// Room for headers, tags and pictures, in bytes.
 const BESIDE_THE_SOUND: u64 = 64 << 20;
 
-/// Reads the file at `path` into `bytes`, whose memory is used again.
+/// Reads the file at `path` into `bytes`, whose memory is reused.
 ///
 /// Of a file that is far too large for the longest recording allowed, only as
-/// much is read as such a recording could take: that is enough to find that it
-/// is too long, and memory stays bounded.
+/// much is read as such a recording could take: that is enough to find that it is
+/// too long, and memory stays bounded.
 pub(super) fn read(path: &Path, limits: &Limits, bytes: &mut Vec<u8>) -> Result<(), Fault> {
     bytes.clear();
     let mut file = open(path)?;
@@ -43,13 +43,13 @@ pub(super) fn read(path: &Path, limits: &Limits, bytes: &mut Vec<u8>) -> Result<
     file.take(most.saturating_sub(bytes.len() as u64))
         .read_to_end(bytes)?;
     if bytes.is_empty() {
-        // Emptied since its length was asked for.
+        // The file was emptied since its length was asked for.
         return Err(Fault::Empty);
     }
     Ok(())
 }
 
-/// Opens a file. Its kind is checked before, because opening a pipe waits for a
+/// Opens a file. Its kind is checked first, because opening a pipe waits for a
 /// writer that may never come.
 pub(super) fn open(path: &Path) -> Result<File, Fault> {
     let kind = fs::metadata(path)?;
@@ -62,7 +62,7 @@ pub(super) fn open(path: &Path) -> Result<File, Fault> {
     Ok(File::open(path)?)
 }
 
-/// Files up to this size are read at once.
+/// Files up to this size, in bytes, are read at once.
 const HEAD: u64 = 16 << 20;
 
 #[expect(

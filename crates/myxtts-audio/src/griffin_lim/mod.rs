@@ -1,13 +1,13 @@
-//! Log-mels back into audio, without a vocoder.
+//! Turning log-mels back into audio, without a vocoder.
 //!
-//! Two inverse problems, each with its own file: the linear spectrum that would
-//! have given these bands (`unmix`), and the phases that make this spectrum the
-//! spectrum of a real signal. The second is Griffin and Lim's alternation
-//! between "has these magnitudes" and "is a spectrogram" (`stft`), with the
-//! momentum of Perraudin, Balazs and Sondergaard's fast variant, which ends
-//! nearer for the same work (a test holds it to that).
+//! These are two inverse problems, each with its own file: the linear spectrum
+//! that would have given these bands (`unmix`), and the phases that make this
+//! spectrum the spectrum of a real signal. The second is Griffin and Lim's
+//! alternation between "has these magnitudes" and "is a spectrogram" (`stft`),
+//! with the momentum of Perraudin, Balazs and Sondergaard's fast variant, which
+//! ends nearer for the same work (a test holds it to that).
 //!
-//! It is for listening to mels during training of a DVAE and for checks. The
+//! It is for checks, and for listening to mels while a DVAE is trained. The
 //! starting phases are a hash of the position, so the same mel gives the same
 //! audio, bit for bit.
 
@@ -38,25 +38,25 @@ pub enum GriffinLimError {
     /// The front end throws away what would be needed.
     #[error("this mel cannot be turned back into audio: {0}")]
     NotInvertible(&'static str),
-    /// The mel is not of the front end.
-    #[error("a mel of {found} bands does not come from a front end of {expected}")]
+    /// The mel does not come from the front end.
+    #[error("a mel of {found} bands does not fit a front end of {expected}")]
     Bands {
-        /// Bands of the mel.
+        /// The number of bands of the mel.
         found: usize,
-        /// Bands of the front end.
+        /// The number of bands of the front end.
         expected: usize,
     },
-    /// Too few frames to make a waveform whose edges can be reflected.
+    /// There are too few frames for a waveform whose edges can be reflected.
     #[error("a mel of {found} is too short to become audio: at least {shortest} are needed")]
     TooShort {
-        /// Frames of the mel.
+        /// The number of frames of the mel.
         found: Frames,
-        /// The fewest accepted.
+        /// The fewest frames accepted.
         shortest: Frames,
     },
 }
 
-/// Turns mels of one front end into audio. Keeps plans and tables.
+/// Turns mels of one front end into audio. It keeps plans and tables.
 #[derive(Debug)]
 pub struct GriffinLim {
     spec: MelSpec,
@@ -66,7 +66,7 @@ pub struct GriffinLim {
 }
 
 impl GriffinLim {
-    /// Prepares the way back from the front end of the same arguments.
+    /// Prepares the inverse of the front end made from the same arguments.
     pub fn new(spec: MelSpec, stats: Option<Vec<f32>>) -> Result<Self, GriffinLimError> {
         if spec.instance_norm {
             return Err(GriffinLimError::NotInvertible(
@@ -87,7 +87,7 @@ impl GriffinLim {
         })
     }
 
-    /// Audio whose mel is near `mel`, (frames - 1) hops long.
+    /// Makes audio whose mel is near `mel`, (frames - 1) hops long.
     pub fn waveform(&mut self, mel: &Mel) -> Result<Waveform, GriffinLimError> {
         if mel.bands != self.spec.bands {
             let expected = self.spec.bands;
@@ -112,7 +112,7 @@ impl GriffinLim {
         })
     }
 
-    /// A signal whose spectrum has about these magnitudes (frames, bins).
+    /// Finds a signal whose spectrum has about these magnitudes (frames, bins).
     fn alternate(
         &mut self,
         magnitudes: &[f32],
@@ -147,7 +147,7 @@ impl GriffinLim {
         samples
     }
 
-    /// The magnitudes (frames, bins) behind a mel.
+    /// Computes the magnitudes (frames, bins) behind a mel.
     fn magnitudes(&self, mel: &Mel) -> Vec<f32> {
         let frames = mel.frames.0;
         let mut bands = vec![0.0; mel.bands];
@@ -168,7 +168,7 @@ impl GriffinLim {
     }
 }
 
-/// A phase that looks random and depends on the position alone.
+/// Returns a phase that looks random and depends only on the position.
 fn starting_phase(at: usize) -> f32 {
     let mut x = (at as u64).wrapping_add(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -12,7 +12,7 @@ use rustfft::{Fft, FftPlanner};
 use crate::frames::Framing;
 use crate::mel::MelSpec;
 
-/// Where the windows hardly reach there is nothing to divide by.
+/// The least cover to divide by, where the windows hardly reach.
 const LEAST_COVER: f32 = 1e-6;
 
 pub(super) struct Stft {
@@ -58,12 +58,13 @@ impl Stft {
         }
     }
 
-    /// Bins of one frame.
+    /// Returns the number of bins of one frame.
     pub(super) fn bins(&self) -> usize {
         self.framing.n_fft / 2 + 1
     }
 
-    /// The spectrum (frames, bins) of `samples`, which must be longer than half an FFT.
+    /// Computes the spectrum (frames, bins) of `samples`, which must be longer
+    /// than half an FFT.
     pub(super) fn forward(
         &mut self,
         samples: &[f32],
@@ -87,8 +88,9 @@ impl Stft {
         }
     }
 
-    /// The signal whose spectrum is nearest to `spectrum` in the least-squares
-    /// sense, into `samples` of `(frames - 1) * hop`.
+    /// Finds the signal whose spectrum is nearest to `spectrum` in the
+    /// least-squares sense, and writes it to `samples`, which are
+    /// `(frames - 1) * hop` long.
     pub(super) fn inverse(
         &mut self,
         spectrum: &[Complex<f32>],
@@ -136,7 +138,7 @@ impl Stft {
     }
 }
 
-/// `A + i B` over the whole circle, from the halves of two real signals'
+/// Packs `A + i B` over the whole circle, from the halves of two real signals'
 /// spectra. The last pair may lack its second.
 fn pack_spectra(a: &[Complex<f32>], b: &[Complex<f32>], packed: &mut [Complex<f32>]) {
     let silence = Complex::new(0.0, 0.0);

@@ -1,26 +1,26 @@
-//! The power spectrum behind band powers.
+//! Finding the power spectrum behind band powers.
 //!
-//! Hundreds of bins from eighty bands: there are many answers, and the wanted
-//! one is non-negative and smooth. Multiplicative updates of the generalised
-//! Kullback-Leibler divergence (Lee and Seung) keep it non-negative by
-//! construction, start from a smooth guess and move it no further than needed;
-//! and that divergence weighs a quiet band like a loud one, as the logarithm of
-//! a mel does. A plain pseudo-inverse would give negative power.
+//! Hundreds of bins come from eighty bands: there are many answers, and the
+//! wanted one is non-negative and smooth. Multiplicative updates of the
+//! generalised Kullback-Leibler divergence (Lee and Seung) keep it non-negative
+//! by construction, start from a smooth guess and move it no further than needed;
+//! and that divergence weighs a quiet band like a loud one, as the logarithm of a
+//! mel does. A plain pseudo-inverse would give negative power.
 
 use crate::mel::{FilterBank, MelSpec};
 
 /// Updates per frame. Four times as many change the mel of the final audio by
 /// less than a tenth of what is left to change.
 const UPDATES: usize = 50;
-/// Keeps ratios finite where a band is silent.
+/// A number that keeps ratios finite where a band is silent.
 const TINY: f32 = 1e-12;
 
-/// Inverts one filter bank.
+/// The inverse of one filter bank.
 #[derive(Debug)]
 pub(super) struct Unmixer {
     bank: FilterBank,
     bins: usize,
-    /// The weights of a bin over all bands, added up.
+    /// The sum of the weights of each bin over all bands.
     shares: Vec<f32>,
 }
 
@@ -34,11 +34,11 @@ impl Unmixer {
         Self { bank, bins, shares }
     }
 
-    /// A spectrum of `n_fft / 2 + 1` powers whose bands are near `bands`. Bins
-    /// outside of every band are silent.
+    /// Finds a spectrum of `n_fft / 2 + 1` powers whose bands are near `bands`.
+    /// Bins outside of every band are silent.
     pub(super) fn power(&self, bands: &[f32]) -> Vec<f32> {
         let mut power = vec![0.0; self.bins];
-        // Each band's own level, flat over its triangle, as the first guess.
+        // The first guess is each band's own level, flat over its triangle.
         let levels: Vec<f32> = self
             .bank
             .bands
@@ -67,7 +67,7 @@ impl Unmixer {
     }
 }
 
-/// The transpose of the bank: band values spread over their bins.
+/// Applies the transpose of the bank: spreads band values over their bins.
 fn spread(bank: &FilterBank, values: &[f32], bins: &mut [f32]) {
     bins.fill(0.0);
     for (band, &value) in bank.bands.iter().zip(values) {

@@ -1,10 +1,10 @@
 //! Integrated loudness by ITU-R BS.1770-4 and EBU R 128, for one channel.
 //!
-//! Written out instead of taken from a crate: for mono it is two filters and
-//! two gates, and the crate at hand brings an unmaintained sample library.
-//! The filters are given by the standard for 48 kHz only; their analogue
-//! parameters below give the standard's coefficients back at that rate (there
-//! is a test) and the same response at any other.
+//! This is written out and not taken from a crate: for mono it is two filters and
+//! two gates, and the crate at hand brings an unmaintained sample library. The
+//! standard gives the filters for 48 kHz only; the analogue parameters below give
+//! its coefficients back at that rate (there is a test) and the same response at
+//! any other.
 
 use std::f64::consts::PI;
 
@@ -13,15 +13,16 @@ use super::peak::{peak, scale};
 use crate::units::{Decibels, Lufs, SampleRate, Seconds};
 use crate::waveform::Waveform;
 
-/// Blocks of 400 ms that overlap by three quarters are four of these.
+/// The hop between blocks: four of these are a block of 400 ms, which overlaps
+/// the next by three quarters.
 const STEP: Seconds = Seconds(0.1);
 const STEPS_PER_BLOCK: usize = 4;
-/// Blocks below this are never heard.
+/// Blocks below this level, in LUFS, never count.
 const ABSOLUTE_GATE: f64 = -70.0;
-/// Blocks this far below the mean of the others are pauses.
+/// Blocks this far below the mean of the others, in LU, are pauses.
 const RELATIVE_GATE: f64 = -10.0;
 
-/// The integrated, gated loudness of a clip.
+/// Measures the integrated, gated loudness of a clip.
 pub fn loudness(waveform: &Waveform) -> Result<Lufs, LevelError> {
     let step = STEP.samples(waveform.rate).0.max(1);
     let mut filter = KWeighting::new(waveform.rate);
@@ -51,7 +52,7 @@ pub fn loudness(waveform: &Waveform) -> Result<Lufs, LevelError> {
 
 /// Brings a clip to `target`, or as near as its highest sample can go without
 /// passing `ceiling`, and returns the gain. The ceiling wins over the target:
-/// clipping is heard, a clip a little too quiet is not.
+/// clipping is heard, a clip that is a little too quiet is not.
 pub fn normalize_loudness(
     waveform: &mut Waveform,
     target: Lufs,
@@ -63,7 +64,7 @@ pub fn normalize_loudness(
     Ok(scale(&mut waveform.samples, wanted.min(most)))
 }
 
-/// The mean of the powers above `gate`; `None` when there are none.
+/// Returns the mean of the powers above `gate`; `None` when there are none.
 fn gated(powers: &[f64], gate: f64) -> Option<f64> {
     let above: Vec<f64> = powers
         .iter()
@@ -73,7 +74,7 @@ fn gated(powers: &[f64], gate: f64) -> Option<f64> {
     (!above.is_empty()).then(|| above.iter().sum::<f64>() / above.len() as f64)
 }
 
-/// Mean square to LUFS.
+/// Converts a mean square to LUFS.
 fn level(power: f64) -> f64 {
     -0.691 + 10.0 * power.log10()
 }

@@ -8,14 +8,14 @@ pub use loudness::{loudness, normalize_loudness};
 pub use peak::normalize_peak;
 pub use trim::{Trim, trim};
 
-/// A clip that has no level to work with.
+/// Why a clip has no level to measure or to change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LevelError {
     /// Every sample is zero, or every block is below the gate of -70 LUFS.
     #[error("the clip is silent, so it has no level to normalise")]
     Silent,
-    /// Shorter than one measuring block.
-    #[error("the clip is shorter than 0.4 s, the least that has a loudness")]
+    /// The clip is shorter than one measuring block.
+    #[error("the clip is shorter than 0.4 s, too short for its loudness to be measured")]
     TooShort,
 }

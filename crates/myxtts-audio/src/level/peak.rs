@@ -1,9 +1,9 @@
-//! The highest sample.
+//! Normalising by the highest sample.
 
 use super::LevelError;
 use crate::units::Decibels;
 
-/// Scales so that the highest sample is at `level` (0 dB is full scale), and
+/// Scales samples so that the highest is at `level` (0 dB is full scale), and
 /// returns the gain.
 pub fn normalize_peak(samples: &mut [f32], level: Decibels) -> Result<Decibels, LevelError> {
     let peak = peak(samples);
@@ -16,14 +16,14 @@ pub fn normalize_peak(samples: &mut [f32], level: Decibels) -> Result<Decibels, 
     ))
 }
 
-/// The largest magnitude.
+/// Returns the largest magnitude of the samples.
 pub(super) fn peak(samples: &[f32]) -> f32 {
     samples
         .iter()
         .fold(0.0, |peak, x| if x.abs() > peak { x.abs() } else { peak })
 }
 
-/// Multiplies by `gain` and returns it in dB.
+/// Multiplies samples by `gain`, and returns it in dB.
 pub(super) fn scale(samples: &mut [f32], gain: f64) -> Decibels {
     let factor = crate::cast::to_f32(gain);
     samples.iter_mut().for_each(|x| *x *= factor);

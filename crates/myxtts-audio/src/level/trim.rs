@@ -1,9 +1,9 @@
-//! Silence off both ends.
+//! Cutting silence off both ends.
 
 use crate::units::{Decibels, SampleRate, Samples, Seconds};
 use crate::waveform::Waveform;
 
-/// The clip is judged in blocks of this length: long enough that a click or a
+/// The length of the blocks a clip is judged in: long enough that a click or a
 /// zero crossing does not decide, short enough to find the start of a word.
 const BLOCK: Seconds = Seconds(0.01);
 
@@ -12,7 +12,7 @@ const BLOCK: Seconds = Seconds(0.01);
 pub struct Trim {
     /// A block this far below the loudest one is silent.
     pub threshold: Decibels,
-    /// Kept around what is not silent, so that soft consonants survive.
+    /// How much is kept around what is not silent, so that soft consonants survive.
     pub keep: Seconds,
 }
 
@@ -25,8 +25,8 @@ impl Default for Trim {
     }
 }
 
-/// Cuts silence off both ends and returns how much came off the start and the
-/// end. A clip that is silent throughout is left as it is: it has no inside.
+/// Cuts silence off both ends, and returns how much came off the start and the
+/// end. A clip that is silent throughout is left as it is, because it has no inside.
 pub fn trim(waveform: &mut Waveform, how: &Trim) -> (Samples, Samples) {
     let length = waveform.samples.len();
     let (start, end) = sounding(&waveform.samples, waveform.rate, how).unwrap_or((0, length));
@@ -35,7 +35,7 @@ pub fn trim(waveform: &mut Waveform, how: &Trim) -> (Samples, Samples) {
     (Samples(start), Samples(length - end))
 }
 
-/// The range to keep; `None` for silence.
+/// Returns the range to keep; `None` for silence.
 fn sounding(samples: &[f32], rate: SampleRate, how: &Trim) -> Option<(usize, usize)> {
     let block = BLOCK.samples(rate).0.max(1);
     let power =

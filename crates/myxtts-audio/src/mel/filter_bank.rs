@@ -6,23 +6,23 @@ use crate::cast;
 /// One band: consecutive FFT bins and their weights.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Band {
-    /// The first bin.
+    /// The index of the first bin.
     pub(crate) start: usize,
-    /// Weights of `start..start + weights.len()`; no zeros at the ends.
+    /// The weights of the bins from `start` on, without zeros at the ends.
     pub(crate) weights: Vec<f32>,
 }
 
 /// All bands of a front end.
 ///
-/// A triangle covers a few of the hundreds of bins, so only these are kept.
+/// A triangle covers only a few of the hundreds of bins, so only those are kept.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct FilterBank {
     pub(crate) bands: Vec<Band>,
 }
 
 impl FilterBank {
-    /// Triangles over `linspace(mel(f_min), mel(f_max), bands + 2)`, as torchaudio
-    /// makes them; the bin frequencies end at `rate // 2`.
+    /// Makes triangles over `linspace(mel(f_min), mel(f_max), bands + 2)`, as
+    /// torchaudio does; the bin frequencies end at `rate // 2`.
     pub(crate) fn new(spec: &MelSpec) -> Self {
         let bins = spec.n_fft.0 / 2 + 1;
         let nyquist = f64::from(spec.sample_rate.hz() / 2);
@@ -57,7 +57,7 @@ impl FilterBank {
         }
     }
 
-    /// How many bins, from zero, carry any weight.
+    /// Returns how many bins, from zero, carry any weight.
     pub(crate) fn bins(&self) -> usize {
         self.bands
             .iter()

@@ -20,13 +20,13 @@ use crate::cast;
 use crate::frames::Framing;
 use crate::units::Samples;
 
-/// Frames worked on together; two vectors of the narrowest machine we build for.
+/// Frames worked on together: two vectors of the narrowest machine we build for.
 const BLOCK: usize = 8;
 /// What `torch.nn.InstanceNorm1d` adds to a variance.
 const INSTANCE_NORM_EPSILON: f64 = 1e-5;
 
-/// Computes mels of one [`MelSpec`]. Holds its plan, tables and scratch, so that
-/// a call allocates nothing but its output; make one per thread and keep it.
+/// Computes the mels of one [`MelSpec`]. It holds its plan, tables and scratch,
+/// so that a call allocates nothing but its output; make one per thread, and keep it.
 pub struct MelFrontEnd {
     spec: MelSpec,
     stats: Option<Vec<f32>>,
@@ -42,14 +42,14 @@ pub struct MelFrontEnd {
 }
 
 impl MelFrontEnd {
-    /// Prepares a front end. `stats` divides each band, after the logarithm; it
-    /// is the `mel_stats` of a checkpoint.
+    /// Prepares a front end. Each band is divided by its number in `stats`, after
+    /// the logarithm; these are the `mel_stats` of a checkpoint.
     pub fn new(spec: MelSpec, stats: Option<Vec<f32>>) -> Result<Self, MelError> {
         spec.check(stats.as_deref())?;
         let framing = Framing::new(&spec);
         let fft = FftPlanner::new().plan_fft_forward(framing.n_fft);
         let mut bank = FilterBank::new(&spec);
-        // The halves in the formulas of `frames` are squared into the weights.
+        // The halves in the formulas of `frames`, squared, go into the weights.
         for weight in bank.bands.iter_mut().flat_map(|band| &mut band.weights) {
             *weight *= 0.25;
         }
@@ -68,18 +68,18 @@ impl MelFrontEnd {
         })
     }
 
-    /// The constants.
+    /// Returns the constants of the front end.
     pub fn spec(&self) -> &MelSpec {
         &self.spec
     }
 
-    /// The division of each band, where there is one.
+    /// Returns the divisors of the bands, if there are any.
     pub fn stats(&self) -> Option<&[f32]> {
         self.stats.as_deref()
     }
 
-    /// The mel of a waveform at the rate of the spec. Samples must be finite,
-    /// which decoding guarantees.
+    /// Computes the mel of a waveform at the rate of the spec. Samples must be
+    /// finite, which decoding guarantees.
     pub fn mel(&mut self, samples: &[f32]) -> Result<Mel, MelError> {
         let length = Samples(samples.len());
         let shortest = self.spec.shortest();
@@ -133,7 +133,7 @@ impl MelFrontEnd {
         }
     }
 
-    /// Bands, compression and division of the block in `power`.
+    /// Computes bands, compression and division of the block in `power`.
     fn block_bands(&self, frames: usize, first: usize, values: &mut [f32]) {
         let width = BLOCK.min(frames - first);
         for (index, (band, row)) in self
@@ -173,7 +173,8 @@ impl fmt::Debug for MelFrontEnd {
     }
 }
 
-/// `y[t] = x[t] - a x[t - 1]`, where the sample before the first is a reflection.
+/// Computes `y[t] = x[t] - a x[t - 1]`, where the sample before the first is a
+/// reflection.
 fn pre_emphasise(samples: &[f32], amount: f32, mut output: Vec<f32>) -> Vec<f32> {
     output.clear();
     if let [first, second, ..] = samples {
@@ -183,7 +184,7 @@ fn pre_emphasise(samples: &[f32], amount: f32, mut output: Vec<f32>) -> Vec<f32>
     output
 }
 
-/// Zero mean, unit variance.
+/// Brings a row to zero mean and unit variance.
 fn standardise(row: &mut [f32]) {
     let count = row.len() as f64;
     let mean = row.iter().map(|&x| f64::from(x)).sum::<f64>() / count;

@@ -5,8 +5,8 @@
 //! in [sqrt(1/2), sqrt(2)) by the series of `2 atanh((m - 1) / (m + 1))`, whose
 //! first dropped term is below 1e-9.
 
-/// `ln(x)` for positive, normal, finite `x`, within two units in the last place
-/// of `f32` around 1 and 1e-6 everywhere.
+/// Computes `ln(x)` for positive, normal, finite `x`, within two units in the
+/// last place of `f32` around 1, and within 1e-6 everywhere.
 #[inline]
 pub(super) fn ln(x: f32) -> f32 {
     const SQRT_HALF: u32 = 0x3f35_04f3;
@@ -16,7 +16,7 @@ pub(super) fn ln(x: f32) -> f32 {
     let s = (m - 1.0) / (m + 1.0);
     let z = s * s;
     let series = s * (2.0 + z * (2.0 / 3.0 + z * (2.0 / 5.0 + z * (2.0 / 7.0 + z * (2.0 / 9.0)))));
-    // ln 2 in two parts; the first has zeros at the end, so the product is exact.
+    // ln 2 in two parts; the first ends in zeros, so the product is exact.
     exponent * 0.693_359_4 + (exponent * -2.121_944_4e-4 + series)
 }
 

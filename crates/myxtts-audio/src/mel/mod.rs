@@ -1,4 +1,4 @@
-//! Waveforms into mel spectrograms on the host.
+//! Computing mel spectrograms on the host.
 
 mod filter_bank;
 mod front_end;
@@ -13,19 +13,19 @@ pub use spec::{Compression, MelSpec, Window};
 
 use crate::units::{Frames, Samples};
 
-/// A mel spectrogram.
+/// A mel spectrogram of a clip.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mel {
-    /// Number of bands.
+    /// The number of mel bands.
     pub bands: usize,
-    /// Number of frames.
+    /// The number of frames.
     pub frames: Frames,
-    /// Shape (bands, frames), row-major: all of band 0 first.
+    /// The values in the shape (bands, frames), row-major: all of band 0 first.
     pub values: Vec<f32>,
 }
 
 impl Mel {
-    /// One band over time, lowest band first.
+    /// Returns each band over time, lowest band first.
     pub fn rows(&self) -> impl Iterator<Item = &[f32]> {
         self.values.chunks_exact(self.frames.0.max(1))
     }
@@ -41,17 +41,17 @@ pub enum MelError {
     /// The per-band statistics do not fit the bands.
     #[error("mel_stats must be {bands} finite numbers other than zero, one per band: {why}")]
     Stats {
-        /// Bands of the front end.
+        /// The number of bands of the front end.
         bands: usize,
-        /// What is wrong with them.
+        /// What is wrong with the statistics.
         why: String,
     },
-    /// Too few samples to reflect the edges.
+    /// The clip has too few samples to reflect its edges.
     #[error("a clip of {length} is too short for a mel: at least {shortest} are needed")]
     TooShort {
-        /// Length of the clip.
+        /// The length of the clip.
         length: Samples,
-        /// The shortest accepted.
+        /// The length of the shortest clip accepted.
         shortest: Samples,
     },
 }

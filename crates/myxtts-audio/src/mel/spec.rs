@@ -2,8 +2,8 @@
 //!
 //! All of them share torchaudio's conventions: power spectrum, periodic window
 //! centred in the FFT, frames centred on multiples of the hop with reflected
-//! edges, HTK mel scale. What differs is data, so a front end is a value that a
-//! checkpoint can store.
+//! edges, HTK mel scale. They differ only in data, so a front end is a value that
+//! a checkpoint can store.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,59 +12,59 @@ use super::filter_bank::FilterBank;
 use crate::frames::Framing;
 use crate::units::{Frames, SampleRate, Samples};
 
-/// The analysis window.
+/// The window over each frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Window {
-    /// Raised cosine to zero.
+    /// A raised cosine that falls to zero.
     Hann,
-    /// Raised cosine to 0.08.
+    /// A raised cosine that falls to 0.08.
     Hamming,
 }
 
-/// What becomes of the power in a band.
+/// How the power in a band is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Compression {
-    /// Nothing.
+    /// The power is left as it is.
     Power,
-    /// `ln(max(x, floor))`.
+    /// The logarithm `ln(max(x, floor))`, with this floor.
     LogFloor(f32),
-    /// `ln(x + offset)`.
+    /// The logarithm `ln(x + offset)`, with this offset.
     LogOffset(f32),
 }
 
-/// A mel front end.
+/// The constants of a mel front end.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MelSpec {
-    /// Rate of the waveforms it takes.
+    /// The rate of the waveforms it takes.
     pub sample_rate: SampleRate,
-    /// Length of the FFT.
+    /// The length of the FFT.
     pub n_fft: Samples,
-    /// Length of the window, at most `n_fft`; it sits in the middle of it.
+    /// The length of the window, at most `n_fft`; it is centred in the FFT.
     pub win_length: Samples,
-    /// Distance between frames.
+    /// The distance between two frames.
     pub hop: Samples,
-    /// The window.
+    /// The window over each frame.
     pub window: Window,
-    /// Number of mel bands.
+    /// The number of mel bands.
     pub bands: usize,
-    /// Lower edge of the lowest band, in Hz.
+    /// The lower edge of the lowest band, in Hz.
     pub f_min: f64,
-    /// Upper edge of the highest band, in Hz.
+    /// The upper edge of the highest band, in Hz.
     pub f_max: f64,
     /// Whether bands are scaled to equal area (Slaney) instead of equal height.
     pub area_norm: bool,
-    /// `y[t] = x[t] - a x[t - 1]` before everything else.
+    /// The factor `a` of `y[t] = x[t] - a x[t - 1]`, applied before everything else.
     pub pre_emphasis: Option<f32>,
-    /// What becomes of the band powers.
+    /// How the powers of the bands are compressed.
     pub compression: Compression,
     /// Whether each band is brought to zero mean and unit variance over time.
     pub instance_norm: bool,
 }
 
 impl MelSpec {
-    /// What the DVAE encodes into codes.
+    /// The mel that the DVAE encodes into codes.
     pub const DVAE: Self = Self {
         sample_rate: SampleRate::XTTS,
         n_fft: Samples(1024),
@@ -80,13 +80,13 @@ impl MelSpec {
         instance_norm: false,
     };
 
-    /// What the GPT is conditioned on in XTTS v2.
+    /// The mel that the GPT is conditioned on in XTTS v2.
     pub const CONDITIONING: Self = Self {
         n_fft: Samples(2048),
         ..Self::DVAE
     };
 
-    /// What the GPT is conditioned on in XTTS v1, without the perceiver.
+    /// The mel that the GPT is conditioned on in XTTS v1, without the perceiver.
     pub const CONDITIONING_V1: Self = Self {
         n_fft: Samples(4096),
         win_length: Samples(4096),
@@ -94,7 +94,7 @@ impl MelSpec {
         ..Self::DVAE
     };
 
-    /// What the speaker encoder hears.
+    /// The mel that the speaker encoder takes.
     pub const SPEAKER: Self = Self {
         sample_rate: SampleRate::SPEAKER,
         n_fft: Samples(512),
@@ -110,18 +110,18 @@ impl MelSpec {
         instance_norm: true,
     };
 
-    /// Frames of a waveform of this length.
+    /// Returns the number of frames of a waveform of this length.
     pub fn frames(&self, length: Samples) -> Frames {
         Frames(length.0 / self.hop.0.max(1) + 1)
     }
 
-    /// The shortest waveform whose edges can be reflected.
+    /// Returns the length of the shortest waveform whose edges can be reflected.
     pub fn shortest(&self) -> Samples {
         Samples(self.n_fft.0 / 2 + 1)
     }
 
-    /// The filter bank as a matrix of shape (n_fft / 2 + 1, bands), row-major,
-    /// for a device that computes bands as a matrix product.
+    /// Returns the filter bank as a matrix of shape (n_fft / 2 + 1, bands),
+    /// row-major, for a device that computes bands as a matrix product.
     pub fn dense_filter_bank(&self) -> Vec<f32> {
         let mut dense = vec![0.0; (self.n_fft.0 / 2 + 1) * self.bands];
         for (index, band) in FilterBank::new(self).bands.iter().enumerate() {
@@ -133,7 +133,7 @@ impl MelSpec {
         dense
     }
 
-    /// The window with the zeros that centre it in the FFT, `n_fft` long.
+    /// Returns the window with the zeros that centre it in the FFT, `n_fft` long.
     pub fn padded_window(&self) -> Vec<f32> {
         let framing = Framing::new(self);
         let mut padded = vec![0.0; framing.n_fft];
@@ -141,7 +141,7 @@ impl MelSpec {
         padded
     }
 
-    /// Refuses constants, or statistics, that no front end can have.
+    /// Refuses constants or statistics that no front end can have.
     pub fn check(&self, stats: Option<&[f32]>) -> Result<(), MelError> {
         if let Some(fault) = self.fault() {
             return Err(MelError::Spec(fault));
@@ -165,17 +165,17 @@ impl MelSpec {
         })
     }
 
-    /// What is wrong with the constants, if anything.
+    /// Returns what is wrong with the constants, if anything is.
     fn fault(&self) -> Option<String> {
         let Samples(n_fft) = self.n_fft;
         let nyquist = f64::from(self.sample_rate.hz() / 2);
         if !(2..=1 << 16).contains(&n_fft) || n_fft % 2 == 1 {
             Some(format!(
-                "n_fft is {n_fft}, and an even number from 2 to 65536 is needed"
+                "n_fft is {n_fft}, but it must be an even number from 2 to 65536"
             ))
         } else if self.win_length.0 == 0 || self.win_length.0 > n_fft {
             Some(format!(
-                "win_length is {}, and 1 to n_fft = {n_fft} is needed",
+                "win_length is {}, but it must be from 1 to n_fft = {n_fft}",
                 self.win_length.0
             ))
         } else if self.hop.0 == 0 {

@@ -21,7 +21,7 @@ use super::LANES;
 use crate::cast;
 use crate::units::SampleRate;
 
-/// The window that ends the sinc.
+/// The window that limits the sinc.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Taper {
@@ -34,16 +34,16 @@ pub enum Taper {
 /// How the filter is designed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ResampleSpec {
-    /// Zero crossings of the sinc on each side; more is sharper and slower.
+    /// Zero crossings of the sinc on each side; more are sharper and slower.
     pub zero_crossings: u32,
-    /// Where the filter turns, as a fraction of the lower Nyquist frequency.
+    /// The cutoff, as a fraction of the lower Nyquist frequency.
     pub rolloff: f64,
-    /// The window.
+    /// The window that limits the sinc.
     pub taper: Taper,
 }
 
 impl ResampleSpec {
-    /// torchaudio's defaults, what XTTS loads audio with.
+    /// The defaults of torchaudio, which XTTS loads audio with.
     pub const XTTS: Self = Self {
         zero_crossings: 6,
         rolloff: 0.99,
@@ -70,7 +70,7 @@ pub(super) struct Kernel {
     pub(super) reach: usize,
     /// Where each phase starts to read, relative to its block in the padded input.
     starts: Vec<usize>,
-    /// `output_step` rows of `taps`.
+    /// The taps, in `output_step` rows of `taps`.
     weights: Vec<f32>,
 }
 
@@ -121,7 +121,7 @@ impl Kernel {
     }
 }
 
-/// The ideal filter times its window; zero outside of it.
+/// Computes the ideal filter times its window; zero outside of it.
 pub(super) fn windowed_sinc(t: f64, crossings: f64, taper: Taper) -> f64 {
     let x = t / crossings;
     if x.abs() >= 1.0 {
@@ -139,7 +139,7 @@ pub(super) fn windowed_sinc(t: f64, crossings: f64, taper: Taper) -> f64 {
     sinc * window
 }
 
-/// The modified Bessel function of order zero, by its power series, which
+/// Computes the modified Bessel function of order zero by its power series, which
 /// converges fast for the betas of windows (below 20).
 fn bessel_i0(x: f64) -> f64 {
     let quarter = x * x / 4.0;

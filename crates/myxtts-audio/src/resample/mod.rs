@@ -21,8 +21,8 @@ use crate::units::{SampleRate, Samples};
 /// Vector width of the dot product: taps are padded with zeros to a multiple.
 const LANES: usize = 8;
 
-/// Converts from one rate to another. Holds the filter and a scratch buffer;
-/// make one per thread and pair of rates and keep it.
+/// Converts from one rate to another. It holds the filter and a scratch buffer;
+/// make one per thread and pair of rates, and keep it.
 #[derive(Clone, Debug)]
 pub struct Resampler {
     /// `None` when the rates are equal: the samples pass through untouched.
@@ -41,7 +41,7 @@ impl Resampler {
         }
     }
 
-    /// How many samples `process` returns for an input of this length.
+    /// Returns how many samples `process` makes of an input of this length.
     pub fn output_len(&self, input: Samples) -> Samples {
         match &self.kernel {
             None => input,
@@ -56,7 +56,7 @@ impl Resampler {
         output
     }
 
-    /// Like [`process`](Self::process), into memory that is used again.
+    /// Like [`process`](Self::process), but into memory that is reused.
     pub fn process_into(&mut self, input: &[f32], output: &mut Vec<f32>) {
         let length = self.output_len(Samples(input.len())).0;
         output.clear();
@@ -81,7 +81,7 @@ impl Resampler {
     }
 }
 
-/// The inner product of two slices whose length is a multiple of [`LANES`].
+/// Computes the inner product of two slices whose length is a multiple of [`LANES`].
 fn dot(a: &[f32], b: &[f32]) -> f32 {
     let ((a, _), (b, _)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
     let mut sums = [0.0; LANES];

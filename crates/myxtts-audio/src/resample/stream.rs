@@ -1,4 +1,4 @@
-//! A waveform that comes in parts, at another rate.
+//! Resampling a waveform that arrives in parts.
 //!
 //! An output sample needs the input around it, so the last samples of a part
 //! wait for the next one. Work is done in the filter's own blocks
@@ -16,13 +16,13 @@ pub struct ResampleStream {
     resampler: Resampler,
     /// Input from the first block that is still needed.
     held: Vec<f32>,
-    /// Blocks at the start of `held` whose output was given already; they are
+    /// Blocks at the start of `held` whose output was already returned; they are
     /// the past that later blocks read.
     given: usize,
 }
 
 impl ResampleStream {
-    /// From one rate to another.
+    /// Makes a stream that converts from one rate to another.
     pub fn new(from: SampleRate, to: SampleRate, spec: ResampleSpec) -> Self {
         Self {
             resampler: Resampler::new(from, to, spec),
@@ -31,7 +31,7 @@ impl ResampleStream {
         }
     }
 
-    /// Takes the next samples and returns what is known by them.
+    /// Takes the next samples, and returns the output that they complete.
     pub fn push(&mut self, samples: &[f32]) -> Vec<f32> {
         let Some(kernel) = &self.resampler.kernel else {
             return samples.to_vec();
@@ -53,7 +53,7 @@ impl ResampleStream {
         known
     }
 
-    /// The rest, after which the waveform is silent.
+    /// Returns the rest of the output, as if silence followed.
     pub fn finish(mut self) -> Vec<f32> {
         let Some(kernel) = &self.resampler.kernel else {
             return Vec::new();

@@ -1,4 +1,4 @@
-//! FLAC files: the form a prepared data set is kept in, smaller than WAV and exact.
+//! FLAC files: the form in which a prepared dataset is kept, smaller than WAV and exact.
 
 use std::fs;
 use std::path::Path;
@@ -25,10 +25,10 @@ pub fn write_flac_pcm16(path: &Path, waveform: &Waveform) -> Result<(), WriteErr
     })
 }
 
-/// The bytes of a 16-bit FLAC file.
+/// Encodes the bytes of a 16-bit FLAC file.
 ///
 /// # Errors
-/// The encoder's words.
+/// The reason the encoder gives.
 pub fn flac_pcm16(waveform: &Waveform) -> Result<Vec<u8>, String> {
     let config = flacenc::config::Encoder::default()
         .into_verified()
@@ -42,8 +42,8 @@ pub fn flac_pcm16(waveform: &Waveform) -> Result<Vec<u8>, String> {
     let source = MemSource::from_samples(&samples, 1, 16, rate);
     let mut stream = flacenc::encode_with_fixed_block_size(&config, source, config.block_size)
         .map_err(|e| e.to_string())?;
-    // The encoder counts the last, shorter block as the smallest; the format
-    // does not, and readers refuse a smallest block below 16.
+    // The encoder counts the last, shorter block as the smallest. The format does
+    // not, and readers refuse a smallest block below 16.
     let block = config.block_size;
     stream
         .stream_info_mut()

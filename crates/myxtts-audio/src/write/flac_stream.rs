@@ -1,5 +1,5 @@
 //! FLAC that is sent while it is made: its length is not known when its first
-//! bytes are.
+//! bytes are sent.
 
 use flacenc::bitsink::ByteSink;
 use flacenc::component::{BitRepr, Stream, StreamInfo};
@@ -10,7 +10,7 @@ use flacenc::source::{Fill, FrameBuf};
 use crate::cast;
 use crate::units::SampleRate;
 
-/// 16-bit FLAC of unknown length, a frame at a time.
+/// An encoder of 16-bit FLAC of unknown length, a frame at a time.
 pub struct FlacStream {
     config: Verified<Encoder>,
     info: StreamInfo,
@@ -20,10 +20,10 @@ pub struct FlacStream {
 }
 
 impl FlacStream {
-    /// A stream and its first bytes.
+    /// Starts a stream, and returns it with its first bytes.
     ///
     /// # Errors
-    /// The encoder's words: a rate it does not know.
+    /// The reason the encoder gives: a rate it does not support.
     pub fn new(rate: SampleRate) -> Result<(Self, Vec<u8>), String> {
         let config = Encoder::default().into_verified();
         let config = config.map_err(|(_, why)| why.to_string())?;
@@ -31,7 +31,7 @@ impl FlacStream {
         let mut info = StreamInfo::new(hz, 1, 16).map_err(|why| why.to_string())?;
         info.set_block_sizes(config.block_size, config.block_size)
             .map_err(|why| why.to_string())?;
-        // Sizes of frames, number of samples and checksum stay 0: unknown.
+        // Frame sizes, number of samples and checksum stay 0, which means unknown.
         info.set_frame_sizes(0, 0).map_err(|why| why.to_string())?;
         let mut sink = ByteSink::new();
         let start = Stream::with_stream_info(info.clone());
@@ -45,10 +45,10 @@ impl FlacStream {
         Ok((stream, sink.into_inner()))
     }
 
-    /// The frames that are full by these samples.
+    /// Encodes the frames that these samples complete.
     ///
     /// # Errors
-    /// The encoder's words.
+    /// The reason the encoder gives.
     pub fn push(&mut self, samples: &[f32]) -> Result<Vec<u8>, String> {
         let samples = samples.iter().map(|&x| i32::from(cast::to_pcm16(x)));
         self.held.extend(samples);
@@ -58,10 +58,10 @@ impl FlacStream {
         self.frames(&whole)
     }
 
-    /// The last frame, which may be shorter.
+    /// Encodes the last frame, which may be shorter.
     ///
     /// # Errors
-    /// The encoder's words.
+    /// The reason the encoder gives.
     pub fn finish(mut self) -> Result<Vec<u8>, String> {
         let held = std::mem::take(&mut self.held);
         self.frames(&held)
@@ -69,7 +69,7 @@ impl FlacStream {
 
     fn frames(&mut self, samples: &[i32]) -> Result<Vec<u8>, String> {
         let mut sink = ByteSink::new();
-        // A buffer has a smallest size; what is filled of it is the frame's.
+        // A buffer has a smallest size; the frame is as much of it as is filled.
         let size = self.config.block_size;
         for block in samples.chunks(size) {
             let mut buffer = FrameBuf::with_size(1, size).map_err(|why| why.to_string())?;

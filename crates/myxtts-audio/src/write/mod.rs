@@ -1,4 +1,4 @@
-//! Waveforms into files.
+//! Writing waveforms to files.
 
 mod flac;
 mod flac_stream;
@@ -17,13 +17,13 @@ pub use wav::{pcm16, wav_pcm16, wav_pcm16_header, write_wav_f32, write_wav_pcm16
 pub enum WriteError {
     /// The operating system refused.
     #[error(
-        "the recording cannot be written: {source}\n  --> {}\n  hint: check that the folder exists, may be written to and has space",
+        "the recording cannot be written: {source}\n  --> {}\n  hint: check that the folder exists, is writable and has space",
         path.display()
     )]
     Io {
-        /// The file.
+        /// The file that was to be written.
         path: PathBuf,
-        /// Its reason.
+        /// The system's own error.
         source: io::Error,
     },
     /// The encoder refused the waveform.
@@ -32,20 +32,20 @@ pub enum WriteError {
         path.display()
     )]
     Encode {
-        /// The file.
+        /// The file that was to be written.
         path: PathBuf,
-        /// The encoder's reason.
+        /// The reason the encoder gave.
         why: String,
     },
-    /// A WAV file cannot hold this much.
+    /// The waveform is too long for a WAV file.
     #[error(
-        "a WAV file holds at most 4 GiB, and this waveform needs {bytes} bytes\n  --> {}\n  hint: write it in parts",
+        "a WAV file holds at most 4 GiB, but this waveform needs {bytes} bytes\n  --> {}\n  hint: write it in parts",
         path.display()
     )]
     TooLong {
-        /// The file.
+        /// The file that was to be written.
         path: PathBuf,
-        /// Bytes of audio.
+        /// The size of the audio, in bytes.
         bytes: usize,
     },
 }

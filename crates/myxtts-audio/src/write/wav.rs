@@ -1,7 +1,7 @@
 //! WAV files.
 //!
-//! Mono, one `fmt ` and one `data` chunk: 44 bytes are no reason for a
-//! dependency.
+//! They are mono, with one `fmt ` and one `data` chunk: a header of 44 bytes is
+//! not worth a dependency.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -29,7 +29,7 @@ pub fn write_wav_f32(path: &Path, waveform: &Waveform) -> Result<(), WriteError>
     )
 }
 
-/// The two fields of the header that differ.
+/// The two fields of the header that differ between encodings.
 struct Encoding {
     tag: u16,
     bits: u16,
@@ -59,7 +59,7 @@ fn write<const BYTES: usize>(
     })
 }
 
-/// The bytes of a 16-bit PCM file; `None` beyond the 4 GB one can hold.
+/// Encodes the bytes of a 16-bit PCM file; `None` beyond the 4 GB that one can hold.
 pub fn wav_pcm16(waveform: &Waveform) -> Option<Vec<u8>> {
     let size = data_size(waveform.samples.len().saturating_mul(2))?;
     let mut bytes = Vec::with_capacity(44 + waveform.samples.len() * 2);
@@ -67,13 +67,13 @@ pub fn wav_pcm16(waveform: &Waveform) -> Option<Vec<u8>> {
     let written = write_to(&mut bytes, waveform, size, encoding, |x| {
         cast::to_pcm16(x).to_le_bytes()
     });
-    // Memory does not refuse.
+    // Writing to memory does not fail.
     written.ok().map(|()| bytes)
 }
 
-/// The header of a 16-bit PCM file whose length nobody knows yet, for writing to
-/// a pipe: both sizes are the largest there is, which players take for "until
-/// it ends".
+/// Returns the header of a 16-bit PCM file whose length is not known yet, to
+/// write to a pipe. Both sizes are the largest possible, which players take for
+/// "until it ends".
 pub fn wav_pcm16_header(rate: SampleRate) -> Vec<u8> {
     let nothing = Waveform {
         samples: vec![],
@@ -88,7 +88,7 @@ pub fn wav_pcm16_header(rate: SampleRate) -> Vec<u8> {
     header
 }
 
-/// Samples as 16-bit PCM, little-endian; those beyond full scale are clipped.
+/// Converts samples to 16-bit PCM, little-endian; those beyond full scale are clipped.
 pub fn pcm16(samples: &[f32]) -> Vec<u8> {
     let bytes = samples.iter().map(|x| cast::to_pcm16(*x).to_le_bytes());
     bytes.flatten().collect()

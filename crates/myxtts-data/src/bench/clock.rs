@@ -6,16 +6,16 @@
 
 use std::time::{Duration, Instant};
 
-/// Nanoseconds on a CPU, nanoseconds waiting for one, time slices.
+/// The file with nanoseconds on a CPU, nanoseconds waiting for one, and time slices.
 const SCHEDSTAT: &str = "/proc/thread-self/schedstat";
 
-/// A moment.
+/// The moment when a measurement begins.
 pub(super) struct Clock {
     wall: Instant,
     cpu: Option<Duration>,
 }
 
-/// What passed since.
+/// The time since a measurement began.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Elapsed {
     pub(super) wall: Duration,

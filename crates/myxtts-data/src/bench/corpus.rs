@@ -18,7 +18,7 @@ use super::BenchError;
 const RATE: SampleRate = SampleRate::XTTS;
 const SHORTEST: f64 = 2.6;
 const SPREAD: f64 = 7.0;
-/// English, read aloud.
+/// The rate of English that is read aloud.
 const CHARACTERS_PER_SECOND: f64 = 14.0;
 const SYLLABLE: Seconds = Seconds(0.19);
 const PAUSE_EVERY: u64 = 7;
@@ -78,7 +78,7 @@ fn sentence(seconds: Seconds, random: &mut Random) -> String {
     first.into_iter().chain(letters).chain(['.']).collect()
 }
 
-/// Pulses through three resonators, syllable by syllable.
+/// Makes a voice: pulses through three resonators, syllable by syllable.
 fn voice(seconds: Seconds, random: &mut Random) -> Waveform {
     let rate = f64::from(RATE.hz());
     let length = seconds.samples(RATE).0;
@@ -143,7 +143,7 @@ impl Resonator {
     }
 }
 
-/// Numbers that are the same on every machine.
+/// Random numbers that are the same on every machine.
 struct Random(u64);
 
 impl Random {
@@ -158,7 +158,7 @@ impl Random {
         self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
     }
 
-    /// From 0 to below 1.
+    /// Returns a number from 0 to below 1.
     fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }

@@ -17,34 +17,34 @@ pub enum BenchError {
     /// The generated corpus could not be written.
     #[error(transparent)]
     Write(WriteError),
-    /// The folder is no dataset.
+    /// The folder is not a dataset.
     #[error(transparent)]
     Layout(#[from] LayoutError),
     /// The dataset could not be read.
     #[error("cannot read the dataset {}: {source}", folder.display())]
     Read {
-        /// The folder.
+        /// The folder of the dataset.
         folder: PathBuf,
-        /// Why.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// A line of the dataset names no clip.
     #[error("{why}\n  --> {}:{line}\n  hint: measure on a dataset without bad lines", file.display())]
     BadLine {
-        /// The file.
+        /// The path of the file.
         file: PathBuf,
-        /// From 1.
+        /// The line's number, counted from 1.
         line: u64,
-        /// What is wrong.
+        /// What is wrong with it.
         why: String,
     },
     /// The dataset has no clips.
     #[error("the dataset has no clips\n  --> {}", folder.display())]
     Empty {
-        /// The folder.
+        /// The folder of the dataset.
         folder: PathBuf,
     },
-    /// A language tag of the dataset.
+    /// A language tag of the dataset is not valid.
     #[error(transparent)]
     Language(#[from] LanguageError),
     /// A recording could not be decoded.
@@ -66,9 +66,9 @@ pub enum BenchError {
     #[error(transparent)]
     Stage(#[from] StageError),
     /// A clip fits no bucket, although buckets are chosen to hold every clip.
-    #[error("clip {} of the dataset fits no bucket; this is a fault of the program", clip.0)]
+    #[error("clip {} of the dataset fits no bucket; this is a bug in the program", clip.0)]
     Unscheduled {
-        /// Which.
+        /// The clip that fits no bucket.
         clip: ClipIndex,
     },
 }

@@ -36,12 +36,12 @@ const CONDITIONING: ConditioningSpec = ConditioningSpec {
     max: Samples(132_300),
 };
 const BUCKETS: usize = 8;
-/// Rows of the longest bucket; the reference's default is of this order.
+/// The number of rows of the longest bucket; the reference's default is of this order.
 const BATCH_SIZE: u32 = 4;
 /// A pass repeats the corpus until this much time is spent: the CPU clock is
 /// good to a few milliseconds.
 const SHORTEST_PASS: Duration = Duration::from_millis(250);
-/// Waveforms kept in memory to measure the log-mel alone.
+/// The samples of waveforms kept in memory to measure the log-mel alone.
 const HELD_AUDIO: usize = 100 * 22_050;
 
 /// Measures the data path on the dataset in `folder`, `passes` times.
@@ -62,7 +62,7 @@ struct Bench {
     lengths: Vec<ClipLength>,
     schedule: Schedule,
     samples: u64,
-    /// Waveforms in memory, [`HELD_AUDIO`] of them.
+    /// Waveforms in memory, of about [`HELD_AUDIO`] samples together.
     held: Vec<Vec<f32>>,
 }
 
@@ -163,7 +163,7 @@ impl Bench {
             clock: if stages.iter().all(|stage| stage.cpu.is_some()) {
                 "CPU time of the thread"
             } else {
-                "wall time; this system does not tell the CPU time of a thread"
+                "wall time; this system does not report the CPU time of a thread"
             },
             wav_decode_ms_per_10s: ms("decode"),
             mel_ms_per_10s: ms("log-mel"),
@@ -220,7 +220,7 @@ impl Bench {
         }
     }
 
-    /// One epoch through one buffer.
+    /// Runs one epoch through one buffer.
     fn host_stage(
         &self,
         audio: AudioConfig,
@@ -250,7 +250,7 @@ impl Bench {
     }
 }
 
-/// Goes over its clips once; told how often it did before.
+/// Goes over its clips once; the argument is how often it did so before.
 type Work<'a> = dyn FnMut(u64) -> Result<(), BenchError> + 'a;
 
 fn timed(clips: usize, samples: u64, work: &mut Work<'_>) -> Result<Pass, BenchError> {
@@ -270,7 +270,7 @@ fn timed(clips: usize, samples: u64, work: &mut Work<'_>) -> Result<Pass, BenchE
     }
 }
 
-/// The reference neither trims nor levels.
+/// Returns the configuration of the reference, which neither trims nor levels.
 fn as_the_reference() -> AudioConfig {
     AudioConfig {
         sample_rate: SampleRate::XTTS,

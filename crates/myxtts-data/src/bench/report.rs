@@ -10,31 +10,31 @@ use super::clock::Elapsed;
 /// Figures of the data path on one core.
 #[derive(Clone, Debug, Serialize)]
 pub struct DataReport {
-    /// Clips of the corpus.
+    /// The number of clips of the corpus.
     pub clips: usize,
-    /// How long they are together.
+    /// Their length together, in seconds.
     pub audio_seconds: f64,
     /// The same in samples, at the rate of the features.
     pub samples: u64,
-    /// Their texts.
+    /// The number of tokens of their texts.
     pub text_tokens: u64,
-    /// Bucket shapes of the schedule.
+    /// The number of bucket shapes of the schedule.
     pub buckets: usize,
-    /// Padding of the batches filled, empty rows included.
+    /// The padding of the batches filled, empty rows included, in percent.
     pub padding_percent: f64,
-    /// Times each stage was measured.
+    /// The number of times each stage was measured.
     pub passes: usize,
     /// Which time the figures per core are of.
     pub clock: &'static str,
-    /// Decoding alone.
+    /// The time for decoding alone, in milliseconds for ten seconds of audio.
     pub wav_decode_ms_per_10s: f64,
-    /// The log-mel alone.
+    /// The time for the log-mel alone.
     pub mel_ms_per_10s: f64,
-    /// Decoding and log-mel.
+    /// The time for decoding and log-mel.
     pub decode_mel_ms_per_10s: f64,
-    /// The whole host stage.
+    /// The time for the whole host stage.
     pub host_stage_ms_per_10s: f64,
-    /// The same as a rate.
+    /// The clips that the host stage fills in a second on one core.
     pub host_stage_clips_per_core_s: f64,
     /// Every stage with its spread.
     pub stages: Vec<Stage>,
@@ -43,24 +43,24 @@ pub struct DataReport {
 /// Figures of one stage.
 #[derive(Clone, Debug, Serialize)]
 pub struct Stage {
-    /// What was done.
+    /// What was done in it.
     pub name: &'static str,
-    /// By the CPU time of the thread, where the system tells it.
+    /// The figures by the CPU time of the thread, where the system tells it.
     pub cpu: Option<Figures>,
-    /// By the wall clock, neighbours included.
+    /// The figures by the wall clock, neighbours included.
     pub wall: Figures,
 }
 
 /// Figures by one clock; medians but for the best.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Figures {
-    /// Milliseconds for ten seconds of audio.
+    /// The milliseconds for ten seconds of audio.
     pub ms_per_10s: f64,
-    /// The fastest pass.
+    /// The same for the fastest pass.
     pub best_ms_per_10s: f64,
-    /// Clips in a second.
+    /// The clips done in a second.
     pub clips_per_s: f64,
-    /// Seconds of audio in a second.
+    /// The seconds of audio done in a second.
     pub x_real_time: f64,
 }
 
@@ -83,7 +83,7 @@ impl Stage {
         }
     }
 
-    /// By CPU time, or by the wall where that is all there is.
+    /// Returns the figures by CPU time, or by the wall clock where that is all there is.
     pub fn per_core(&self) -> &Figures {
         self.cpu.as_ref().unwrap_or(&self.wall)
     }

@@ -23,22 +23,22 @@ pub(super) const MAGIC: [u8; 8] = *b"MYXFEAT\n";
 pub(super) const VERSION: u32 = 1;
 pub(super) const HEADER: usize = 96;
 
-/// An entry past this is no feature of a clip.
+/// The largest payload in bytes; no feature of a clip is larger.
 const LARGEST_PAYLOAD: u64 = 1 << 31;
-/// The same with its header.
+/// The largest entry in bytes, header included.
 pub(super) const LARGEST: u64 = LARGEST_PAYLOAD + HEADER as u64;
 
-/// What the elements are.
+/// The type of an entry's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Element {
-    /// Features.
+    /// 32-bit floats, for features.
     F32,
-    /// Codes.
+    /// 16-bit unsigned integers, for codes.
     U16,
 }
 
 impl Element {
-    /// Bytes of one.
+    /// Returns the size of one element in bytes.
     pub fn size(self) -> usize {
         match self {
             Self::F32 => 4,
@@ -57,16 +57,17 @@ impl Element {
 /// The shape of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntryShape {
-    /// Element type.
+    /// The type of the elements.
     pub element: Element,
-    /// Rows.
+    /// The number of rows.
     pub rows: u32,
-    /// Columns.
+    /// The number of columns.
     pub columns: u32,
 }
 
 impl EntryShape {
-    /// Bytes of the payload, or `None` if that is more than an entry may hold.
+    /// Returns the size of the payload in bytes, or `None` if an entry may not hold
+    /// that much.
     pub fn payload(&self) -> Option<usize> {
         let elements = u64::from(self.rows) * u64::from(self.columns);
         let bytes = elements.checked_mul(self.element.size() as u64)?;
@@ -77,41 +78,41 @@ impl EntryShape {
 /// Why bytes are not an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Malformed {
-    /// Fewer bytes than a header.
+    /// The file is shorter than a header.
     #[error("it ends inside its header")]
     Short,
-    /// Another kind of file.
+    /// The file is of another kind.
     #[error("it does not start with the magic of a feature file")]
     Magic,
-    /// A version this program does not know.
-    #[error("it has version {0}, and this program reads version {VERSION}")]
+    /// The version is not one that this program knows.
+    #[error("it has version {0}, but this program reads version {VERSION}")]
     Version(u32),
-    /// An element type this version does not have.
+    /// The element type is not one of this version.
     #[error("it has the unknown element type {0}")]
     ElementType(u32),
     /// Bytes that must be zero are not.
     #[error("its reserved bytes are not zero")]
     Reserved,
-    /// More payload than an entry may hold.
+    /// The payload is larger than an entry may hold.
     #[error("its shape is larger than any clip's")]
     TooLarge,
-    /// The file and the shape disagree.
-    #[error("it has {found} bytes of payload, and its shape needs {needed}")]
+    /// The file's length and its shape disagree.
+    #[error("it has {found} bytes of payload, but its shape needs {needed}")]
     Length {
-        /// What the shape needs.
+        /// The number of bytes the shape needs.
         needed: usize,
-        /// What is there.
+        /// The number of bytes found.
         found: usize,
     },
-    /// Another entry under this entry's name.
-    #[error("it was made from something else than its name says")]
+    /// The entry was made for another key.
+    #[error("it was made from something other than its name says")]
     Key,
     /// The payload is not what was written.
     #[error("its checksum does not match")]
     Checksum,
 }
 
-/// The header of an entry.
+/// Returns the header of an entry.
 pub(super) fn header(shape: EntryShape, key: &[u8; 32], payload: &[u8]) -> [u8; HEADER] {
     let mut header = [0; HEADER];
     header[..8].copy_from_slice(&MAGIC);
@@ -128,7 +129,7 @@ pub(super) fn header(shape: EntryShape, key: &[u8; 32], payload: &[u8]) -> [u8; 
     header
 }
 
-/// Checks every line of the format; the payload is what follows the header.
+/// Checks `bytes` against every line of the format; the payload is what follows the header.
 pub(super) fn parse(bytes: &[u8], key: &[u8; 32]) -> Result<EntryShape, Malformed> {
     let Some((header, payload)) = bytes.split_at_checked(HEADER) else {
         return Err(Malformed::Short);

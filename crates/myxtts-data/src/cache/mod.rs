@@ -1,7 +1,7 @@
 //! The feature cache: one file per entry, named by what it was made from.
 //!
 //! An entry's name is the hash of the recording's content and of everything
-//! that shaped the features, so that a stale entry is simply never asked for
+//! that shaped the features, so that a stale entry is never asked for
 //! again. An entry appears by a rename: several processes may fill one cache,
 //! and `kill -9` leaves a temporary file at worst, which the next opening
 //! sweeps. Reading checks the whole format and the checksum; a damaged entry
@@ -20,12 +20,12 @@ pub use format::{Element, EntryShape, Malformed};
 
 use crate::atomic;
 
-/// What an entry is made from.
+/// The hash of what an entry is made from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct EntryKey([u8; 32]);
 
 impl EntryKey {
-    /// The key of `kind` features of a recording with the given content hash,
+    /// Makes the key of `kind` features of a recording with the given content hash,
     /// made under a configuration with the given hash.
     pub fn new(kind: &str, content: &[u8; 32], configuration: &[u8; 32]) -> Self {
         let mut hasher = blake3::Hasher::new();
@@ -41,14 +41,14 @@ impl EntryKey {
     }
 }
 
-/// A cache folder.
+/// A folder of cached features.
 #[derive(Clone, Debug)]
 pub struct FeatureCache {
     root: PathBuf,
 }
 
-/// A cached entry. It is read and not mapped: what shortens the file of a
-/// mapping ends the process, and entries are small.
+/// A cached entry. It is read and not mapped: a mapped file that somebody shortens
+/// ends the process, and entries are small.
 #[derive(Debug)]
 pub struct CachedFeatures {
     entry: Vec<u8>,
@@ -64,49 +64,49 @@ pub enum CacheError {
          fix:   make the folder writable, or set data.cache to none", path.display()
     )]
     Folder {
-        /// The folder.
+        /// The folder of the cache.
         path: PathBuf,
-        /// Why.
+        /// The error of the operating system.
         why: io::Error,
     },
     /// An entry could not be written; the cache is as it was before.
     #[error(
         "a feature could not be cached in {}: {why}\n  \
-         fix:   free some disk space (what is cached stays good), or set data.cache to memory or none",
+         fix:   free some disk space (what is already cached stays valid), or set data.cache to memory or none",
         path.display()
     )]
     Write {
-        /// The folder.
+        /// The folder of the cache.
         path: PathBuf,
-        /// Why.
+        /// The error of the operating system.
         why: io::Error,
     },
     /// The shape and the payload disagree.
-    #[error("a feature of {found} bytes was given with a shape of {needed}")]
+    #[error("a feature of {found} bytes was given for a shape of {needed}")]
     Shape {
-        /// What the shape needs.
+        /// The number of bytes the shape needs.
         needed: usize,
-        /// What was given.
+        /// The number of bytes given.
         found: usize,
     },
 }
 
-/// What reading an entry found.
+/// The result of looking up an entry.
 #[derive(Debug)]
 pub enum Lookup {
-    /// The entry.
+    /// The entry is there and whole.
     Hit(CachedFeatures),
-    /// No such entry.
+    /// There is no such entry.
     Miss,
-    /// A damaged entry, now removed.
+    /// The entry was damaged and has been removed.
     Damaged(Malformed),
 }
 
-/// A temporary file this old belongs to nobody any more.
+/// The age at which a temporary file is taken to be abandoned.
 const ORPHANED_AFTER: Duration = Duration::from_secs(3600);
 
 impl FeatureCache {
-    /// Opens a cache, making the folder if needed, and sweeps what a killed
+    /// Opens a cache, creating the folder if needed, and sweeps what a killed
     /// process left behind.
     pub fn open(root: &Path) -> Result<Self, CacheError> {
         let cache = Self {
@@ -121,7 +121,7 @@ impl FeatureCache {
         Ok(cache)
     }
 
-    /// The entry under `key`.
+    /// Looks up the entry under `key`, and removes it if it is damaged.
     pub fn get(&self, key: &EntryKey) -> io::Result<Lookup> {
         let path = self.path(key);
         let named =
@@ -147,7 +147,7 @@ impl FeatureCache {
         }
     }
 
-    /// Stores an entry whole, or not at all.
+    /// Stores an entry, whole or not at all.
     pub fn put(&self, key: &EntryKey, shape: EntryShape, payload: &[u8]) -> Result<(), CacheError> {
         let needed = shape.payload().unwrap_or(usize::MAX);
         if payload.len() != needed {
@@ -162,12 +162,12 @@ impl FeatureCache {
                 fs::create_dir_all(folder)?;
             }
             let file = atomic::temporary(&self.temporary())?;
-            // Past the wrapper, which would put a name that is gone by then
-            // into every message.
+            // Writing past the wrapper keeps the temporary name, which is gone by
+            // then, out of every message.
             let mut bytes = file.as_file();
             bytes.write_all(&format::header(shape, &key.0, payload))?;
             bytes.write_all(payload)?;
-            // The bytes before the name: after a power cut a name without its
+            // The bytes go before the name: after a power cut a name without its
             // bytes would only be a damaged entry, but a noisy one.
             bytes.sync_data()?;
             file.persist(path)?;
@@ -197,7 +197,7 @@ impl FeatureCache {
                 .ok()
                 .and_then(|time| SystemTime::now().duration_since(time).ok());
             if age.is_some_and(|age| age > older_than) {
-                // Swept by another process in the meantime, perhaps.
+                // Another process may have swept it in the meantime.
                 let _ = fs::remove_file(entry.path());
             }
         }
@@ -206,12 +206,12 @@ impl FeatureCache {
 }
 
 impl CachedFeatures {
-    /// Element type, rows and columns.
+    /// Returns the element type, the rows and the columns.
     pub fn shape(&self) -> EntryShape {
         self.shape
     }
 
-    /// The elements, little-endian.
+    /// Returns the elements as little-endian bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.entry[format::HEADER..]
     }

@@ -18,21 +18,21 @@ use serde::{Deserialize, Serialize};
 pub enum Column {
     /// The recording: a path, or a name below `wavs/`.
     Id,
-    /// What is said.
+    /// The text that is spoken.
     Text,
-    /// What is said, as written; used where `text` is empty.
+    /// The text before it was normalised; used where `text` is empty.
     Written,
-    /// Who says it.
+    /// The name of the speaker.
     Speaker,
-    /// In which language.
+    /// The tag of the language.
     Language,
-    /// Not used.
+    /// A column that is not used.
     #[serde(rename = "-")]
     Unused,
 }
 
 impl Column {
-    /// Each with its name.
+    /// Every column with its name.
     const NAMES: [(Self, &'static str); 6] = [
         (Self::Id, "id"),
         (Self::Text, "text"),
@@ -99,27 +99,27 @@ pub struct Columns(Vec<Column>);
 /// Why columns that a person named cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ColumnsError {
-    /// A word that names no column.
+    /// A word is not the name of a column.
     #[error(
         "`{0}` is not the name of a column\n  hint: --columns takes id, text, speaker, language, written (the text before it was normalised) and `-` for a column that is not used, in the order of the table"
     )]
     Unknown(String),
-    /// A column that must be there once.
+    /// A column is missing, or is named more than once.
     #[error(
         "--columns {given} names `{column}` {times} times\n  hint: name it once; `id` and `text` must be there, `-` stands for a column that is not used"
     )]
     Times {
-        /// What was given.
+        /// The columns as they were given.
         given: String,
-        /// Which.
+        /// The column in question.
         column: Column,
-        /// How often.
+        /// How often it was named.
         times: usize,
     },
 }
 
 impl Columns {
-    /// As a person names them.
+    /// Reads the names that a person gave.
     pub fn named<T: AsRef<str>>(names: &[T]) -> Result<Self, ColumnsError> {
         let column = |name: &T| {
             let name = name.as_ref().trim().to_lowercase();
@@ -146,7 +146,7 @@ impl Columns {
         Ok(columns)
     }
 
-    /// Those that a first line names; `None` if it is not a header.
+    /// Returns the columns that a first line names, or `None` if it is not a header.
     pub(super) fn of_header(fields: &[String]) -> Option<Self> {
         let mut columns = vec![Column::Unused; fields.len()];
         let fields: Vec<String> = fields.iter().map(|field| field.to_lowercase()).collect();
@@ -166,12 +166,12 @@ impl Columns {
         (has(Column::Id) && has(Column::Text)).then_some(Self(columns))
     }
 
-    /// Where a column is.
+    /// Returns the position of a column, if the table has it.
     pub(super) fn position(&self, column: Column) -> Option<usize> {
         self.0.iter().position(|found| *found == column)
     }
 
-    /// How many there are.
+    /// Returns the number of columns.
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
@@ -184,8 +184,8 @@ impl fmt::Display for Columns {
     }
 }
 
-/// What the values of the first lines say. `names_recording` is whether a
-/// value is the name of a recording. An error says what is unclear.
+/// Decides by the values of the first lines. `names_recording` says whether a value
+/// is the name of a recording. The error says what is unclear.
 pub(super) fn by_content(
     rows: &[Vec<String>],
     names_recording: impl Fn(&str) -> bool,
@@ -204,7 +204,8 @@ pub(super) fn by_content(
         let named = tried.iter().filter(|value| names_recording(value)).count();
         2 * named > tried.len()
     };
-    // Recordings that are all missing are told clip by clip.
+    // Where all recordings are missing, the first column is taken and every clip is
+    // reported.
     let id = (0..width).find(|at| recordings(*at)).unwrap_or_default();
     let mut columns = vec![Column::Unused; width];
     columns[id] = Column::Id;
@@ -212,7 +213,7 @@ pub(super) fn by_content(
         .map(|at| Kind::of(&values(at).collect::<Vec<_>>()))
         .collect();
     kinds[id] = Kind::Nothing;
-    // A name that the path repeats is the clip's.
+    // A column that repeats the name in the path is the clip's name again.
     for at in (0..width).filter(|at| *at != id) {
         let same = |row: &&&Vec<String>| {
             let stem = |path: &str| {
@@ -254,13 +255,13 @@ pub(super) fn by_content(
                 ([], []) => return Ok(Columns(vec![Column::Id, Column::Text])),
                 ([], labels) => {
                     return Err(format!(
-                        "{} hold short values, and any of them may be what is said",
+                        "{} hold short values, and any of them may be the spoken text",
                         listed(labels)
                     ));
                 }
                 (several, _) => {
                     return Err(format!(
-                        "{} hold sentences, and they are not the same ones",
+                        "{} hold sentences, and the sentences differ",
                         listed(several)
                     ));
                 }
@@ -281,7 +282,7 @@ pub(super) fn by_content(
             all.push(text);
             all.sort_unstable();
             return Err(format!(
-                "{} hold sentences, and they are not the same ones",
+                "{} hold sentences, and the sentences differ",
                 listed(&all)
             ));
         }
@@ -294,7 +295,7 @@ pub(super) fn by_content(
         [speaker] => columns[*speaker] = Column::Speaker,
         several => {
             return Err(format!(
-                "{} hold short names, and any of them may be the speaker's",
+                "{} hold short names, and any of them may name the speaker",
                 listed(several)
             ));
         }
@@ -302,10 +303,10 @@ pub(super) fn by_content(
     Ok(Columns(columns))
 }
 
-/// Files that are looked for, of each column.
+/// The number of files looked for in each column.
 const RECORDINGS_TRIED: usize = 50;
 
-/// `columns 2 and 3`.
+/// Lists columns, as in `columns 2 and 3`.
 fn listed(columns: &[usize]) -> String {
     let numbers: Vec<String> = columns.iter().map(|at| (at + 1).to_string()).collect();
     match numbers.split_last() {
@@ -315,7 +316,7 @@ fn listed(columns: &[usize]) -> String {
     }
 }
 
-/// The number of fields that most lines have.
+/// Returns the number of fields that most lines have.
 fn usual_width(rows: &[Vec<String>]) -> usize {
     let widths: Vec<usize> = rows.iter().map(Vec::len).collect();
     let times = |width: usize| widths.iter().filter(|found| **found == width).count();
@@ -329,17 +330,17 @@ fn usual_width(rows: &[Vec<String>]) -> usize {
 /// What the values of a column look like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// No value, or nothing that is of use.
+    /// No value, or none of use.
     Nothing,
-    /// What people say.
+    /// Sentences, as people say them.
     Sentences,
-    /// A word or three, without an end of a sentence.
+    /// Up to three words that do not end like a sentence.
     Label,
-    /// Tags of languages.
+    /// The tags of languages.
     Tag,
 }
 
-/// More words than this are not a name.
+/// The most words that a name has.
 const LONGEST_NAME_WORDS: usize = 3;
 const LONGEST_NAME_CHARACTERS: usize = 40;
 
@@ -370,8 +371,9 @@ impl Kind {
     }
 }
 
-/// Lengths in seconds and the like: numbers with a point, or a different one
-/// on nearly every line. Whole numbers that repeat are names of speakers.
+/// Returns whether the values are lengths in seconds and the like: numbers with a
+/// point, or a different one on nearly every line. Whole numbers that repeat are
+/// names of speakers.
 fn are_numbers(values: &[&str]) -> bool {
     let all = values.iter().all(|value| value.parse::<f64>().is_ok());
     let distinct: HashSet<&&str> = values.iter().collect();
@@ -379,20 +381,20 @@ fn are_numbers(values: &[&str]) -> bool {
     all && (vary || values.iter().any(|value| value.contains('.')))
 }
 
-/// Languages that a short column may name; others are said with `--columns`.
+/// Languages that a short column may name; a column of others needs `--columns`.
 const LANGUAGES: [&str; 24] = [
     "ar", "cs", "da", "de", "el", "en", "es", "fa", "fi", "fr", "he", "hi", "hu", "it", "ja", "ko",
     "nl", "pl", "pt", "ru", "sv", "tr", "uk", "zh",
 ];
 
-/// `pt` of `pt-BR`.
+/// Returns the language of a tag: `pt` of `pt-BR`.
 fn base(tag: &str) -> String {
     let base = tag.split(['-', '_']).next().unwrap_or_default();
     base.to_lowercase()
 }
 
-/// Whether one column repeats the other: LJSpeech's third is its second with
-/// numbers and abbreviations written out, so most words are the same.
+/// Returns whether one column repeats the other: LJSpeech's third is its second
+/// with numbers and abbreviations written out, so most words are the same.
 fn are_copies(rows: &[&Vec<String>], a: usize, b: usize) -> bool {
     let mut both = 0;
     let mut same = 0;
@@ -416,7 +418,7 @@ fn are_copies(rows: &[&Vec<String>], a: usize, b: usize) -> bool {
     both > 0 && 2 * same > both
 }
 
-/// Words without marks; where a script puts no space between them, characters.
+/// Splits a text into words without marks, or into characters where a script has no spaces.
 fn words(text: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     for c in text.chars() {
@@ -536,9 +538,9 @@ mod tests {
                 decide(&["a|He came home at last.|ann|female"]),
             ]
             .join("\n"), @r"
-        ? columns 2 and 3 hold short values, and any of them may be what is said
-        ? columns 2 and 3 hold sentences, and they are not the same ones
-        ? columns 3 and 4 hold short names, and any of them may be the speaker's
+        ? columns 2 and 3 hold short values, and any of them may be the spoken text
+        ? columns 2 and 3 hold sentences, and the sentences differ
+        ? columns 3 and 4 hold short names, and any of them may name the speaker
         ");
     }
 

@@ -13,7 +13,7 @@ use super::line::Lines;
 use super::table::Dialect;
 use super::{Split, recording};
 
-/// Endings of files we can decode.
+/// The endings of files that can be decoded.
 pub(super) const AUDIO_ENDINGS: [&str; 7] = ["wav", "flac", "mp3", "ogg", "m4a", "aac", "mp4"];
 
 /// How a dataset folder is arranged.
@@ -21,23 +21,23 @@ pub(super) const AUDIO_ENDINGS: [&str; 7] = ["wav", "flac", "mp3", "ogg", "m4a",
 pub enum Layout {
     /// One or more delimited files of recordings and texts.
     Tables {
-        /// What paths are relative to.
+        /// The folder that paths are relative to.
         root: PathBuf,
-        /// The files.
+        /// The delimited files, in order.
         tables: Vec<Table>,
     },
     /// One JSON object a line.
     JsonLines {
-        /// What paths are relative to.
+        /// The folder that paths are relative to.
         root: PathBuf,
-        /// The file.
+        /// The file with the objects.
         file: PathBuf,
     },
     /// Recordings, each with a text beside it.
     Pairs {
-        /// The folder.
+        /// The folder that holds them.
         root: PathBuf,
-        /// The recordings, sorted.
+        /// The recordings, in sorted order.
         files: Vec<PathBuf>,
         /// Folders below it that cannot be read, and why: what is in them is
         /// missing, and a report must say so.
@@ -48,33 +48,33 @@ pub enum Layout {
 /// A delimited file, and how it is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
-    /// The file.
+    /// The path of the file.
     pub file: PathBuf,
-    /// The part of the dataset that it stands for.
+    /// The part of the dataset that it holds, where its name says so.
     pub split: Option<Split>,
     /// What its columns hold.
     pub columns: Columns,
-    /// Who says so.
+    /// How that was decided.
     pub decided: Decided,
     pub(super) dialect: Option<Dialect>,
     pub(super) has_header: bool,
 }
 
-/// Who says what columns hold.
+/// How it was decided what the columns hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Decided {
-    /// `--columns`.
+    /// By the flag `--columns`.
     Given,
-    /// The first line.
+    /// By the first line.
     Header,
-    /// Their values.
+    /// By the values they hold.
     Content,
 }
 
-/// Lines that the delimiter is told by.
+/// The number of lines used to find the delimiter.
 const DIALECT_LINES: usize = 20;
-/// Lines that the columns are told by.
+/// The number of lines used to tell the columns.
 const CONTENT_LINES: usize = 1000;
 
 impl Table {
@@ -137,7 +137,7 @@ impl Table {
     }
 }
 
-/// The first lines that are text and not empty.
+/// Returns the first lines that are text and not empty.
 fn first_lines(file: &Path) -> io::Result<Vec<String>> {
     let mut sample = Vec::new();
     for line in Lines::new(BufReader::new(File::open(file)?)).take(CONTENT_LINES) {
@@ -149,11 +149,11 @@ fn first_lines(file: &Path) -> io::Result<Vec<String>> {
     Ok(sample)
 }
 
-/// A folder with this file holds results of ours and no recordings of others.
+/// The file that marks a folder as results of ours, not recordings of a dataset.
 pub(crate) const OUTPUT_MARK: &str = ".myxtts";
 
 impl Layout {
-    /// The dataset's folder.
+    /// Returns the dataset's folder.
     pub fn root(&self) -> &Path {
         match self {
             Self::Tables { root, .. } | Self::JsonLines { root, .. } | Self::Pairs { root, .. } => {
@@ -162,8 +162,8 @@ impl Layout {
         }
     }
 
-    /// Lines that name clips: about as many as there are rows, and found
-    /// without reading them as such.
+    /// Counts the lines that name clips: about as many as there are rows, and found
+    /// without parsing them.
     pub fn lines(&self) -> io::Result<u64> {
         match self {
             Self::Pairs { files, .. } => Ok(files.len() as u64),
@@ -178,68 +178,68 @@ impl Layout {
     }
 }
 
-/// A folder that is no dataset.
+/// Why a folder is not a dataset.
 #[derive(Debug, Error)]
 pub enum LayoutError {
-    /// It cannot be read.
+    /// The dataset cannot be read.
     #[error("cannot read the dataset {}: {why}\n  fix:   give the folder that holds the recordings, and that this user may read", path.display())]
     Unreadable {
-        /// The folder.
+        /// The folder or file.
         path: PathBuf,
-        /// Why.
+        /// The error of the operating system.
         why: io::Error,
     },
-    /// Nothing in it looks like a dataset.
+    /// Nothing in the folder looks like a dataset.
     #[error(
         "no dataset in {}\n  found: {found}\n  fix:   put one of these there: metadata.csv with a \
          wavs/ folder; metadata_train.csv and metadata_eval.csv; a CSV or text file of \
          `audio|text` lines; a .jsonl manifest; or recordings with a .txt beside each", path.display()
     )]
     Nothing {
-        /// The folder.
+        /// The folder that was searched.
         path: PathBuf,
-        /// What is there instead.
+        /// What it holds instead.
         found: String,
     },
     /// The values of a table do not tell what its columns hold.
     #[error(
         "what do the columns of {} hold? {why}\n  \
          found: {line}\n  \
-         fix:   say it in the order of the columns, for example --columns id,text,speaker; the names are \
+         fix:   name the columns in order, for example --columns id,text,speaker; the names are \
          id, text, speaker, language, written, and - for a column that is not used", path.display()
     )]
     Ambiguous {
-        /// The file.
+        /// The path of the table.
         path: PathBuf,
-        /// What is unclear.
+        /// What is unclear about it.
         why: String,
-        /// Its first line.
+        /// The first line of the table.
         line: String,
     },
-    /// More columns were named than there are.
+    /// More columns were named than the table has.
     #[error(
-        "--columns {given} names {} columns, and the lines of {} have {found}\n  \
+        "--columns {given} names {} columns, but the lines of {} have {found}\n  \
          found: {line}\n  \
-         fix:   name the columns that are there", given.len(), path.display()
+         fix:   name exactly the columns that the lines have", given.len(), path.display()
     )]
     TooManyColumns {
-        /// The file.
+        /// The path of the table.
         path: PathBuf,
-        /// What was named.
+        /// The columns that were named.
         given: Columns,
-        /// How many there are.
+        /// The number of columns found.
         found: usize,
-        /// Its first line.
+        /// The first line of the table.
         line: String,
     },
-    /// Columns were named, and there are none.
+    /// Columns were named for a dataset that has no tables.
     #[error(
-        "--columns is for tables, and {} is {what}\n  fix:   leave --columns out", path.display()
+        "--columns is for tables, but {} is {what}\n  fix:   leave --columns out", path.display()
     )]
     NoColumns {
-        /// The dataset.
+        /// The path of the dataset.
         path: PathBuf,
-        /// What it is.
+        /// The kind of dataset it is.
         what: &'static str,
     },
     /// Columns were named wrongly.
@@ -247,8 +247,8 @@ pub enum LayoutError {
     Columns(#[from] ColumnsError),
 }
 
-/// Looks at a folder (or a metadata file) and says how to read it; `columns`
-/// are those of its tables, where a person names them.
+/// Looks at a folder or a metadata file and decides how to read it. `columns` are
+/// those of its tables, where a person names them.
 pub fn detect(path: &Path, columns: Option<&Columns>) -> Result<Layout, LayoutError> {
     let layout = layout_of(path, columns)?;
     let what = match (&layout, columns) {
@@ -336,24 +336,24 @@ fn layout_of(path: &Path, columns: Option<&Columns>) -> Result<Layout, LayoutErr
     }
 }
 
-/// Whether a path ends like a recording.
+/// Returns whether a path ends like a recording.
 pub(super) fn is_audio(path: &Path) -> bool {
     let ending = path.extension().and_then(|ending| ending.to_str());
     ending.is_some_and(|ending| AUDIO_ENDINGS.contains(&ending.to_ascii_lowercase().as_str()))
 }
 
-/// Folders deeper than this are not a dataset.
+/// The deepest level of folders that is searched.
 const DEEPEST: u32 = 8;
 
 /// What a folder holds, at any depth.
 #[derive(Default)]
 struct Found {
     recordings: Vec<PathBuf>,
-    /// Files at the top that are no recordings.
+    /// Files at the top that are not recordings.
     others: Vec<PathBuf>,
     unreadable: Vec<(PathBuf, String)>,
-    /// Folders that were looked into, by their true paths: links that lead back
-    /// or twice to one place end here.
+    /// Folders already visited, by their true paths, so that a link that leads
+    /// back, or a second one to the same place, ends here.
     seen: HashSet<PathBuf>,
 }
 
@@ -369,7 +369,7 @@ impl Found {
         paths.sort_by_cached_key(|path| (path.is_symlink(), path.clone()));
         for path in paths {
             if is_audio(&path) {
-                // Whatever it turns out to be, a folder or a link that loops:
+                // Whatever it turns out to be, even a folder or a link that loops,
                 // it calls itself a recording and becomes a row.
                 self.recordings.push(path);
                 continue;

@@ -1,15 +1,15 @@
 //! Lines of a text file, however long, in whatever encoding.
 //!
 //! Metadata comes from spreadsheets, scripts and other people. A line that
-//! cannot be read is an item like any other, so that it is counted and named
-//! and the rest goes on.
+//! cannot be read is an item like any other, so that it is counted and named and
+//! the rest is still read.
 
 use std::io::{self, BufRead};
 
-/// Longer lines hold no sentence anybody will train on.
+/// The longest line that is read, in bytes. Longer ones hold no sentence to train on.
 pub(super) const LONGEST_LINE: usize = 64 << 10;
 
-/// A line and its number (from 1).
+/// A line and its number, counted from 1.
 pub(super) struct Line {
     pub(super) number: u64,
     pub(super) text: Result<String, LineProblem>,
@@ -18,9 +18,9 @@ pub(super) struct Line {
 /// Why a line cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LineProblem {
-    /// Over [`LONGEST_LINE`]; holds how many bytes it had.
+    /// The line is over [`LONGEST_LINE`]; holds its length in bytes.
     TooLong(usize),
-    /// Holds the column, in bytes from 1, of the first bad byte.
+    /// The line is not UTF-8; holds the column, in bytes from 1, of the first bad byte.
     NotUtf8(usize),
 }
 
@@ -59,7 +59,7 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// How many lines there are.
+/// Counts the lines of a file.
 pub(super) fn count(mut reader: impl io::Read) -> io::Result<u64> {
     let mut block = vec![0; 1 << 16];
     let (mut lines, mut last) = (0, b'\n');

@@ -23,49 +23,49 @@ use line::{LONGEST_LINE, LineProblem, Lines};
 /// A clip as the dataset names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// The recording.
+    /// The path of the recording.
     pub audio: PathBuf,
-    /// What is said.
+    /// The text that is spoken.
     pub text: String,
-    /// Who says it.
+    /// The speaker, where the dataset names one.
     pub speaker: Option<String>,
-    /// In which language.
+    /// The language tag, where the dataset has one.
     pub language: Option<String>,
-    /// Whether the dataset sets it apart for validation.
+    /// The part of the dataset it belongs to, where the dataset says so.
     pub split: Option<Split>,
-    /// Where the dataset says so.
+    /// The line that names the clip.
     pub place: LinePlace,
 }
 
-/// Which part of a dataset that comes in parts.
+/// A part of a dataset that comes in parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Split {
-    /// For training.
+    /// Clips to train on.
     Train,
-    /// For validation.
+    /// Clips held out for validation.
     Validation,
 }
 
 /// A line of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinePlace {
-    /// The file.
+    /// The path of the file.
     pub file: PathBuf,
-    /// From 1.
+    /// The line's number, counted from 1.
     pub line: u64,
 }
 
 /// A line that names no clip.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadLine {
-    /// Which.
+    /// The line in question.
     pub place: LinePlace,
-    /// Why.
+    /// What is wrong with it.
     pub why: String,
 }
 
-/// A row of a dataset.
+/// A row of a dataset: a clip, or a line that names none.
 pub type Row = Result<Entry, BadLine>;
 
 /// Reads every row of a dataset, in the dataset's own order.
@@ -189,7 +189,7 @@ fn readable(text: Result<String, LineProblem>, line: u64, file: &Path) -> Result
         },
         why: match problem {
             LineProblem::TooLong(bytes) => {
-                format!("the line has {bytes} bytes, and at most {LONGEST_LINE} are read")
+                format!("the line has {bytes} bytes, but at most {LONGEST_LINE} are read")
             }
             LineProblem::NotUtf8(column) => {
                 format!("byte {column} of the line is not UTF-8; save the file as UTF-8")
@@ -198,11 +198,11 @@ fn readable(text: Result<String, LineProblem>, line: u64, file: &Path) -> Result
     })
 }
 
-/// The recording that metadata names: absolute, in the dataset's folder or
+/// Finds the recording that metadata names: absolute, in the dataset's folder or
 /// below its `wavs/`, with either slash, with its ending or without.
 ///
-/// A backslash is a plain character in names of files on this system, so a name
-/// is tried as it stands before it is read as a path of another one.
+/// A backslash is an ordinary character in file names on this system, so a name is
+/// tried as it stands before it is read as a path of another one.
 fn recording(root: &Path, name: &str) -> PathBuf {
     let wavs = root.join("wavs");
     let slashed = name.replace('\\', "/");
@@ -236,7 +236,7 @@ fn recording(root: &Path, name: &str) -> PathBuf {
             }
         }
     }
-    // Nowhere: the most likely place is named as missing.
+    // Found nowhere: the most likely place is reported as missing.
     let is_id = !slashed.contains('/') && !detect::is_audio(Path::new(&slashed));
     match is_id && wavs.is_dir() {
         true => wavs.join(format!("{slashed}.wav")),
@@ -297,7 +297,7 @@ fn json_rows(file: &Path, root: &Path) -> io::Result<impl Iterator<Item = io::Re
     }))
 }
 
-/// `x.wav` with its `x.txt`.
+/// Reads the row of `x.wav` with its `x.txt`.
 fn pair(audio: &Path) -> Row {
     let file = audio.with_extension("txt");
     let place = LinePlace {
@@ -313,7 +313,7 @@ fn pair(audio: &Path) -> Row {
         .len();
     if length > LONGEST_LINE as u64 {
         return Err(bad(format!(
-            "the text has {length} bytes, and at most {LONGEST_LINE} are read"
+            "the text has {length} bytes, but at most {LONGEST_LINE} are read"
         )));
     }
     let bytes = std::fs::read(&file).map_err(|why| bad(why.to_string()))?;

@@ -6,16 +6,17 @@ use super::columns::Columns;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Dialect {
     pub(super) delimiter: char,
-    /// Whether `"` groups; pipes-only files use it as a plain character.
+    /// Whether `"` groups; files of pipes or tabs without a header use it as a
+    /// plain character.
     pub(super) quotes: bool,
 }
 
 const DELIMITERS: [char; 4] = ['|', '\t', ';', ','];
 
 impl Dialect {
-    /// The first delimiter that most of the first lines have: a bad line among
-    /// them must not lose the file, and a comma comes last, since sentences
-    /// are full of them.
+    /// Finds the first delimiter that most of the first lines have: a bad line
+    /// among them must not lose the file. A comma comes last, since sentences are
+    /// full of them.
     pub(super) fn sniff(sample: &[&str]) -> Option<Self> {
         let lines: Vec<&&str> = sample
             .iter()
@@ -41,7 +42,7 @@ impl Dialect {
         })
     }
 
-    /// The fields of a line.
+    /// Splits a line into its fields.
     pub(super) fn split(&self, line: &str) -> Vec<String> {
         if !self.quotes {
             return line

@@ -1,7 +1,7 @@
 //! Recordings as 16-bit mono FLAC at the model's rate, written once.
 //!
 //! Neither trimmed nor levelled: those are settings, and a conversion must not
-//! fix them for ever. What is there already is compared sample by sample with
+//! fix them forever. What is there already is compared sample by sample with
 //! what would be written, so that a second run writes nothing and a damaged or
 //! stale file is replaced.
 
@@ -36,7 +36,7 @@ pub(super) fn convert(
     Ok(Ok(target))
 }
 
-/// A loader that only decodes and resamples.
+/// Makes a loader that only decodes and resamples.
 pub(super) fn plain_loader(audio: &AudioConfig, limits: Limits) -> Loader {
     let plain = AudioConfig {
         trim_silence: false,
@@ -46,7 +46,7 @@ pub(super) fn plain_loader(audio: &AudioConfig, limits: Limits) -> Loader {
     Loader::new(plain, limits)
 }
 
-/// Whether the file is what would be written.
+/// Returns whether the file is what would be written.
 fn holds(target: &Path, waveform: &Waveform) -> bool {
     let limits = Limits {
         longest: waveform.duration(),

@@ -13,114 +13,114 @@ use crate::layout::LayoutError;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum PrepareError {
-    /// No dataset there.
+    /// There is no dataset at the path.
     #[error(transparent)]
     Layout(#[from] LayoutError),
-    /// No language tag.
+    /// The language is not a language tag.
     #[error(transparent)]
     Language(#[from] LanguageError),
-    /// The letters leave several languages.
+    /// The letters fit several languages.
     #[error(
         "which language are the texts of {} in?\n  why:   they have {script} letters and do not look like English\n  found: {example}\n  fix:   --language {fix}",
         path.display()
     )]
     WhichLanguage {
-        /// The dataset.
+        /// The path of the dataset.
         path: PathBuf,
-        /// The letters.
+        /// The script of the letters.
         script: Script,
-        /// A text.
+        /// A text of the dataset.
         example: String,
-        /// The likely tag.
+        /// The likely tag, for the message.
         fix: String,
     },
     /// The language is not written with these letters.
     #[error(
-        "the texts of {} are not in the language `{language}`\n  why:   {misfits} of {all} have {script} letters, and `{language}` is not written with them\n  found: {example}\n  fix:   --language {fix}",
+        "the texts of {} are not in the language `{language}`\n  why:   {misfits} of {all} have {script} letters, but `{language}` is not written with them\n  found: {example}\n  fix:   --language {fix}",
         path.display()
     )]
     WrongScript {
-        /// The dataset.
+        /// The path of the dataset.
         path: PathBuf,
         /// The language that was given.
         language: String,
         /// The letters of most texts.
         script: Script,
-        /// Texts with letters that do not fit.
+        /// The number of texts with letters that do not fit.
         misfits: u64,
-        /// Texts with letters.
+        /// The number of texts with letters.
         all: u64,
-        /// A text.
+        /// A text of the dataset.
         example: String,
-        /// The likely tag.
+        /// The likely tag, for the message.
         fix: String,
     },
-    /// The metadata ended in an error.
+    /// The metadata cannot be read to its end.
     #[error(
-        "the metadata of {} cannot be read to its end: {why}\n  fix:   check the disk and the mount, then run it again",
+        "the metadata of {} cannot be read to its end: {why}\n  fix:   check the disk and the mount, then run the command again",
         path.display()
     )]
     Metadata {
-        /// The dataset.
+        /// The dataset or the file.
         path: PathBuf,
-        /// Why.
+        /// The error of the operating system.
         why: io::Error,
     },
-    /// The results would lie where the dataset does, and be read as one.
+    /// The results would lie in the dataset's folder, and be read as one.
     #[error(
         "the results cannot go into the dataset's own folder {}\n  why:   its manifest would be read as metadata next time\n  fix:   leave --prepared out, or give a folder below or beside it",
         path.display()
     )]
     SameFolder {
-        /// Both.
+        /// The folder of both.
         path: PathBuf,
     },
     /// A result cannot be written.
     #[error(
-        "cannot write {}: {why}\n  fix:   free some disk space, or give a folder that may be written to with --prepared; what is in it already stays good",
+        "cannot write {}: {why}\n  fix:   free some disk space, or give a writable folder with --prepared; what was already written stays valid",
         path.display()
     )]
     Output {
-        /// The file or folder.
+        /// The file or folder that cannot be written.
         path: PathBuf,
-        /// Why.
+        /// The error of the operating system.
         why: io::Error,
     },
     /// A file of ours is not as we wrote it.
     #[error(
-        "{}:{line} is not as `myxtts prepare` writes it: {why}\n  fix:   run `myxtts prepare` again",
+        "{}:{line} is not in the form that `myxtts prepare` writes: {why}\n  fix:   run `myxtts prepare` again",
         path.display()
     )]
     Malformed {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// From 1.
+        /// The line's number, counted from 1.
         line: u64,
-        /// Why.
+        /// What is wrong with it.
         why: String,
     },
     /// A converted recording cannot be written.
     #[error(transparent)]
     Convert(#[from] WriteError),
-    /// Somebody asked it to stop.
-    #[error("the preparation was stopped; what was prepared before stands as it was")]
+    /// Somebody asked the run to stop.
+    #[error("the preparation was stopped; what was prepared before is unchanged")]
     Stopped,
-    /// The books do not balance: a fault of this program.
+    /// The counts do not add up, which is a fault of this program.
     #[error(
-        "{total} clips came in, and {kept} kept and {quarantined} quarantined went out\n  why:   a fault in this program; nothing of the result can be trusted\n  fix:   please report it, with the dataset's layout"
+        "{total} clips went in, but {kept} kept and {quarantined} quarantined came out\n  why:   a bug in this program; none of the result can be trusted\n  fix:   please report it, with the dataset's layout"
     )]
     Lost {
-        /// Rows read.
+        /// The number of rows read.
         total: u64,
-        /// Lines of the manifest.
+        /// The number of lines of the manifest.
         kept: u64,
-        /// Lines of the quarantine.
+        /// The number of lines of the quarantine.
         quarantined: u64,
     },
 }
 
 impl PrepareError {
-    /// For `map_err`: a result at `path` that cannot be written.
+    /// Makes the error of a result at `path` that cannot be written, for `map_err`.
     pub(super) fn output(path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
         let path = path.to_owned();
         move |why| Self::Output { path, why }

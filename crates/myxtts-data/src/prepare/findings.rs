@@ -17,32 +17,32 @@ use crate::units::Tokens;
 
 /// A line of the metadata that names no clip.
 pub(super) const BAD_LINE: &str = "bad_line";
-/// A language that is no language tag.
+/// A language that is not a language tag.
 pub(super) const BAD_LANGUAGE: &str = "bad_language";
 /// Nothing to say, before or after cleaning.
 pub(super) const EMPTY_TEXT: &str = "empty_text";
-/// No sound.
+/// A recording without sound.
 pub(super) const SILENT: &str = "silent";
-/// Under half a second.
+/// A clip under half a second.
 pub(super) const TOO_SHORT: &str = "too_short";
-/// Over `data.max_mel_frames`; the decoder uses the same word for its limit.
+/// A clip over `data.max_mel_frames`; the decoder uses the same word for its limit.
 pub(super) const TOO_LONG: &str = "too_long";
-/// Over `data.max_text_length`.
+/// A text over `data.max_text_length`.
 pub(super) const TEXT_TOO_LONG: &str = "text_too_long";
-/// Letters that the language is not written with.
+/// A text in letters that the language is not written with.
 pub(super) const WRONG_SCRIPT: &str = "wrong_script";
 /// The recording of an earlier clip, with another text.
 pub(super) const DUPLICATE_CONFLICT: &str = "duplicate_conflict";
 
-/// The reference trains on nothing shorter.
+/// The shortest clip; the reference trains on nothing shorter.
 const SHORTEST: Seconds = Seconds(0.5);
 /// A recording whose highest sample is below this is a muted microphone.
 const SILENCE: Decibels = Decibels(-60.0);
-/// As near to full scale as 16 bits come, both ways.
+/// The level that counts as full scale, as near to it as 16 bits come, both ways.
 const FULL_SCALE: f32 = 32_766.0 / 32_768.0;
-/// So many samples at full scale in a row are a cut-off wave and not a peak.
+/// The number of samples in a row at full scale that are a cut-off wave and not a peak.
 const CLIPPED_RUN: usize = 3;
-/// One sample in a thousand is heard.
+/// The share of clipped samples that is heard: one in a thousand.
 const CLIPPED_SHARE: f64 = 0.001;
 
 /// Why a clip is not kept.
@@ -50,7 +50,7 @@ const CLIPPED_SHARE: f64 = 0.001;
 pub(super) struct Rejection {
     pub(super) reason: &'static str,
     pub(super) why: String,
-    /// The limit that would keep it, where a limit is the reason.
+    /// The limit that would keep the clip, where a limit is the reason.
     pub(super) keeps: Option<u64>,
 }
 
@@ -69,9 +69,9 @@ impl Rejection {
     }
 }
 
-/// Whether a reason is a limit somebody set and no fault of the recording.
-/// Such clips are left out and named, but do not count as bad: a dataset with
-/// long sentences is not a broken one.
+/// Returns whether a reason is a limit somebody set and not a fault of the
+/// recording. Such clips are left out and named, but do not count as bad: a dataset
+/// with long sentences is not a broken one.
 pub fn is_limit(reason: &str) -> bool {
     [TOO_LONG, TEXT_TOO_LONG].contains(&reason)
 }
@@ -83,25 +83,25 @@ pub fn is_limit(reason: &str) -> bool {
 pub enum Note {
     /// The wave is cut off at full scale.
     Clipped,
-    /// The recording of an earlier clip, with the same text.
+    /// The recording and the text are those of an earlier clip.
     Duplicate,
     /// Recorded at a lower rate than the model's: the top of the band is empty.
     LowRate,
-    /// Far more or far less text per second than the others.
+    /// There is far more or far less text per second than in the other clips.
     TextOutlier,
-    /// A character outside the vocabulary.
+    /// The text has a character outside the vocabulary.
     UncoveredCharacter,
-    /// A piece of text that no cleaning rule covers.
+    /// The text has a piece that no cleaning rule covers.
     UnsupportedText,
 }
 
 impl Note {
-    /// What it means, for people.
+    /// Returns what the note means, for people.
     pub fn meaning(self) -> &'static str {
         match self {
             Self::Clipped => "the wave is cut off at full scale",
             Self::Duplicate => "the same recording and text as an earlier clip",
-            Self::LowRate => "recorded below the model's rate, so high tones are missing",
+            Self::LowRate => "recorded below the model's rate, so high frequencies are missing",
             Self::TextOutlier => {
                 "far more or far less text per second than the others; the text may be another clip's"
             }
@@ -124,7 +124,7 @@ impl fmt::Display for Note {
     }
 }
 
-/// A recording that could not be loaded.
+/// Returns the rejection of a recording that could not be loaded.
 pub(super) fn unreadable(error: &LoadError, settings: &Settings) -> Rejection {
     match error {
         LoadError::Decode(error) => {
@@ -145,7 +145,7 @@ pub(super) fn unreadable(error: &LoadError, settings: &Settings) -> Rejection {
     }
 }
 
-/// Frames of a recording that was not decoded.
+/// Returns the number of frames of a recording that was not decoded.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -156,20 +156,20 @@ fn frames(length: Seconds, settings: &Settings) -> u64 {
     (samples / super::HOP as f64).ceil() as u64
 }
 
-/// A text in letters of another language. Latin ones pass: names and brands
-/// are written with them everywhere.
+/// Rejects a text in letters of another language. Latin letters pass: names and
+/// brands are written with them everywhere.
 pub(super) fn script(text: &str, language: &Language) -> Result<(), Rejection> {
     match Script::main_of(text) {
         Some(script) if script != Script::Latin && !language.is_written_with(script) => {
             let why =
-                format!("the text has {script} letters, and `{language}` is not written with them");
+                format!("the text has {script} letters, but `{language}` is not written with them");
             Err(Rejection::new(WRONG_SCRIPT, why))
         }
         _ => Ok(()),
     }
 }
 
-/// A recording without sound, judged before anything is made louder.
+/// Rejects a recording without sound, judged before anything is made louder.
 pub(super) fn silence(decoded: &Waveform) -> Option<Rejection> {
     let samples = &decoded.samples;
     let peak = samples.iter().fold(0.0_f32, |peak, x| peak.max(x.abs()));
@@ -181,18 +181,18 @@ pub(super) fn silence(decoded: &Waveform) -> Option<Rejection> {
     })
 }
 
-/// A clip that is too short or too long once it is trimmed.
+/// Rejects a clip that is too short or too long once it is trimmed.
 pub(super) fn length(samples: Samples, settings: &Settings) -> Result<(), Rejection> {
     let rate = settings.audio.sample_rate;
     let lasts = samples.at(rate);
     if lasts < SHORTEST {
-        let why = format!("{lasts} without its silence, and {SHORTEST} are needed");
+        let why = format!("{lasts} without its silence, but {SHORTEST} are needed");
         return Err(Rejection::new(TOO_SHORT, why));
     }
     let longest = settings.longest();
     if samples > longest {
         let why = format!(
-            "{lasts}, and max_mel_frames {} is {}",
+            "{lasts}, but max_mel_frames {} allows {}",
             settings.max_frames.0,
             longest.at(rate)
         );
@@ -202,22 +202,22 @@ pub(super) fn length(samples: Samples, settings: &Settings) -> Result<(), Reject
     Ok(())
 }
 
-/// A text over the model's limit.
+/// Rejects a text over the model's limit.
 pub(super) fn text_length(tokens: Tokens, most: Tokens) -> Result<(), Rejection> {
     if tokens > most {
-        let why = format!("{} tokens, and max_text_length is {}", tokens.0, most.0);
+        let why = format!("{} tokens, but max_text_length is {}", tokens.0, most.0);
         return Err(Rejection::new(TEXT_TOO_LONG, why).kept_by(u64::from(tokens.0)));
     }
     Ok(())
 }
 
-/// Whether enough of the samples stand in runs at full scale.
+/// Returns whether enough of the samples stand in runs at full scale.
 pub(super) fn is_clipped(samples: &[f32]) -> bool {
     let (mut clipped, mut run) = (0_usize, 0_usize);
     for sample in samples {
         if sample.abs() >= FULL_SCALE {
             run += 1;
-            // The run counts whole from the sample that makes it one.
+            // The sample that completes a run counts the whole run.
             clipped += match run.cmp(&CLIPPED_RUN) {
                 std::cmp::Ordering::Less => 0,
                 std::cmp::Ordering::Equal => CLIPPED_RUN,
@@ -230,7 +230,7 @@ pub(super) fn is_clipped(samples: &[f32]) -> bool {
     clipped as f64 > samples.len() as f64 * CLIPPED_SHARE
 }
 
-/// Whether a recording lacks the top of the model's band.
+/// Returns whether a recording lacks the top of the model's band.
 pub(super) fn is_low_rate(rate: SampleRate, settings: &Settings) -> bool {
     rate < settings.audio.sample_rate
 }

@@ -9,8 +9,8 @@ use myxtts_text::Vocabulary;
 use super::{MANIFEST, PrepareError, REPORT, Report, Request, language};
 use crate::layout::{Layout, detect};
 
-/// The report of an earlier preparation with the same settings, vocabulary and
-/// metadata, whose manifest is there; `None` where there is nothing like that.
+/// Returns the report of an earlier preparation with the same settings, vocabulary
+/// and metadata, whose manifest is there; `None` where there is nothing like that.
 /// Recordings are not read: whoever changes one prepares again.
 pub fn earlier(request: &Request<'_>) -> Result<Option<Report>, PrepareError> {
     Ok(match standing(request)? {
@@ -21,11 +21,11 @@ pub fn earlier(request: &Request<'_>) -> Result<Option<Report>, PrepareError> {
 
 /// What the output folder holds.
 pub(super) enum Standing {
-    /// Nothing, or what was made of other metadata.
+    /// Nothing, or files made from other metadata.
     Absent,
-    /// What was made of this metadata with other settings.
+    /// Files made from this metadata with other settings.
     Other,
-    /// What would be made.
+    /// The files that would be made.
     Current(Box<Report>),
 }
 
@@ -54,7 +54,7 @@ pub(super) fn standing(request: &Request<'_>) -> Result<Standing, PrepareError> 
     })
 }
 
-/// A name for a set of files by what it depends on besides the metadata.
+/// Names a set of files by what it depends on besides the metadata.
 pub(super) fn key(request: &Request<'_>) -> String {
     // Settings of numbers and words always have a JSON form.
     let settings = serde_json::to_string(&request.settings).unwrap_or_default();
@@ -69,7 +69,7 @@ pub(super) fn vocabulary_hash(vocabulary: &Vocabulary) -> String {
         .to_string()
 }
 
-/// A hash of what names the clips: the metadata, or names and sizes of pairs.
+/// Hashes what names the clips: the metadata, or the names and sizes of pairs.
 pub(super) fn fingerprint(layout: &Layout) -> Result<String, PrepareError> {
     let mut hasher = blake3::Hasher::new();
     let files: Vec<&Path> = match layout {

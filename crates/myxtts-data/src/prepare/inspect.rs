@@ -1,5 +1,5 @@
-//! One row of the dataset: what it is, or why it is rejected. Runs on the
-//! workers; holds one waveform at a time.
+//! One row of the dataset: what it is, or why it is rejected. This runs on the
+//! workers and holds one waveform at a time.
 
 use std::path::{Path, PathBuf};
 
@@ -22,13 +22,13 @@ pub(super) struct Job {
     pub(super) row: Row,
 }
 
-/// What became of it.
+/// What became of a row.
 pub(super) enum Outcome {
     Accepted(Box<Accepted>),
     Rejected(Box<Rejected>),
 }
 
-/// A clip that passes alone; what is wrong between clips is found later.
+/// A clip that passes on its own; what is wrong between clips is found later.
 pub(super) struct Accepted {
     pub(super) id: String,
     pub(super) entry: Entry,
@@ -46,7 +46,7 @@ pub(super) struct Recording {
     pub(super) samples: Samples,
     pub(super) source: Source,
     pub(super) content: blake3::Hash,
-    /// Of the waveform, so that the same sound in another file is recognised.
+    /// The hash of the waveform, so that the same sound in another file is recognised.
     pub(super) sound: [u8; 16],
     pub(super) clipped: bool,
 }
@@ -63,7 +63,7 @@ pub(super) struct Rejected {
 pub(super) struct Inspector<'r> {
     request: &'r Request<'r>,
     language: &'r Language,
-    /// Where converted recordings go, and what makes them.
+    /// The folder for converted recordings, and the loader that reads them.
     conversion: Option<(&'r Path, Loader)>,
     loader: Loader,
 }
@@ -85,7 +85,7 @@ impl<'r> Inspector<'r> {
         }
     }
 
-    /// The outcome of a row. An error is one of the output, never of the row.
+    /// Returns the outcome of a row. An error is one of the output, never of the row.
     pub(super) fn inspect(&mut self, Job { id, row }: Job) -> Result<Outcome, PrepareError> {
         let entry = match row {
             Ok(entry) => entry,
@@ -196,7 +196,7 @@ impl<'r> Inspector<'r> {
             Some(vocabulary) => count(1 + vocabulary.encode_raw(&cleaned.text).len()),
             None => count(1 + cleaned.text.chars().count()),
         };
-        // Characters are no tokens; without a vocabulary there is no judging.
+        // Characters are not tokens, so without a vocabulary a length cannot be judged.
         if self.request.vocabulary.is_some() {
             text_length(tokens, self.request.settings.max_text)?;
         }
@@ -208,7 +208,7 @@ impl<'r> Inspector<'r> {
     }
 }
 
-/// What a text comes to.
+/// A text after reading and cleaning.
 struct Text {
     language: Language,
     cleaned: Cleaned,

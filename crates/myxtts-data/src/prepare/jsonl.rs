@@ -15,7 +15,7 @@ use crate::atomic;
 /// Writes lines to a file that gets its name at the end.
 pub(super) struct Writer<T> {
     file: BufWriter<File>,
-    /// Where it is until then.
+    /// The path of the file until then.
     temporary: TempPath,
     path: PathBuf,
     lines: u64,
@@ -45,14 +45,14 @@ impl<T: Serialize> Writer<T> {
         Ok(())
     }
 
-    /// The file, written but without its name, and its lines.
+    /// Returns the file, written but without its name, and the number of its lines.
     pub(super) fn finish(self) -> Result<(Finished, u64), PrepareError> {
         let (path, lines) = (self.path.clone(), self.lines);
         let file = self.flushed()?;
         Ok((Finished { file, path }, lines))
     }
 
-    /// The file without a name, to be read again and forgotten.
+    /// Returns the file without a name, to be read again and deleted.
     pub(super) fn flushed(mut self) -> Result<TempPath, PrepareError> {
         self.file
             .flush()
@@ -68,7 +68,7 @@ pub(super) struct Finished {
 }
 
 impl Finished {
-    /// A whole file with these bytes.
+    /// Writes a whole file with these bytes, still without its name.
     pub(super) fn of(path: &Path, bytes: &[u8]) -> Result<Self, PrepareError> {
         let folder = path.parent().unwrap_or(Path::new("."));
         let written = atomic::temporary(folder).and_then(|file| {
@@ -81,7 +81,7 @@ impl Finished {
         })
     }
 
-    /// Gives it its name.
+    /// Gives the file its name.
     pub(super) fn publish(self) -> Result<(), PrepareError> {
         let Self { file, path } = self;
         file.persist(&path)

@@ -1,6 +1,6 @@
-//! The language of lines that name none: the one that was given, or the one
-//! that the letters leave. Letters that the language does not have are a
-//! refusal: a Persian text read as English trains a voice on nothing.
+//! The language of lines that name none: the one that was given, or the one that
+//! the letters point to. Letters that the language does not have are refused: a
+//! Persian text read as English trains a voice on nothing.
 
 use std::path::Path;
 
@@ -9,10 +9,10 @@ use myxtts_text::{Guess, Guesser, Language, Script};
 use super::PrepareError;
 use crate::layout::{self, Layout};
 
-/// Lines that are looked at.
+/// The number of lines looked at.
 const LINES: usize = 5000;
 
-/// Decides, before a recording is read.
+/// Decides the language, before a recording is read.
 pub(super) fn decide(
     given: Option<&str>,
     layout: &Layout,

@@ -15,7 +15,7 @@ use std::time::Duration;
 use super::PrepareError;
 
 const LOCK: &str = ".lock";
-/// Between two looks at a lock that another process holds.
+/// The pause between two tries for a lock that another process holds.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// What a lock is for.
@@ -28,9 +28,9 @@ pub(super) enum Access {
 /// A folder that is waited for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {
-    /// The folder.
+    /// The path of the folder.
     pub folder: PathBuf,
-    /// The process that writes it; readers do not say who they are.
+    /// The process that writes it; `None` where others read it, as readers do not sign.
     pub holder: Option<u32>,
 }
 
@@ -40,17 +40,17 @@ impl std::fmt::Display for Waiting {
         match self.holder {
             Some(id) => write!(
                 f,
-                "waiting for process {id}, which prepares {folder}; Ctrl-C ends the wait"
+                "waiting for process {id}, which is preparing {folder}; Ctrl-C ends the wait"
             ),
             None => write!(
                 f,
-                "waiting for another process, which uses {folder}; Ctrl-C ends the wait"
+                "waiting for another process, which is using {folder}; Ctrl-C ends the wait"
             ),
         }
     }
 }
 
-/// Held as long as it lives.
+/// A lock on a folder, held as long as it lives.
 #[derive(Debug)]
 pub(super) struct Lock {
     file: File,
@@ -58,7 +58,7 @@ pub(super) struct Lock {
 }
 
 impl Lock {
-    /// Waits for the folder; `waiting` is told of it, and may break it off.
+    /// Waits for the folder; `waiting` is told of the wait, and may break it off.
     pub(super) fn take(
         folder: &Path,
         access: Access,
@@ -81,8 +81,9 @@ impl Lock {
             match tried {
                 Ok(()) => break,
                 Err(TryLockError::WouldBlock) => {
-                    // The second time: by then the holder has signed, and a wait
-                    // that nobody notices is not told.
+                    // The wait is reported from the second try on: by then the
+                    // holder has signed, and a wait that nobody notices is not
+                    // reported.
                     tries += 1;
                     let waits = Waiting {
                         folder: folder.to_owned(),
@@ -93,7 +94,8 @@ impl Lock {
                     }
                     thread::sleep(PATIENCE);
                 }
-                // A file system without locks: one process at a time must do.
+                // The file system has no locks; there it is up to the user to run
+                // one process.
                 Err(TryLockError::Error(why)) if why.kind() == io::ErrorKind::Unsupported => break,
                 Err(TryLockError::Error(why)) => return Err(PrepareError::output(&path)(why)),
             }
@@ -107,11 +109,11 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Who reads does not sign, and must not be taken for who wrote last.
+        // Readers do not sign, so the id of the last writer must not be taken for theirs.
         if self.access == Access::Write {
             let _ = self.file.set_len(0);
         }
-        // Closing it would do, but not in a child that inherited it.
+        // Closing the file would do, but not while a child that inherited it has it open.
         let _ = self.file.unlock();
     }
 }
@@ -129,7 +131,7 @@ fn sign(file: &mut File) -> io::Result<()> {
     file.write_all(std::process::id().to_string().as_bytes())
 }
 
-/// Keeps prepared folders as they are while they are read. Clones share it.
+/// Keeps prepared folders as they are while they are read. Clones share the locks.
 #[derive(Clone, Debug, Default)]
 pub struct Reading(Arc<Mutex<Vec<Lock>>>);
 
@@ -138,7 +140,7 @@ impl Reading {
         Self(Arc::new(Mutex::new(vec![lock])))
     }
 
-    /// Keeps what another keeps, too.
+    /// Takes over the locks of another.
     pub fn join(&self, other: &Self) {
         let mut locks =
             std::mem::take(&mut *other.0.lock().unwrap_or_else(PoisonError::into_inner));
@@ -146,7 +148,7 @@ impl Reading {
         own.append(&mut locks);
     }
 
-    /// Everything is read; others may write.
+    /// Gives the locks back once everything is read; others may then write.
     pub fn finish(&self) {
         self.0
             .lock()

@@ -13,44 +13,44 @@ use crate::units::{Codes, Tokens};
 /// A clip that may be trained on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Clip {
-    /// Unique in the manifest: the recording's path without its ending.
+    /// The id, unique in the manifest: the recording's path without its ending.
     pub id: String,
     /// The recording, relative to the manifest's folder where that can be.
     pub audio: String,
-    /// What is said, as the dataset writes it. It is cleaned when it is used:
-    /// cleaning costs microseconds, and its rules may improve.
+    /// The text as the dataset writes it. It is cleaned when it is used: cleaning
+    /// costs microseconds, and its rules may improve.
     pub text: String,
-    /// Who says it.
+    /// The speaker, where the dataset names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speaker: Option<String>,
-    /// In which language.
+    /// The tag of the language.
     pub language: String,
-    /// How long it lasts, trimmed, to a millisecond.
+    /// The length in seconds, trimmed, to a millisecond.
     pub seconds: f64,
-    /// The same in samples at the model's rate.
+    /// The length in samples at the model's rate.
     pub samples: Samples,
-    /// Length of the cleaned text with its language tag.
+    /// The length of the cleaned text with its language tag.
     pub tokens: Tokens,
-    /// Rate of the recording as it came.
+    /// The sample rate of the recording as it came.
     pub rate: SampleRate,
-    /// Channels of the recording as it came.
+    /// The number of channels of the recording as it came.
     pub channels: u16,
-    /// BLAKE3 of the file at `audio`; the cache goes by it.
+    /// The BLAKE3 of the file at `audio`, in hex; the cache goes by it.
     pub content: String,
-    /// Train or validation.
+    /// The part of the dataset it belongs to.
     pub split: Split,
-    /// Where the dataset names it, `file:line`.
+    /// The line that names the clip, as `file:line`.
     pub source: String,
-    /// The recording that `audio` was converted from.
+    /// The recording that `audio` was converted from, if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub converted_from: Option<String>,
-    /// What is odd about it.
+    /// What is odd about the clip.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
 }
 
 impl Clip {
-    /// Its length as the schedule counts.
+    /// Returns the clip's length as the schedule counts it.
     pub fn length(&self) -> ClipLength {
         ClipLength {
             text: self.tokens,
@@ -58,13 +58,13 @@ impl Clip {
         }
     }
 
-    /// The content hash as bytes; `None` if a person has edited it away.
+    /// Returns the content hash as bytes, or `None` if a person has edited it away.
     pub fn content_hash(&self) -> Option<[u8; 32]> {
         Some(*blake3::Hash::from_hex(&self.content).ok()?.as_bytes())
     }
 }
 
-/// Audio codes of a clip.
+/// Returns the number of audio codes of a clip.
 pub(super) fn codes(samples: Samples) -> Codes {
     Codes(u32::try_from(samples.0.div_ceil(CODE)).unwrap_or(u32::MAX))
 }
@@ -77,7 +77,7 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// The manifest in an output folder.
+    /// Opens the manifest in an output folder.
     pub fn open(folder: &Path) -> Result<Self, PrepareError> {
         Ok(Self {
             folder: folder.to_owned(),
@@ -85,7 +85,7 @@ impl Manifest {
         })
     }
 
-    /// Where a clip's recording is.
+    /// Returns the path of a clip's recording.
     pub fn audio(&self, clip: &Clip) -> PathBuf {
         self.folder.join(&clip.audio)
     }

@@ -16,9 +16,9 @@
 //! - the files are the same whatever the number of workers;
 //! - memory holds a few numbers per clip (lengths, hashes) and never its text,
 //!   its path or its audio;
-//! - every file appears whole or not at all, and `report.json` stands only while
-//!   the other files are its own: it goes before they are replaced and comes back
-//!   last, all under a lock ([`lock`]).
+//! - every file appears whole or not at all, and `report.json` exists only while
+//!   the other files belong to it: it is removed before they are replaced and comes
+//!   back last, all under a lock ([`lock`]).
 
 mod convert;
 mod error;
@@ -58,22 +58,22 @@ pub use quarantine::{Quarantine, Quarantined};
 pub use report::{Report, TooManyBad};
 pub use run::{Event, Progress, Ready, Watch, prepare, ready, unwatched};
 
-/// The manifest's file in the output folder.
+/// The name of the manifest in the output folder.
 pub const MANIFEST: &str = "manifest.jsonl";
-/// The rejected clips' file.
+/// The name of the file of rejected clips.
 pub const QUARANTINE: &str = "quarantine.jsonl";
-/// The report for programs.
+/// The name of the report for programs.
 pub const REPORT: &str = "report.json";
-/// The report for people.
+/// The name of the report for people.
 pub const REPORT_TEXT: &str = "report.txt";
-/// The feature cache below the output folder.
+/// The folder of the feature cache below the output folder.
 pub const CACHE: &str = "cache";
-/// The converted recordings below the output folder.
+/// The folder of converted recordings below the output folder.
 pub const AUDIO: &str = "audio";
 
-/// Samples of a mel frame; `max_mel_frames` counts these.
+/// The samples of a mel frame, which `max_mel_frames` counts.
 const HOP: usize = 256;
-/// Samples of an audio code.
+/// The samples of an audio code.
 const CODE: usize = 1024;
 
 /// What to prepare, and how.
@@ -81,44 +81,43 @@ const CODE: usize = 1024;
 pub struct Request<'v> {
     /// The dataset: a folder, or its metadata file.
     pub dataset: PathBuf,
-    /// Where the results go.
+    /// The folder that the results go to.
     pub out: PathBuf,
     /// The text vocabulary, if there is one already.
     pub vocabulary: Option<&'v Vocabulary>,
-    /// Threads that read clips.
+    /// The number of threads that read clips.
     pub workers: NonZeroUsize,
-    /// The arguments of a training with these settings; the report prints
-    /// them, with the language where they do not say it.
+    /// The arguments of a training with these settings; the report prints them,
+    /// with the language where they do not name it.
     pub next: Vec<String>,
     /// What the results depend on.
     pub settings: Settings,
 }
 
-/// Everything that changes what is written, so that a stale manifest shows.
+/// Everything that changes what is written, so that a stale manifest is noticed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
     /// How recordings become waveforms.
     pub audio: AudioConfig,
-    /// The language of lines that name none; where it is not given, the
-    /// letters decide.
+    /// The language of lines that name none; where it is not given, the letters decide.
     pub language: Option<String>,
-    /// What the columns of tables hold, where a person says it.
+    /// What the columns of tables hold, where a person says so.
     pub columns: Option<Columns>,
-    /// Longest text.
+    /// The longest text that is kept.
     pub max_text: Tokens,
-    /// Longest clip.
+    /// The longest clip that is kept.
     pub max_frames: Frames,
-    /// Number of length buckets.
+    /// The number of length buckets.
     pub buckets: u32,
-    /// Share of bad clips that is accepted.
+    /// The share of bad clips that is accepted.
     pub max_bad_fraction: f64,
-    /// Share of clips held out for validation, where the dataset sets none apart.
+    /// The share of clips held out for validation, where the dataset sets none apart.
     pub held_out_fraction: f64,
-    /// The most clips held out.
+    /// The most clips held out for validation.
     pub held_out_most: usize,
-    /// Seed of the split.
+    /// The seed of the split.
     pub seed: u64,
-    /// Whether recordings are converted.
+    /// Whether recordings are converted to FLAC.
     pub convert: bool,
 }
 
@@ -141,14 +140,14 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The longest clip.
+    /// Returns the length of the longest clip that is kept.
     fn longest(&self) -> Samples {
         Samples(self.max_frames.0.saturating_mul(HOP))
     }
 
-    /// What a decoder may spend. A minute above the longest clip: room for
-    /// silence that trimming takes off, and no worker decodes five hours to
-    /// find that they are too long.
+    /// Returns what a decoder may spend: a minute above the longest clip. That is
+    /// room for silence that trimming takes off, and no worker decodes five hours
+    /// to find that they are too long.
     fn limits(&self) -> myxtts_audio::Limits {
         let Seconds(longest) = self.longest().at(self.audio.sample_rate);
         myxtts_audio::Limits {

@@ -4,7 +4,7 @@
 //! twice as fast is as unusual as half as fast. The median and the median
 //! absolute deviation do not move when some texts are wrong, as a mean would.
 
-/// Fewer clips have no "usual".
+/// The fewest clips that have a usual rate.
 const FEWEST: usize = 20;
 /// A scaled deviation beyond which a text is noted. 3.5 is the textbook's; real
 /// speech has heavier tails than a normal distribution, and at 5 what is left
@@ -12,12 +12,14 @@ const FEWEST: usize = 20;
 const BEYOND: f32 = 5.0;
 /// Scales the median absolute deviation to a standard deviation.
 const SCALE: f32 = 1.4826;
-/// The least spread assumed, about 15 %, so that nothing within half and twice
-/// the usual rate is ever noted: in a very even dataset that is no wrong text.
+/// The least spread assumed, about 15 %, so that nothing within half and twice the
+/// usual rate is ever noted: in a very even dataset that does not mean a wrong
+/// text.
 const LEAST_SPREAD: f32 = 0.15;
 
-/// Characters per second, as the statistics see them. Without a character or a
-/// second there is no such number, and no such clip gets here.
+/// Returns the logarithm of the characters per second, as the statistics see them.
+/// Without a character or a second there is no such number, and no such clip gets
+/// here.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "a statistic; f32 keeps it small"
@@ -26,7 +28,7 @@ pub(super) fn rate(characters: usize, seconds: f64) -> f32 {
     (characters as f64 / seconds).ln() as f32
 }
 
-/// What is usual.
+/// The usual rate and its spread, on a logarithmic scale.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Usual {
     median: f32,
@@ -34,7 +36,7 @@ pub(super) struct Usual {
 }
 
 impl Usual {
-    /// Of all rates; `None` where there are too few.
+    /// Finds what is usual among all rates; `None` where there are too few.
     pub(super) fn of(rates: &[f32]) -> Option<Self> {
         if rates.len() < FEWEST {
             return None;
@@ -50,7 +52,7 @@ impl Usual {
         (rate - self.median).abs() > BEYOND * self.spread
     }
 
-    /// The usual rate in characters per second.
+    /// Returns the usual rate in characters per second.
     pub(super) fn characters_per_second(&self) -> f32 {
         self.median.exp()
     }

@@ -5,10 +5,10 @@ use std::path::{Component, Path};
 
 use crate::layout::LinePlace;
 
-/// A path as the manifest in `out` writes it: relative where that survives a
-/// move of the dataset with its results, absolute otherwise.
+/// Returns a path as the manifest in `out` writes it: relative where that survives
+/// a move of the dataset with its results, absolute otherwise.
 pub(super) fn from_manifest(path: &Path, out: &Path, root: &Path) -> String {
-    // A path that climbs means what it says only where it stands.
+    // A path with `..` means what it says only where it stands.
     if path.components().any(|part| part == Component::ParentDir) {
         return path.display().to_string();
     }
@@ -21,12 +21,12 @@ pub(super) fn from_manifest(path: &Path, out: &Path, root: &Path) -> String {
     }
 }
 
-/// `file:line`, the file as seen from the dataset.
+/// Returns `file:line`, with the file as seen from the dataset.
 pub(super) fn source(place: &LinePlace, root: &Path) -> String {
     format!("{}:{}", from_root(&place.file, root), place.line)
 }
 
-/// A path as seen from the dataset.
+/// Returns a path as seen from the dataset.
 pub(super) fn from_root(path: &Path, root: &Path) -> String {
     match path.strip_prefix(root) {
         Ok(below) => slashed(below),
@@ -34,8 +34,8 @@ pub(super) fn from_root(path: &Path, root: &Path) -> String {
     }
 }
 
-/// The name of a clip: its path without `wavs/` and without its ending. It is
-/// a relative path too, so that a file may be named after it.
+/// Returns the name of a clip: its path without `wavs/` and without its ending. It
+/// is a relative path too, so that a file may be named after it.
 pub(super) fn id(audio: &Path, root: &Path) -> String {
     let path = audio.strip_prefix(root).unwrap_or(audio);
     let path = path.strip_prefix("wavs").unwrap_or(path);
@@ -45,7 +45,7 @@ pub(super) fn id(audio: &Path, root: &Path) -> String {
     }
 }
 
-/// Names joined by `/`, whatever the system; what climbs is left out.
+/// Joins names by `/`, whatever the system; parts such as `..` are left out.
 fn slashed(path: &Path) -> String {
     let names = path.components().filter_map(|part| match part {
         Component::Normal(name) => Some(name.to_string_lossy()),

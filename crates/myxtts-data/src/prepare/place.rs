@@ -9,21 +9,21 @@ use crate::corpus::{CorpusError, cache_folder};
 /// A folder for the results.
 #[derive(Debug)]
 pub struct Place {
-    /// The folder.
+    /// The folder to use.
     pub folder: PathBuf,
-    /// The folder in the dataset, and why it is not that one.
+    /// The folder in the dataset and why it is not that one, if it is not.
     pub refused: Option<(PathBuf, io::Error)>,
 }
 
-/// `myxtts` in the dataset's folder, with the dataset and not hidden; else,
-/// where that may not be written to, a folder of its own in the user's cache.
+/// Returns `myxtts` in the dataset's folder, with the dataset and not hidden; where
+/// that may not be written to, a folder of its own in the user's cache.
 pub fn place(dataset: &Path) -> Result<Place, CorpusError> {
     let root = match dataset.is_file() {
         true => dataset.parent().unwrap_or(Path::new("")),
         false => dataset,
     };
     let folder = root.join("myxtts");
-    // What is not a dataset is told as such, and nothing is made in it.
+    // A dataset that does not exist is reported as such, and nothing is made for it.
     let Some(why) = refusal(&folder).filter(|_| dataset.exists()) else {
         return Ok(Place {
             folder,
@@ -40,13 +40,13 @@ pub fn place(dataset: &Path) -> Result<Place, CorpusError> {
     })
 }
 
-/// Why a folder may not be written to. Everything else that can be wrong with
-/// it is told by who writes.
+/// Returns why a folder may not be written to. Everything else that can be wrong
+/// with it is reported by whoever writes.
 fn refusal(folder: &Path) -> Option<io::Error> {
     let there = folder.is_dir();
     let tried = match there {
         true => tempfile::tempfile_in(folder).map(|_| ()),
-        // Made and taken away again: nothing is left by who only asks.
+        // Made and removed again, so that asking leaves nothing behind.
         false => fs::create_dir(folder).and_then(|()| fs::remove_dir(folder)),
     };
     let why = tried.err()?;

@@ -9,16 +9,16 @@ use super::{PrepareError, QUARANTINE, jsonl};
 /// A clip that is not trained on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Quarantined {
-    /// A stable word, for programs.
+    /// The reason as a stable word, for programs.
     pub reason: String,
-    /// A sentence, for people.
+    /// The reason as a sentence, for people.
     pub why: String,
-    /// Where the dataset names it, `file:line`.
+    /// The line that names the clip, as `file:line`.
     pub source: String,
-    /// The recording; none where the line itself cannot be read.
+    /// The recording; `None` where the line itself cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub audio: Option<String>,
-    /// What is said.
+    /// The text that is spoken; `None` where the line itself cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
@@ -28,7 +28,7 @@ pub struct Quarantined {
 pub struct Quarantine(jsonl::Reader<Quarantined>);
 
 impl Quarantine {
-    /// The quarantine in an output folder.
+    /// Opens the quarantine in an output folder.
     pub fn open(folder: &Path) -> Result<Self, PrepareError> {
         Ok(Self(jsonl::Reader::open(&folder.join(QUARANTINE))?))
     }

@@ -33,34 +33,34 @@ use crate::atomic;
 use crate::layout::{self, Layout, OUTPUT_MARK, Split};
 use crate::split::held_out_of;
 
-/// Rows on their way to one worker, and outcomes on their way back.
+/// The number of rows on their way to one worker, and of outcomes on their way back.
 const WINDOW: usize = 16;
 
 /// How far a run is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Rows done.
+    /// The number of rows done.
     pub done: u64,
-    /// Lines of the metadata, which is about the number of rows.
+    /// The number of lines of the metadata, which is about the number of rows.
     pub about: u64,
-    /// Rows quarantined so far.
+    /// The number of rows quarantined so far.
     pub quarantined: u64,
 }
 
-/// What happens meanwhile.
+/// What is reported during a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A row is done.
     Row(Progress),
-    /// Another process uses the output folder; told again while it does.
+    /// Another process uses the output folder; repeated while it does.
     Waiting(Waiting),
 }
 
-/// Told what happens; to break off is to stop, and then what stood in the
-/// output folder stands there still.
+/// A callback for what happens. Breaking stops the run, and then the output folder
+/// is left as it was.
 pub type Watch<'a> = &'a mut dyn FnMut(Event) -> ControlFlow<()>;
 
-/// A [`Watch`] of somebody who neither looks nor stops.
+/// Ignores every event and never stops, for a run that nobody watches.
 pub fn unwatched(_: Event) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
@@ -69,8 +69,8 @@ pub fn unwatched(_: Event) -> ControlFlow<()> {
 /// quarantine and the report to the output folder. `watch` is told of every
 /// row.
 ///
-/// Too many bad clips are no error here: the report says so, and
-/// [`Report::check`] is for those who go on to train.
+/// Too many bad clips are not an error here: the report says so, and
+/// [`Report::check`] is for those who then train.
 pub fn prepare(request: &Request<'_>, watch: Watch<'_>) -> Result<Report, PrepareError> {
     let dataset = Dataset::open(request)?;
     let _lock = lock(&request.out, Access::Write, watch)?;
@@ -80,18 +80,18 @@ pub fn prepare(request: &Request<'_>, watch: Watch<'_>) -> Result<Report, Prepar
 /// A prepared dataset that nobody replaces while it is read.
 #[derive(Debug)]
 pub struct Ready {
-    /// What was found.
+    /// The report of the preparation.
     pub report: Report,
-    /// Where it is.
+    /// The folder it is in.
     pub folder: PathBuf,
-    /// Keeps it as it is.
+    /// The lock that keeps the folder as it is.
     pub reading: Reading,
 }
 
-/// A dataset as a request wants it, prepared earlier or now.
+/// Returns a dataset as a request wants it, prepared earlier or now.
 ///
-/// What stands in the output folder with other settings stays: a training that
-/// wants others gets a folder below it, named by its settings.
+/// What the output folder holds of other settings stays: a training that wants its
+/// own gets a folder below it, named by its settings.
 pub fn ready(request: &Request<'_>, watch: Watch<'_>) -> Result<Ready, PrepareError> {
     let mut request = request.clone();
     let dataset = Dataset::open(&request)?;
@@ -128,7 +128,7 @@ pub fn ready(request: &Request<'_>, watch: Watch<'_>) -> Result<Ready, PrepareEr
     }
 }
 
-/// Sets of other settings, below the output folder.
+/// The folder for sets of other settings, below the output folder.
 const SETS: &str = "sets";
 
 /// A dataset as it is found, before a recording is read.
@@ -253,7 +253,7 @@ fn make(
     Ok(report)
 }
 
-/// The second pass: what is unusual and what is held out.
+/// Writes the manifest in the second pass, with what is unusual and what is held out.
 fn finish_manifest(
     request: &Request<'_>,
     tally: &Tally<'_>,
@@ -289,8 +289,8 @@ fn finish_manifest(
     manifest.finish()
 }
 
-/// Gives all files their names. Whoever is killed in between leaves no report,
-/// and then nothing that counts.
+/// Gives all files their names. A process that is killed in between leaves no
+/// report, and without one nothing counts.
 fn publish(
     report: &Report,
     out: &Path,
@@ -318,7 +318,7 @@ fn publish(
 type Fed = io::Result<Job>;
 type Done = io::Result<Result<Outcome, PrepareError>>;
 
-/// Gives rows to the workers in turn, each with a name of its own.
+/// Gives rows to the workers in turn, each with an id of its own.
 fn feed(layout: &Layout, root: &Path, jobs: Vec<SyncSender<Fed>>) {
     let mut names = HashSet::new();
     let mut turn = jobs.iter().cycle();
@@ -362,7 +362,7 @@ fn work(mut inspector: Inspector<'_>, jobs: &Receiver<Fed>, outcomes: &SyncSende
     }
 }
 
-/// Outcomes in the order of the rows, until there are no more.
+/// Yields outcomes in the order of the rows, until there are no more.
 fn in_turn(outcomes: &[Receiver<Done>]) -> impl Iterator<Item = Done> {
     outcomes.iter().cycle().map_while(|next| next.recv().ok())
 }
@@ -382,7 +382,7 @@ fn open_output(out: &Path) -> Result<(), PrepareError> {
     Ok(())
 }
 
-/// Whether two paths lead to one folder, as far as both exist.
+/// Returns whether two paths lead to one folder, as far as both exist.
 fn same_folder(a: &Path, b: &Path) -> bool {
     match (fs::canonicalize(a), fs::canonicalize(b)) {
         (Ok(a), Ok(b)) => a == b,

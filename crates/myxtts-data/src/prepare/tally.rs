@@ -26,7 +26,7 @@ pub(super) struct Tally<'r> {
     root: &'r Path,
     out: &'r Path,
     sounds: HashMap<[u8; 16], First>,
-    /// Files that name clips; neighbours share one.
+    /// Files that name clips; clips in a row share an entry.
     files: Vec<PathBuf>,
     pub(super) rejected: BTreeMap<&'static str, Occurrences>,
     pub(super) speakers: BTreeMap<Option<String>, Speaker>,
@@ -41,16 +41,16 @@ pub(super) struct Tally<'r> {
     pub(super) has_validation: bool,
     /// The first rows, as read and as cleaned.
     pub(super) rows: Vec<SampleRow>,
-    /// The limits that would keep clips that are over one, by reason.
+    /// By reason, the limits that would keep the clips that are over one.
     pub(super) keeps: BTreeMap<&'static str, Vec<u64>>,
     /// Every character, where there is no vocabulary to compare with.
     pub(super) characters: BTreeMap<char, CharacterCount>,
 }
 
-/// Rows shown of a dataset.
+/// The number of rows shown of a dataset.
 const ROWS: usize = 3;
 
-/// One speaker's share.
+/// What one speaker has in the dataset.
 pub(super) struct Speaker {
     number: u32,
     pub(super) clips: u64,
@@ -196,7 +196,7 @@ impl<'r> Tally<'r> {
         })
     }
 
-    /// Whether an earlier clip sounds the same.
+    /// Returns whether an earlier clip sounds the same.
     ///
     /// With the same text it is kept: repeating a clip is a crude but common
     /// way to balance a dataset, and harmless. With another text one of the two
@@ -215,7 +215,7 @@ impl<'r> Tally<'r> {
                 line: u64::from(first.line),
             };
             let place = paths::source(&place, self.root);
-            let why = format!("the same recording as {place}, with another text");
+            let why = format!("the same recording as {place}, with a different text");
             return Err(Rejection::new(DUPLICATE_CONFLICT, why));
         }
         let place = &accepted.entry.place;
@@ -260,7 +260,7 @@ impl<'r> Tally<'r> {
         }
     }
 
-    /// Whether a text has characters outside the vocabulary.
+    /// Returns whether a text has characters outside the vocabulary.
     fn is_uncovered(&mut self, source: &String, text: &str) -> bool {
         let (Some(coverage), Some(vocabulary)) = (&mut self.coverage, self.request.vocabulary)
         else {

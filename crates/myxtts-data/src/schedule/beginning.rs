@@ -1,8 +1,8 @@
 //! Where in a recording a clip begins.
 //!
 //! A code stands for 1,024 samples, so a recording that begins a little later
-//! becomes other codes that say the same. Few recordings are learned by heart
-//! as the codes they happened to become; begun at several places they are not.
+//! becomes other codes that say the same. A model of few recordings learns by heart
+//! the codes they happened to become, unless they begin at several places.
 
 use myxtts_audio::units::Samples;
 use serde::{Deserialize, Serialize};
@@ -13,16 +13,16 @@ use crate::units::Codes;
 
 const BEGINNING: u64 = 6;
 
-/// How many places there are, within the first code.
+/// The number of places, within the first code, where a clip may begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Beginnings(pub u32);
 
 impl Beginnings {
-    /// Every clip from its first sample on.
+    /// Every clip begins at its first sample.
     pub const ONE: Self = Self(1);
 
-    /// The first sample of a clip in an epoch: a pure function of its arguments.
-    /// A recording of a few codes is left whole.
+    /// Draws the first sample of a clip in an epoch, as a pure function of the
+    /// arguments. A recording of a few codes is left whole.
     pub fn drawn(self, clip: ClipIndex, length: Samples, seed: u64, epoch: u64) -> Samples {
         let code = Codes(1).samples().0;
         if self.0 <= 1 || length.0 < 8 * code {

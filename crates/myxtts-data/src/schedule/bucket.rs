@@ -5,9 +5,9 @@
 //! texts of many lengths, and shapes that only follow audio pad the text of
 //! most clips. The search therefore moves in both lengths: it starts from the
 //! best chain of shapes inside each other, and from the best cuts of the clips
-//! sorted by audio, and replaces one shape after another by the best there is
-//! beside the others. Padding costs more than loading: one static shape for
-//! all wastes half of the compute.
+//! sorted by audio, and replaces one shape after another by the best one given the
+//! others. Padding costs more than loading: one static shape for all wastes half of
+//! the compute.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,23 +19,23 @@ use crate::units::{Codes, Tokens};
 /// The true length of a clip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClipLength {
-    /// Text.
+    /// The length of the text.
     pub text: Tokens,
-    /// Audio.
+    /// The length of the audio.
     pub audio: Codes,
 }
 
 /// A shape that batches are padded to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BucketShape {
-    /// Longest text.
+    /// The longest text that fits.
     pub text: Tokens,
-    /// Longest audio.
+    /// The longest audio that fits.
     pub audio: Codes,
 }
 
 impl BucketShape {
-    /// Padded positions of one row.
+    /// Returns the padded positions of one row.
     pub fn cost(&self) -> u64 {
         u64::from(self.text.0) + u64::from(self.audio.0)
     }
@@ -51,13 +51,14 @@ impl ClipLength {
     }
 }
 
-/// Distinct lengths on which shapes are improved, and on which the search
-/// starts: its time grows with the square and with the fourth power of them.
+/// The number of distinct lengths on which shapes are improved (`FINE`) and on
+/// which the search starts (`COARSE`): its time grows with their square and their
+/// fourth power.
 const FINE: usize = 128;
 const COARSE: usize = 48;
 
-/// The shapes with the least padding that are found for `clips`, at most
-/// `count` of them, shortest audio first.
+/// Searches for the shapes with the least padding for `clips`, at most `count` of
+/// them, shortest audio first.
 pub fn choose_buckets(clips: &[ClipLength], count: usize) -> Vec<BucketShape> {
     if clips.is_empty() || count == 0 {
         return vec![];
@@ -67,7 +68,7 @@ pub fn choose_buckets(clips: &[ClipLength], count: usize) -> Vec<BucketShape> {
     let mut sorted = clips.to_vec();
     sorted.sort_unstable_by_key(|clip| (clip.audio, clip.text));
     let cuts = cut(&sorted, count);
-    // A lattice may be coarser than the clips, so the cuts are tried as they are, too.
+    // A lattice may be coarser than the clips, so the cuts are also tried as they are.
     let tried = [fine.improve(&chain), fine.improve(&cuts), cuts];
     let best = tried.map(|shapes| shrink(clips, &shapes)).into_iter();
     let best = best.min_by_key(|(cost, _)| *cost);
@@ -76,8 +77,8 @@ pub fn choose_buckets(clips: &[ClipLength], count: usize) -> Vec<BucketShape> {
     shapes
 }
 
-/// Each shape as small as the clips that go to it allow, shapes of none left
-/// out; and what the clips cost in them.
+/// Makes each shape as small as the clips that go to it allow and leaves out shapes
+/// without clips; also returns what the clips cost in them.
 fn shrink(clips: &[ClipLength], shapes: &[BucketShape]) -> (u64, Vec<BucketShape>) {
     let mut least: Vec<Option<(BucketShape, u64)>> = vec![None; shapes.len()];
     for clip in clips {
@@ -98,7 +99,7 @@ fn shrink(clips: &[ClipLength], shapes: &[BucketShape]) -> (u64, Vec<BucketShape
     (cost, shapes)
 }
 
-/// The cheapest bucket that holds a clip, if any does.
+/// Returns the cheapest bucket that holds a clip, if any does.
 pub fn bucket_of(shapes: &[BucketShape], clip: ClipLength) -> Option<usize> {
     let fits = shapes
         .iter()
@@ -108,7 +109,8 @@ pub fn bucket_of(shapes: &[BucketShape], clip: ClipLength) -> Option<usize> {
         .map(|(index, _)| index)
 }
 
-/// Share of positions that are padding when every clip goes to its bucket, in percent.
+/// Returns the share of positions, in percent, that are padding when every clip
+/// goes to its bucket.
 pub fn padding_percent(clips: &[ClipLength], shapes: &[BucketShape]) -> f64 {
     let (mut true_cost, mut padded) = (0_u64, 0_u64);
     for clip in clips {

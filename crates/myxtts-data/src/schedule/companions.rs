@@ -1,9 +1,9 @@
 //! Which other clip lends its voice to a clip.
 //!
-//! A segment of the clip that is to be spoken gives a part of the answer away:
-//! a model of few recordings learns to tell the sentence by it and not to read.
-//! A model that speaks hears its voice from another recording, so training can
-//! give it one too.
+//! A segment of the clip that is to be spoken gives part of the answer away: a
+//! model of few recordings learns to recognise the sentence by it instead of
+//! reading. A model that speaks hears its voice from another recording, so training
+//! can give it one too.
 
 use std::collections::BTreeMap;
 
@@ -12,17 +12,17 @@ use super::permutation::key;
 
 const COMPANION: u64 = 5;
 
-/// Clips by who speaks in them.
+/// Clips grouped by their speakers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Companions {
     /// The clips of each speaker, in the order of the manifest.
     speakers: Vec<Vec<ClipIndex>>,
-    /// Of each clip, its speaker and its place among the speaker's clips.
+    /// Each clip's speaker and its place among the speaker's clips.
     places: Vec<(usize, usize)>,
 }
 
 impl Companions {
-    /// Of clips by their speakers. Clips without one share a nameless speaker,
+    /// Groups clips by their speakers. Clips without one share a nameless speaker,
     /// as they do where some are held out.
     pub fn of<'a>(clips: impl IntoIterator<Item = Option<&'a str>>) -> Self {
         let mut known: BTreeMap<Option<&str>, usize> = BTreeMap::new();
@@ -40,14 +40,13 @@ impl Companions {
         companions
     }
 
-    /// Whether the speaker of a clip has another one.
+    /// Returns whether the speaker of a clip has another one.
     pub fn has(&self, clip: ClipIndex) -> bool {
         self.others(clip).is_some()
     }
 
-    /// The companion of a clip in an epoch, a pure function of its arguments,
-    /// and behind it the speaker's other clips: whoever cannot have one takes
-    /// the next.
+    /// Yields the companion of a clip in an epoch, a pure function of the
+    /// arguments, and then the speaker's other clips, for whoever cannot use it.
     pub fn drawn(
         &self,
         clip: ClipIndex,
@@ -61,13 +60,14 @@ impl Companions {
         })
     }
 
-    /// The same for every epoch, as validation wants it: the speaker's next.
+    /// Yields the same companions in every epoch, as validation wants them, from
+    /// the speaker's next clip on.
     pub fn fixed(&self, clip: ClipIndex) -> impl Iterator<Item = ClipIndex> + '_ {
         self.from(clip, |_| 0)
     }
 
-    /// The other clips of the speaker, round from the one that `first` names
-    /// among so many.
+    /// Yields the other clips of the speaker in a circle, starting at the one that
+    /// `first` chooses given their number.
     fn from(
         &self,
         clip: ClipIndex,
@@ -81,7 +81,8 @@ impl Companions {
         found.into_iter().flatten()
     }
 
-    /// The clips of a clip's speaker and its own place, where there are more.
+    /// Returns the clips of a clip's speaker and its own place among them, if there
+    /// are others.
     fn others(&self, clip: ClipIndex) -> Option<(&[ClipIndex], usize)> {
         let (speaker, place) = *self.places.get(clip.0 as usize)?;
         let clips = self.speakers.get(speaker)?;

@@ -12,26 +12,27 @@ const CONDITIONING_START: u64 = 4;
 /// How long the conditioning segment may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConditioningSpec {
-    /// Shortest segment.
+    /// The length of the shortest segment.
     pub min: Samples,
-    /// Longest segment; also the length it is padded to.
+    /// The length of the longest segment, to which all are padded.
     pub max: Samples,
 }
 
 /// A segment of a clip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConditioningSegment {
-    /// First sample.
+    /// The first sample of the segment.
     pub start: Samples,
-    /// How many samples.
+    /// The number of samples in it.
     pub length: Samples,
 }
 
 impl ConditioningSpec {
-    /// The segment of a clip in an epoch: a pure function of its arguments.
+    /// Draws the segment of a clip in an epoch, as a pure function of the arguments.
     ///
-    /// Length uniform between the bounds, half the clip where that is longer
-    /// than the clip, then a uniform start; the reference's rule.
+    /// The length is uniform between the bounds, or half the clip where that is
+    /// longer than the clip; then the start is uniform. This is the reference's
+    /// rule.
     pub fn segment(
         &self,
         clip: ClipIndex,
@@ -59,7 +60,7 @@ impl ConditioningSpec {
         }
     }
 
-    /// The fixed segment used in validation: the middle length, from the start.
+    /// Returns the fixed segment used in validation: the middle length, from the start.
     pub fn fixed(&self, clip_length: Samples) -> ConditioningSegment {
         let middle = self.min.0.midpoint(self.max.0);
         ConditioningSegment {

@@ -3,11 +3,11 @@
 use super::bucket::{BucketShape, ClipLength};
 use crate::units::{Codes, Tokens};
 
-/// Candidate edges. The best cuts over 128 quantiles are within a percent of
-/// the best over all clips, and the search stays under a millisecond.
+/// The number of candidate edges. The best cuts over 128 quantiles are within a
+/// percent of the best over all clips, and the search stays under a millisecond.
 const GRID: usize = 128;
 
-/// The shapes of the runs, at most `count`, that cost the fewest padded
+/// Returns the shapes of the runs, at most `count`, that cost the fewest padded
 /// positions when clips in this order are cut (dynamic programming).
 pub(super) fn cut(sorted: &[ClipLength], count: usize) -> Vec<BucketShape> {
     let groups = grid(sorted);
@@ -62,7 +62,7 @@ fn join(groups: &[Group]) -> Group {
     })
 }
 
-/// Ends of the runs that cost the fewest padded positions.
+/// Returns the ends of the runs that cost the fewest padded positions.
 fn best_cuts(groups: &[Group], count: usize) -> Vec<usize> {
     let n = groups.len();
     // cost[i][j]: the groups i..=j as one bucket.

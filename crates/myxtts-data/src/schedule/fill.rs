@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use super::bucket::ClipLength;
 use super::{Bucket, ClipIndex};
 
-/// Settles rows and clips of all buckets, whose rows so far are the most they
+/// Settles the rows and clips of all buckets, whose rows so far are the most they
 /// may have, and puts the cheapest first. Buckets may end up without clips.
 pub(super) fn fill(buckets: &mut Vec<Bucket>, lengths: &[ClipLength], replicas: u64) {
     buckets.sort_by_key(|bucket| bucket.shape.cost());
@@ -19,7 +19,7 @@ pub(super) fn fill(buckets: &mut Vec<Bucket>, lengths: &[ClipLength], replicas: 
         (bucket.rows, _) = choose(bucket, &[], replicas);
     }
     move_up(buckets, lengths, replicas);
-    // A bucket decides without knowing what its leftovers start further up.
+    // A bucket decides without knowing what its leftovers cost in the buckets above it.
     let padded = |buckets: &[Bucket]| -> u64 { buckets.iter().map(|b| b.padded(replicas)).sum() };
     if padded(&staying) <= padded(buckets) {
         *buckets = staying;
@@ -47,7 +47,7 @@ fn move_up(buckets: &mut [Bucket], lengths: &[ClipLength], replicas: u64) {
 struct Move {
     clip: ClipIndex,
     to: usize,
-    /// Positions it costs more there.
+    /// The additional positions it costs there.
     extra: u64,
 }
 
@@ -64,8 +64,8 @@ fn moves(bucket: &Bucket, costlier: &[Bucket], lengths: &[ClipLength]) -> Vec<Mo
     bucket.clips.iter().filter_map(to).collect()
 }
 
-/// The number of rows, the most or up to a fifth less, and how many clips
-/// move, so that the fewest positions are wasted; the most rows of equals.
+/// Chooses the number of rows, the most or up to a fifth less, and how many clips
+/// move, so that the fewest positions are wasted; among equals, the most rows.
 fn choose(bucket: &Bucket, moves: &[Move], replicas: u64) -> (u32, usize) {
     let clips = bucket.clips.len() as u64;
     let waste = |rows: u32| {
@@ -81,7 +81,7 @@ fn choose(bucket: &Bucket, moves: &[Move], replicas: u64) -> (u32, usize) {
         }
     };
     let least = bucket.rows - bucket.rows / 5;
-    // The first of equals, and that has the most rows.
+    // The first of equals wins, and that has the most rows.
     let best = (least..=bucket.rows).rev().map(waste);
     let best = best.min_by_key(|(waste, ..)| *waste);
     best.map_or((bucket.rows, 0), |(_, rows, moved)| (rows, moved))

@@ -3,16 +3,16 @@
 use super::bucket::{BucketShape, ClipLength};
 use crate::units::{Codes, Tokens};
 
-/// Most times that a search goes over the lattice. Eight shapes settle before
-/// it; 64 go round once, and to settle them would take five times as long for
-/// one or two tenths of a percent of padding.
+/// The most times that a search goes over the lattice. Eight shapes settle before
+/// that; 64 go round once, and settling them would take five times as long for one
+/// or two tenths of a percent of padding.
 const WORK: usize = 4096;
 
-/// How many clips there are of each pair of lengths.
+/// The number of clips of each pair of lengths.
 pub(super) struct Lattice {
     texts: Vec<u32>,
     audios: Vec<u32>,
-    /// By text, then by audio.
+    /// The counts, by text and then by audio.
     clips: Vec<u64>,
 }
 
@@ -20,8 +20,8 @@ pub(super) struct Lattice {
 pub(super) type Corner = [usize; 2];
 
 impl Lattice {
-    /// With at most so many distinct lengths on each side. A shape ends at one
-    /// of them, so a search costs the same for any number of clips.
+    /// Counts clips by at most `edges` distinct lengths on each side. A shape ends
+    /// at one of them, so a search costs the same for any number of clips.
     pub(super) fn of(clips: &[ClipLength], edges: usize) -> Self {
         let texts = quantiles(clips.iter().map(|clip| clip.text.0).collect(), edges);
         let audios = quantiles(clips.iter().map(|clip| clip.audio.0).collect(), edges);
@@ -37,8 +37,8 @@ impl Lattice {
         lattice
     }
 
-    /// Replaces one shape at a time by the best beside the others, until
-    /// every one of them is.
+    /// Replaces one shape at a time by the best one beside the others, until none
+    /// of them changes or `WORK` is done.
     pub(super) fn improve(&self, shapes: &[BucketShape]) -> Vec<BucketShape> {
         let mut corners: Vec<Corner> = shapes
             .iter()
@@ -61,12 +61,12 @@ impl Lattice {
             .collect()
     }
 
-    /// How many lengths of text and of audio there are.
+    /// Returns the number of text lengths and of audio lengths.
     pub(super) fn sides(&self) -> [usize; 2] {
         [self.texts.len(), self.audios.len()]
     }
 
-    /// For each length of text, how many clips have each length of audio.
+    /// Yields, for each length of text, the number of clips of each length of audio.
     pub(super) fn rows(&self) -> impl Iterator<Item = &[u64]> {
         self.clips.chunks(self.audios.len())
     }
@@ -78,11 +78,12 @@ impl Lattice {
         }
     }
 
-    /// The corner that saves the most beside `others`; `now`, where none saves more.
+    /// Returns the corner that saves the most beside `others`, or `now` where none
+    /// saves more.
     ///
-    /// A clip saves the difference to the cheapest of the others that holds
-    /// it. Clips of the same such other differ in nothing else, so a corner
-    /// saves, for each other, a difference times the clips of it below the corner.
+    /// A clip saves the difference to the cheapest of the others that holds it.
+    /// Clips held by the same other save the same, so a corner saves, for each
+    /// other, a difference times the number of its clips below the corner.
     fn best_beside(&self, others: &[Corner], now: Corner) -> Corner {
         let width = self.audios.len();
         let held_by = self.cheapest(others);
@@ -96,7 +97,7 @@ impl Lattice {
             let rows = self.clips.chunks(width).zip(held_by.chunks(width));
             let rows = rows.zip(saved.chunks_mut(width)).zip(&self.texts);
             for (((clips, held_by), saved), text) in rows {
-                // Beyond it a corner costs no less than the other.
+                // Beyond the reach a corner costs no less than the other.
                 let cheaper = |audio: &u32| u64::from(*text) + u64::from(*audio) < limit;
                 let reach = self.audios.partition_point(cheaper);
                 let mut row = 0;
@@ -122,7 +123,8 @@ impl Lattice {
         best
     }
 
-    /// Which of the corners is the cheapest that holds a cell; their number, where none does.
+    /// Returns, for each cell, the cheapest corner that holds it, or the number of
+    /// corners where none does.
     fn cheapest(&self, corners: &[Corner]) -> Vec<usize> {
         let width = self.audios.len();
         let mut by_cost: Vec<usize> = (0..corners.len()).collect();
@@ -137,7 +139,7 @@ impl Lattice {
         held_by
     }
 
-    /// More than any other saving together: leaving a clip out is never worth it.
+    /// Returns more than all other savings together: leaving a clip out is never worth it.
     fn beyond(&self) -> u64 {
         let largest = [self.texts.len() - 1, self.audios.len() - 1];
         self.cost(largest) * (self.clips.iter().sum::<u64>() + 1)
@@ -147,7 +149,8 @@ impl Lattice {
         u64::from(self.texts[text]) + u64::from(self.audios[audio])
     }
 
-    /// The smallest corner that holds these lengths, if there is one; else the largest.
+    /// Returns the smallest corner that holds these lengths if there is one, else
+    /// the largest.
     fn corner(&self, text: Tokens, audio: Codes) -> Corner {
         let at = |edges: &[u32], value| {
             let position = edges.partition_point(|edge| *edge < value);
@@ -157,8 +160,8 @@ impl Lattice {
     }
 }
 
-/// The distinct values in order or, above `most` of them, so many quantiles;
-/// the largest is among them.
+/// Returns the distinct values in order or, above `most` of them, that many
+/// quantiles; the largest value is among them.
 fn quantiles(mut values: Vec<u32>, most: usize) -> Vec<u32> {
     values.sort_unstable();
     let mut distinct = values.clone();

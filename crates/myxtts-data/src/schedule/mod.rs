@@ -24,7 +24,7 @@ pub use conditioning::{ConditioningSegment, ConditioningSpec};
 use fill::fill;
 use permutation::{Permutation, key};
 
-/// What the shuffles are for: the same numbers must never drive two choices.
+/// What each shuffle is for: the same numbers must never drive two choices.
 const ORDER_OF_STEPS: u64 = 1;
 const ORDER_OF_CLIPS: u64 = 2;
 
@@ -46,7 +46,7 @@ struct Bucket {
     shape: BucketShape,
     rows: u32,
     clips: Vec<ClipIndex>,
-    /// Steps of the epoch before this bucket's, in bucket order.
+    /// The number of steps of the epoch before this bucket's, in bucket order.
     first_step: u64,
 }
 
@@ -55,7 +55,7 @@ impl Bucket {
         (self.clips.len() as u64).div_ceil(u64::from(self.rows) * replicas)
     }
 
-    /// Positions of all its rows in an epoch.
+    /// Returns the positions of all its rows in an epoch.
     fn padded(&self, replicas: u64) -> u64 {
         self.steps(replicas) * replicas * u64::from(self.rows) * self.shape.cost()
     }
@@ -64,24 +64,24 @@ impl Bucket {
 /// One replica's part of one step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batch {
-    /// Which bucket.
+    /// The index of the bucket.
     pub bucket: usize,
-    /// Its shape.
+    /// The shape of its rows.
     pub shape: BucketShape,
     /// A clip for each row; the last rows of a bucket's last batch are empty.
     pub rows: Vec<Option<ClipIndex>>,
 }
 
 impl Schedule {
-    /// A schedule over clips of the given lengths.
+    /// Makes a schedule over clips of the given lengths.
     ///
-    /// `batch_size` is the number of rows at the longest bucket; shorter ones
-    /// get more, up to the same number of padded positions, and never more than
-    /// `most` allows a shape, which is at least one. Each gets up to a
-    /// fifth less, and clips that would not fill a step move to a costlier
-    /// bucket, where that leaves less padding; a bucket that all clips left is
-    /// no longer one. A clip that fits no bucket is an error that names it:
-    /// nothing is left out here, and whoever leaves clips out reports them.
+    /// `batch_size` is the number of rows of the longest bucket; shorter ones get
+    /// more, up to the same number of padded positions, and never more than `most`
+    /// allows a shape, but at least one. A bucket gets up to a fifth less, and
+    /// clips that would not fill a step move to a costlier bucket, where that
+    /// leaves less padding; a bucket that all clips left is dropped. A clip that
+    /// fits no bucket is an error that names it: nothing is left out here, and
+    /// whoever leaves clips out reports them.
     pub fn within(
         lengths: &[ClipLength],
         shapes: &[BucketShape],
@@ -124,7 +124,7 @@ impl Schedule {
         })
     }
 
-    /// The same without a bound besides the positions.
+    /// Makes a schedule whose rows are bounded by their positions alone.
     pub fn new(
         lengths: &[ClipLength],
         shapes: &[BucketShape],
@@ -135,8 +135,8 @@ impl Schedule {
         Self::within(lengths, shapes, batch_size, replicas, seed, |_| u32::MAX)
     }
 
-    /// Clips of a step, all replicas together: the fewest, the most, and the
-    /// mean over an epoch. `None` without clips.
+    /// Returns the number of clips of a step, all replicas together: the fewest,
+    /// the most, and the mean over an epoch. `None` without clips.
     pub fn clips_per_step(&self) -> Option<(u64, u64, f64)> {
         let (mut least, mut most, mut clips) = (u64::MAX, 0, 0);
         for bucket in &self.buckets {
@@ -150,19 +150,19 @@ impl Schedule {
         (self.steps > 0).then(|| (least, most, clips as f64 / self.steps as f64))
     }
 
-    /// Steps of one epoch, the same for every replica.
+    /// Returns the number of steps of an epoch, the same for every replica.
     pub fn steps_per_epoch(&self) -> u64 {
         self.steps
     }
 
-    /// The closed set of shapes, with the rows of a batch of each.
+    /// Yields the closed set of shapes, with the number of rows of a batch of each.
     pub fn shapes(&self) -> impl Iterator<Item = (BucketShape, u32)> {
         self.buckets
             .iter()
             .map(|bucket| (bucket.shape, bucket.rows))
     }
 
-    /// The batch of one replica at one step, or `None` past the epoch's end.
+    /// Returns the batch of one replica at one step, or `None` past the epoch's end.
     pub fn batch(&self, epoch: u64, step: u64, replica: u32) -> Option<Batch> {
         if step >= self.steps || u64::from(replica) >= self.replicas {
             return None;
@@ -194,7 +194,7 @@ impl Schedule {
         })
     }
 
-    /// Mean positions of a replica's batch, padding and empty rows included.
+    /// Returns the mean positions of a replica's batch, padding and empty rows included.
     pub fn positions_per_batch(&self) -> f64 {
         let padded: u64 = self
             .buckets
@@ -204,7 +204,8 @@ impl Schedule {
         padded as f64 / (self.steps * self.replicas).max(1) as f64
     }
 
-    /// Share of positions of an epoch that are padding, empty rows included, in percent.
+    /// Returns the share of an epoch's positions, in percent, that are padding,
+    /// empty rows included.
     pub fn padding_percent(&self, lengths: &[ClipLength]) -> f64 {
         let mut padded = 0_u64;
         let mut true_cost = 0_u64;

@@ -1,4 +1,4 @@
-//! The best shapes of which each holds the one before.
+//! The best chain of shapes, each of which holds the one before.
 //!
 //! In such a chain a clip goes to the first shape that holds it, so a shape's
 //! clips are those below it less those below the one before, and the best
@@ -12,14 +12,14 @@ use super::lattice::{Corner, Lattice};
 struct Tight {
     corner: Corner,
     cost: u64,
-    /// Clips that it holds.
+    /// The number of clips that it holds.
     holds: u64,
 }
 
-/// The chain of `count` shapes, some of them perhaps equal, with the least padding.
+/// Returns the chain of `count` shapes, some of them perhaps equal, with the least padding.
 pub(super) fn best_chain(lattice: &Lattice, count: usize) -> Vec<BucketShape> {
     let corners = tight(lattice);
-    // least[i]: the clips below corner i in a chain that ends there.
+    // least[i]: what the clips below corner i cost in the best chain that ends there.
     let mut least: Vec<u64> = corners.iter().map(|c| c.cost * c.holds).collect();
     let mut before: Vec<Vec<usize>> = vec![];
     for _ in 1..count {
@@ -51,8 +51,9 @@ pub(super) fn best_chain(lattice: &Lattice, count: usize) -> Vec<BucketShape> {
     chain
 }
 
-/// Corners with a clip on each of their sides, by text, then by audio; any
-/// other corner holds the same clips as a smaller one. The last holds all.
+/// Returns the corners with a clip on each of their sides, by text and then by
+/// audio; any other corner holds the same clips as a smaller one. The last holds
+/// all.
 fn tight(lattice: &Lattice) -> Vec<Tight> {
     let [_, width] = lattice.sides();
     let mut corners = vec![];

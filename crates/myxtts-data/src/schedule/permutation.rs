@@ -14,7 +14,8 @@ pub(super) struct Permutation {
     keys: [u64; ROUNDS],
 }
 
-/// Enough for a shuffle that must look random, not resist an attacker.
+/// The number of rounds, enough for a shuffle that must look random, not resist an
+/// attacker.
 const ROUNDS: usize = 6;
 
 impl Permutation {
@@ -32,7 +33,7 @@ impl Permutation {
         }
     }
 
-    /// The element at `position`, which must be below `len`.
+    /// Returns the element at `position`, which must be below `len`.
     ///
     /// The domain is at most four times `len`, so the walk takes four rounds
     /// of the network on average.
@@ -57,7 +58,7 @@ impl Permutation {
     }
 }
 
-/// A bijection of 64 bits that spreads every input bit over all output bits.
+/// Applies a bijection of 64 bits that spreads every input bit over all output bits.
 pub(super) fn mix(mut value: u64) -> u64 {
     value ^= value >> 30;
     value = value.wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -66,7 +67,7 @@ pub(super) fn mix(mut value: u64) -> u64 {
     value ^ (value >> 31)
 }
 
-/// One key out of several numbers.
+/// Mixes several numbers into one key.
 pub(super) fn key(parts: &[u64]) -> u64 {
     parts
         .iter()

@@ -9,28 +9,28 @@ use crate::schedule::ClipIndex;
 /// A recording and what is said in it.
 #[derive(Clone, Copy, Debug)]
 pub struct Spoken<'a> {
-    /// The recording.
+    /// The path of the recording.
     pub audio: &'a Path,
     /// The transcript, as the dataset has it.
     pub text: &'a str,
-    /// Its language.
+    /// The language of the transcript.
     pub language: &'a Language,
 }
 
 /// Clips by their place in the manifest.
 pub trait ClipSource {
-    /// The clip at `index`, if there are that many.
+    /// Returns the clip at `index`, if there are that many.
     fn clip(&self, index: ClipIndex) -> Option<Spoken<'_>>;
 }
 
 /// A clip that owns its parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Clip {
-    /// The recording.
+    /// The path of the recording.
     pub audio: PathBuf,
-    /// The transcript.
+    /// The transcript, as the dataset has it.
     pub text: String,
-    /// Its language.
+    /// The language of the transcript.
     pub language: Language,
 }
 

@@ -15,100 +15,101 @@ use crate::units::{Codes, Tokens};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StageError {
-    /// The schedule is of another dataset.
+    /// The schedule was made for another dataset.
     #[error(
         "the schedule asks for clip {}, which the dataset does not have\n  \
          hint: the manifest changed after the schedule was made; prepare the dataset again",
         clip.0
     )]
     NoSuchClip {
-        /// Which.
+        /// The clip that was asked for.
         clip: ClipIndex,
     },
     /// The recording could not be loaded; the reason names the file.
     #[error("clip {} cannot be loaded: {source}", clip.0)]
     Load {
-        /// Which.
+        /// The clip's place in the manifest.
         clip: ClipIndex,
-        /// Why.
+        /// Why it could not be loaded.
         source: LoadError,
     },
-    /// A recording that is read besides the batches; the reason names the file.
+    /// A recording that is read outside the batches could not be loaded; the reason
+    /// names the file.
     #[error("{source}")]
     Gone {
-        /// Why.
+        /// Why it could not be loaded.
         source: LoadError,
     },
-    /// More recordings are gone than may be.
+    /// More recordings are gone than the configuration allows.
     #[error(
-        "{lost} of {total} clips cannot be read any more, and data.max_bad_fraction allows {allowed:.2} %\n  \
+        "{lost} of {total} clips can no longer be read, but data.max_bad_fraction allows only {allowed:.2} %\n  \
          last:  {last}\n  \
          fix:   put the recordings back, or train without them: --set data.max_bad_fraction={enough}; \
          quarantine.jsonl of the run names them"
     )]
     TooManyLost {
-        /// How many.
+        /// The number of clips that are lost.
         lost: usize,
-        /// Of how many.
+        /// The number of clips in all.
         total: usize,
-        /// Percent that may be.
+        /// The percentage of clips that may be lost.
         allowed: f64,
-        /// The fraction that would do.
+        /// The fraction that would allow it.
         enough: f64,
-        /// The one that was too many.
+        /// What was wrong with the last one.
         last: Box<StageError>,
     },
     /// Nothing can stand in for a clip that is gone.
     #[error(
-        "no other clip fits in the place of one that cannot be read any more\n  --> {}\n  \
+        "no other clip can take the place of one that can no longer be read\n  --> {}\n  \
          fix:   put the recording back, or prepare the dataset again",
         audio.display()
     )]
     NoSubstitute {
-        /// The one that is gone.
+        /// The recording that is gone.
         audio: PathBuf,
     },
     /// The transcript has no tokens in this vocabulary.
     #[error("the transcript of clip {} ({}) cannot be tokenised: {source}", clip.0, audio.display())]
     Encode {
-        /// Which.
+        /// The clip's place in the manifest.
         clip: ClipIndex,
-        /// Its recording.
+        /// The path of its recording.
         audio: PathBuf,
-        /// Why.
+        /// Why it could not be tokenised.
         source: EncodeError,
     },
     /// The recording is longer than the manifest said.
     #[error(
-        "clip {} has {} codes, and its bucket has room for {}\n  --> {}\n  \
+        "clip {} has {} codes, but its bucket has room for {}\n  --> {}\n  \
          hint: the recording changed after the dataset was indexed; prepare the dataset again",
         clip.0, length.0, room.0, audio.display()
     )]
     AudioTooLong {
-        /// Which.
+        /// The clip's place in the manifest.
         clip: ClipIndex,
-        /// Its recording.
+        /// The path of its recording.
         audio: PathBuf,
-        /// What it has.
+        /// The length of the recording.
         length: Codes,
-        /// What fits.
+        /// The length that its bucket holds.
         room: Codes,
     },
     /// The transcript is longer than the manifest said.
     #[error(
-        "clip {} has {} text tokens, and its bucket has room for {}\n  --> transcript of {}\n  \
+        "clip {} has {} text tokens, but its bucket has room for {}\n  --> transcript of {}\n  \
          hint: the transcript or the vocabulary changed after the dataset was indexed; prepare \
          the dataset again",
         clip.0, length.0, room.0, audio.display()
     )]
     TextTooLong {
-        /// Which.
+        /// The clip's place in the manifest.
         clip: ClipIndex,
-        /// Its recording.
+        /// The path of its recording.
         audio: PathBuf,
-        /// What it has.
+        /// The length of the transcript.
         length: Tokens,
-        /// What fits.
+        /// The length that its bucket holds.
         room: Tokens,
     },
 }

@@ -40,7 +40,7 @@ const NOTHING: ConditioningSegment = ConditioningSegment {
 };
 
 impl HostBatch {
-    /// Empty rows of a shape.
+    /// Makes a batch of empty rows.
     pub fn for_shape(shape: BucketShape, rows: usize, conditioning: ConditioningSpec) -> Self {
         let mut batch = Self {
             shape,
@@ -58,9 +58,9 @@ impl HostBatch {
         batch
     }
 
-    /// Takes another shape. Memory is kept, so a buffer that has held the
-    /// largest bucket allocates no more. What the rows hold is left over from
-    /// before until each is set or cleared.
+    /// Takes another shape. Memory is kept, so a buffer that has held the largest
+    /// bucket allocates no more. Rows hold what is left over from before until each
+    /// is set or cleared.
     pub(super) fn reshape(
         &mut self,
         shape: BucketShape,
@@ -80,7 +80,7 @@ impl HostBatch {
         self.clips.resize(rows, None);
     }
 
-    /// Empties every row.
+    /// Empties every row of the batch.
     pub fn reset(&mut self) {
         for row in 0..self.rows() {
             self.clear_row(row);
@@ -92,8 +92,8 @@ impl HostBatch {
         self.firsts[row] = Samples(0);
     }
 
-    /// Writes every value of a row, its conditioning cut from `voice`. Longer
-    /// inputs than the shape has room for were refused before.
+    /// Writes every value of a row, with its conditioning cut from `voice`. Inputs
+    /// longer than the shape has room for have been refused before.
     pub(super) fn set_row(
         &mut self,
         row: usize,
@@ -143,73 +143,73 @@ impl HostBatch {
         self.clips[row] = clip;
     }
 
-    /// The shape of the rows.
+    /// Returns the shape of the rows.
     pub fn shape(&self) -> BucketShape {
         self.shape
     }
 
-    /// How many rows, empty ones included.
+    /// Returns the number of rows, empty ones included.
     pub fn rows(&self) -> usize {
         self.clips.len()
     }
 
-    /// Waveforms.
+    /// Returns the waveforms, row by row.
     pub fn wave_bn(&self) -> &[f32] {
         &self.wave_bn
     }
 
-    /// Samples of each waveform.
+    /// Returns the number of samples of each waveform.
     pub fn wave_lengths(&self) -> &[Samples] {
         &self.wave_lengths
     }
 
-    /// Token ids, without start and stop.
+    /// Returns the token ids, row by row, without start and stop.
     pub fn text_bt(&self) -> &[i32] {
         &self.text_bt
     }
 
-    /// Tokens of each text.
+    /// Returns the number of tokens of each text.
     pub fn text_lengths(&self) -> &[Tokens] {
         &self.text_lengths
     }
 
-    /// Conditioning segments.
+    /// Returns the conditioning segments, row by row.
     pub fn conditioning_bs(&self) -> &[f32] {
         &self.conditioning_bs
     }
 
-    /// Where in its waveform each segment lies; nowhere, with a length of 0,
-    /// when it was cut from another clip.
+    /// Returns where in its waveform each segment lies; the length is 0 where it
+    /// was cut from another clip.
     pub fn segments(&self) -> &[ConditioningSegment] {
         &self.segments
     }
 
-    /// The sample of its recording that each waveform begins with.
+    /// Returns the sample of its recording that each waveform begins with.
     pub fn firsts(&self) -> &[Samples] {
         &self.firsts
     }
 
-    /// The clip in each row; `None` for an empty row.
+    /// Returns the clip in each row, `None` for an empty row.
     pub fn clips(&self) -> &[Option<ClipIndex>] {
         &self.clips
     }
 
-    /// Samples that a waveform row has room for.
+    /// Returns the number of samples that a waveform row has room for.
     pub fn samples_per_row(&self) -> usize {
         self.shape.audio.samples().0
     }
 
-    /// Tokens that a text row has room for.
+    /// Returns the number of tokens that a text row has room for.
     pub fn tokens_per_row(&self) -> usize {
         self.shape.text.0 as usize
     }
 
-    /// Samples that a conditioning row has room for.
+    /// Returns the number of samples that a conditioning row has room for.
     pub fn conditioning_per_row(&self) -> usize {
         self.conditioning_length.0
     }
 
-    /// Memory held, whatever part of it this shape uses.
+    /// Returns the bytes of memory held, whatever part of it this shape uses.
     pub fn bytes(&self) -> usize {
         fn of<T>(buffer: &Vec<T>) -> usize {
             buffer.capacity() * size_of::<T>()
@@ -225,7 +225,7 @@ impl HostBatch {
     }
 }
 
-/// `from`, then zeros.
+/// Copies `from` to the start of `to` and fills the rest with zeros.
 fn pad_copy(to: &mut [f32], from: &[f32]) {
     let (head, tail) = to.split_at_mut(from.len());
     head.copy_from_slice(from);

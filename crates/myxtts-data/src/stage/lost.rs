@@ -10,10 +10,10 @@ use myxtts_audio::LoadError;
 use super::StageError;
 use crate::prepare::Quarantined;
 
-/// The recordings that a training has lost, and how many it may.
+/// The recordings that a training has lost, and how many it may lose.
 pub struct LostClips {
     total: usize,
-    /// `data.max_bad_fraction`.
+    /// The share that may be lost, `data.max_bad_fraction`.
     fraction: f64,
     state: Mutex<State>,
 }
@@ -22,11 +22,11 @@ pub struct LostClips {
 struct State {
     lost: BTreeSet<PathBuf>,
     tell: Option<Tell>,
-    /// Lost before anybody listened.
+    /// Clips lost before anybody listened.
     untold: Vec<Quarantined>,
 }
 
-/// Who is told of each, once.
+/// A callback that is told of each lost clip, once.
 pub type Tell = Box<dyn FnMut(&Quarantined) + Send>;
 
 impl std::fmt::Debug for LostClips {
@@ -41,7 +41,7 @@ impl std::fmt::Debug for LostClips {
 }
 
 impl LostClips {
-    /// None yet; at most `fraction` of `total` may be.
+    /// Starts with nothing lost; at most `fraction` of `total` may be.
     pub fn new(total: usize, fraction: f64) -> Self {
         Self {
             total,
@@ -50,7 +50,7 @@ impl LostClips {
         }
     }
 
-    /// Whom to tell, of those lost so far, too.
+    /// Sets the callback, and tells it of the clips lost so far.
     pub fn tell(&self, mut tell: Tell) {
         let mut state = self.state();
         for clip in std::mem::take(&mut state.untold) {
@@ -59,12 +59,12 @@ impl LostClips {
         state.tell = Some(tell);
     }
 
-    /// How many are lost.
+    /// Returns the number of recordings lost.
     pub fn count(&self) -> usize {
         self.state().lost.len()
     }
 
-    /// Whether a recording is known to be lost.
+    /// Returns whether a recording is known to be lost.
     pub(super) fn contains(&self, audio: &Path) -> bool {
         let state = self.state();
         !state.lost.is_empty() && state.lost.contains(audio)
@@ -73,7 +73,7 @@ impl LostClips {
     /// Counts a recording that cannot be used.
     ///
     /// # Errors
-    /// When it is one too many.
+    /// Fails if it is one too many.
     pub fn note(&self, audio: &Path, text: &str, why: StageError) -> Result<(), StageError> {
         let mut state = self.state();
         if !state.lost.insert(audio.to_owned()) {

@@ -11,13 +11,13 @@
 //! decoded for it. What a row holds is a pure function of (clip, seed, epoch):
 //! not of the worker, the order of calls, or what the buffer held before.
 //!
-//! A recording that is gone, or not what it was, is skipped while such are few
+//! A recording that is gone, or has changed, is skipped while there are few of them
 //! ([`LostClips`]): the next clip of the manifest that fits takes its row, so that
-//! shapes, targets and the number of steps stay.
+//! shapes, targets and the number of steps stay the same.
 //!
-//! Shared and immutable is [`HostStage`]; each worker thread has a [`Scratch`],
-//! and buffers ([`HostBatch`]) go round. Steady state allocates nothing for
-//! audio; for text, the short strings of cleaning.
+//! [`HostStage`] is shared and immutable; each worker thread has a [`Scratch`], and
+//! buffers ([`HostBatch`]) are reused. In the steady state nothing is allocated for
+//! audio, and for text only the short strings of cleaning.
 
 mod clip;
 mod error;
@@ -44,7 +44,7 @@ use crate::units::{Codes, Tokens};
 /// How conditioning segments are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Segments {
-    /// Anew in each epoch, as training wants them.
+    /// Drawn anew in each epoch, as training wants them.
     Drawn {
         /// The seed of the run.
         seed: u64,
@@ -56,19 +56,19 @@ pub enum Segments {
 /// How clips become rows.
 #[derive(Clone, Debug)]
 pub struct StageConfig {
-    /// From a file to a waveform.
+    /// How a file becomes a waveform.
     pub audio: AudioConfig,
     /// What may be spent on one file.
     pub limits: Limits,
-    /// From a transcript to what is read.
+    /// How a transcript is cleaned.
     pub text: CleanOptions,
     /// How long conditioning segments are.
     pub conditioning: ConditioningSpec,
-    /// Which they are.
+    /// How they are chosen.
     pub segments: Segments,
 }
 
-/// Clips that are tried in the place of one that is gone.
+/// The most clips that are tried in the place of one that is gone.
 const MOST_SUBSTITUTES: usize = 500;
 
 /// Fills batches; shared by all workers.
@@ -96,14 +96,14 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Where the time of loading went since this was last asked.
+    /// Returns where loading spent its time since the last call.
     pub fn take_spent(&mut self) -> Spent {
         self.loader.take_spent()
     }
 }
 
 impl<C: ClipSource> HostStage<C> {
-    /// A stage over `clips`.
+    /// Makes a stage over `clips`.
     pub fn new(clips: C, vocabulary: Arc<Vocabulary>, config: StageConfig) -> Self {
         Self {
             clips,
@@ -116,31 +116,31 @@ impl<C: ClipSource> HostStage<C> {
         }
     }
 
-    /// The same with conditioning from other clips of a clip's speaker, where
-    /// it has some. `companions` are of the same clips.
+    /// Takes the conditioning of a clip from other clips of its speaker, where
+    /// there are some. `companions` are of the same clips.
     #[must_use]
     pub fn conditioned_by(mut self, companions: Option<Arc<Companions>>) -> Self {
         self.companions = companions;
         self
     }
 
-    /// The same, going on without recordings that are gone while `lost` allows
-    /// it; without this the first is an error.
+    /// Skips recordings that are gone while `lost` allows it; without this the
+    /// first one is an error.
     #[must_use]
     pub fn skipping(mut self, lost: Arc<LostClips>) -> Self {
         self.lost = Some(lost);
         self
     }
 
-    /// The same with clips that begin at other places in other epochs, where
-    /// segments are drawn anew, too.
+    /// Lets clips begin at other places in other epochs, if segments are drawn anew
+    /// as well.
     #[must_use]
     pub fn beginning_at(mut self, beginnings: Beginnings) -> Self {
         self.beginnings = beginnings;
         self
     }
 
-    /// The same, loading slowly.
+    /// Slows loading down, for tests.
     #[doc(hidden)]
     #[must_use]
     pub fn slowed(mut self, slowness: Slowness) -> Self {
@@ -148,7 +148,7 @@ impl<C: ClipSource> HostStage<C> {
         self
     }
 
-    /// The working memory of one thread.
+    /// Makes the working memory of one thread.
     pub fn scratch(&self) -> Scratch {
         let loader = Loader::new(self.config.audio.clone(), self.config.limits);
         Scratch {
@@ -158,18 +158,18 @@ impl<C: ClipSource> HostStage<C> {
         }
     }
 
-    /// A buffer for batches of this shape and number of rows.
+    /// Makes a buffer for batches of this shape and number of rows.
     pub fn buffer(&self, batch: &Batch) -> HostBatch {
         HostBatch::for_shape(batch.shape, batch.rows.len(), self.config.conditioning)
     }
 
     /// Fills `out` with a batch of an epoch.
     ///
-    /// `out` may come from any batch before: it takes the batch's shape, and
+    /// `out` may come from any earlier batch: it takes this batch's shape, and
     /// every value of it is written. After an error it holds nothing of use.
     ///
     /// # Errors
-    /// When a clip does not exist, cannot be read, or does not fit the shape.
+    /// Fails if a clip does not exist, cannot be read, or does not fit the shape.
     pub fn fill(
         &self,
         epoch: u64,
@@ -187,8 +187,8 @@ impl<C: ClipSource> HostStage<C> {
         Ok(())
     }
 
-    /// Fills a row with its clip or, where that is gone, with the next one of
-    /// the manifest that fits: always the same for the same losses.
+    /// Fills a row with its clip or, where that is gone, with the next one of the
+    /// manifest that fits, which is always the same for the same losses.
     fn fill_or_replace(
         &self,
         epoch: u64,
@@ -213,8 +213,8 @@ impl<C: ClipSource> HostStage<C> {
             if !lost.contains(spoken.audio) {
                 match self.fill_row(epoch, candidate, row, out, scratch) {
                     Ok(()) => return Ok(()),
-                    // Longer than its own room is changed; longer than
-                    // another's is only no substitute.
+                    // A clip too long for its own row has changed; one too long for
+                    // another's row is only not a substitute.
                     Err(StageError::AudioTooLong { .. } | StageError::TextTooLong { .. })
                         if candidate != clip => {}
                     Err(why @ (StageError::Load { .. } | StageError::AudioTooLong { .. })) => {
@@ -301,7 +301,7 @@ impl<C: ClipSource> HostStage<C> {
         Ok(())
     }
 
-    /// Loads the clip whose voice stands for a clip's; `false` where its
+    /// Loads the clip whose voice stands for a clip's; returns `false` where its
     /// speaker has no other, or none that can still be read.
     fn load_companion(
         &self,

@@ -149,7 +149,7 @@ fn malformed_files_by_name() {
 fn a_payload_that_is_not_its_shape_is_refused() {
     let (_dir, cache, _) = filled();
     let error = cache.put(&key(3), SHAPE, &[0; 3]).unwrap_err();
-    insta::assert_snapshot!(error, @"a feature of 3 bytes was given with a shape of 60");
+    insta::assert_snapshot!(error, @"a feature of 3 bytes was given for a shape of 60");
 }
 
 #[test]

@@ -115,9 +115,9 @@ fn ids_with_texts_and_speakers() {
     );
     let columns = Columns::named(&["id", "-", "-", "text"]).unwrap();
     insta::assert_snapshot!(folder.refusal_of(Some(&columns)), @r"
-    --columns id,-,-,text names 4 columns, and the lines of DIR/metadata.csv have 3
+    --columns id,-,-,text names 4 columns, but the lines of DIR/metadata.csv have 3
       found: LJ1|He came home at last.|ann
-      fix:   name the columns that are there
+      fix:   name exactly the columns that the lines have
     ");
 }
 
@@ -131,9 +131,9 @@ fn columns_that_may_be_read_in_two_ways_are_asked_for() {
         ),
     ]);
     insta::assert_snapshot!(folder.refusal(), @r"
-    what do the columns of DIR/metadata.csv hold? columns 2 and 3 hold short values, and any of them may be what is said
+    what do the columns of DIR/metadata.csv hold? columns 2 and 3 hold short values, and any of them may be the spoken text
       found: 1|seven|jackson
-      fix:   say it in the order of the columns, for example --columns id,text,speaker; the names are id, text, speaker, language, written, and - for a column that is not used
+      fix:   name the columns in order, for example --columns id,text,speaker; the names are id, text, speaker, language, written, and - for a column that is not used
     ");
     let columns = Columns::named(&["id", "text", "speaker"]).unwrap();
     assert_eq!(
@@ -143,7 +143,7 @@ fn columns_that_may_be_read_in_two_ways_are_asked_for() {
 
     let pairs = Folder::new(&[("a.wav", WAV), ("a.txt", b"one")]);
     insta::assert_snapshot!(pairs.refusal_of(Some(&columns)), @r"
-    --columns is for tables, and DIR is a folder of recordings with a .txt beside each
+    --columns is for tables, but DIR is a folder of recordings with a .txt beside each
       fix:   leave --columns out
     ");
 }
@@ -311,7 +311,7 @@ fn bad_bytes_and_giant_lines_lose_only_themselves() {
         [
             "a.wav: one",
             "BAD list.txt:2: byte 10 of the line is not UTF-8; save the file as UTF-8",
-            "BAD list.txt:3: the line has 1048583 bytes, and at most 65536 are read",
+            "BAD list.txt:3: the line has 1048583 bytes, but at most 65536 are read",
             "d.wav: four",
         ]
     );

@@ -1,4 +1,4 @@
-//! Cards, as opposed to the ways drivers show them.
+//! Cards, as opposed to the ways in which drivers show them.
 //!
 //! A Vulkan machine may have two drivers for one card, and each lists it. CUDA
 //! lists the fastest card first. People count cards as they sit in the machine
@@ -6,13 +6,13 @@
 
 use crate::found::{Backend, Gpu};
 
-/// CUDA's own variable: which cards it shows, and in which order.
+/// CUDA's own environment variable: which cards it shows, and in which order.
 pub const CUDA_VISIBLE_DEVICES: &str = "CUDA_VISIBLE_DEVICES";
 
-/// Every card once, through its better driver, with the others named.
+/// Returns every card once, through its better driver, with the others named.
 ///
-/// Only where a graphics API lists adapters: a vendor's own library has one
-/// driver, and may well show two parts of a card as two devices.
+/// This applies only where a graphics API lists adapters: a vendor's own library
+/// has one driver, and may well show two parts of a card as two devices.
 pub(super) fn one_per_card(gpus: Vec<Gpu>) -> Vec<Gpu> {
     let mut cards: Vec<Gpu> = Vec::new();
     for gpu in gpus {
@@ -40,9 +40,9 @@ fn address(gpu: &Gpu) -> Option<String> {
         .map(|address| address.to_lowercase())
 }
 
-/// How much slower than a card's best driver this one is expected to be: NVIDIA's
-/// own before NVK, Mesa's RADV before AMD's discontinued AMDVLK, and a driver of
-/// the card before one that goes through Direct3D.
+/// Ranks a driver, 0 being a card's best and higher ones expected to be slower:
+/// NVIDIA's own before NVK, Mesa's RADV before AMD's discontinued AMDVLK, and a
+/// driver of the card before one that goes through Direct3D.
 fn rank(driver: &str) -> u8 {
     let driver = driver.to_lowercase();
     let is = |names: &[&str]| names.iter().any(|name| driver.contains(name));
@@ -55,16 +55,16 @@ fn rank(driver: &str) -> u8 {
     }
 }
 
-/// The order in which cards get their ids, and a word about CUDA's variable
-/// where it is set.
+/// Puts cards in the order in which they get their ids, and returns a note about
+/// CUDA's variable where it is set.
 ///
-/// With the variable the order is the user's own, as every CUDA program has it.
+/// With the variable set the order is the user's own, as in every CUDA program.
 pub(super) fn ordered(
     backend: Backend,
     mut gpus: Vec<Gpu>,
     visible: Option<&str>,
 ) -> (Vec<Gpu>, Option<String>) {
-    // Stable: cards of one kind keep the driver's order.
+    // The sort is stable: cards of one kind keep the driver's order.
     gpus.sort_by_key(|gpu| gpu.kind);
     let note = match (backend, visible) {
         (Backend::Cuda, None) => {

@@ -1,4 +1,4 @@
-//! CUDA devices, asked of the driver without making a context on any.
+//! CUDA devices, listed by the driver without making a context on any.
 #![expect(unsafe_code, reason = "the driver's C interface")]
 
 use std::ffi::CStr;
@@ -11,7 +11,7 @@ use crate::found::{Adapter, Backend, Gpu, GpuKind};
 use crate::reading::Reading;
 
 pub(super) fn probe() -> Result<Vec<Gpu>, String> {
-    // SAFETY: only looks whether the library can be loaded. Every other call
+    // SAFETY: only checks whether the library can be loaded. Every other call
     // below panics when it cannot, which is why this one comes first.
     if !unsafe { sys::is_culib_present() } {
         return Err("the NVIDIA driver library (libcuda) is not installed".to_owned());
@@ -26,7 +26,7 @@ fn list() -> Result<Vec<Gpu>, result::DriverError> {
 
 fn describe(index: i32) -> Result<Gpu, result::DriverError> {
     let device = result::device::get(index)?;
-    // SAFETY: `device` was given by the driver a line above.
+    // SAFETY: the driver returned `device` a line above.
     let (memory, major) = unsafe {
         let major = sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR;
         (
@@ -63,7 +63,7 @@ fn pci_address(device: sys::CUdevice) -> Option<String> {
     Some(address.to_string_lossy().to_lowercase())
 }
 
-/// `CUDA 12.8`, the newest the driver supports.
+/// Returns the newest CUDA version that the driver supports, as `CUDA 12.8`.
 fn driver_version() -> Option<String> {
     let mut version = 0;
     // SAFETY: writes one integer.

@@ -1,4 +1,4 @@
-//! A probe where a panic, a crash or a hang cannot hurt.
+//! Probing where a panic, a crash or a hang does no harm.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// A guard that calls `program ARGUMENTS BACKEND`.
+    /// Makes a guard that calls `program ARGUMENTS BACKEND`.
     pub fn new(program: PathBuf, arguments: &[&str]) -> Self {
         let arguments = arguments
             .iter()
@@ -30,14 +30,14 @@ impl Guard {
         }
     }
 
-    /// The same guard with less or more patience.
+    /// Changes how long the guard waits for an answer.
     #[must_use]
     pub fn with_patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
     }
 
-    /// The backend's answer; whatever went wrong is its reason.
+    /// Returns the backend's answer; whatever goes wrong becomes its reason.
     pub fn probe(&self, backend: Backend) -> ProbeAnswer {
         match self.run(backend) {
             Ok(answer) => answer,
@@ -54,8 +54,8 @@ impl Guard {
             .stderr(Stdio::piped())
             .spawn()
             .map_err(|why| format!("the probe could not be started: {why}"))?;
-        // Both pipes are drained while waiting, or a talkative driver would
-        // block on a full one.
+        // Both pipes are drained while waiting; otherwise a talkative driver
+        // would block on a full one.
         let stdout = drain(child.stdout.take());
         let stderr = drain(child.stderr.take());
         let deadline = Instant::now() + self.patience;
@@ -67,7 +67,7 @@ impl Guard {
                 Some(status) => break status,
                 None if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(5)),
                 None => {
-                    // It may already be gone; either way it is not waited for.
+                    // The probe may already be gone; either way it is not waited for.
                     let _ = child.kill();
                     let _ = child.wait();
                     return Err(format!(
@@ -91,14 +91,14 @@ fn drain<R: Read + Send + 'static>(pipe: Option<R>) -> std::thread::JoinHandle<S
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(pipe) = pipe {
-            // A driver that prints for ever is cut; what was read is kept on error.
+            // A driver that prints for ever is cut off; what was read is kept on error.
             let _ = pipe.take(1 << 20).read_to_end(&mut bytes);
         }
         String::from_utf8_lossy(&bytes).into_owned()
     })
 }
 
-/// How a probe ended, with the driver's last words.
+/// Describes how a probe ended, with the driver's last words.
 fn death(status: ExitStatus, complaint: &str) -> String {
     #[cfg(unix)]
     let signal = std::os::unix::process::ExitStatusExt::signal(&status);

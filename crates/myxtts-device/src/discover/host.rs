@@ -5,7 +5,7 @@ use sysinfo::{CpuRefreshKind, MemoryRefreshKind, RefreshKind, System};
 
 use crate::found::Host;
 
-/// The processor and memory of this machine.
+/// Returns the processor and memory of this machine.
 pub fn host() -> Host {
     let refresh = RefreshKind::nothing()
         .with_cpu(CpuRefreshKind::nothing())

@@ -1,9 +1,8 @@
 //! Which devices exist, found without opening any.
 //!
-//! Driver libraries are other people's code: they panic, abort, hang and
-//! crash. Each backend is therefore asked in a process of its own
-//! ([`guard`]), and what happens there becomes that backend's reason for
-//! being unavailable.
+//! Driver libraries are other people's code: they panic, abort, hang and crash.
+//! Each backend is therefore asked in a process of its own ([`guard`]), and what
+//! happens there becomes that backend's reason for being unavailable.
 
 mod cards;
 #[cfg(feature = "cuda")]
@@ -22,12 +21,12 @@ use crate::software::SoftwareGpus;
 pub use cards::CUDA_VISIBLE_DEVICES;
 pub use host::host;
 
-/// What a probe of one backend says.
+/// The answer of a probe of one backend.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ProbeAnswer {
-    /// The GPUs, in any order, ids not yet given.
+    /// The GPUs in any order, without their ids.
     pub gpus: Vec<Gpu>,
-    /// Why there are none.
+    /// Why there are none, if there are none.
     pub unavailable: Option<String>,
 }
 
@@ -52,7 +51,7 @@ impl From<Result<Vec<Gpu>, String>> for ProbeAnswer {
     }
 }
 
-/// Finds every device, asking each backend through `probe`.
+/// Finds every device, by asking each backend through `probe`.
 pub fn discover(software: Option<SoftwareGpus>, probe: impl Fn(Backend) -> ProbeAnswer) -> Machine {
     // Read once, here: everything below is a function of its arguments.
     let visible = std::env::var(CUDA_VISIBLE_DEVICES).ok();
@@ -69,7 +68,7 @@ pub fn discover(software: Option<SoftwareGpus>, probe: impl Fn(Backend) -> Probe
     }
 }
 
-/// Why this build cannot reach a backend at all.
+/// Returns why this build cannot reach a backend at all, if it cannot.
 fn absent(backend: Backend) -> Option<String> {
     let (built, elsewhere) = match backend {
         Backend::Cuda => (cfg!(feature = "cuda"), false),
@@ -87,8 +86,8 @@ fn absent(backend: Backend) -> Option<String> {
     }
 }
 
-/// Asks a backend in this process. May panic or crash inside a driver: call it
-/// through [`guard::Guard`].
+/// Asks a backend in this process. It may panic or crash inside a driver, so call
+/// it through [`guard::Guard`].
 pub fn probe(backend: Backend) -> ProbeAnswer {
     match backend {
         #[cfg(feature = "cuda")]
@@ -100,7 +99,7 @@ pub fn probe(backend: Backend) -> ProbeAnswer {
     }
 }
 
-/// Orders the GPUs, gives them ids, and sets software adapters apart.
+/// Orders the GPUs, assigns their ids, and sets software adapters apart.
 fn report(
     backend: Backend,
     answer: ProbeAnswer,

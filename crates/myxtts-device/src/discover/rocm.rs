@@ -1,4 +1,4 @@
-//! ROCm devices, asked of the HIP library.
+//! ROCm devices, listed by the HIP library.
 #![expect(unsafe_code, reason = "the library's C interface")]
 
 use std::ffi::CStr;

@@ -8,8 +8,8 @@ use crate::config::Precision;
 use crate::found::{Adapter, Backend, Gpu, GpuKind};
 use crate::reading::Reading;
 
-/// The one graphics API we use on this system. Pinned, so that the n-th
-/// discrete adapter listed here is the n-th one opened later.
+/// The one graphics API that is used on this system. It is pinned, so that the
+/// n-th discrete adapter listed here is the n-th one opened later.
 pub(crate) const GRAPHICS_API: wgpu::Backends = if cfg!(target_os = "macos") {
     wgpu::Backends::METAL
 } else {
@@ -23,7 +23,7 @@ pub(crate) fn instance() -> wgpu::Instance {
     })
 }
 
-/// The adapters, as GPUs of `backend`.
+/// Lists the adapters as GPUs of `backend`.
 pub(super) fn probe(backend: Backend) -> Result<Vec<Gpu>, String> {
     let adapters = block_on(instance().enumerate_adapters(GRAPHICS_API));
     if adapters.is_empty() {
@@ -70,7 +70,8 @@ fn describe(backend: Backend, adapter: &wgpu::Adapter, seen: &mut Vec<GpuKind>) 
     }
 }
 
-/// The size of the card's own memory heap, which Vulkan tells and wgpu does not pass on.
+/// Returns the size of the card's own memory heap, which Vulkan reports and wgpu
+/// does not pass on.
 #[cfg(not(target_os = "macos"))]
 #[expect(unsafe_code, reason = "the only way to the driver's memory heaps")]
 fn memory(adapter: &wgpu::Adapter) -> Reading<Megabytes> {

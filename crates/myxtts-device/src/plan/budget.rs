@@ -7,7 +7,7 @@ use super::{PlanError, PlanRequest, PlannedDevice, Record};
 const DATA_KEY: &str = "data.data_gpu_memory";
 const MODEL_KEY: &str = "data.model_gpu_memory";
 
-/// What each sort of work may hold, under memory isolation.
+/// How much memory each sort of work may hold under memory isolation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Budgets {
     pub(super) data: Megabytes,
@@ -32,7 +32,8 @@ pub(super) fn assign(
         for model in models.iter_mut() {
             let (data_share, model_share) = share(request, budgets, model, record)?;
             model.memory_budget_mb = Some(model_share);
-            // Mirrored replicas each hold their own data share; the first stands for all.
+            // Mirrored replicas each hold a data share of their own; the first
+            // stands for all.
             if model.physical == data.physical {
                 data.memory_budget_mb = Some(data_share);
             }
@@ -61,7 +62,7 @@ pub(super) fn assign(
     Ok(())
 }
 
-/// One budget on a device of its own.
+/// Fits one budget to a device that it has to itself.
 fn fit(
     request: &PlanRequest,
     key: &str,
@@ -97,7 +98,7 @@ fn fit(
     })
 }
 
-/// Both budgets on one device.
+/// Fits both budgets to one device.
 fn share(
     request: &PlanRequest,
     Budgets { data, model }: Budgets,
@@ -112,7 +113,7 @@ fn share(
         ));
         return Ok((data, model));
     };
-    // A third for data is what the defaults (8192 : 16384) give it.
+    // The defaults (8192 : 16384) give a third to data, too.
     let third = (Megabytes(memory.0 / 3), Megabytes(memory.0 - memory.0 / 3));
     let (data_chosen, model_chosen) = (request.is_chosen(DATA_KEY), request.is_chosen(MODEL_KEY));
     let split = match (data_chosen, model_chosen) {

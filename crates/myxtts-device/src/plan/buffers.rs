@@ -5,8 +5,8 @@ use myxtts_config::units::Megabytes;
 use super::{PlanError, PlanRequest, Record};
 use crate::found::Host;
 
-/// Host threads. A start value is held to what the host has, less one core:
-/// the thread that launches kernels must never wait for one.
+/// Decides the number of host threads. A start value is held to the host's cores,
+/// less one: the thread that launches kernels must never wait for a core.
 pub(super) fn workers(
     request: &PlanRequest,
     asked: Option<u32>,
@@ -34,8 +34,8 @@ pub(super) fn workers(
     }
 }
 
-/// Batches on the device, where a ring is wanted there. They count towards the
-/// buffer, and the host side needs at least one place in it.
+/// Decides how many batches wait on the device, if a ring is wanted there. They
+/// count towards the buffer, and the host side needs at least one place in it.
 pub(super) fn device_prefetch(
     request: &PlanRequest,
     ring: Option<u32>,
@@ -71,17 +71,18 @@ pub(super) fn device_prefetch(
     Ok(most)
 }
 
-/// What smart prefetch begins with.
+/// What smart prefetch starts with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Starts {
-    /// Batches in flight.
+    /// Batches in flight, in all stages together.
     pub(super) in_flight: u32,
     /// Batches on the device.
     pub(super) prefetch: u32,
 }
 
-/// Enough for a start where it may adapt, and more where waits show that it
-/// helps. A number that a person chose is what there is from the first batch on.
+/// Decides what to start with. Where the numbers may adapt, they start small and
+/// grow when waits show that it helps; a number that a person chose holds from
+/// the first batch on.
 pub(super) fn starts(
     request: &PlanRequest,
     adapts: bool,
@@ -110,8 +111,9 @@ pub(super) fn starts(
     starts
 }
 
-/// What batches may take while they wait in host memory: an eighth of it, 4 GB
-/// at most. A bound in batches alone would be several gigabytes of long clips.
+/// Returns what batches may take while they wait in host memory: an eighth of it,
+/// but at least 256 MB and at most 4 GB. A bound in batches alone would be
+/// several gigabytes of long clips.
 pub(super) fn host_bytes(host: &Host) -> Megabytes {
     Megabytes((host.memory.0 / 8).clamp(256, 4096))
 }

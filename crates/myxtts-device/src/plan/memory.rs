@@ -1,11 +1,11 @@
 //! Whether the work fits the memory of the devices.
 //!
-//! This crate knows no models: what a training needs of a device is asked of a
-//! [`Workload`], a pure function of sizes. The answer is an estimate, made to
-//! be rather above than below, and the plan calls it one. A batch size nobody
-//! chose shrinks until it fits, and accumulation nobody chose grows, so that a
-//! step still sees as many clips; a batch size somebody chose is refused with
-//! the largest that fits.
+//! This crate knows no models: a [`Workload`], a pure function of sizes, says
+//! what a training needs of a device. The answer is an estimate that is meant to
+//! be too high rather than too low, and the plan calls it one. A batch size
+//! nobody chose shrinks until it fits, and accumulation nobody chose grows, so
+//! that a step still sees as many clips; a batch size somebody chose is refused
+//! with the largest that fits.
 
 use std::fmt;
 
@@ -19,57 +19,59 @@ use crate::found::Backend;
 
 const BATCH_KEY: &str = "data.batch_size";
 const ACCUMULATION_KEY: &str = "training.gradient_accumulation_steps";
-/// The most that accumulation grows to by itself.
+/// The most that accumulation grows to on its own.
 const MOST_ACCUMULATED: u32 = 256;
-/// Mel frames below which a shorter longest clip is not useful advice.
+/// The fewest mel frames that are still useful advice for a shorter longest clip.
 const LEAST_FRAMES: u32 = 64;
 const MEGABYTE: u64 = 1 << 20;
 
 /// What a device does in a training, as far as its memory is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Share {
-    /// Whether a replica of the model trains on it.
+    /// Whether a replica of the model trains on the device.
     pub trains: bool,
-    /// Whether batches are made on it.
+    /// Whether batches are made on the device.
     pub prepares: bool,
-    /// Whether the model is copied to it for validation and samples.
+    /// Whether the model is copied to the device for validation and samples.
     pub has_copies: bool,
-    /// Whether it is the host: its kernels keep less for the way back, and the
-    /// program itself and all its buffers are in the same memory.
+    /// Whether the device is the host: its kernels keep less for the backward
+    /// pass, and the program itself and all its buffers are in the same memory.
     pub is_host: bool,
     /// Rows of the longest shape in a batch.
     pub batch_size: u32,
-    /// Batches of a step.
+    /// Batches accumulated per step.
     pub accumulation: u32,
-    /// Batches that wait on it.
+    /// Batches that wait on the device.
     pub ring: u32,
-    /// Batches in flight to begin with, all stages together.
+    /// Batches in flight at the start, in all stages together.
     pub in_flight: u32,
-    /// What batches may take while they wait in host memory.
+    /// The most memory that batches take while they wait on the host.
     pub host_ring: Megabytes,
-    /// Compute precision.
+    /// The precision to compute in.
     pub precision: Precision,
-    /// The longest clip, in mel frames, where it is not the workload's own.
+    /// The longest clip, in mel frames; `None` means the workload's own.
     pub mel_frames: Option<u32>,
 }
 
-/// Bytes that a training needs of one device at its fullest, by part.
+/// The bytes that a training needs of one device at its peak, by part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct MemoryNeeds {
-    /// Parameters.
+    /// The parameters of the model.
     pub weights: u64,
-    /// Their gradients; more than one set where batches are accumulated.
+    /// Gradients of the parameters; more than one set where batches are accumulated.
     pub gradients: u64,
     /// Both moments of AdamW.
     pub moments: u64,
-    /// What forward keeps for backward, in the bucket that keeps most.
+    /// What the forward pass keeps for the backward pass, in the bucket that
+    /// keeps most.
     pub activations: u64,
     /// Batches that wait for their step.
     pub batches: u64,
-    /// Making batches: mels, the DVAE, in the decoder's stage a frozen GPT.
+    /// Work space for making batches: mels, the DVAE, and in the decoder stage a
+    /// frozen GPT.
     pub data_work: u64,
-    /// Further copies of weights: of validation and samples, of averages, of
-    /// the weights a training started from.
+    /// Further copies of weights: for validation and samples, for averages, and
+    /// of the weights a training started from.
     pub copies: u64,
     /// The program itself, and what its allocator or the engine's pools hold
     /// beyond what is asked of them.
@@ -77,7 +79,7 @@ pub struct MemoryNeeds {
 }
 
 impl MemoryNeeds {
-    /// All of it.
+    /// Returns the sum of all parts.
     pub fn total(&self) -> u64 {
         self.parts().iter().map(|(_, bytes)| bytes).sum()
     }
@@ -96,7 +98,7 @@ impl MemoryNeeds {
     }
 }
 
-/// `weights 84, gradients 84, ... MB`, without the parts that are nothing.
+/// Formats as `weights 84, gradients 84, ... MB`, without the parts that are zero.
 impl fmt::Display for MemoryNeeds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts = self.parts().into_iter().filter(|(_, bytes)| *bytes > 0);
@@ -107,25 +109,25 @@ impl fmt::Display for MemoryNeeds {
     }
 }
 
-/// Rounded up: a device of the number shown is enough.
+/// Converts bytes to megabytes, rounded up: a device of the number shown is enough.
 fn megabytes(bytes: u64) -> Megabytes {
     Megabytes(bytes.div_ceil(MEGABYTE))
 }
 
-/// Clips of one optimiser step, over an epoch: batches of short clips have more
-/// rows than those of long ones.
+/// The number of clips in one optimiser step, over an epoch: batches of short
+/// clips have more rows than those of long ones.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ClipsPerStep {
-    /// The fewest.
+    /// The fewest clips in a step.
     pub least: u64,
-    /// The most.
+    /// The most clips in a step.
     pub most: u64,
-    /// On average.
+    /// The average number of clips in a step.
     pub mean: f64,
 }
 
 impl ClipsPerStep {
-    /// Of so many batches in place of one.
+    /// Returns the numbers for a step of `batches` batches in place of one.
     #[must_use]
     pub fn times(self, batches: u32) -> Self {
         Self {
@@ -136,24 +138,25 @@ impl ClipsPerStep {
     }
 }
 
-/// What is trained, as a pure function from a share of the work to its memory.
+/// What is trained, as a pure function from a share of the work to the memory it needs.
 pub trait Workload: fmt::Debug + Send + Sync {
-    /// What a device with this share needs, in the stage that needs most.
+    /// Returns what a device with this share needs, in the stage that needs most.
     fn needs(&self, share: &Share) -> MemoryNeeds;
-    /// Text tokens and codes of the longest shape, and its mel frames.
+    /// Returns the longest shape that the configuration allows.
     fn longest(&self) -> LongestShape;
-    /// Clips of one batch, all replicas together, where the clips are known.
+    /// Returns the number of clips in one batch of all replicas together, if the
+    /// clips are known.
     fn clips(&self, batch_size: u32, replicas: u32) -> Option<ClipsPerStep>;
 }
 
 /// The longest shape that the configuration allows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LongestShape {
-    /// Text tokens.
+    /// The number of text tokens.
     pub text: u32,
-    /// Audio codes.
+    /// The number of audio codes.
     pub codes: u32,
-    /// Mel frames of those codes.
+    /// The number of mel frames of those codes.
     pub mel_frames: u32,
 }
 
@@ -161,38 +164,38 @@ pub struct LongestShape {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// By the estimate.
+    /// The work fits, by the estimate.
     Fits,
-    /// By the estimate it does not, and `data.memory_check` is `warn`.
+    /// The work does not fit, by the estimate, and `data.memory_check` is `warn`.
     TooLarge,
     /// The driver does not say how much memory there is.
     Unknown,
 }
 
-/// What one device is estimated to need, and has.
+/// What one device is estimated to need, and what it has.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DeviceMemory {
-    /// `GPU 0`, or `CPU`.
+    /// The label of the device, `GPU 0` or `CPU`.
     pub device: String,
-    /// Its logical number.
+    /// The logical number of the device.
     pub logical: u32,
-    /// What it does.
+    /// What the device does in the training.
     pub share: Share,
-    /// The estimate, in bytes.
+    /// The estimate by part, in bytes.
     pub needs: MemoryNeeds,
-    /// All of it.
+    /// The estimate in total.
     pub needed_mb: Megabytes,
-    /// Memory, or budget under memory isolation; absent where it is unknown.
+    /// The memory, or the budget under memory isolation; `None` where it is unknown.
     pub memory_mb: Option<Megabytes>,
-    /// The flag that sets the budget, under memory isolation.
+    /// The flag that sets the budget; `None` without memory isolation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<&'static str>,
-    /// Whether it fits.
+    /// Whether the work fits, by the estimate.
     pub verdict: Verdict,
 }
 
 impl DeviceMemory {
-    /// The same with another estimate.
+    /// Replaces the estimate, and judges it again.
     #[must_use]
     pub fn needing(mut self, needs: MemoryNeeds) -> Self {
         self.needs = needs;
@@ -205,7 +208,7 @@ impl DeviceMemory {
         self
     }
 
-    /// `model and data work`, `model` or `data work`.
+    /// Names the device's work: `model and data work`, `model` or `data work`.
     pub fn work(&self) -> &'static str {
         match (self.share.trains, self.share.prepares) {
             (true, true) => "model and data work",
@@ -214,7 +217,7 @@ impl DeviceMemory {
         }
     }
 
-    /// What there is, in words.
+    /// Says how much memory there is.
     pub fn found(&self) -> String {
         match (self.memory_mb, self.budget) {
             (None, _) => "the driver does not report memory".to_owned(),
@@ -239,7 +242,7 @@ pub struct TooLarge {
     fix: String,
 }
 
-/// Batch and accumulation that fit, and what they need.
+/// A batch size and accumulation that fit, and what they need.
 pub(super) struct Fitted {
     pub(super) batch_size: u32,
     pub(super) accumulation: u32,
@@ -247,7 +250,7 @@ pub(super) struct Fitted {
     pub(super) notices: Vec<String>,
 }
 
-/// The devices of a plan, to ask a workload about.
+/// The devices of a plan, as a workload is asked about them.
 pub(super) struct Devices<'a> {
     pub(super) data: &'a PlannedDevice,
     pub(super) models: &'a [PlannedDevice],
@@ -257,7 +260,8 @@ pub(super) struct Devices<'a> {
     pub(super) host_ring: Megabytes,
 }
 
-/// Batch and accumulation as asked for, or as they fit where that is checked.
+/// Returns batch size and accumulation as asked for, or, where memory is checked,
+/// as they fit.
 pub(super) fn fit(
     request: &PlanRequest,
     asked: [u32; 2],
@@ -369,7 +373,7 @@ fn words([batch_size, accumulation]: [u32; 2], longest: LongestShape) -> String 
     )
 }
 
-/// Advice where no batch size fits.
+/// Advises what to do where no batch size fits.
 fn shorter(longest: LongestShape, least: Option<Megabytes>, fits: impl Fn(u32) -> bool) -> String {
     let frames = largest(longest.mel_frames, fits).filter(|frames| *frames >= LEAST_FRAMES);
     match (frames, least) {
@@ -385,8 +389,8 @@ fn shorter(longest: LongestShape, least: Option<Megabytes>, fits: impl Fn(u32) -
     }
 }
 
-/// The largest number up to `most` for which `fits` holds, if any does. What
-/// is asked of a device grows with it.
+/// Returns the largest number up to `most` for which `fits` holds, if there is
+/// one. What is asked of a device grows with the number.
 fn largest(most: u32, fits: impl Fn(u32) -> bool) -> Option<u32> {
     let (mut low, mut high) = (0, most.saturating_add(1));
     while high - low > 1 {
@@ -399,7 +403,7 @@ fn largest(most: u32, fits: impl Fn(u32) -> bool) -> Option<u32> {
     (low > 0).then_some(low)
 }
 
-/// The device that lacks most, of those that lack any.
+/// Returns the device that lacks most memory, if any lacks some.
 fn tightest(devices: &[DeviceMemory]) -> Option<&DeviceMemory> {
     let lacking = |device: &&DeviceMemory| device.verdict == Verdict::TooLarge;
     let lack = |device: &&DeviceMemory| {
@@ -416,7 +420,8 @@ impl Devices<'_> {
         found.map_or("", |device| device.name.as_str())
     }
 
-    /// What each device needs; one that two budgets share, for each.
+    /// Returns what each device needs. A device that two budgets share is listed
+    /// for each.
     fn needs(
         &self,
         request: &PlanRequest,

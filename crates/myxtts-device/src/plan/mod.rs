@@ -1,7 +1,7 @@
 //! The plan: everything that is decided before a device is touched.
 //!
-//! `plan()` is pure. Each decision leaves a sentence in `reasons`; a start
-//! value nobody asked for may be adjusted to the machine, a value somebody
+//! `plan()` is pure. Each decision leaves a sentence in `reasons`. A start value
+//! that nobody asked for may be adjusted to the machine; a value that somebody
 //! asked for is honoured or refused (or, with `allow_fallback`, replaced and
 //! listed in `given_up`).
 
@@ -29,13 +29,13 @@ pub use memory::{
 /// What the configuration asks of the devices.
 #[derive(Clone, Debug, Default)]
 pub struct PlanRequest {
-    /// Which devices.
+    /// The choice of devices and of how the work is spread.
     pub strategy: StrategyConfig,
-    /// Placement of the data work, buffers, workers, budgets.
+    /// The placement of the data work, buffers, workers and budgets.
     pub pipeline: PipelineConfig,
     /// Keys (`section.key`) that a person set, as opposed to defaults and presets.
     pub chosen: BTreeSet<String>,
-    /// What the training needs of a device's memory; without it nothing is compared.
+    /// What the training needs of a device's memory; without it, memory is not checked.
     pub workload: Option<Arc<dyn Workload>>,
 }
 
@@ -49,49 +49,51 @@ impl PlanRequest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// Data work and model share each device.
+    /// The data work and the model share each device.
     SingleGpuBuffered,
-    /// Data work has a GPU of its own.
+    /// The data work has a GPU of its own.
     MultiGpu,
 }
 
 /// A device and its part in the plan.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PlannedDevice {
-    /// Its number within this run: the data device first, then the model devices.
+    /// The number within this run: the data device first, then the model devices.
     pub logical: u32,
-    /// Its id in `myxtts devices`.
+    /// The id in `myxtts devices`.
     pub physical: u32,
     /// The backend that reaches it.
     pub backend: Backend,
-    /// Its name.
+    /// The name of the card or processor.
     pub name: String,
-    /// What it may use; without memory isolation, all it has, where that is known.
+    /// The memory it may use. Without memory isolation that is all it has, where
+    /// that is known.
     pub memory_budget_mb: Option<Megabytes>,
     /// How the engine finds it.
     pub adapter: Adapter,
 }
 
-/// Everything decided before a device is touched. Immutable from here on.
+/// Everything that is decided before a device is touched. It does not change afterwards.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Plan {
     /// How the work is spread.
     pub strategy: Strategy,
     /// How the pipeline uses the devices.
     pub mode: Mode,
-    /// Where data is prepared; on Mirrored, each replica prepares its own and this is the first.
+    /// Where data is prepared. With the Mirrored strategy each replica prepares
+    /// its own, and this is the first.
     pub data_device: PlannedDevice,
-    /// Where the model trains.
+    /// Where the model trains, one device for each replica.
     pub model_devices: Vec<PlannedDevice>,
-    /// Bound on batches in flight, all stages together.
+    /// The most batches in flight, in all stages together.
     pub buffer_size: u32,
-    /// Batches in flight to begin with.
+    /// Batches in flight at the start.
     pub buffer_start: u32,
-    /// Bound on what batches take while they wait in host memory.
+    /// The most memory that batches take while they wait on the host.
     pub buffer_mb: Megabytes,
-    /// Most batches in the device-side ring; 0 without one.
+    /// The most batches in the ring on the device; 0 means there is no ring.
     pub device_prefetch: u32,
-    /// Batches in it to begin with.
+    /// Batches in that ring at the start.
     pub prefetch_start: u32,
     /// Host threads that prepare batches.
     pub workers: u32,
@@ -102,42 +104,42 @@ pub struct Plan {
     pub gradient_accumulation_steps: u32,
     /// Rows of the longest shape per optimiser step: batch x accumulation x replicas.
     pub rows_per_step: u64,
-    /// The longest shape, where a workload was given.
+    /// The longest shape, if a workload was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub longest: Option<LongestShape>,
-    /// Clips per optimiser step, where the clips are known.
+    /// Clips per optimiser step, if the clips are known.
     pub clips_per_step: Option<ClipsPerStep>,
-    /// What each device is estimated to need, and has.
+    /// What each device is estimated to need, and what it has.
     pub memory: Vec<DeviceMemory>,
-    /// Compute precision.
+    /// The precision to compute in.
     pub precision: Precision,
     /// Whether shapes come from a small closed set.
     pub static_shapes: bool,
-    /// Whether kernels are fused; the CPU has none to fuse.
+    /// Whether kernels are fused; `None` on the CPU, which has none to fuse.
     pub graph_mode: Option<bool>,
-    /// Who is asked to average the gradients of replicas.
+    /// What averages the gradients of replicas, as asked for.
     pub collective: CollectiveChoice,
     /// Whether workers and ring depth follow the measured waits.
     pub adaptive_prefetch: bool,
-    /// Longest wait for the buffer before the first step in Multi-GPU Mode.
+    /// The longest wait for the buffer to fill before the first step in Multi-GPU Mode.
     pub model_start_delay: Seconds,
-    /// Whether the budgets are enforced.
+    /// Whether the memory budgets are enforced.
     pub memory_isolation: bool,
     /// A sentence for each decision.
     pub reasons: Vec<String>,
-    /// Things worth knowing that are nobody's fault.
+    /// Things worth knowing that nobody did wrong.
     pub notices: Vec<String>,
     /// What `allow_fallback` gave up.
     pub given_up: Vec<String>,
-    /// The strategy's own lines, with the words people know.
+    /// The lines that name the strategy, in the words people know.
     #[serde(skip)]
     strategy_lines: Vec<String>,
 }
 
-/// An order that cannot be carried out on this machine.
+/// A request that cannot be carried out on this machine.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PlanError {
-    /// The GPUs do not fit the order.
+    /// The GPUs do not fit the request.
     #[error(transparent)]
     Strategy(#[from] StrategyError),
     /// A backend was named that has no device.
@@ -146,9 +148,9 @@ pub enum PlanError {
          found: {found}\n  fix:   see `myxtts devices`, or set training.backend to auto"
     )]
     Backend {
-        /// The backend.
+        /// The backend that was named.
         backend: Backend,
-        /// Its own reason.
+        /// Why it has no GPU.
         found: String,
     },
     /// A precision was named that a device cannot compute.
@@ -157,11 +159,11 @@ pub enum PlanError {
          fix:   choose one of those, or `auto`"
     )]
     Precision {
-        /// The device.
+        /// The label and name of the device.
         device: String,
-        /// The precision.
+        /// The precision that was asked for.
         asked: &'static str,
-        /// What it can.
+        /// The precisions the device has.
         found: String,
     },
     /// A memory budget is larger than the device.
@@ -170,19 +172,19 @@ pub enum PlanError {
          fix:   {fix}"
     )]
     Budget {
-        /// The device.
+        /// The label and name of the device.
         device: String,
-        /// The budgets.
+        /// The budgets that were asked for.
         asked: String,
-        /// The memory.
+        /// The memory there is.
         found: String,
-        /// What would fit.
+        /// Budgets that would fit.
         fix: String,
     },
-    /// By the estimate the training needs more memory than a device has.
+    /// By the estimate, the training needs more memory than a device has.
     #[error(transparent)]
     Memory(Box<TooLarge>),
-    /// The device ring is larger than all that may be in flight.
+    /// The device ring is larger than the number of batches that may be in flight.
     #[error(
         "the device ring does not fit the buffer\n  \
          asked: data.prefetch_buffer_size {ring}, data.pipeline_buffer_size {buffer}\n  \
@@ -194,14 +196,14 @@ pub enum PlanError {
         ring: u32,
         /// Batches allowed in flight.
         buffer: u32,
-        /// The largest ring.
+        /// The largest ring that fits the buffer.
         most: u32,
-        /// The smallest buffer.
+        /// The smallest buffer that the ring fits.
         least: u32,
     },
 }
 
-/// What the decisions leave behind.
+/// The sentences that the decisions leave behind.
 #[derive(Default)]
 struct Record {
     reasons: Vec<String>,
@@ -217,13 +219,13 @@ impl Record {
 /// Decides everything, or says why it cannot be done.
 #[deny(unused_variables)]
 pub fn plan(request: &PlanRequest, machine: &Machine) -> Result<Plan, PlanError> {
-    // Every key by its name: one that nothing is made of does not compile.
+    // Every key is named here, so that one nothing is made of does not compile.
     let StrategyConfig {
         multi_gpu,
         collective,
         ref visible_gpus,
         backend,
-        // Chose some of the others, when the presets were merged.
+        // The profile chose some of the others when the presets were merged.
         gpu_profile: _,
         gradient_accumulation_steps,
         precision,

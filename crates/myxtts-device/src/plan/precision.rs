@@ -6,7 +6,8 @@ use crate::found::Gpu;
 
 const ON_CPU: [Precision; 3] = [Precision::F32, Precision::Bf16, Precision::F16];
 
-/// One precision for all replicas: what was asked if every device can, else an error.
+/// Chooses one precision for all replicas: the one asked for if every device has
+/// it, otherwise an error.
 pub(super) fn choose(
     request: &PlanRequest,
     asked: PrecisionChoice,

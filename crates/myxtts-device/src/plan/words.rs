@@ -1,5 +1,5 @@
-//! The plan as a person reads it. The quoted lines are known from scripts and
-//! notes and never change.
+//! The plan as a person reads it. People know the quoted lines from scripts and
+//! notes, so they never change.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use super::{ClipsPerStep, DeviceMemory, Mode, Plan, PlannedDevice, Verdict};
 use crate::found::Backend;
 
 impl PlannedDevice {
-    /// `GPU 1`, or `CPU`.
+    /// Returns `GPU 1`, or `CPU`.
     pub fn label(&self) -> String {
         match self.backend {
             Backend::Cpu => "CPU".to_owned(),
@@ -34,7 +34,7 @@ impl PlannedDevice {
 }
 
 impl Plan {
-    /// The line that names the mode.
+    /// Returns the line that names the mode.
     pub fn mode_line(&self) -> &'static str {
         match self.mode {
             Mode::SingleGpuBuffered => "Intelligent GPU Pipeline: Single-GPU Buffered Mode",
@@ -42,7 +42,7 @@ impl Plan {
         }
     }
 
-    /// Every device of the plan once, by logical number.
+    /// Returns every device of the plan once, by logical number.
     pub fn devices(&self) -> Vec<&PlannedDevice> {
         let data = std::iter::once(&self.data_device).filter(|data| {
             self.model_devices
@@ -82,7 +82,8 @@ impl Plan {
         )
     }
 
-    /// As they will be where the clips are known; else what is known without them.
+    /// Describes the clips per step as they will be where the clips are known,
+    /// and otherwise what is known without them.
     fn clips(&self) -> String {
         match self.clips_per_step {
             Some(ClipsPerStep { least, most, mean }) => {
@@ -204,7 +205,7 @@ impl fmt::Display for Plan {
     }
 }
 
-/// What there is at first, where that is less.
+/// Describes the start value, where it is less than the most.
 fn begun(start: u32, most: u32) -> String {
     match start < most {
         true => format!(" ({start} to begin with)"),

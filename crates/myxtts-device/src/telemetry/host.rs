@@ -1,4 +1,4 @@
-//! How busy and how full the host is.
+//! How busy the host is, and how full its memory.
 
 use myxtts_config::units::Megabytes;
 use serde::Serialize;
@@ -6,27 +6,26 @@ use sysinfo::{CpuRefreshKind, MemoryRefreshKind, RefreshKind, System};
 
 use crate::reading::Reading;
 
-/// Reads the host again and again: its share of work is what happened since the
-/// time before.
+/// Reads the host repeatedly: processor use is what happened since the reading before.
 #[derive(Debug)]
 pub struct HostTelemetry {
     system: System,
     has_past: bool,
 }
 
-/// One look at the host.
+/// One reading of the host.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct HostReadings {
-    /// Share of all cores' time that some program ran, in percent.
+    /// Share of all cores' time during which a program ran, in percent.
     pub cpu_percent: Reading<f64>,
-    /// Memory in use by all programs.
+    /// Memory used by all programs.
     pub memory_used_mb: Reading<Megabytes>,
-    /// Memory there is.
+    /// Memory of the host in total.
     pub memory_total_mb: Reading<Megabytes>,
 }
 
 impl HostTelemetry {
-    /// Looks for the first time.
+    /// Takes the first reading, which later ones are compared with.
     pub fn new() -> Self {
         let refresh = RefreshKind::nothing()
             .with_cpu(CpuRefreshKind::nothing().with_cpu_usage())
@@ -37,7 +36,7 @@ impl HostTelemetry {
         }
     }
 
-    /// What the host did since the last look, and holds now.
+    /// Reads what the host did since the last call, and the memory in use now.
     pub fn read(&mut self) -> HostReadings {
         self.system.refresh_cpu_usage();
         let memory = MemoryRefreshKind::nothing().with_ram();

@@ -1,8 +1,8 @@
-//! How busy, how full, how hot: readings of a GPU while it works.
+//! Readings of a GPU while it works: how busy, how full, how hot.
 //!
-//! NVIDIA cards answer through NVML, loaded at run time; every card that has
-//! a PCI address answers in part through the kernel's files. Each reading is
-//! a value or the reason why there is none.
+//! NVIDIA cards answer through NVML, loaded at run time; every card with a PCI
+//! address answers in part through the kernel's files. Each reading is a value or
+//! the reason why there is none.
 
 mod host;
 mod nvml;
@@ -18,51 +18,51 @@ pub use host::{HostReadings, HostTelemetry};
 pub use nvml::NvmlTelemetry;
 pub use sysfs::SysfsTelemetry;
 
-/// A source of readings.
+/// A source of readings of GPUs.
 pub trait Telemetry {
-    /// What the GPU says now.
+    /// Reads what the GPU reports now.
     fn read(&self, gpu: &Gpu) -> Readings;
 }
 
-/// One look at a GPU.
+/// One reading of a GPU.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Readings {
-    /// Share of time some kernel was running, in percent. Says nothing about
-    /// how much of the card the kernel used.
+    /// Share of time during which a kernel was running, in percent. It says
+    /// nothing about how much of the card the kernel used.
     pub busy_percent: Reading<f64>,
-    /// Memory in use by all programs.
+    /// Memory used by all programs.
     pub memory_used_mb: Reading<Megabytes>,
-    /// Core temperature.
+    /// The temperature of the cores.
     pub temperature_celsius: Reading<f64>,
-    /// Power drawn.
+    /// The power the card draws.
     pub power_watts: Reading<f64>,
-    /// Power allowed.
+    /// The power the card may draw.
     pub power_limit_watts: Reading<f64>,
-    /// Clock of the cores.
+    /// The present clock of the cores.
     pub clock_mhz: Reading<f64>,
-    /// The highest it can have.
+    /// The highest clock of the cores.
     pub clock_max_mhz: Reading<f64>,
     /// Why the clock is held down; empty when it is not.
     pub throttling: Reading<Vec<String>>,
-    /// The PCI Express link as it is and as it could be.
+    /// The PCI Express link as it is, and as it could be.
     pub pcie: Reading<PcieLink>,
 }
 
-/// A PCI Express link.
+/// A PCI Express link as it is, and as it could be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct PcieLink {
-    /// Generation in use.
+    /// The generation in use.
     pub generation: u32,
-    /// Lanes in use.
+    /// The number of lanes in use.
     pub width: u32,
-    /// Best generation of card and slot.
+    /// The best generation that card and slot support.
     pub max_generation: u32,
-    /// Most lanes of card and slot.
+    /// The most lanes that card and slot support.
     pub max_width: u32,
 }
 
 impl Readings {
-    /// Nothing could be read, for one reason.
+    /// Makes readings that are all unavailable, for one reason.
     pub fn unavailable(why: &str) -> Self {
         Self {
             busy_percent: Reading::Unavailable(why.to_owned()),
@@ -77,7 +77,7 @@ impl Readings {
         }
     }
 
-    /// These readings, with gaps filled from `other`.
+    /// Fills gaps in these readings from `other`.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {
@@ -94,7 +94,7 @@ impl Readings {
     }
 }
 
-/// NVML where it answers, the kernel's files for the rest.
+/// A source that uses NVML where it answers, and the kernel's files for the rest.
 #[derive(Debug)]
 pub struct SystemTelemetry {
     nvml: NvmlTelemetry,

@@ -9,7 +9,7 @@ use nvml_wrapper::{Device, Nvml};
 use super::{PcieLink, Readings, Telemetry};
 use crate::found::{Backend, Gpu, GpuKind};
 
-/// Readings of NVIDIA cards.
+/// A source of readings for NVIDIA cards.
 #[derive(Debug)]
 pub struct NvmlTelemetry {
     library: Result<Nvml, String>,
@@ -28,7 +28,7 @@ impl NvmlTelemetry {
             return Err("no card behind this device".to_owned());
         }
         let library = self.library.as_ref().map_err(Clone::clone)?;
-        // By address and not by index: CUDA, Vulkan and NVML each count the
+        // By address and not by index: CUDA, Vulkan and NVML each number the
         // cards in an order of their own.
         let Some(address) = &gpu.pci_address else {
             return Err("the backend does not tell the card's PCI address".to_owned());

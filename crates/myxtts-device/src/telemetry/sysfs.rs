@@ -1,4 +1,5 @@
-//! The kernel's own files: vendor-neutral, and all that AMD and Intel need.
+//! Readings from the kernel's own files: vendor-neutral, and all that AMD and
+//! Intel need.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,19 +10,19 @@ use super::{PcieLink, Readings, Telemetry};
 use crate::found::Gpu;
 use crate::reading::Reading;
 
-/// Readings from files below a root, `/sys` on a real machine.
+/// A source of readings from files below a root, which is `/sys` on a real machine.
 #[derive(Clone, Debug)]
 pub struct SysfsTelemetry {
     root: PathBuf,
 }
 
 impl SysfsTelemetry {
-    /// This machine's files.
+    /// Makes a source of this machine's files.
     pub fn system() -> Self {
         Self::at(Path::new("/sys"))
     }
 
-    /// Files below another root.
+    /// Makes a source of files below another root.
     pub fn at(root: &Path) -> Self {
         Self {
             root: root.to_owned(),
@@ -61,7 +62,7 @@ impl Telemetry for SysfsTelemetry {
     }
 }
 
-/// `hwmon/hwmonN` of a card.
+/// Returns the folder `hwmon/hwmonN` of a card.
 fn sensor_folder(card: &Path) -> Option<PathBuf> {
     let entries = fs::read_dir(card.join("hwmon")).ok()?;
     entries
@@ -124,8 +125,8 @@ fn link(card: &Path) -> Reading<PcieLink> {
     }
 }
 
-/// The highest of the clocks that amdgpu lists, `1: 2100Mhz *`, the one in use
-/// with a star.
+/// Returns the highest of the clocks that amdgpu lists as `1: 2100Mhz *`, where a
+/// star marks the one in use.
 fn highest_clock(path: &Path) -> Reading<f64> {
     let list = match text(path) {
         Reading::Value(list) => list,
@@ -141,7 +142,7 @@ fn highest_clock(path: &Path) -> Reading<f64> {
     }
 }
 
-/// The generation of a link speed such as `16.0 GT/s PCIe`.
+/// Returns the generation of a link speed such as `16.0 GT/s PCIe`.
 fn generation(speed: &str) -> Option<u32> {
     match speed.split_whitespace().next()? {
         "2.5" => Some(1),

@@ -206,7 +206,7 @@ fn the_variable_takes_a_small_count() {
     }
     let error = SoftwareGpus::from_value(Some("many")).unwrap_err();
     insta::assert_snapshot!(error, @r"
-    MYXTTS_SOFTWARE_GPUS takes a whole number from 1 to 16, and this is `many`
+    MYXTTS_SOFTWARE_GPUS takes a whole number from 1 to 16, but this is `many`
       fix:   unset it, unless you are testing without a GPU
     ");
 }

@@ -10,34 +10,34 @@ use crate::signals::{Clock, DeviceSignals, Memory, PcieLink, Signals, Throttled}
 use crate::stats;
 use crate::units::{Megabytes, Share};
 
-/// Readings whose median is the latest memory.
+/// The number of newest readings whose median is the latest memory.
 const LATEST: usize = 5;
 
 /// One line of `devices.jsonl`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct DeviceLine {
-    /// Seconds since 1970.
+    /// When it was written, in seconds since 1970.
     pub wall_time: f64,
-    /// The host.
+    /// What was read of the host.
     pub host: HostReading,
-    /// The devices of the run.
+    /// What was read of the run's devices.
     pub devices: Vec<DeviceReading>,
 }
 
-/// What the host said.
+/// What was read of the host.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct HostReading {
-    /// How busy all cores are.
+    /// How busy all cores are, in percent.
     pub cpu_pct: Signal<f64>,
-    /// Cores that the run may use.
+    /// The number of cores that the run may use.
     pub cores: Signal<u32>,
-    /// Memory in use by all programs.
+    /// Memory in use by all programs, in MB.
     pub memory_mb: Signal<f64>,
 }
 
-/// What one device said.
+/// What was read of one device.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 #[expect(missing_docs, reason = "`DeviceSignals` says what each field is")]
@@ -55,7 +55,7 @@ pub struct DeviceReading {
     pub pcie_width_max: Signal<u32>,
 }
 
-/// All readings of the stage.
+/// All readings of the stage, folded.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DeviceFold {
     cpu: Mean,
@@ -72,11 +72,12 @@ struct OneDevice {
     total: Option<f64>,
     clock: Mean,
     max_clock: Option<f64>,
-    readings: u64,
+    /// Readings that told whether the device is throttled, and those that said so.
+    throttle_readings: u64,
     throttled: u64,
     reasons: Vec<String>,
     link: Option<PcieLink>,
-    /// Why each could not be read, the newest reason.
+    /// Why each value could not be read: the newest reason.
     why: Whys,
 }
 
@@ -134,7 +135,6 @@ fn why<T>(signal: &Signal<T>) -> Option<String> {
 
 impl OneDevice {
     fn add(&mut self, reading: &DeviceReading) {
-        self.readings += 1;
         self.busy.add(reading.utilisation_pct.known().copied());
         self.clock.add(reading.clock_mhz.known().copied());
         self.max_clock = reading.clock_max_mhz.known().copied().or(self.max_clock);
@@ -145,6 +145,7 @@ impl OneDevice {
             self.peak = Some(self.peak.map_or(*used, |peak| peak.max(*used)));
         }
         if let Some(reasons) = reading.throttle.known() {
+            self.throttle_readings += 1;
             self.throttled += u64::from(!reasons.is_empty());
             for reason in reasons {
                 if !self.reasons.contains(reason) {
@@ -190,8 +191,8 @@ impl OneDevice {
             clock.map(|(mean_mhz, max_mhz)| Clock { mean_mhz, max_mhz }),
             because(&self.why.clock),
         );
-        let throttled = (self.why.throttle.is_none() && self.readings > 0).then(|| Throttled {
-            share: Share(self.throttled as f64 / self.readings as f64),
+        let throttled = (self.throttle_readings > 0).then(|| Throttled {
+            share: Share(self.throttled as f64 / self.throttle_readings as f64),
             reasons: self.reasons.clone(),
         });
         device.throttled = Signal::from_option(throttled, because(&self.why.throttle));
@@ -210,7 +211,7 @@ impl OneDevice {
                 })
             }
             (None, _) => Signal::unavailable(because(&self.why.memory)),
-            (_, None) => Signal::unavailable("the memory that the device has is not known"),
+            (_, None) => Signal::unavailable("the device's memory is not known"),
         };
     }
 }

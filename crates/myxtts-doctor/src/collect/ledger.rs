@@ -7,9 +7,9 @@ use crate::signal::Signal;
 use crate::signals::{PipelineSignals, StageSignals};
 use crate::units::{Seconds, Share};
 
-/// Threads note their entries one after the other, and may be a little late.
+/// Threads note their entries one after the other, and may be this late.
 const LATE_US: u64 = 500_000;
-/// A batch that came within this was there.
+/// A batch that came within this time was ready.
 const AT_ONCE_US: u64 = 1_000;
 
 /// A stage of the pipeline, as the ledger names it.
@@ -47,12 +47,12 @@ pub struct LedgerLine {
     pub upload_us: Option<u64>,
 }
 
-/// The newest pipeline.
+/// The entries of the newest pipeline, added up.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LedgerFold {
     last_at_us: u64,
     first_step: Option<u64>,
-    /// Everything, and what came after the warm-up.
+    /// Sums of all entries; `warm` has those after the warm-up.
     all: Totals,
     warm: Totals,
 }
@@ -64,7 +64,7 @@ struct Totals {
     decode: Part,
     upload: Part,
     at_once: u64,
-    /// A bit for each lane.
+    /// A bit for each lane that was seen.
     lanes: u128,
 }
 
@@ -74,7 +74,7 @@ struct StageTotals {
     busy_us: u64,
     wait_in_us: u64,
     wait_out_us: u64,
-    /// A bit for each thread.
+    /// A bit for each thread that was seen.
     threads: u128,
 }
 

@@ -1,9 +1,9 @@
 //! Records of a run, folded into signals: from its files, or while it trains.
 //!
 //! A run goes from stage to stage and only the newest counts, so a step of
-//! another stage begins anew. The first steps fill rings and compile kernels;
-//! they are left out. Memory is bounded whatever the length of the run: sums,
-//! and the newest step times.
+//! another stage starts the collection anew. The first steps fill rings and
+//! compile kernels; they are left out. Memory is bounded whatever the length of
+//! the run: sums, and the newest step times.
 
 mod devices;
 mod ledger;
@@ -21,14 +21,14 @@ use devices::DeviceFold;
 use ledger::LedgerFold;
 use steps::StepFold;
 
-/// Steps of a stage that are its warm-up.
+/// The number of steps of a stage that are its warm-up.
 pub const WARM_UP: usize = 10;
-/// A stage shorter than this has a quarter of it as its warm-up.
+/// A stage with fewer steps than this has a quarter of them as its warm-up.
 const SHORT: usize = 4 * WARM_UP;
-/// Newest step times that are kept.
+/// The number of newest values that are kept.
 const NEWEST: usize = 1024;
 
-/// Folds records into signals.
+/// Folds the records of a run into signals.
 #[derive(Clone, Debug, Default)]
 pub struct Collector {
     steps: StepFold,
@@ -37,22 +37,27 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Nothing yet.
+    /// Makes a collector without any records.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A line of `metrics.jsonl`. One of another stage begins anew.
+    /// Adds a line of `metrics.jsonl`. A line of another stage starts anew.
     pub fn step(&mut self, line: &StepLine) {
+        let stage = self.steps.stage();
         self.steps.add(line);
+        if self.steps.stage() != stage {
+            // Another stage has another load: what devices did before says nothing of it.
+            self.devices = DeviceFold::default();
+        }
     }
 
-    /// A line of `ledger.jsonl`. One of another pipeline begins anew.
+    /// Adds a line of `ledger.jsonl`. A line of another pipeline starts anew.
     pub fn ledger(&mut self, line: &LedgerLine) {
         self.ledger.add(line);
     }
 
-    /// A line of `devices.jsonl`; those from before the stage's steps do not count.
+    /// Adds a line of `devices.jsonl`; lines from before the measured steps do not count.
     pub fn device(&mut self, line: &DeviceLine) {
         if self
             .steps
@@ -63,12 +68,12 @@ impl Collector {
         }
     }
 
-    /// The newest step.
+    /// Returns the newest step, if there was one.
     pub fn at_step(&self) -> Option<u64> {
         self.steps.at_step()
     }
 
-    /// Everything so far. `known` has what is known besides: settings,
+    /// Returns everything so far as signals. `known` has what else is known: settings,
     /// devices of the plan, the machine, the dataset.
     pub fn signals(&self, known: Signals) -> Signals {
         let mut signals = known;
@@ -82,7 +87,7 @@ impl Collector {
     }
 }
 
-/// Whether gradients are averaged between replicas, where the plan is known.
+/// Returns whether gradients are averaged between replicas, where the plan is known.
 fn mirrors(settings: &Settings) -> Option<bool> {
     let strategy = settings.strategy.known()?;
     Some(matches!(
@@ -91,7 +96,7 @@ fn mirrors(settings: &Settings) -> Option<bool> {
     ))
 }
 
-/// A mean in the making.
+/// A running mean, of finite values only.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mean {
     sum: f64,
@@ -115,7 +120,7 @@ impl Mean {
     }
 }
 
-/// The newest values.
+/// The newest values, at most [`NEWEST`] of them.
 #[derive(Clone, Debug, Default)]
 struct Newest(VecDeque<f64>);
 
@@ -129,5 +134,36 @@ impl Newest {
 
     fn to_vec(&self) -> Vec<f64> {
         self.0.iter().copied().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::testing::healthy;
+
+    fn line<T: serde::de::DeserializeOwned>(value: serde_json::Value) -> T {
+        serde_json::from_value(value).unwrap()
+    }
+
+    fn train(collector: &mut Collector, stage: &str, from: u64, busy: f64) {
+        for step in from..from + 8 {
+            collector.step(&line(serde_json::json!({
+                "step": step, "stage": stage, "wall_time": step, "loss": 1.0, "step_s": 1.0,
+            })));
+            collector.device(&line(serde_json::json!({
+                "wall_time": step,
+                "devices": [{ "device": 0, "utilisation_pct": busy }],
+            })));
+        }
+    }
+
+    #[test]
+    fn readings_of_an_earlier_stage_do_not_count() {
+        let mut collector = Collector::new();
+        train(&mut collector, "dvae", 1, 10.0);
+        train(&mut collector, "gpt", 9, 90.0);
+        let busy = collector.signals(healthy()).devices[0].busy.clone();
+        assert!((busy.known().unwrap().0 - 0.9).abs() < 1e-9, "{busy:?}");
     }
 }

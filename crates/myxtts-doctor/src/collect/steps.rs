@@ -8,12 +8,12 @@ use crate::signals::{Oscillation, Pauses, Period, Recompiles, Replica, StepSigna
 use crate::stats;
 use crate::units::{Flop, Seconds, Share};
 
-/// Fewer steps tell nothing of a rhythm.
+/// The fewest steps that can show a rhythm.
 const ENOUGH: usize = 64;
-/// Lags up to here are looked at: far enough to name a pause every 50 steps.
+/// The longest lag that is looked at: far enough to name a pause every 50 steps.
 const LONGEST_PERIOD: usize = 60;
 
-/// One line of `metrics.jsonl`; what is not there is none.
+/// One line of `metrics.jsonl`; what is not there is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 #[expect(missing_docs, reason = "`StepSignals` says what each field is")]
@@ -56,7 +56,7 @@ pub struct StepLine {
     pub replica_step_s: Option<Vec<f64>>,
 }
 
-/// A value of another kind is one that is not there: the string `"NaN"`, or
+/// Reads a value; one of another kind counts as missing: the string `"NaN"`, or
 /// what a later version writes.
 fn lenient<'de, D: Deserializer<'de>, T: for<'a> Deserialize<'a>>(
     from: D,
@@ -66,8 +66,8 @@ fn lenient<'de, D: Deserializer<'de>, T: for<'a> Deserialize<'a>>(
 }
 
 impl StepLine {
-    /// What the seam took without the wait of the first replica for a slower
-    /// one, which is not the averaging's.
+    /// Returns the time of averaging without the first replica's wait for a slower
+    /// one, which does not belong to it.
     fn averaging_s(&self) -> Option<f64> {
         let replicas = self.replica_step_s.as_deref().unwrap_or_default();
         let own = replicas.first().copied().unwrap_or(0.0);
@@ -75,13 +75,13 @@ impl StepLine {
         Some((self.collective_s? - (slowest - own)).max(0.0))
     }
 
-    /// Whether the line is that of a step, and not of a validation.
+    /// Returns whether the line is that of a step, and not of a validation.
     fn is_step(&self) -> bool {
         self.loss.is_some() || self.step_s.is_some() || self.data_wait_s.is_some()
     }
 }
 
-/// All lines of the newest stage.
+/// All lines of the newest stage, folded.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StepFold {
     stage: Option<TrainStage>,
@@ -105,7 +105,7 @@ struct Sums {
     core_wait: Mean,
     audio: Mean,
     flop: Mean,
-    /// Positions, padded and used, both in units of the batch's sound.
+    /// All positions, in units of the batch's sound; `used` has those without padding.
     positions: Mean,
     used: Mean,
     padding: Mean,
@@ -117,10 +117,10 @@ struct Sums {
     counts_kernels: bool,
     measures_steps: bool,
     pauses: [f64; 3],
-    /// Pauses after the newest step: they count when another step follows. What
-    /// comes after the last step of a stage is its end and not a pause.
+    /// Pauses after the newest step. They count when another step follows: what comes
+    /// after the last step of a stage is its end and not a pause.
     pending: [f64; 3],
-    /// By rank, the newest distances from the other replicas' median.
+    /// The newest distances from the median of the other replicas, by rank.
     apart: Vec<Newest>,
     replica: Vec<Newest>,
     last_time: Option<f64>,
@@ -291,7 +291,7 @@ impl Sums {
         into.dispatch = self.dispatch.signal(Seconds, OLDER);
         into.core_wait = self.core_wait.signal(
             Seconds,
-            "this system does not tell how long a thread waits for a core",
+            "this system does not report how long a thread waits for a core",
         );
         into.audio = self.audio.signal(Seconds, OLDER);
         into.flop = self
@@ -301,7 +301,7 @@ impl Sums {
             Some(false) => Seconds(0.0).into(),
             _ => self.collective.signal(Seconds, OLDER),
         };
-        // A mean over positions and not over steps: a large batch counts more.
+        // Averaged over positions and not over steps: a large batch counts more.
         let over_positions = match (self.used.get(), self.positions.get()) {
             (Some(used), Some(all)) if all > 0.0 => Some(Share(1.0 - used / all)),
             _ => self.padding.get().map(Share),
@@ -350,7 +350,7 @@ impl Sums {
         ) else {
             return Signal::unavailable("the steps took no time");
         };
-        // What chance makes of so many steps is below this.
+        // Chance makes weaker repetitions than this in so many steps.
         let chance = 3.5 / (even.len() as f64).sqrt();
         let longest = LONGEST_PERIOD.min(even.len() / 4);
         let period = stats::period(&even, 2..=longest).filter(|(_, strength)| *strength > chance);
@@ -373,9 +373,9 @@ impl Sums {
         }
     }
 
-    /// A replica's distance from the others is taken step by step, so that
-    /// batches of different lengths do not hide it, and its median compared with
-    /// how much that distance itself varies.
+    /// Compares each replica with the others. Its distance from them is taken step by
+    /// step, so that batches of different lengths do not hide it, and the median of
+    /// the distance is compared with how much the distance itself varies.
     fn replicas(&self) -> Vec<Replica> {
         let ranks = self.replica.iter().zip(&self.apart).enumerate();
         ranks

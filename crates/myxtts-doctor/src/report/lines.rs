@@ -1,4 +1,4 @@
-//! One line a section: the numbers it looked at.
+//! One line per section: the numbers it looked at.
 
 use super::{Report, SectionName, sentence};
 use crate::finding::Value;
@@ -9,7 +9,7 @@ use crate::signal::Signal;
 use crate::signals::{CacheKind, DeviceSignals, Precision, Signals, Strategy};
 use crate::units::{Seconds, Share};
 
-/// Whether the section has anything to show.
+/// Returns whether the section has anything to show.
 pub(super) fn is_known(report: &Report, section: SectionName) -> bool {
     if section == SectionName::Verdict {
         return report.diagnosis.verdict.waiting.known().is_some();
@@ -17,7 +17,7 @@ pub(super) fn is_known(report: &Report, section: SectionName) -> bool {
     parts(report, section, Lang::En).is_ok()
 }
 
-/// The line, or why there is none.
+/// Returns the line of a section, or why there is none.
 pub(super) fn line(report: &Report, section: SectionName, lang: Lang) -> String {
     match parts(report, section, lang) {
         Ok(parts) => parts.join(lang.pick(", ", "، ")),
@@ -29,7 +29,7 @@ pub(super) fn line(report: &Report, section: SectionName, lang: Lang) -> String 
     }
 }
 
-/// What is known, or why nothing is.
+/// Returns what is known, or why nothing is.
 fn parts(report: &Report, section: SectionName, lang: Lang) -> Result<Vec<String>, String> {
     let signals = &report.signals;
     let parts = match section {
@@ -49,7 +49,7 @@ fn parts(report: &Report, section: SectionName, lang: Lang) -> Result<Vec<String
         return Ok(parts);
     }
     Err(match section {
-        SectionName::Devices => "there is no plan.json that can be read".to_owned(),
+        SectionName::Devices => "there is no readable plan.json".to_owned(),
         SectionName::Dataset => why(&signals.dataset.clips),
         SectionName::Storage => why(&signals.storage.cold),
         SectionName::PipelineSpeed => why(&signals.pipeline.host),

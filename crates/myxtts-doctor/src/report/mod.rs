@@ -32,20 +32,20 @@ pub enum SectionName {
     Devices,
     /// What was asked for.
     Configuration,
-    /// The recordings.
+    /// The recordings to train on.
     Dataset,
     /// The disk they lie on.
     Storage,
     /// The stages that feed the model.
     PipelineSpeed,
-    /// The model itself.
+    /// The step of the model itself.
     ModelStep,
-    /// The answer.
+    /// Whether the model waits for data.
     Verdict,
 }
 
 impl SectionName {
-    /// All, in the order of the report.
+    /// All sections, in the order of the report.
     pub const ALL: [Self; 8] = [
         Self::Environment,
         Self::Devices,
@@ -57,7 +57,7 @@ impl SectionName {
         Self::Verdict,
     ];
 
-    /// The section that a finding belongs to.
+    /// Returns the section that a finding belongs to.
     pub fn of(code: Code) -> Self {
         match code {
             Code::NoGpusDetected
@@ -94,17 +94,17 @@ impl SectionName {
     }
 }
 
-/// How a section is.
+/// The state of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
     /// Nothing could be looked at.
     Unknown,
-    /// Nothing to change.
+    /// There is nothing to change.
     Ok,
-    /// Costs time.
+    /// Something there costs time.
     Warning,
-    /// Costs much time, or keeps training from running.
+    /// Something there costs much time, or keeps training from running.
     Problem,
 }
 
@@ -113,7 +113,7 @@ pub enum State {
 pub struct Extra {
     /// What was looked at, for the heading: a folder, or the probe.
     pub subject: String,
-    /// The newest step of a run.
+    /// The newest step of a run, if there is one.
     pub at_step: Option<u64>,
     /// What was odd about the files.
     pub notes: Vec<Note>,
@@ -126,20 +126,20 @@ pub struct Extra {
 /// A section that could not be looked at because something is wrong there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Problem {
-    /// Where.
+    /// The section that is concerned.
     pub section: SectionName,
-    /// What is wrong, in a line or more; in the words of whoever failed.
+    /// What is wrong, in one line or more, in the words of whoever failed.
     pub cause: Vec<String>,
-    /// What to do.
+    /// What to do, where it is known.
     pub fix: Option<String>,
 }
 
 impl Problem {
-    /// From an error in our form, in which the fix is the last line.
+    /// Reads an error in our form, in which the line of the fix begins with `fix:`.
     pub fn new(section: SectionName, error: &str) -> Self {
         let (fix, cause): (Vec<&str>, Vec<&str>) = error
             .lines()
-            // What is drawn below a line of a file keeps its place.
+            // What is drawn below a line of a file keeps its column.
             .map(|line| line.strip_prefix("  ").unwrap_or(line).trim_end())
             .partition(|line| line.starts_with("fix:"));
         let fix = fix.first().map(|fix| fix.trim_start_matches("fix:").trim());
@@ -151,7 +151,7 @@ impl Problem {
     }
 }
 
-/// The report.
+/// The whole report on a training.
 #[derive(Clone, Debug)]
 pub struct Report {
     signals: Signals,
@@ -160,7 +160,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Of what was measured.
+    /// Makes the report on what was measured.
     pub fn new(signals: Signals, extra: Extra) -> Self {
         Self {
             diagnosis: diagnose(&signals),
@@ -169,22 +169,22 @@ impl Report {
         }
     }
 
-    /// What was found.
+    /// Returns what the rules found.
     pub fn diagnosis(&self) -> &Diagnosis {
         &self.diagnosis
     }
 
-    /// Whether something keeps training from running.
+    /// Returns whether something keeps training from running.
     pub fn blocks(&self) -> bool {
         !self.extra.problems.is_empty() || self.diagnosis.blocks()
     }
 
-    /// The text in a language.
+    /// Returns the report in a language, for display.
     pub fn in_lang(&self, lang: Lang) -> Rendered<'_> {
         Rendered { report: self, lang }
     }
 
-    /// For programs; never translated.
+    /// Returns the report as JSON, for programs; never translated.
     pub fn document(&self) -> Value {
         let sections: Vec<Value> = SectionName::ALL
             .into_iter()
@@ -235,14 +235,14 @@ impl Report {
     }
 
     fn state(&self, section: SectionName) -> State {
-        // The answer is as good as the worst of what leads to it.
+        // The verdict is as bad as the worst of what leads to it.
         let is_verdict = section == SectionName::Verdict;
         let blocks_all = is_verdict && !self.extra.problems.is_empty();
         if blocks_all || self.problems(section).count() > 0 {
             return State::Problem;
         }
         let findings: Vec<&Finding> = match section {
-            // The answer is as good as the worst of what leads to it.
+            // The verdict is as bad as the worst of what leads to it.
             SectionName::Verdict => self.diagnosis.findings.iter().collect(),
             _ => self.of_section(section).collect(),
         };

@@ -7,7 +7,7 @@ use crate::finding::{Edit, Finding, Gain};
 use crate::lang::Lang;
 use crate::reasons;
 
-/// A report in a language.
+/// A report in a language, for display.
 #[derive(Clone, Copy, Debug)]
 pub struct Rendered<'a> {
     pub(super) report: &'a Report,
@@ -54,7 +54,7 @@ impl Rendered<'_> {
         let line = lines::line(report, section, lang);
         let mut problems = report.problems(section).peekable();
         match problems.peek() {
-            // Why nothing is known is what follows.
+            // The problems that follow say why nothing is known.
             Some(_) => writeln!(f, "{state:<10} {name}:")?,
             None => writeln!(f, "{state:<10} {name}: {line}")?,
         }
@@ -93,7 +93,7 @@ impl Rendered<'_> {
             return writeln!(f, "\n{nothing}");
         }
         let heading = lang.pick(
-            "Recommendations, by the seconds they give back per 1,000 steps:",
+            "Recommendations, by the seconds they save per 1,000 steps:",
             "سفارش‌ها، به ترتیبِ ثانیه‌هایی که در هر ۱٬۰۰۰ گام برمی‌گردانند:",
         );
         writeln!(f, "\n{heading}")?;
@@ -119,8 +119,12 @@ impl Rendered<'_> {
         if silent.is_empty() {
             return Ok(());
         }
-        writeln!(f, "\n{}", lang.pick("Could not look:", "نشد که بنگرد:"))?;
-        // Rules that miss the same thing are told together.
+        writeln!(
+            f,
+            "\n{}",
+            lang.pick("Could not be checked:", "نشد که بنگرد:")
+        )?;
+        // Rules that miss the same thing share a line.
         let mut told: Vec<&str> = Vec::new();
         for rule in silent {
             if told.contains(&rule.reason.as_str()) {
@@ -139,7 +143,7 @@ impl Rendered<'_> {
     }
 }
 
-/// What to do, and the settings of it to copy.
+/// Returns what to do, with the settings to copy.
 fn fix(finding: &Finding, lang: Lang) -> String {
     let mut text = finding.fix_in(lang);
     if !finding.edits.is_empty() {
@@ -153,7 +157,7 @@ fn fix(finding: &Finding, lang: Lang) -> String {
     text
 }
 
-/// `data.num_workers: 1 -> 4`.
+/// Writes an edit, as `data.num_workers: 1 -> 4`.
 fn edit_line(edit: &Edit) -> String {
     match &edit.old {
         Some(old) => format!("{}: {old} -> {}", edit.key, edit.new),

@@ -7,7 +7,8 @@ use crate::signals::Signals;
 use crate::units::{Seconds, Share};
 use crate::verdict::{CostKind, InputBound, SlowestStage};
 
-/// "not input-bound: 0.4 % waiting; largest cost: padding 11.0 %, try data.buckets: 12".
+/// Writes the verdict, as in "not input-bound: 0.4 % waiting; largest cost: padding
+/// 11.0 %, try data.buckets: 12".
 pub fn sentence(diagnosis: &Diagnosis, lang: Lang) -> String {
     let verdict = &diagnosis.verdict;
     let (bound, waiting) = match (verdict.input_bound.need(), verdict.waiting.need()) {
@@ -58,7 +59,7 @@ pub fn sentence(diagnosis: &Diagnosis, lang: Lang) -> String {
     text
 }
 
-/// What loading costs: measured with and without it where a probe did, else
+/// Says what loading costs: measured with and without it where a probe did, else
 /// by the waiting of the run.
 pub fn headroom(signals: &Signals, lang: Lang) -> Option<String> {
     let steps = &signals.steps;
@@ -74,7 +75,7 @@ pub fn headroom(signals: &Signals, lang: Lang) -> Option<String> {
         Some(remaining) => {
             let time = lang.duration(lost.0 * *remaining as f64);
             lang.pick(
-                format!("loading costs you {share}, at most {time} of what is left of this run"),
+                format!("loading costs you {share}, at most {time} of the rest of this run"),
                 format!(
                     "بارکردنِ داده {share} هزینه دارد، حداکثر {time} از آنچه از این اجرا مانده است"
                 ),
@@ -87,7 +88,7 @@ pub fn headroom(signals: &Signals, lang: Lang) -> Option<String> {
     })
 }
 
-/// A stage, in words.
+/// Names a stage in words.
 pub(super) fn stage_name(stage: SlowestStage, lang: Lang) -> &'static str {
     match stage {
         SlowestStage::Host => lang.pick("host stage", "مرحلهٔ میزبان"),
@@ -96,7 +97,7 @@ pub(super) fn stage_name(stage: SlowestStage, lang: Lang) -> &'static str {
     }
 }
 
-/// A cost, in words.
+/// Names a cost in words.
 fn cost_name(kind: CostKind, lang: Lang) -> &'static str {
     match kind {
         CostKind::Padding => lang.pick("padding", "پرکننده"),

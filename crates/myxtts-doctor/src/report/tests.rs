@@ -151,6 +151,6 @@ fn the_headroom_test_is_a_sentence() {
     signals.steps.remaining = 483_871.into();
     assert_eq!(
         headroom(&signals, Lang::En).unwrap(),
-        "loading costs you 12.4 %, at most 1 h 40 min of what is left of this run"
+        "loading costs you 12.4 %, at most 1 h 40 min of the rest of this run"
     );
 }

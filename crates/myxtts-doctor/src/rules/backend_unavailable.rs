@@ -11,12 +11,12 @@ pub(super) const RULE: Rule = Rule {
     look,
     texts: Bilingual {
         en: Texts {
-            title: "the backend that was asked for is not there",
+            title: "the requested backend is not available",
             meaning: "`training.backend` names a backend that has no GPU, while another has one. The driver's own reason is shown.",
             forms: &[Form {
                 name: "run",
                 cause: "training.backend is {backend}, which is unavailable: {reason}",
-                fix: "install its driver or build with its feature, or take {other}, which has {gpu}",
+                fix: "install its driver or build with its feature, or use {other}, which has {gpu}",
             }],
         },
         fa: Texts {

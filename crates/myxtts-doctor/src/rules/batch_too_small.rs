@@ -12,9 +12,9 @@ use crate::words::{Bilingual, Form, Texts};
 
 /// Below this share of the budget there is room for more.
 pub(super) const ROOM: Share = Share(0.75);
-/// An estimate is off by some percent: this much of the budget is used.
+/// The part of the budget that a larger batch may fill: an estimate is off by some percent.
 const FILL: f64 = 0.9;
-/// The configuration takes no more.
+/// The largest batch that the configuration takes.
 const MOST: f64 = 4096.0;
 
 pub(super) const RULE: Rule = Rule {
@@ -27,7 +27,7 @@ pub(super) const RULE: Rule = Rule {
                       filled to three quarters of its budget.",
             forms: &[Form {
                 name: "run",
-                cause: "{device} is busy {busy} of the time, and at most {peak} of its {budget} were in use ({share})",
+                cause: "{device} is busy {busy} of the time, and at most {peak} of its {budget} was in use ({share})",
                 fix: "by the plan's estimate a batch of {batch} fits; `myxtts tune` measures it",
             }],
         },
@@ -80,8 +80,8 @@ fn look(signals: &Signals) -> Look {
     ))
 }
 
-/// The largest batch that fits by what was measured: the peak, less what the
-/// plan says does not grow with the batch, grows in proportion.
+/// Returns the largest batch that fits by what was measured: the peak, less what the
+/// plan says does not grow with the batch, is taken to grow in proportion.
 pub(super) fn fitting_batch(signals: &Signals) -> Option<u32> {
     let device = signals.model_device()?;
     let memory = device.memory.known()?;

@@ -13,11 +13,11 @@ pub(super) const RULE: Rule = Rule {
     texts: Bilingual {
         en: Texts {
             title: "the feature cache is off",
-            meaning: "The frozen DVAE makes the codes of every clip again in every epoch, although they never change.",
+            meaning: "The frozen DVAE computes the codes of every clip again in every epoch, although they never change.",
             forms: &[Form {
                 name: "run",
-                cause: "no codes are cached: the DVAE makes them again in every epoch",
-                fix: "keep them; 100 hours of speech are about 16 MB of codes",
+                cause: "no codes are cached: the DVAE computes them again in every epoch",
+                fix: "cache them; 100 hours of speech are about 16 MB of codes",
             }],
         },
         fa: Texts {

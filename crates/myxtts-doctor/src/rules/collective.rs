@@ -8,7 +8,7 @@ use crate::units::{Seconds, Share};
 use crate::verdict::HIGH_COST;
 use crate::words::{Bilingual, Form, Texts};
 
-/// Twice what is called high.
+/// The share that is severe: twice what is called high.
 const SEVERE: Share = Share(0.30);
 
 pub(super) const RULE: Rule = Rule {
@@ -16,12 +16,12 @@ pub(super) const RULE: Rule = Rule {
     look,
     texts: Bilingual {
         en: Texts {
-            title: "averaging gradients takes long",
+            title: "averaging gradients takes too long",
             meaning: "The replicas spend more than 15 % of a step (30 %: severe) averaging their gradients.",
             forms: &[Form {
                 name: "run",
                 cause: "averaging gradients takes {collective} a step, {share} of it",
-                fix: "average less often: accumulate more batches, or give every replica a larger one; between CUDA GPUs, \
+                fix: "average less often: accumulate more batches, or give every replica a larger batch; between CUDA GPUs, \
                       install NCCL",
             }],
         },
@@ -67,7 +67,8 @@ fn look(signals: &Signals) -> Look {
     Ok(Some(finding.gaining(gain).editing(edit)))
 }
 
-/// The same clips with an average every `new` batches in place of `old`.
+/// Returns the seconds saved if the same clips are averaged every `new` batches in place
+/// of every `old`.
 pub(crate) fn saved(collective: Seconds, old: u32, new: u32) -> Seconds {
     Seconds(collective.0 * (1.0 - f64::from(old) / f64::from(new.max(1))))
 }

@@ -15,20 +15,20 @@ pub(super) const RULE: Rule = Rule {
             title: "the model waits for data",
             meaning: "The model waits for data for a twentieth of the step or more, and of the stages that \
                       feed it the host stage (reading, decoding, filling batches) is the slowest. \
-                      Where a closer cause is known, that is shown in its place: SLOW_STORAGE, SLOW_DECODE, LOW_WORKERS.",
+                      Where a closer cause is known, it is shown instead: SLOW_STORAGE, SLOW_DECODE, LOW_WORKERS.",
             forms: &[
                 Form {
                     name: "slow",
                     cause: "the model waits {waiting} of the step for the host stage, which needs {host} \
                             a step on {threads} threads; the model needs {own}",
-                    fix: "shorten the work on a clip (recordings at 22,050 Hz, in WAV or FLAC), or give the host \
+                    fix: "reduce the work per clip (recordings at 22,050 Hz, in WAV or FLAC), or give the host \
                           more cores",
                 },
                 Form {
                     name: "bursts",
                     cause: "the model waits {waiting} of the step for the host stage, which keeps up on average \
                             ({host} a step on {threads} threads; the model needs {own}): batches come in bursts",
-                    fix: "let more batches wait ready",
+                    fix: "keep more batches ready",
                 },
             ],
         },
@@ -80,12 +80,12 @@ fn look(signals: &Signals) -> Look {
     ))
 }
 
-/// At most all the waiting: what the edit leaves of it only a measurement tells.
+/// Bounds the gain by all the waiting: what the edit leaves of it only a measurement tells.
 fn gain(model: &StepModel) -> Gain {
     Gain::at_most_per_step(model.wait)
 }
 
-/// Bursts are evened out by a deeper buffer, or by letting it grow.
+/// Evens bursts out by a deeper buffer, or by letting it grow.
 fn edit(signals: &Signals, in_bursts: bool) -> Option<Edit> {
     let settings = &signals.settings;
     let key = "data.optimize_cpu_gpu_overlap";

@@ -7,9 +7,10 @@ use crate::signals::{Quality, Signals};
 use crate::units::Share;
 use crate::words::{Bilingual, Form, Texts};
 
-/// Clips left out, from which a person should look; `data.max_bad_fraction`'s default.
+/// The share of clips left out above which a person should look; the default of
+/// `data.max_bad_fraction`.
 const LEFT_OUT: Share = Share(0.01);
-/// Clips that are kept and odd: more of them are usual.
+/// The same for clips that are kept and odd: more of them are usual.
 const ODD: Share = Share(0.05);
 
 pub(super) const RULE: Rule = Rule {
@@ -18,7 +19,7 @@ pub(super) const RULE: Rule = Rule {
     texts: Bilingual {
         en: Texts {
             title: "recordings need a look",
-            meaning: "More than 1 % of the clips were left out, or more than 5 % are kept and odd: silence, clipping, several \
+            meaning: "More than 1 % of the clips were left out, or more than 5 % are kept but odd: silence, clipping, several \
                       sample rates, the same audio twice, texts that do not fit their duration, characters outside the \
                       vocabulary.",
             forms: &[Form {

@@ -22,12 +22,12 @@ pub(super) const RULE: Rule = Rule {
                     name: "cache",
                     cause: "the device stage needs {device} a step and the model {own}: the model waits {waiting} of the \
                             step, and no codes are cached",
-                    fix: "keep the codes of every clip, which are then made once",
+                    fix: "cache the codes of every clip, so that they are computed only once",
                 },
                 Form {
                     name: "split",
                     cause: "the device stage needs {device} a step and the model {own}: the model waits {waiting} of the step",
-                    fix: "make the codes before training (`myxtts prepare --encode --checkpoint RUN`), or give the \
+                    fix: "compute the codes before training (`myxtts prepare --encode --checkpoint RUN`), or give the \
                           data work a GPU of its own (`--data-gpu`, `--model-gpu`)",
                 },
             ],
@@ -62,7 +62,7 @@ fn look(signals: &Signals) -> Look {
         .slowest()
         .is_some_and(|(stage, _)| stage == FeedStage::Device);
     let upload = signals.pipeline.upload.known().copied();
-    // Mostly upload: that is GPU_TRANSFER's.
+    // A stage that is mostly upload is left to GPU_TRANSFER.
     let is_upload = upload.is_some_and(|upload| upload.0 > device.busy.0 / 2.0);
     if !is_slowest || device.pace() <= model.own() || is_upload {
         return Ok(None);
@@ -83,14 +83,14 @@ fn look(signals: &Signals) -> Look {
     Ok(Some(finding.gaining(gain).editing(edit)))
 }
 
-/// `data.cache` from `none` to `disk`, where it is `none`.
+/// Returns the edit of `data.cache` from `none` to `disk`, where it is `none`.
 pub(super) fn cache_edit(signals: &Signals) -> Option<Edit> {
     let off = signals.settings.cache.known() == Some(&CacheKind::None);
     off.then(|| Edit::new("data.cache", Some("none".to_owned()), "disk"))
 }
 
-/// Seconds a step without making codes: of the device stage only the upload
-/// is left.
+/// Returns the seconds saved in a step without making codes: of the device stage only
+/// the upload is left.
 pub(crate) fn saved(model: &StepModel, upload: Option<Seconds>, threads: u32) -> Seconds {
     let left = upload.map_or(0.0, |upload| upload.0 / f64::from(threads.max(1)));
     let feed = Feed {

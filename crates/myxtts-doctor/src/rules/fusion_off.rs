@@ -17,7 +17,7 @@ pub(super) const RULE: Rule = Rule {
             forms: &[Form {
                 name: "run",
                 cause: "kernel fusion is off on a GPU: every operation is a kernel of its own, with its own trip to memory",
-                fix: "switch it on; it is for debugging only that it can be off",
+                fix: "switch it on; turning it off is meant for debugging only",
             }],
         },
         fa: Texts {
@@ -42,7 +42,7 @@ fn look(signals: &Signals) -> Look {
         .and_then(|device| device.busy.known());
     let gain = match (signals.steps.step.known(), busy) {
         (Some(step), Some(busy)) => super::launch_bound::gain(*step, *busy),
-        // How many kernels fusion would save only a run with it tells.
+        // Only a run with fusion tells how many kernels it would save.
         _ => Gain::Unknown,
     };
     let edit = Edit::new("training.enable_graph_mode", Some("false".to_owned()), true);

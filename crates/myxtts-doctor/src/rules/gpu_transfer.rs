@@ -22,8 +22,8 @@ pub(super) const RULE: Rule = Rule {
                     name: "waits",
                     cause: "moving a step's batches takes {transfer}, {share} of the step (upload {upload}, between \
                             devices {hop}), and the model waits {waiting} of it",
-                    fix: "check the PCIe link (`myxtts devices`), keep codes cached so that waves need not be moved, and \
-                          let batches wait on the device",
+                    fix: "check the PCIe link (`myxtts devices`), keep codes cached so that waveforms need not be moved, and \
+                          keep batches ready on the device",
                 },
                 Form {
                     name: "hidden",
@@ -58,7 +58,7 @@ fn look(signals: &Signals) -> Look {
     let hop = stages.hop.known().map_or(Seconds(0.0), |hop| hop.pace());
     let upload = match (stages.upload.known(), stages.device.known()) {
         (Some(upload), Some(device)) => Seconds(upload.0 / f64::from(device.threads.max(1))),
-        // With a hop of its own the rule can still look at that.
+        // Where there is a hop, the rule can still look at that.
         _ if stages.hop.known().is_some() => Seconds(0.0),
         _ => *stages.upload.need()?,
     };
@@ -67,7 +67,7 @@ fn look(signals: &Signals) -> Look {
     if share <= HIGH_COST {
         return Ok(None);
     }
-    // Another part of the device stage is the slower one: DEVICE_PREP's.
+    // Where another part of the device stage is slower, it is left to DEVICE_PREP.
     let device = model.feed.device.unwrap_or(Seconds(0.0));
     if hop.0 < upload.0 && upload.0 <= device.0 / 2.0 {
         return Ok(None);
@@ -94,9 +94,9 @@ fn look(signals: &Signals) -> Look {
     Ok(Some(finding.gaining(gain).editing(edit(signals, &model))))
 }
 
-/// The ring on the device, switched on; codes in place of waves; or, where moving
-/// keeps up on average and comes in bursts, a deeper ring. A ring of any depth
-/// runs empty where moving is slower than the model.
+/// Switches the ring on the device on, or caches codes in place of moving waves, or,
+/// where moving keeps up on average and comes in bursts, makes the ring deeper. A ring
+/// of any depth runs empty where moving is slower than the model.
 fn edit(signals: &Signals, model: &StepModel) -> Option<Edit> {
     let key = "data.prefetch_to_gpu";
     if signals.settings.key(key) == Some("false") {
@@ -116,7 +116,7 @@ fn edit(signals: &Signals, model: &StepModel) -> Option<Edit> {
     (new > u64::from(old)).then(|| Edit::new(key, Some(old.to_string()), new))
 }
 
-/// Seconds a step if nothing had to be moved.
+/// Returns the seconds saved in a step if nothing had to be moved.
 pub(super) fn saved(model: &StepModel, upload: Seconds) -> Seconds {
     let device = model
         .feed

@@ -7,9 +7,9 @@ use crate::signals::Signals;
 use crate::units::{Seconds, Share};
 use crate::words::{Bilingual, Form, Texts};
 
-/// A device below this could do more.
+/// A device that is busy for less than this could do more.
 pub(super) const BUSY: Share = Share(0.80);
-/// A thread above this does nothing else.
+/// A thread that launches for more than this does nothing else.
 const FULL: Share = Share(0.95);
 
 pub(super) const RULE: Rule = Rule {
@@ -23,7 +23,7 @@ pub(super) const RULE: Rule = Rule {
             forms: &[Form {
                 name: "run",
                 cause: "the training thread is busy {dispatch} of the step launching kernels, and {device} only {busy}",
-                fix: "give every kernel more to do: a larger batch",
+                fix: "give every kernel more work: use a larger batch",
             }],
         },
         fa: Texts {
@@ -68,12 +68,12 @@ fn look(signals: &Signals) -> Look {
     ))
 }
 
-/// At best the device is busy all the time.
+/// Bounds the gain: at best the device is busy all the time.
 pub(super) fn gain(step: Seconds, busy: Share) -> Gain {
     Gain::at_most_per_step(Seconds(step.0 * (1.0 - busy.0)))
 }
 
-/// Twice the batch, as far as the memory that was measured or estimated allows.
+/// Doubles the batch, as far as the memory that was measured or estimated allows.
 pub(super) fn larger_batch(signals: &Signals) -> Option<Edit> {
     let old = *signals.settings.batch_size.known()?;
     let most = super::batch_too_small::fitting_batch(signals)?;

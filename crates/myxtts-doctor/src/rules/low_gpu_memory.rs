@@ -87,7 +87,7 @@ fn look(signals: &Signals) -> Look {
     reason.map_or(Ok(None), Err)
 }
 
-/// The batch whose part fits beside what stays.
+/// Returns the edit to the batch whose part fits beside what stays.
 fn smaller(
     signals: &Signals,
     fixed: Megabytes,

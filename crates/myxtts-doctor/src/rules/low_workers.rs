@@ -8,7 +8,7 @@ use crate::signals::Signals;
 use crate::units::Seconds;
 use crate::words::{Bilingual, Form, Texts};
 
-/// Paces are means; a tenth more keeps the batches ahead.
+/// Paces are means; workers for a tenth more keep the batches ahead.
 const MARGIN: f64 = 1.1;
 
 pub(super) const RULE: Rule = Rule {
@@ -23,7 +23,7 @@ pub(super) const RULE: Rule = Rule {
                 name: "run",
                 cause: "the model waits {waiting} of the step for the host stage: {threads} of {cores} cores prepare \
                         batches, and {idle} are idle",
-                fix: "let {workers} threads prepare batches",
+                fix: "use {workers} threads to prepare batches",
             }],
         },
         fa: Texts {
@@ -66,9 +66,9 @@ fn look(signals: &Signals) -> Look {
     Ok(Some(finding.gaining(gain).editing([edit])))
 }
 
-/// Cores that nothing runs on, by the readings of all programs; the one that
-/// launches kernels is not counted as idle. Where there are no readings, the
-/// cores without a worker.
+/// Returns the number of cores that nothing runs on, by the readings of all programs;
+/// the one that launches kernels is not counted as idle. Where there are no readings,
+/// the cores without a worker are counted.
 fn idle_cores(signals: &Signals) -> Result<u32, crate::signal::Silent> {
     let cores = *signals.machine.cores.need()?;
     let threads = signals.pipeline.host.need()?.threads;
@@ -87,7 +87,7 @@ fn idle_cores(signals: &Signals) -> Result<u32, crate::signal::Silent> {
     Ok(free.saturating_sub(busy))
 }
 
-/// As many as keep up with the model, and not more than idle cores allow.
+/// Returns as many workers as keep up with the model, and not more than idle cores allow.
 fn workers(model: &StepModel, signals: &Signals, idle: u32) -> u32 {
     let Some(host) = signals.pipeline.host.known() else {
         return 0;
@@ -102,7 +102,8 @@ fn workers(model: &StepModel, signals: &Signals, idle: u32) -> u32 {
     needed
 }
 
-/// Seconds a step if the host stage's work were spread over `workers` threads.
+/// Returns the seconds saved in a step if the host stage's work were spread over
+/// `workers` threads.
 pub(crate) fn saved(model: &StepModel, signals: &Signals, workers: u32) -> Seconds {
     let Some(host) = signals.pipeline.host.known() else {
         return Seconds(0.0);

@@ -11,7 +11,7 @@ use crate::words::{Bilingual, Form, Texts};
 const EDGE: Share = Share(0.95);
 /// Growth since the end of the warm-up that is not noise, on a data device.
 const DATA_GROWTH: Megabytes = Megabytes(200);
-/// And on a model device.
+/// The same on a model device.
 const MODEL_GROWTH: Megabytes = Megabytes(500);
 
 pub(super) const RULE: Rule = Rule {
@@ -20,19 +20,19 @@ pub(super) const RULE: Rule = Rule {
     texts: Bilingual {
         en: Texts {
             title: "memory may run out",
-            meaning: "More than 95 % of a device's memory budget was in use, or its memory grew since the warm-up by more \
+            meaning: "More than 95 % of a device's memory budget was in use, or since the warm-up its memory has grown by more \
                       than 500 MB (200 MB on a device that prepares data).",
             forms: &[
                 Form {
                     name: "full",
                     cause: "{device} used {peak} of its {budget} ({share})",
-                    fix: "make the batch smaller and accumulate more of them: the effective batch stays",
+                    fix: "make the batch smaller and accumulate more of them: the effective batch stays the same",
                 },
                 Form {
                     name: "grows",
                     cause: "{device} uses {latest}, {growth} more than at the end of the warm-up",
-                    fix: "restart from the last checkpoint before it runs out (the same command resumes), and report it \
-                          with this report",
+                    fix: "restart from the last checkpoint before it runs out (the same command resumes), and report it, \
+                          with this output",
                 },
             ],
         },
@@ -106,7 +106,7 @@ fn edge(signals: &Signals, device: &DeviceSignals, memory: &Memory) -> Option<Fi
     })
 }
 
-/// Half the batch, twice the accumulation.
+/// Halves the batch and doubles the accumulation.
 fn smaller(signals: &Signals) -> Vec<Edit> {
     let settings = &signals.settings;
     let (Some(batch), Some(accumulation)) =

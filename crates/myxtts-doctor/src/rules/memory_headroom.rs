@@ -15,11 +15,11 @@ pub(super) const RULE: Rule = Rule {
         en: Texts {
             title: "memory is left over",
             meaning: "The memory of a GPU that trains was never filled to three quarters of its budget. A larger batch \
-                      may be faster; how much, only a measurement tells.",
+                      may be faster; only a measurement can tell by how much.",
             forms: &[Form {
                 name: "run",
-                cause: "at most {peak} of the {budget} of {device} were in use ({share})",
-                fix: "a batch of up to {batch} may fit; `myxtts tune` measures what it brings",
+                cause: "at most {peak} of the {budget} of {device} was in use ({share})",
+                fix: "a batch of up to {batch} may fit; `myxtts tune` measures what it gains",
             }],
         },
         fa: Texts {

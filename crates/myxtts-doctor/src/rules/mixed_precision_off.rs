@@ -12,11 +12,11 @@ pub(super) const RULE: Rule = Rule {
     texts: Bilingual {
         en: Texts {
             title: "mixed precision is off",
-            meaning: "The GPU computes in bf16, which is faster for the products of a large model, and the training uses f32.",
+            meaning: "The GPU can compute in bf16, which is faster for the products of a large model, but the training uses f32.",
             forms: &[Form {
                 name: "run",
-                cause: "{device} computes in bf16, and the training uses f32",
-                fix: "let products be computed in bf16; master weights stay f32. `myxtts tune` measures what it brings",
+                cause: "{device} can compute in bf16, but the training uses f32",
+                fix: "compute products in bf16; master weights stay f32. `myxtts tune` measures what it gains",
             }],
         },
         fa: Texts {

@@ -1,4 +1,4 @@
-//! The rules, one a file: a pure function from signals to a finding, the model
+//! The rules, one per file: a pure function from signals to a finding, the model
 //! of what its fix gives back, and what it says in each language.
 
 mod backend_unavailable;
@@ -48,18 +48,18 @@ use crate::words::Bilingual;
 /// What a rule says: a finding, nothing, or why it could not look.
 pub type Look = Result<Option<Finding>, Silent>;
 
-/// A rule.
+/// A rule of the doctor.
 #[derive(Clone, Copy, Debug)]
 pub struct Rule {
-    /// Its code.
+    /// The code of its findings.
     pub code: Code,
-    /// The rule itself.
+    /// The function that looks at the signals.
     pub look: fn(&Signals) -> Look,
-    /// Its words.
+    /// Its texts in both languages.
     pub texts: Bilingual,
 }
 
-/// All of them, in the order of their table.
+/// All rules, in the order of their table.
 pub const ALL: &[Rule] = &[
     data_loading::RULE,
     slow_storage::RULE,
@@ -93,12 +93,12 @@ pub const ALL: &[Rule] = &[
     data_quality::RULE,
 ];
 
-/// The rule of a code.
+/// Returns the rule of a code.
 pub fn rule(code: Code) -> Option<&'static Rule> {
     ALL.iter().find(|rule| rule.code == code)
 }
 
-/// The model of a step, if it waits for the host stage more than moderately.
+/// Returns the model of a step, if it waits at least moderately, and for the host stage.
 fn waits_for_host(signals: &Signals) -> Result<Option<StepModel>, Silent> {
     let model = StepModel::of(signals)?;
     if model.waiting() < MODERATELY {
@@ -109,7 +109,7 @@ fn waits_for_host(signals: &Signals) -> Result<Option<StepModel>, Silent> {
     Ok((slowest == Some(FeedStage::Host)).then_some(model))
 }
 
-/// How bad it is that the model waits for data.
+/// Returns how bad it is that the model waits for data.
 fn of_waiting(model: &StepModel) -> Severity {
     match model.waiting() >= HIGHLY {
         true => Severity::Problem,
@@ -117,7 +117,7 @@ fn of_waiting(model: &StepModel) -> Severity {
     }
 }
 
-/// A finding where one part of the host stage's work is more than half of it, and
+/// Finds that one part of the host stage's work is more than half of it, and that
 /// the model waits for the stage. Without the part, what is left of the work is
 /// spread over its threads.
 fn most_of_host(signals: &Signals, code: Code, name: &str, part: &Signal<Seconds>) -> Look {
@@ -156,7 +156,7 @@ pub(crate) mod predict {
     pub(crate) use super::pauses::saved as pause;
 }
 
-/// What waiting for the device more than once a step costs, per step.
+/// Returns what waiting for the device more than once a step costs, per step.
 pub(crate) fn lost_by_waiting(signals: &Signals, syncs: f64, read_back: Seconds) -> Seconds {
     sync_points::saved(signals, syncs, read_back)
 }

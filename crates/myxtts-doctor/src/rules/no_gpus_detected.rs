@@ -17,12 +17,12 @@ pub(super) const RULE: Rule = Rule {
                 Form {
                     name: "cpu",
                     cause: "no GPU was found, so training runs on the processor ({reasons})",
-                    fix: "if there is a card: install its driver, then `myxtts devices`; for small models the processor will do",
+                    fix: "if there is a card, install its driver, then run `myxtts devices`; for small models the processor will do",
                 },
                 Form {
                     name: "asked",
-                    cause: "no GPU was found, and the configuration asks for one: {asked} ({reasons})",
-                    fix: "install the card's driver, then `myxtts devices`; or train on the processor with \
+                    cause: "no GPU was found, but the configuration asks for one: {asked} ({reasons})",
+                    fix: "install the card's driver, then run `myxtts devices`; or train on the processor with \
                           `--set training.backend=cpu`",
                 },
             ],
@@ -78,8 +78,8 @@ fn look(signals: &Signals) -> Look {
     )))
 }
 
-/// What in the configuration orders a GPU: ids are an order, `multi_gpu` is a
-/// permission.
+/// Returns what in the configuration orders a GPU: ids are an order, `multi_gpu` is
+/// only a permission.
 fn asked(signals: &Signals) -> Option<String> {
     let settings = &signals.settings;
     let ordered = ORDERS

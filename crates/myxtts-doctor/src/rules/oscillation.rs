@@ -8,13 +8,13 @@ use crate::units::Share;
 use crate::verdict::MODERATE_COST;
 use crate::words::{Bilingual, Form, Texts};
 
-/// Standard deviation over mean, from which steps are uneven.
+/// The standard deviation over the mean above which steps are uneven.
 const UNEVEN: f64 = 0.3;
-/// And from which they are very uneven.
+/// The same above which they are very uneven.
 const VERY_UNEVEN: f64 = 0.5;
-/// Autocorrelation from which a repetition is one.
+/// The autocorrelation above which a repetition counts.
 const REPEATS: f64 = 0.3;
-/// Lags at which it is looked for.
+/// The lags at which a repetition is looked for.
 const LAGS: std::ops::RangeInclusive<usize> = 2..=19;
 
 pub(super) const RULE: Rule = Rule {
@@ -22,7 +22,7 @@ pub(super) const RULE: Rule = Rule {
     look,
     texts: Bilingual {
         en: Texts {
-            title: "steps take unevenly long",
+            title: "step times are uneven",
             meaning: "The time of a step varies by more than 0.3 of its mean (0.5: severe) beyond what the length of \
                       its clips explains, or slow steps return with a period of 2 to 19 steps.",
             forms: &[
@@ -36,8 +36,8 @@ pub(super) const RULE: Rule = Rule {
                 Form {
                     name: "variation",
                     cause: "the step time varies by {variation} of its mean, without a period",
-                    fix: "look for other programs on this machine (`myxtts monitor` shows them as busy cores), and let \
-                          more batches wait ready",
+                    fix: "look for other programs on this machine (`myxtts monitor` shows them as busy cores), and keep \
+                          more batches ready",
                 },
             ],
         },
@@ -92,12 +92,12 @@ fn look(signals: &Signals) -> Look {
     Ok(Some(finding.gaining(gain(&found)).editing(edit(signals))))
 }
 
-/// If every step were the median one.
+/// Bounds the gain: every step would be the median one.
 fn gain(found: &Oscillation) -> Gain {
     Gain::at_most_per_step(found.excess)
 }
 
-/// Where the pipeline does not adapt itself, let it.
+/// Lets the pipeline adapt itself where it does not.
 fn edit(signals: &Signals) -> Option<Edit> {
     let key = "data.optimize_cpu_gpu_overlap";
     let off = signals.settings.key(key) == Some("false");

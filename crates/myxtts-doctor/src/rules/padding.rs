@@ -8,11 +8,11 @@ use crate::signals::{BucketChoice, Signals};
 use crate::units::{Seconds, Share};
 use crate::words::{Bilingual, Form, Texts};
 
-/// More than this is worth another bucket.
+/// More padding than this is worth another bucket.
 const TOO_MUCH: Share = Share(0.15);
-/// Twice that costs more than anything else usually does.
+/// Twice that usually costs more than anything else does.
 const FAR_TOO_MUCH: Share = Share(0.30);
-/// The configuration takes no more.
+/// The most buckets that the configuration takes.
 const MOST_BUCKETS: u32 = 64;
 
 pub(super) const RULE: Rule = Rule {
@@ -27,12 +27,12 @@ pub(super) const RULE: Rule = Rule {
                 Form {
                     name: "edges",
                     cause: "{padding} of what the model computes is padding; data.buckets is {buckets}",
-                    fix: "{more} buckets leave {left} of padding; their edges (text tokens x codes): {edges}",
+                    fix: "{more} buckets leave {left} padding; their edges (text tokens x codes): {edges}",
                 },
                 Form {
                     name: "buckets",
                     cause: "{padding} of what the model computes is padding; data.buckets is {buckets}",
-                    fix: "{more} buckets leave about {left} of padding",
+                    fix: "{more} buckets leave about {left} padding",
                 },
                 Form {
                     name: "lengths",
@@ -111,10 +111,10 @@ fn look(signals: &Signals) -> Look {
     }))
 }
 
-/// The fewest buckets that pad less than the threshold, else those that pad
-/// least; none where the data says that more do not help. Without figures of
-/// the data: padding falls as the number of buckets grows, as it does for
-/// lengths that are spread evenly.
+/// Returns the fewest buckets that pad less than the threshold, else the most that pad
+/// clearly less than now; `None` where the data says that more do not help. Without
+/// figures of the data, padding is taken to fall as the number of buckets grows, as it
+/// does for lengths that are spread evenly.
 fn better(signals: &Signals, padding: Share, buckets: u32) -> Option<BucketChoice> {
     let Some(choices) = signals.dataset.buckets.known() else {
         let more = (buckets * 2).clamp(8, MOST_BUCKETS);
@@ -133,8 +133,8 @@ fn better(signals: &Signals, padding: Share, buckets: u32) -> Option<BucketChoic
     enough.or(choices.last()).map(|choice| (*choice).clone())
 }
 
-/// Seconds per step's worth of clips: positions per clip fall from 1 / (1 - before)
-/// to 1 / (1 - after), and the model's time with them.
+/// Returns the seconds saved per step's worth of clips: positions per clip fall from
+/// 1 / (1 - before) to 1 / (1 - after), and the model's time with them.
 pub(crate) fn saved(model: &StepModel, before: Share, after: Share) -> Seconds {
     let left = (1.0 - before.0) / (1.0 - after.0).max(1e-9);
     model.saved(model.feed, Seconds(model.own().0 * left))

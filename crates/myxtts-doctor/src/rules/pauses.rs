@@ -7,11 +7,11 @@ use crate::signals::{Pauses, Signals};
 use crate::units::{Seconds, Share};
 use crate::words::{Bilingual, Form, Texts};
 
-/// More of the wall time than this is too much.
+/// Pauses that take more of the wall time than this are too long.
 const TOO_MUCH: Share = Share(0.05);
-/// Where it is more than this, it is the first thing to change.
+/// Pauses above this share are the first thing to change.
 const FAR_TOO_MUCH: Share = Share(0.20);
-/// The edit aims below the threshold, and not at it.
+/// The share that the edit aims at: below the threshold, and not at it.
 const AIM: f64 = 0.04;
 
 pub(super) const RULE: Rule = Rule {
@@ -19,19 +19,19 @@ pub(super) const RULE: Rule = Rule {
     look,
     texts: Bilingual {
         en: Texts {
-            title: "training pauses too long",
+            title: "training pauses for too long",
             meaning: "Checkpoints, validation and samples together take more than 5 % of the wall time, and the model \
                       does not train meanwhile.",
             forms: &[
                 Form {
                     name: "every",
-                    cause: "{share} of the wall time are pauses: validation {validation}, checkpoints {checkpoint}, samples \
+                    cause: "{share} of the wall time goes to pauses: validation {validation}, checkpoints {checkpoint}, samples \
                             {samples} in 1,000 steps",
-                    fix: "do it less often",
+                    fix: "do this less often",
                 },
                 Form {
                     name: "end",
-                    cause: "{share} of the wall time are pauses: validation {validation}, checkpoints {checkpoint}, samples \
+                    cause: "{share} of the wall time goes to pauses: validation {validation}, checkpoints {checkpoint}, samples \
                             {samples} in 1,000 steps",
                     fix: "they come at the end of a stage only; a longer stage pauses for a smaller share",
                 },
@@ -92,8 +92,8 @@ fn share(pauses: &Pauses, step: Seconds) -> Share {
     Share::of(total, Seconds(step.0 + total.0))
 }
 
-/// The longest of the three that happens every so many steps, as much rarer
-/// as brings all together below the threshold, if that one alone can.
+/// Makes the longest of the three that happens every so many steps as much rarer as
+/// brings all together below the threshold, as far as that one alone can.
 fn rarer(signals: &Signals, pauses: &Pauses, step: Seconds) -> Option<(Edit, Seconds)> {
     let kinds = [
         ("training.validate_every", pauses.validation),
@@ -125,7 +125,7 @@ fn rarer(signals: &Signals, pauses: &Pauses, step: Seconds) -> Option<(Edit, Sec
     ))
 }
 
-/// A pause `new / old` times as rare.
+/// Returns the seconds saved in a step by a pause that is `new / old` times as rare.
 pub(crate) fn saved(pause: Seconds, old: u64, new: u64) -> Seconds {
     Seconds(pause.0 * (1.0 - old as f64 / new.max(1) as f64))
 }

@@ -18,7 +18,7 @@ pub(super) const RULE: Rule = Rule {
             forms: &[Form {
                 name: "run",
                 cause: "{device} runs at PCIe {generation}.0 x{width}; card and slot allow {max_generation}.0 x{max_width}",
-                fix: "seat the card again, use the slot next to the processor, or replace the riser",
+                fix: "reseat the card, use the slot next to the processor, or replace the riser",
             }],
         },
         fa: Texts {
@@ -63,7 +63,7 @@ fn look(signals: &Signals) -> Look {
     reason.map_or(Ok(None), Err)
 }
 
-/// What uploads at full speed would save; unknown where they are not measured.
+/// Returns what uploads at full speed would save; unknown where they are not measured.
 fn gain(signals: &Signals, link: &PcieLink) -> Gain {
     match (StepModel::of(signals), signals.pipeline.upload.known()) {
         (Ok(model), Some(upload)) => {

@@ -9,7 +9,7 @@ use crate::units::{Seconds, Share};
 use crate::verdict::{HIGH_COST, MODERATE_COST};
 use crate::words::{Bilingual, Form, Texts};
 
-/// Modified z-score from which a value is an outlier (Iglewicz and Hoaglin).
+/// The modified z-score above which a value is an outlier (Iglewicz and Hoaglin).
 const OUTLIER: f64 = 3.5;
 
 pub(super) const RULE: Rule = Rule {
@@ -53,7 +53,7 @@ fn look(signals: &Signals) -> Look {
     };
     let lost = Seconds(slowest.step.0 - others.0);
     let share = Share::of(lost, step);
-    // Replicas that are even to a hair make any difference an outlier.
+    // Among replicas that are even to a hair, any difference is an outlier.
     if share < MODERATE_COST {
         return Ok(None);
     }

@@ -16,7 +16,7 @@ pub(super) const RULE: Rule = Rule {
         en: Texts {
             title: "kernels are compiled while training",
             meaning: "A new shape reached the device after the warm-up, and kernels were compiled for it. With static \
-                      shapes there are none.",
+                      shapes that does not happen.",
             forms: &[
                 Form {
                     name: "shapes",
@@ -27,7 +27,7 @@ pub(super) const RULE: Rule = Rule {
                     name: "static",
                     cause: "{kernels} kernels were compiled in {steps} of {measured} steps after the warm-up, although \
                             shapes are static",
-                    fix: "the warm-up missed a shape: please report it with this report and train.log",
+                    fix: "the warm-up missed a shape: please report it, with this output and train.log",
                 },
             ],
         },
@@ -84,7 +84,7 @@ fn look(signals: &Signals) -> Look {
     Ok(Some(finding.gaining(gain).editing(edit)))
 }
 
-/// How much longer the steps with new kernels took than those without; where
+/// Returns how much longer the steps with new kernels took than those without; where
 /// every step has some, the model's own time is a bound.
 fn gain(signals: &Signals, found: &Recompiles, measured: u64) -> Gain {
     match (found.extra, StepModel::of(signals)) {

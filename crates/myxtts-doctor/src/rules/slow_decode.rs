@@ -20,7 +20,7 @@ pub(super) const RULE: Rule = Rule {
                 cause: "decoding takes {share} of the host stage ({decode} a step on {threads} threads), and the \
                         model waits {waiting} of the step for it",
                 fix: "decode once: `myxtts prepare --convert` writes every clip as mono FLAC at the training rate, \
-                      and trains on those",
+                      and training uses those files",
             }],
         },
         fa: Texts {
@@ -35,7 +35,7 @@ pub(super) const RULE: Rule = Rule {
     },
 };
 
-/// Reading FLAC instead costs little beside decoding, and is not counted.
+/// Looks at decoding. Reading FLAC instead costs little beside it, and is not counted.
 fn look(signals: &Signals) -> Look {
     most_of_host(
         signals,

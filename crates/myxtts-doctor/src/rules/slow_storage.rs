@@ -21,13 +21,13 @@ pub(super) const RULE: Rule = Rule {
                     name: "run",
                     cause: "reading takes {share} of the host stage ({read} a step on {threads} threads), and the \
                             model waits {waiting} of the step for it",
-                    fix: "move the recordings to a faster disk (a local SSD in place of a network or USB one), or \
+                    fix: "move the recordings to a faster disk (a local SSD instead of a network or USB one), or \
                           make them smaller: `myxtts prepare --convert` writes mono FLAC once",
                 },
                 Form {
                     name: "probe",
                     cause: "the dataset's files are read at {cold}, cold; to keep the model busy the schedule needs {needed}",
-                    fix: "move the recordings to a faster disk (a local SSD in place of a network or USB one), or \
+                    fix: "move the recordings to a faster disk (a local SSD instead of a network or USB one), or \
                           make them smaller: `myxtts prepare --convert` writes mono FLAC once",
                 },
             ],
@@ -56,7 +56,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn look(signals: &Signals) -> Look {
-    // A probe compares rates, and fires before anybody waits.
+    // A probe compares rates, so the rule can fire before anybody waits.
     let storage = &signals.storage;
     if let (Some(cold), Some(needed)) = (storage.cold.known(), storage.needed.known()) {
         if cold.0 >= needed.0 {
@@ -71,7 +71,7 @@ fn look(signals: &Signals) -> Look {
                 Fact::new("needed", Value::MegabytesPerSecond(needed.0)),
             ],
         );
-        // The model's own time is what `needed` was computed with.
+        // `needed` was computed with the model's own time.
         let gain = match StepModel::of(signals) {
             Ok(model) => {
                 let behind = Seconds(model.own().0 * (needed.0 / cold.0.max(1e-9) - 1.0));

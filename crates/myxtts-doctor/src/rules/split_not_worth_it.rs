@@ -7,7 +7,7 @@ use crate::signals::{ModeSpeed, Signals, Strategy};
 use crate::units::Seconds;
 use crate::words::{Bilingual, Form, Texts};
 
-/// Less than this is noise.
+/// How many times as fast another mode must be; less is noise.
 const FASTER: f64 = 1.03;
 
 pub(super) const RULE: Rule = Rule {
@@ -15,12 +15,12 @@ pub(super) const RULE: Rule = Rule {
     look,
     texts: Bilingual {
         en: Texts {
-            title: "a data GPU of its own does not pay",
-            meaning: "`myxtts profile` measured another mode faster than Multi-GPU Mode on the same devices.",
+            title: "a separate data GPU does not pay off",
+            meaning: "`myxtts profile` measured a mode that is faster than Multi-GPU Mode on the same devices.",
             forms: &[Form {
                 name: "run",
                 cause: "{mode} trains on {other} s of sound a second, Multi-GPU Mode on {split}: {ratio} times as fast",
-                fix: "leave `--data-gpu` and `--model-gpu` out; with several GPUs, `--multi-gpu`",
+                fix: "leave `--data-gpu` and `--model-gpu` out; with several GPUs, use `--multi-gpu`",
             }],
         },
         fa: Texts {

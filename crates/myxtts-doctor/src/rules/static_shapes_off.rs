@@ -12,7 +12,7 @@ pub(super) const RULE: Rule = Rule {
     texts: Bilingual {
         en: Texts {
             title: "static shapes are off",
-            meaning: "On a GPU every new length of a batch may compile kernels again. Where that was seen, RECOMPILING says \
+            meaning: "On a GPU every new length of a batch may compile kernels again. Where that happened, RECOMPILING says \
                       how much it costs.",
             forms: &[Form {
                 name: "run",

@@ -9,8 +9,8 @@ use crate::units::{Seconds, Share};
 use crate::verdict::{HIGH_COST, MODERATE_COST};
 use crate::words::{Bilingual, Form, Texts};
 
-/// A step reads its loss once, before it is taken; a tenth more is a
-/// validation now and then.
+/// The waits that a step may have: it reads its loss once, before it is taken; a tenth
+/// more is a validation now and then.
 const ALLOWED: f64 = 1.1;
 
 pub(super) const RULE: Rule = Rule {
@@ -18,13 +18,13 @@ pub(super) const RULE: Rule = Rule {
     look,
     texts: Bilingual {
         en: Texts {
-            title: "the device is waited for too often",
+            title: "training waits for the device too often",
             meaning: "The training thread reads from the device more than once a step. Every such wait empties the \
-                      device's queue, and it rests until new work is launched.",
+                      device's queue, and it is idle until new work is launched.",
             forms: &[Form {
                 name: "run",
                 cause: "the training thread waits for the device {syncs} times a step, {read_back} in all ({share} of the step)",
-                fix: "read numbers every N steps and not in each: one read a step, that of the loss, is enough",
+                fix: "read numbers every N steps, not in each: one read a step, that of the loss, is enough",
             }],
         },
         fa: Texts {
@@ -79,10 +79,10 @@ fn look(signals: &Signals) -> Look {
     Ok(Some(finding.gaining(Gain::per_step(saved))))
 }
 
-/// With one wait, launching and computing overlap, and the shorter of the two
-/// is hidden. With `syncs` waits the step is cut into as many pieces that
-/// follow each other, and of what could be hidden only a `syncs`-th part is.
-/// Where launching is not measured, all waits but one are the bound.
+/// Returns the seconds saved in a step. With one wait, launching and computing
+/// overlap, and the shorter of the two is hidden. With `syncs` waits the step is cut
+/// into as many pieces that follow each other, and of what could be hidden only a
+/// `syncs`-th part is. Where launching is not measured, all waits but one are the bound.
 pub(super) fn saved(signals: &Signals, syncs: f64, read_back: Seconds) -> Seconds {
     let hidden = signals
         .steps

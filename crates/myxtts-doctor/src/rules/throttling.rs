@@ -8,7 +8,7 @@ use crate::units::{Seconds, Share};
 use crate::verdict::HIGH_COST;
 use crate::words::{Bilingual, Form, Texts};
 
-/// A single reading in twenty may be an accident.
+/// The share of readings that is too much: one in twenty may be an accident.
 const OFTEN: Share = Share(0.05);
 
 pub(super) const RULE: Rule = Rule {
@@ -17,11 +17,11 @@ pub(super) const RULE: Rule = Rule {
     texts: Bilingual {
         en: Texts {
             title: "the driver slows the GPU down",
-            meaning: "In more than 5 % of the readings the driver reported that power or temperature hold the clock down.",
+            meaning: "In more than 5 % of the readings the driver reported that power or temperature held the clock down.",
             forms: &[Form {
                 name: "run",
-                cause: "{device} was held down in {share} of the readings: {reasons}",
-                fix: "cool it better, or raise its power limit (`nvidia-smi -pl WATTS`) where the power supply allows it",
+                cause: "{device} was slowed down in {share} of the readings: {reasons}",
+                fix: "improve its cooling, or raise its power limit (`nvidia-smi -pl WATTS`) where the power supply allows it",
             }],
         },
         fa: Texts {
@@ -73,7 +73,7 @@ fn look(signals: &Signals) -> Look {
     reason.map_or(Ok(None), Err)
 }
 
-/// At best a step is as much shorter as the clock is below its most.
+/// Bounds the gain: at best a step is as much shorter as the clock is below its highest.
 fn gain(step: Seconds, clock: &Clock) -> Gain {
     let lost = 1.0 - (clock.mean_mhz / clock.max_mhz.max(1.0)).clamp(0.0, 1.0);
     Gain::at_most_per_step(Seconds(step.0 * lost))

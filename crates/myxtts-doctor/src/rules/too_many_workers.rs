@@ -9,7 +9,7 @@ use crate::units::{Seconds, Share};
 use crate::verdict::{HIGH_COST, MODERATE_COST};
 use crate::words::{Bilingual, Form, Texts};
 
-/// From this share of all cores on, loading crowds the host.
+/// Loading that keeps more than this share of all cores busy crowds the host.
 const CROWDED: Share = Share(0.80);
 
 pub(super) const RULE: Rule = Rule {
@@ -24,7 +24,7 @@ pub(super) const RULE: Rule = Rule {
                 name: "run",
                 cause: "{threads} workers keep {loading} of the {cores} cores busy, and the training thread waits \
                         {waited} of the step for a core",
-                fix: "{workers} workers prepare as many batches as the model takes",
+                fix: "{workers} workers are enough for the batches that the model takes",
             }],
         },
         fa: Texts {
@@ -85,9 +85,10 @@ fn look(signals: &Signals) -> Look {
     ))
 }
 
-/// Crowded threads stretch their work: `busy` counts the time without a core.
-/// On cores of their own they would have what the host has to give, less what
-/// the training thread was kept waiting for, and at most one core less than all.
+/// Returns how many workers are enough. Crowded threads stretch their work: `busy`
+/// counts the time without a core. On cores of their own they would have what the host
+/// has to give, less what the training thread was kept waiting for, and at most one
+/// core less than all.
 fn workers(busy: Seconds, step: Seconds, core_wait: Seconds, cores: u32) -> u32 {
     let most = cores.saturating_sub(1).max(1);
     let real = busy.0.min(step.0 * f64::from(cores)) - core_wait.0;

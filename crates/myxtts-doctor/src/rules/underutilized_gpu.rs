@@ -10,7 +10,7 @@ use crate::units::Share;
 use crate::verdict::MODERATELY;
 use crate::words::{Bilingual, Form, Texts};
 
-/// Below this it rests more than it works.
+/// A device that is busy for less than this rests more than it works.
 const HALF: Share = Share(0.50);
 
 pub(super) const RULE: Rule = Rule {
@@ -18,9 +18,9 @@ pub(super) const RULE: Rule = Rule {
     look,
     texts: Bilingual {
         en: Texts {
-            title: "the GPU rests",
+            title: "the GPU is often idle",
             meaning: "The model's device is busy less than half of the time (less than 80 %: mild) although the model does \
-                      not wait for data. Where a closer cause is known, that is shown in its place: LAUNCH_BOUND, \
+                      not wait for data. Where a closer cause is known, it is shown instead: LAUNCH_BOUND, \
                       SYNC_POINTS, FUSION_OFF, RECOMPILING, PAUSES, BATCH_TOO_SMALL, RANK_SKEW.",
             forms: &[Form {
                 name: "run",

@@ -1,5 +1,5 @@
 //! `config.yaml`, as a training writes it: two levels, values as JSON has
-//! them, a comment with the origin. A key without a value is a comment.
+//! them, a comment with the origin. A key without a value is commented out.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use super::Note;
 use crate::signal::Signal;
 use crate::signals::{CacheKind, Signals};
 
-/// Fills in what the configuration tells.
+/// Fills in what the configuration says.
 pub(super) fn fill(path: &Path, signals: &mut Signals, notes: &mut Vec<Note>) {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
@@ -44,7 +44,7 @@ pub(super) fn fill(path: &Path, signals: &mut Signals, notes: &mut Vec<Note>) {
     settings.keys = keys.into();
 }
 
-/// `section.key` and its value as text, without quotes.
+/// Returns the value of each `section.key` as text, without quotes.
 fn keys(text: &str) -> BTreeMap<String, String> {
     let mut section = "";
     let mut keys = BTreeMap::new();
@@ -66,7 +66,7 @@ fn keys(text: &str) -> BTreeMap<String, String> {
     keys
 }
 
-/// A JSON string's text, or what stands before a comment.
+/// Returns the text of a JSON string, or what stands before a comment.
 fn unquoted(rest: &str) -> String {
     let mut values = serde_json::Deserializer::from_str(rest).into_iter::<serde_json::Value>();
     match values.next() {

@@ -1,4 +1,4 @@
-//! What a run folder and the dataset's own report tell of the recordings.
+//! What a run folder and the dataset's own report say about the recordings.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,12 +11,12 @@ use crate::signal::Signal;
 use crate::signals::{BucketChoice, Quality, Signals};
 use crate::units::Share;
 
-/// Examples kept of each reason.
+/// The number of examples kept of each reason.
 const EXAMPLES: usize = 3;
-/// A report is some kilobytes.
+/// The most bytes that are read of a file; a report is some kilobytes.
 const MOST: u64 = 16 << 20;
 
-/// Fills in what is told of the recordings.
+/// Fills in what is known about the recordings.
 pub(super) fn fill(folder: &Path, signals: &mut Signals) {
     let quarantine = folder.join("quarantine.jsonl");
     let report = report(signals);
@@ -45,7 +45,7 @@ pub(super) fn fill(folder: &Path, signals: &mut Signals) {
     };
 }
 
-/// `report.json` of the prepared dataset, where the configuration says it is.
+/// Reads `report.json` of the prepared dataset, where the configuration says it is.
 fn report(signals: &Signals) -> Option<Value> {
     let settings = &signals.settings;
     let prepared = settings.key("data.prepared").map(PathBuf::from);
@@ -83,7 +83,7 @@ fn left_out(path: &Path) -> std::io::Result<Vec<Quality>> {
     Ok(reasons.into_values().collect())
 }
 
-/// Clips that were kept and are odd, with the first of them.
+/// Returns the clips that were kept and are odd, with the first of them.
 fn odd(report: &Value) -> Vec<Quality> {
     let Some(findings) = report.get("findings").and_then(Value::as_array) else {
         return Vec::new();
@@ -106,7 +106,7 @@ fn odd(report: &Value) -> Vec<Quality> {
     found.collect()
 }
 
-/// Padding in percent by number of buckets; the edges of those in use.
+/// Returns the padding by number of buckets, without their edges.
 fn buckets(report: &Value) -> Option<Vec<BucketChoice>> {
     let padding = report.get("padding")?.as_object()?;
     let choices = padding.iter().filter_map(|(buckets, percent)| {

@@ -6,20 +6,29 @@ use std::path::Path;
 
 use serde::de::DeserializeOwned;
 
-/// A longer line is not ours.
+/// The longest line that is read, in bytes; a longer one is not ours.
 const LONGEST: u64 = 1 << 20;
 
-/// What reading came to.
+/// What was wrong with the lines of a file.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lines {
-    /// Lines that are not what they should be.
+    /// The number of lines that are not what they should be.
     pub(super) bad: u64,
-    /// Why the first of them is not.
+    /// Why the first of them could not be read.
     pub(super) first_bad: String,
 }
 
+impl Lines {
+    fn found_bad(&mut self, why: impl FnOnce() -> String) {
+        if self.bad == 0 {
+            self.first_bad = why();
+        }
+        self.bad += 1;
+    }
+}
+
 /// Calls `take` with each line of the newest `most` bytes. A last line without
-/// its newline is still being written, and left out; so is the first where
+/// its newline is still being written, and is left out; so is the first where
 /// the file is longer, since it is cut.
 pub(super) fn each<T: DeserializeOwned>(
     path: &Path,
@@ -41,9 +50,10 @@ pub(super) fn each<T: DeserializeOwned>(
         reader.by_ref().take(LONGEST).read_until(b'\n', &mut line)?;
         if !line.ends_with(b"\n") {
             if line.len() as u64 == LONGEST {
-                // The rest of it follows, and is not a line either.
-                is_cut = true;
-                lines.bad += 1;
+                // The rest of the line follows, and is not a line either.
+                if !std::mem::replace(&mut is_cut, true) {
+                    lines.found_bad(|| format!("a line of more than {LONGEST} bytes"));
+                }
                 continue;
             }
             return Ok(lines);
@@ -53,17 +63,12 @@ pub(super) fn each<T: DeserializeOwned>(
         }
         match serde_json::from_slice(&line) {
             Ok(value) => take(value),
-            Err(why) => {
-                if lines.bad == 0 {
-                    lines.first_bad = why.to_string();
-                }
-                lines.bad += 1;
-            }
+            Err(why) => lines.found_bad(|| why.to_string()),
         }
     }
 }
 
-/// The newest `most` bytes.
+/// Reads the newest `most` bytes.
 pub(super) fn tail(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();

@@ -18,51 +18,51 @@ use crate::signal::Signal;
 use crate::signals::Signals;
 use lines::{Lines, each};
 
-/// Most of each file that is read: its newest part. A day of a fast run is
+/// How many bytes of each file are read: its newest part. A day of a fast run is
 /// less; of a longer one the newest steps say more than the first.
 const MOST: u64 = 64 << 20;
 
-/// A run folder, read.
+/// What was read from a run folder.
 #[derive(Clone, Debug)]
 pub struct RunReading {
-    /// What it tells.
+    /// What the folder says.
     pub signals: Signals,
-    /// The newest step; none where none was taken.
+    /// The newest step; `None` where none was taken.
     pub at_step: Option<u64>,
-    /// What was odd about the files; nothing of it is an error.
+    /// What was odd about the files; none of it is an error.
     pub notes: Vec<Note>,
 }
 
 /// Something odd about a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Note {
-    /// It cannot be read at all.
+    /// The file cannot be read at all.
     Unreadable {
-        /// Its name.
+        /// The name of the file.
         file: &'static str,
         /// The system's or the reader's reason.
         why: String,
     },
-    /// Some of its lines are not what they should be.
+    /// Some lines of the file are not what they should be.
     BadLines {
-        /// Its name.
+        /// The name of the file.
         file: &'static str,
-        /// How many.
+        /// The number of such lines.
         lines: u64,
-        /// Why the first is not.
+        /// Why the first of them could not be read.
         why: String,
     },
 }
 
 impl Note {
-    /// The file.
+    /// Returns the name of the file.
     pub fn file(&self) -> &'static str {
         match self {
             Self::Unreadable { file, .. } | Self::BadLines { file, .. } => file,
         }
     }
 
-    /// In words.
+    /// Writes the note in a language.
     pub fn in_lang(&self, lang: Lang) -> String {
         match self {
             Self::Unreadable { file, why } => lang.pick(
@@ -83,24 +83,24 @@ impl Note {
 /// Why a folder cannot be read as a run.
 #[derive(Debug, thiserror::Error)]
 pub enum NotARun {
-    /// It is not there, or may not be read.
-    #[error("{} cannot be read: {why}\n  fix:   name a run's folder, as in --run runs/NAME; `myxtts train` makes it", path.display())]
+    /// The folder is not there, or may not be read.
+    #[error("{} cannot be read: {why}\n  fix:   name a run's folder, as in --run runs/NAME; `myxtts train` makes one", path.display())]
     Unreadable {
-        /// The folder.
+        /// The folder that was named.
         path: PathBuf,
-        /// The system's reason.
+        /// The error of the system.
         why: std::io::Error,
     },
-    /// It is a folder of something else.
-    #[error("{} is not a run folder: it has none of config.yaml, plan.json and metrics.jsonl\n  fix:   name a run's folder, as in --run runs/NAME; `myxtts train` makes it", path.display())]
+    /// The folder is not that of a run.
+    #[error("{} is not a run folder: it has none of config.yaml, plan.json and metrics.jsonl\n  fix:   name a run's folder, as in --run runs/NAME; `myxtts train` makes one", path.display())]
     Foreign {
-        /// The folder.
+        /// The folder that was named.
         path: PathBuf,
     },
 }
 
 impl NotARun {
-    /// In a language.
+    /// Writes the error in a language.
     pub fn in_lang(&self, lang: Lang) -> String {
         let fix = "نامِ پوشهٔ یک اجرا را بدهید، مانند --run runs/NAME؛ `myxtts train` آن را می‌سازد";
         match (self, lang) {
@@ -117,10 +117,10 @@ impl NotARun {
 }
 
 impl Signals {
-    /// Reads a run folder; [`read_run`] also tells what was odd about it.
+    /// Reads a run folder; [`read_run`] also says what was odd about it.
     ///
     /// # Errors
-    /// When there is no such folder, or it is not a run's.
+    /// If there is no such folder, or it is not a run's.
     pub fn of_run(folder: &Path) -> Result<Self, NotARun> {
         Ok(read_run(folder)?.signals)
     }
@@ -129,7 +129,7 @@ impl Signals {
 /// Reads a run folder.
 ///
 /// # Errors
-/// When there is no such folder, or it is not a run's.
+/// If there is no such folder, or it is not a run's.
 pub fn read_run(folder: &Path) -> Result<RunReading, NotARun> {
     let unreadable = |why| NotARun::Unreadable {
         path: folder.to_owned(),
@@ -145,7 +145,7 @@ pub fn read_run(folder: &Path) -> Result<RunReading, NotARun> {
     let mut notes = Vec::new();
     let mut signals = Signals::default();
     signals.machine.backends =
-        Signal::unavailable("a run folder does not hold what discovery said");
+        Signal::unavailable("a run folder does not hold what device discovery found");
     signals.storage.cold = Signal::unavailable("a run folder does not hold a probe of the disk");
     signals.storage.warm = signals.storage.cold.clone();
     signals.storage.needed = signals.storage.cold.clone();
@@ -163,7 +163,7 @@ pub fn read_run(folder: &Path) -> Result<RunReading, NotARun> {
     read(folder, "ledger.jsonl", &mut notes, |line: LedgerLine| {
         collector.ledger(&line)
     });
-    // The older file first; a run that has not written so much has none.
+    // The older file comes first; a run that has not written that much has none.
     if folder.join("devices.1.jsonl").exists() {
         read(folder, "devices.1.jsonl", &mut notes, |line: DeviceLine| {
             collector.device(&line)
@@ -200,7 +200,8 @@ fn read<T: serde::de::DeserializeOwned>(
     }
 }
 
-/// Steps to come, from the newest line of progress: `step 120/2392`.
+/// Returns the number of steps to come, from the newest line of progress: `step
+/// 120/2392`.
 fn remaining(log: &Path) -> Signal<u64> {
     let found = lines::tail(log, 64 << 10).ok().and_then(|tail| {
         let text = String::from_utf8_lossy(&tail).into_owned();
@@ -212,5 +213,5 @@ fn remaining(log: &Path) -> Signal<u64> {
             Some(total.saturating_sub(step))
         })
     });
-    Signal::from_option(found, "train.log has no line of progress")
+    Signal::from_option(found, "train.log has no progress line")
 }

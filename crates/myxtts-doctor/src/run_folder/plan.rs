@@ -11,7 +11,7 @@ use crate::signal::Signal;
 use crate::signals::{DeviceRole, DeviceSignals, Estimate, Signals};
 use crate::units::Megabytes;
 
-/// Fills in what the plan tells.
+/// Fills in what the plan says.
 pub(super) fn fill(path: &Path, signals: &mut Signals, notes: &mut Vec<Note>) {
     let read = fs::read(path).map_err(|why| why.to_string());
     let plan: Result<Value, String> =
@@ -24,7 +24,7 @@ pub(super) fn fill(path: &Path, signals: &mut Signals, notes: &mut Vec<Note>) {
         Value::Null
     });
     let missing = |key: &str| match plan {
-        Value::Null => "there is no plan.json that can be read".to_owned(),
+        Value::Null => "there is no readable plan.json".to_owned(),
         _ => format!("plan.json has no {key} that this version knows"),
     };
     fn of<T: serde::de::DeserializeOwned>(plan: &Value, key: &str, why: String) -> Signal<T> {
@@ -52,8 +52,8 @@ pub(super) fn fill(path: &Path, signals: &mut Signals, notes: &mut Vec<Note>) {
     signals.devices = devices(&plan);
 }
 
-/// The plan's sentence on workers names the cores: "one of the host's 2 cores is
-/// left to launch kernels", "the host has 2 cores".
+/// Finds the number of cores in the plan's sentence on workers: "one of the host's 2
+/// cores is left to launch kernels", "the host has 2 cores".
 fn cores(plan: &Value) -> Option<u32> {
     let reasons = plan.get("reasons")?.as_array()?;
     let number = |text: &str| {
@@ -122,15 +122,15 @@ fn one(plan: &Value, role: DeviceRole, device: &Value) -> DeviceSignals {
         clock: Signal::default(),
         pcie: Signal::default(),
         precisions: Signal::unavailable(
-            "a run folder does not hold what the device can compute in",
+            "a run folder does not hold which precisions the device supports",
         ),
         peak_flops: Signal::from_option(peak, "its peak is not in the table of known cards"),
         name,
     }
 }
 
-/// What the plan estimated for the device: bytes that stay whatever the batch,
-/// and bytes that grow with it.
+/// Returns what the plan estimated for the device: bytes that stay whatever the
+/// batch, and bytes that grow with it.
 fn estimate(plan: &Value, logical: Option<u64>) -> Option<Estimate> {
     let memory = plan.get("memory")?.as_array()?;
     let own = memory

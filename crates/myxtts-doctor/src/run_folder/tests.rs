@@ -171,5 +171,8 @@ fn a_line_without_an_end_takes_no_memory() {
     let mut seen: Vec<u64> = Vec::new();
     let lines = each(&path, 64 << 20, |number: u64| seen.push(number)).unwrap();
     assert_eq!(seen, [7]);
-    assert!(lines.bad > 0);
+    assert_eq!(
+        (lines.bad, lines.first_bad.as_str()),
+        (1, "a line of more than 1048576 bytes")
+    );
 }

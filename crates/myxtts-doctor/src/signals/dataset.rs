@@ -5,24 +5,24 @@ use serde::{Deserialize, Serialize};
 use crate::signal::Signal;
 use crate::units::{MegabytesPerSecond, Share};
 
-/// Reading the dataset's own files, from a probe.
+/// How fast the dataset's own files are read, from a probe.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StorageSignals {
-    /// Files that were not in the page cache.
+    /// The rate of files that were not in the page cache.
     pub cold: Signal<MegabytesPerSecond>,
-    /// The same files once more.
+    /// The rate of the same files, read once more.
     pub warm: Signal<MegabytesPerSecond>,
     /// What the schedule needs to keep the model busy: bytes of a step's
     /// recordings over the model's own time of a step.
     pub needed: Signal<MegabytesPerSecond>,
 }
 
-/// The recordings.
+/// What is known of the recordings.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DatasetSignals {
-    /// Rows of the dataset.
+    /// The number of rows of the dataset.
     pub clips: Signal<u64>,
     /// Padding by number of length buckets; `padding` of `prepare`'s report.
     pub buckets: Signal<Vec<BucketChoice>>,
@@ -31,27 +31,27 @@ pub struct DatasetSignals {
     pub quality: Signal<Vec<Quality>>,
 }
 
-/// Clips with one fault.
+/// The clips that have one fault.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Quality {
     /// The fault, as `prepare` names it.
     pub reason: String,
-    /// How many clips.
+    /// The number of such clips.
     pub clips: u64,
     /// Whether they were left out.
     pub left_out: bool,
-    /// Some of them, as the report names them.
+    /// Some of the clips, as the report names them.
     pub examples: Vec<String>,
 }
 
 /// What a number of length buckets would pad.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BucketChoice {
-    /// How many buckets.
+    /// The number of buckets.
     pub buckets: u32,
-    /// Share of positions that would be padding.
+    /// The share of positions that would be padding.
     pub padding: Share,
-    /// Their edges, longest text and longest audio in codes; empty where they
-    /// were not computed.
+    /// The edges of the buckets, longest text and longest audio in codes; empty where
+    /// they were not computed.
     pub edges: Vec<(u32, u32)>,
 }

@@ -11,9 +11,9 @@ use super::settings::Precision;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MachineSignals {
-    /// Cores that this program may use; `host.cores`.
+    /// The number of cores that this program may use; `host.cores`.
     pub cores: Signal<u32>,
-    /// How busy all cores are, with everything; `host.cpu_pct`.
+    /// How busy all cores are, with all programs; `host.cpu_pct`.
     pub cpu_busy: Signal<Share>,
     /// What each backend said, from discovery.
     pub backends: Signal<Vec<BackendFound>>,
@@ -22,9 +22,9 @@ pub struct MachineSignals {
 /// A backend and what it offers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BackendFound {
-    /// `cuda`, `rocm`, `metal`, `vulkan`, `wgpu`.
+    /// Its name: `cuda`, `rocm`, `metal`, `vulkan` or `wgpu`.
     pub name: String,
-    /// Its GPUs.
+    /// The GPUs it offers.
     pub gpus: Vec<GpuFound>,
     /// Why there are none, in the driver's own words.
     pub unavailable: Option<String>,
@@ -35,9 +35,9 @@ pub struct BackendFound {
 pub struct GpuFound {
     /// Its id in `myxtts devices`.
     pub id: u32,
-    /// Its name.
+    /// The name of the GPU.
     pub name: String,
-    /// Its memory.
+    /// The size of its memory.
     pub memory: Signal<Megabytes>,
 }
 
@@ -46,30 +46,30 @@ pub struct GpuFound {
 pub struct DeviceSignals {
     /// Its number within the run.
     pub logical: u32,
-    /// Its name.
+    /// The name of the device.
     pub name: String,
     /// The backend that reaches it, as flags spell it.
     pub backend: String,
-    /// What it does.
+    /// What the device does.
     pub role: DeviceRole,
-    /// Share of time in which some kernel ran; `utilisation_pct`.
+    /// The share of time in which some kernel ran; `utilisation_pct`.
     pub busy: Signal<Share>,
-    /// What it may use; `memory_budget_mb` of the plan.
+    /// The memory that it may use; `memory_budget_mb` of the plan.
     pub budget: Signal<Megabytes>,
-    /// Memory over the run; `memory_used_mb`, budget of the plan.
+    /// Memory over the run; `memory_used_mb`, and the budget of the plan.
     pub memory: Signal<Memory>,
     /// What the plan estimated; `memory` of the plan: bytes that stay and
     /// bytes that grow with the batch.
     pub estimate: Signal<Estimate>,
-    /// Share of readings in which the driver held the clock down, and why; `throttle`.
+    /// The share of readings in which the driver held the clock down, and why; `throttle`.
     pub throttled: Signal<Throttled>,
-    /// Clock, mean and most; `clock_mhz`, `clock_max_mhz`.
+    /// The mean and the highest clock; `clock_mhz`, `clock_max_mhz`.
     pub clock: Signal<Clock>,
     /// The link at its best during the run; `pcie_gen`, `pcie_width`.
     pub pcie: Signal<PcieLink>,
-    /// Precisions it computes in, from discovery.
+    /// The precisions it computes in, from discovery.
     pub precisions: Signal<Vec<Precision>>,
-    /// Most operations a second by the vendor's sheet, if the card is known.
+    /// The most operations a second by the maker's data sheet, if the card is known.
     pub peak_flops: Signal<crate::units::FlopPerSecond>,
 }
 
@@ -77,67 +77,67 @@ pub struct DeviceSignals {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DeviceRole {
-    /// Prepares data only.
+    /// It only prepares data.
     Data,
-    /// Trains, and may prepare its own data.
+    /// It trains, and may prepare its own data.
     Model,
 }
 
-/// Memory over the run.
+/// The memory of a device over the run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Memory {
-    /// Most at once.
+    /// The most in use at once.
     pub peak: Megabytes,
-    /// What may be used.
+    /// The most that may be used.
     pub budget: Megabytes,
-    /// At the end of warm-up; none where nothing was read then.
+    /// In use at the end of the warm-up; `None` where nothing was read then.
     pub baseline: Option<Megabytes>,
-    /// Median of the newest readings; none where there are too few.
+    /// The median of the newest readings; `None` where there are too few.
     pub latest: Option<Megabytes>,
 }
 
-/// The plan's estimate of a device.
+/// The plan's estimate of a device's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
-    /// Weights, gradients, moments, copies, overhead.
+    /// Weights, gradients, moments, copies and overhead.
     pub fixed: Megabytes,
-    /// Activations and batches, at the present batch size.
+    /// Activations, batches and the work on data, at the present batch size.
     pub growing: Megabytes,
 }
 
-/// How often, and why.
+/// How often the clock was held down, and why.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Throttled {
-    /// Share of readings.
+    /// The share of readings in which it was.
     pub share: Share,
-    /// The driver's words, each once.
+    /// The driver's reasons, each once.
     pub reasons: Vec<String>,
 }
 
-/// A clock.
+/// The clock of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Clock {
-    /// Mean while training, in MHz.
+    /// The mean while training, in MHz.
     pub mean_mhz: f64,
-    /// The most it can, in MHz.
+    /// The highest it can reach, in MHz.
     pub max_mhz: f64,
 }
 
 /// A PCI Express link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PcieLink {
-    /// Best generation seen: an idle link drops it to save power.
+    /// The best generation that was seen: an idle link drops it to save power.
     pub generation: u32,
-    /// Most lanes seen.
+    /// The most lanes that were seen.
     pub width: u32,
-    /// Best generation of card and slot.
+    /// The best generation that card and slot allow.
     pub max_generation: u32,
-    /// Most lanes of card and slot.
+    /// The most lanes that card and slot allow.
     pub max_width: u32,
 }
 
 impl PcieLink {
-    /// Its rate as a share of the best: a generation doubles it, lanes add up.
+    /// Returns the rate as a share of the best: a generation doubles it, lanes add up.
     pub fn speed(&self) -> Share {
         let rate = |generation: u32, width: u32| {
             f64::from(width) * 2_f64.powi(i32::try_from(generation.min(16)).unwrap_or(0))

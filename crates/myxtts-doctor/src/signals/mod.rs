@@ -34,25 +34,25 @@ pub struct Signals {
     pub settings: Settings,
     /// The host, and what discovery said.
     pub machine: MachineSignals,
-    /// The train step.
+    /// What a train step takes.
     pub steps: StepSignals,
-    /// The stages that feed it.
+    /// The stages that feed the step.
     pub pipeline: PipelineSignals,
     /// The devices of the plan, in its order.
     pub devices: Vec<DeviceSignals>,
     /// The disk that the recordings lie on.
     pub storage: StorageSignals,
-    /// The recordings.
+    /// What is known of the recordings.
     pub dataset: DatasetSignals,
 }
 
 impl Signals {
-    /// The devices that are not the processor.
+    /// Returns the devices that are not the processor.
     pub fn gpus(&self) -> impl Iterator<Item = &DeviceSignals> {
         self.devices.iter().filter(|device| device.backend != "cpu")
     }
 
-    /// The first device that trains.
+    /// Returns the first device that trains.
     pub fn model_device(&self) -> Option<&DeviceSignals> {
         self.devices
             .iter()

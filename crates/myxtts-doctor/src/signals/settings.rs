@@ -17,38 +17,38 @@ pub struct Settings {
     pub stage: Signal<TrainStage>,
     /// How the work is spread; `strategy` of the plan.
     pub strategy: Signal<Strategy>,
-    /// Most host threads that prepare batches; `workers` of the plan.
+    /// The most host threads that prepare batches; `workers` of the plan.
     pub workers: Signal<u32>,
     /// Rows of the longest shape in a batch; `batch_size` of the plan.
     pub batch_size: Signal<u32>,
     /// Batches per optimiser step; `gradient_accumulation_steps` of the plan.
     pub accumulation: Signal<u32>,
-    /// Most batches in the device-side ring; `device_prefetch` of the plan.
+    /// The most batches in the device-side ring; `device_prefetch` of the plan.
     pub device_ring: Signal<u32>,
-    /// Compute precision; `precision` of the plan.
+    /// The compute precision; `precision` of the plan.
     pub precision: Signal<Precision>,
     /// Whether shapes come from a small closed set; `static_shapes` of the plan.
     pub static_shapes: Signal<bool>,
     /// Whether kernels are fused; `graph_mode` of the plan, `None` on the CPU.
     pub fusion: Signal<Option<bool>>,
-    /// Feature cache; `data.cache`.
+    /// Where features are cached; `data.cache`.
     pub cache: Signal<CacheKind>,
-    /// Length buckets; `data.buckets`.
+    /// The number of length buckets; `data.buckets`.
     pub buckets: Signal<u32>,
 }
 
 impl Settings {
-    /// The value of a configuration key as text, if it is known.
+    /// Returns the value of a configuration key as text, if it is known.
     pub fn key(&self, name: &str) -> Option<&str> {
         self.keys.known()?.get(name).map(String::as_str)
     }
 
-    /// The value of a configuration key as a whole number, if it is one.
+    /// Returns the value of a configuration key as a whole number, if it is one.
     pub fn number(&self, name: &str) -> Option<u64> {
         self.key(name)?.parse().ok()
     }
 
-    /// Whether the model trains on a GPU, software ones included.
+    /// Returns whether the model trains on a GPU, software ones included.
     pub fn on_gpu(&self) -> Signal<bool> {
         self.strategy
             .clone()
@@ -60,11 +60,11 @@ impl Settings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TrainStage {
-    /// Mels to codes.
+    /// The DVAE: mels to codes.
     Dvae,
-    /// Text to codes.
+    /// The GPT: text to codes.
     Gpt,
-    /// Latents to sound.
+    /// The waveform decoder: latents to sound.
     Decoder,
 }
 
@@ -72,11 +72,11 @@ pub enum TrainStage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Strategy {
-    /// No GPU.
+    /// Everything on the processor.
     Cpu,
-    /// One GPU.
+    /// Everything on one GPU.
     OneDevice,
-    /// Data parallel over several.
+    /// Data parallel over several GPUs.
     Mirrored,
     /// Data work on one GPU, the model on another.
     Split,
@@ -84,15 +84,15 @@ pub enum Strategy {
     SplitMirrored,
 }
 
-/// Compute precision.
+/// The precision that products are computed in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Precision {
-    /// Single.
+    /// Single precision, 32 bits.
     F32,
-    /// Half with the range of single.
+    /// Half precision with the range of single.
     Bf16,
-    /// Half.
+    /// IEEE half precision, 16 bits.
     F16,
 }
 
@@ -102,8 +102,8 @@ pub enum Precision {
 pub enum CacheKind {
     /// Nowhere: made anew for every batch.
     None,
-    /// In the process.
+    /// In the process's memory.
     Memory,
-    /// In files.
+    /// In files on disk.
     Disk,
 }

@@ -1,4 +1,4 @@
-//! The train step: `metrics.jsonl`, one line a step.
+//! The train step: `metrics.jsonl`, one line per step.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,14 +9,14 @@ use crate::units::{Flop, Seconds, Share};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StepSignals {
-    /// Steps that were measured, after warm-up.
+    /// The number of steps that were measured, after warm-up.
     pub measured: u64,
-    /// Steps that are still to come in this run, all stages.
+    /// The number of steps still to come in this run, in all stages.
     pub remaining: Signal<u64>,
     /// Wall time of a step without pauses; `step_s`, else the difference of
     /// `wall_time` between two lines.
     pub step: Signal<Seconds>,
-    /// Waiting of the model for data, within the step; `data_wait_s`.
+    /// The model's waiting for data, within the step; `data_wait_s`.
     pub data_wait: Signal<Seconds>,
     /// The training thread's waiting for the device; `read_back_s`.
     pub read_back: Signal<Seconds>,
@@ -29,9 +29,9 @@ pub struct StepSignals {
     /// Time in which the training thread could have run and had no core;
     /// `core_wait_s` (Linux: the run delay of `/proc/self/task/ID/schedstat`).
     pub core_wait: Signal<Seconds>,
-    /// Share of positions that are padding; `padding`.
+    /// The share of positions that are padding; `padding`.
     pub padding: Signal<Share>,
-    /// Sound in a step; `audio_s`.
+    /// The seconds of sound in a step; `audio_s`.
     pub audio: Signal<Seconds>,
     /// The model's own count of operations in a step, forward and backward; `flop`.
     pub flop: Signal<Flop>,
@@ -45,7 +45,7 @@ pub struct StepSignals {
     pub replicas: Signal<Vec<Replica>>,
     /// The same steps on cached batches and on live ones, from a probe.
     pub headroom: Signal<Headroom>,
-    /// Speed of the modes on these devices, from `profile`.
+    /// The speed of the modes on these devices, from `profile`.
     pub modes: Signal<Vec<ModeSpeed>>,
 }
 
@@ -54,48 +54,48 @@ pub struct StepSignals {
 /// a batch of longer clips is not a stall.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Oscillation {
-    /// Standard deviation of the step time over its mean.
+    /// The standard deviation of the step time over its mean.
     pub variation: f64,
     /// The strongest repetition, where there is one.
     pub period: Option<Period>,
-    /// Mean step less the median one: what the slow steps add, per step.
+    /// The mean step less the median one: what the slow steps add, per step.
     pub excess: Seconds,
 }
 
 /// A repetition in the step times.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Period {
-    /// Steps from one slow step to the next.
+    /// The number of steps from one slow step to the next.
     pub steps: usize,
-    /// Autocorrelation at that lag, up to 1.
+    /// The autocorrelation at that lag, up to 1.
     pub strength: f64,
 }
 
 /// Kernels that were compiled after the warm-up.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Recompiles {
-    /// How many.
+    /// The number of kernels compiled.
     pub kernels: u64,
-    /// In how many steps.
+    /// The number of steps that compiled some.
     pub steps: u64,
-    /// How much longer those steps took than the others; none where no step
-    /// was without.
+    /// How much longer those steps took than the others; `None` where every step
+    /// compiled some.
     pub extra: Option<Seconds>,
 }
 
 /// Interruptions, in seconds per step on average.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pauses {
-    /// Writing checkpoints.
+    /// Time spent writing checkpoints.
     pub checkpoint: Seconds,
-    /// Validating.
+    /// Time spent on validation.
     pub validation: Seconds,
-    /// Rendering samples.
+    /// Time spent rendering samples.
     pub samples: Seconds,
 }
 
 impl Pauses {
-    /// All three.
+    /// Returns the sum of all three.
     pub fn total(&self) -> Seconds {
         Seconds(self.checkpoint.0 + self.validation.0 + self.samples.0)
     }
@@ -106,27 +106,27 @@ impl Pauses {
 pub struct Replica {
     /// Its rank; model devices of the plan are in this order.
     pub rank: usize,
-    /// Median of its own step, before it waits for the others.
+    /// The median of its own step time, before it waits for the others.
     pub step: Seconds,
-    /// Modified z-score of that against the other replicas.
+    /// The modified z-score of that time against the other replicas.
     pub z_score: f64,
 }
 
-/// The same number of steps twice.
+/// The same number of steps, taken twice.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Headroom {
-    /// A step on batches that are there already.
+    /// The time of a step on batches that are there already.
     pub cached: Seconds,
-    /// A step on batches from the pipeline.
+    /// The time of a step on batches from the pipeline.
     pub live: Seconds,
 }
 
-/// A mode, measured.
+/// The measured speed of a mode.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ModeSpeed {
-    /// `single`, `split` or `mirrored`.
+    /// The mode: `single`, `split` or `mirrored`.
     pub mode: String,
-    /// Seconds of sound trained on in a second.
+    /// Seconds of sound trained on per second.
     pub audio_per_second: f64,
     /// Whether it is the mode of this training.
     pub in_use: bool,

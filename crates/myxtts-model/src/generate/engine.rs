@@ -104,7 +104,7 @@ impl Engine {
 }
 
 /// A voice on another device than the model.
-fn elsewhere() -> GenerateError {
+pub(super) fn elsewhere() -> GenerateError {
     GenerateError::Device {
         step: 0,
         why: "the voice is not on the model's device".to_owned(),

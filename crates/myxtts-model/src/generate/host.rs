@@ -83,7 +83,7 @@ impl HostGpt {
         let count = x.len() / width;
         let scored = on_cores(&Device::flex(), || {
             for (block, cache) in self.blocks.iter().zip(&mut row.layers) {
-                block.begin(&mut x, Positions { cache, count });
+                block.advance(&mut x, &mut [Positions { cache, count }]);
             }
             self.scored(&x[(count - 1) * width..]).pop()
         })?;
@@ -93,6 +93,24 @@ impl HostGpt {
             self.voices.keep(latents, layers.collect());
         }
         Some((row, scored))
+    }
+
+    /// What predicts each of the codes, where all of them are given.
+    pub(super) fn told(&self, prefix: &[f32], codes: &[u32]) -> Vec<f32> {
+        let width = self.width();
+        let mut x = prefix.to_vec();
+        // The last code predicts nothing that is asked for.
+        for (at, &code) in (1..codes.len()).zip(codes) {
+            self.embed(code, at, &mut x);
+        }
+        let count = x.len() / width;
+        on_cores(&Device::flex(), || {
+            for block in &self.blocks {
+                let cache = &mut block.cache(count);
+                block.advance(&mut x, &mut [Positions { cache, count }]);
+            }
+            self.latents(&x[(count - codes.len()) * width..])
+        })
     }
 
     /// The next scores of rows, each after its last code and the position of that.
@@ -200,13 +218,18 @@ impl HostGpt {
         x
     }
 
-    /// What the model says after each of the positions.
+    /// Blocks' output to the vectors that heads and vocoder read.
     #[expect(clippy::cast_possible_truncation, reason = "a constant")]
-    fn scored(&self, x: &[f32]) -> Vec<Scored> {
-        let width = self.width();
+    fn latents(&self, x: &[f32]) -> Vec<f32> {
         let epsilon = EPSILON as f32;
         let hidden = normalise(x, &self.last_norm, epsilon);
-        let latents = normalise(&hidden, &self.final_norm, epsilon);
+        normalise(&hidden, &self.final_norm, epsilon)
+    }
+
+    /// What the model says after each of the positions.
+    fn scored(&self, x: &[f32]) -> Vec<Scored> {
+        let width = self.width();
+        let latents = self.latents(x);
         let scores = head_scores(&latents, &self.head);
         let tokens = self.head[1].elements().len();
         let device = Device::flex();

@@ -1,7 +1,7 @@
 //! Codes from voices and texts, one after the other, many texts at once.
 //!
 //! ```text
-//! Gpt ─for_speaking─> SpeakingGpt ─> Generation: admit rows, step, cancel
+//! Gpt ─into_speaking─> SpeakingGpt ─> Generation: admit rows, step, cancel
 //!                                      │ scores of every row
 //!                                      ├─ CPU: blocks over slices, a cache per row    (host)
 //!                                      └─ others: the engine's operations, one cache  (device)

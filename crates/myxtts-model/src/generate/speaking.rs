@@ -5,9 +5,11 @@ use burn::tensor::{Device, Int, Tensor, TensorData};
 use myxtts_ops::Compute;
 use myxtts_ops::inference::{CachedBlock, HostTensor};
 
+use super::engine::elsewhere;
 use super::error::GenerateError;
 use super::voices::Voices;
-use crate::gpt::{Gpt, GptConfig};
+use crate::conditioning::{ConditioningEncoder, PerceiverResampler};
+use crate::gpt::{Gpt, GptConfig, TooLong};
 
 /// Weights from which on a step waits for memory, and guessing pays: in f32
 /// they are larger than the caches of most processors.
@@ -15,9 +17,10 @@ const DRAFTED: usize = 1 << 24;
 
 /// A GPT without gradients, with its weights as speaking reads them.
 ///
-/// Made once, by [`Gpt::for_speaking`]; clones share the weights.
+/// Made once, by [`Gpt::into_speaking`]; clones share the weights.
 #[derive(Clone, Debug)]
 pub struct SpeakingGpt {
+    /// Without its blocks where `host` has them.
     pub(super) gpt: Gpt,
     pub(super) host: Option<HostGpt>,
 }
@@ -46,11 +49,20 @@ pub(super) struct HostGpt {
 }
 
 impl Gpt {
-    /// Ready to speak: without gradients, and on the CPU by way of blocks of our own.
+    /// Ready to speak, beside this model: on the CPU its weights are then in
+    /// memory twice.
     pub fn for_speaking(&self) -> SpeakingGpt {
-        let gpt = self.valid();
+        self.clone().into_speaking()
+    }
+
+    /// Ready to speak: without gradients, and on the CPU by way of blocks of our
+    /// own, whose weights lie in the order in which they are read.
+    pub fn into_speaking(self) -> SpeakingGpt {
+        let mut gpt = self.valid();
+        // Before its blocks are taken: whatever holds them keeps them in memory.
+        drop(self);
         let host = (gpt.compute() == Compute::F32)
-            .then(|| HostGpt::of(&gpt))
+            .then(|| HostGpt::of(&mut gpt))
             .flatten();
         let speaking = SpeakingGpt { gpt, host };
         let weights = |host: &HostGpt| host.blocks.iter().map(CachedBlock::weights).sum::<usize>();
@@ -75,7 +87,7 @@ impl SpeakingGpt {
     /// Guesses the next codes of a row that speaks alone with its weights in
     /// eight bits, and then computes them all at once as they are, which costs
     /// little more than one: what comes out is the same, wrong guesses only
-    /// take time. [`Gpt::for_speaking`] does so where the weights are too large
+    /// take time. [`Gpt::into_speaking`] does so where the weights are too large
     /// for a cache; elsewhere than on the CPU there is nothing to gain.
     #[must_use]
     pub fn drafting(mut self) -> Self {
@@ -102,9 +114,45 @@ impl SpeakingGpt {
         self.gpt.config()
     }
 
-    /// The model.
-    pub fn gpt(&self) -> &Gpt {
-        &self.gpt
+    /// A voice: see [`Gpt::condition`].
+    pub fn condition(&self, mel_bcs: Tensor<3>) -> Tensor<3> {
+        self.gpt.condition(mel_bcs)
+    }
+
+    /// What hears voices.
+    pub fn conditioning(&self) -> (&ConditioningEncoder, &PerceiverResampler) {
+        let Gpt {
+            conditioning_encoder,
+            conditioning_perceiver,
+            ..
+        } = &self.gpt;
+        (conditioning_encoder, conditioning_perceiver)
+    }
+
+    /// The vectors that predict each of the given codes, `(1, codes, channels)`:
+    /// see [`Gpt::latents`].
+    ///
+    /// # Errors
+    /// When text or codes have more tokens than the model has positions.
+    pub fn latents(
+        &self,
+        voice_1nd: Tensor<3>,
+        text: &[u32],
+        codes: &[u32],
+    ) -> Result<Tensor<3>, GenerateError> {
+        let device = voice_1nd.device();
+        let Some(host) = &self.host else {
+            let (text_1t, codes_1m) = (ids(text, &device), ids(codes, &device));
+            return Ok(self.gpt.latents(voice_1nd, text_1t, codes_1m)?);
+        };
+        let positions = self.config().vocabulary.audio_positions();
+        TooLong::check("audio codes", codes.len(), positions)?;
+        let [_, _, channels] = voice_1nd.dims();
+        let Prefix { positions_1pd, .. } = self.prefix(voice_1nd, text)?;
+        let prefix = HostTensor::of(positions_1pd).ok_or_else(elsewhere)?;
+        let latents = host.told(prefix.elements(), codes);
+        let data = TensorData::new(latents, [1, codes.len(), channels]);
+        Ok(Tensor::from_data(data, &device))
     }
 
     /// What a row starts from: the voice, the text, START of the codes.
@@ -127,7 +175,8 @@ impl SpeakingGpt {
 }
 
 impl HostGpt {
-    fn of(gpt: &Gpt) -> Option<Self> {
+    /// Of a model on the CPU, whose blocks it takes.
+    fn of(gpt: &mut Gpt) -> Option<Self> {
         let norm = |norm: &crate::layers::NormParams| {
             Some([
                 HostTensor::of(norm.weight.val())?,
@@ -135,7 +184,6 @@ impl HostGpt {
             ])
         };
         Some(Self {
-            blocks: gpt.gpt.cached_blocks()?,
             draft: None,
             last_norm: norm(&gpt.gpt.ln_f)?,
             final_norm: norm(&gpt.final_norm)?,
@@ -146,6 +194,8 @@ impl HostGpt {
             codes: HostTensor::of(gpt.mel_embedding.weight.val())?,
             code_positions: HostTensor::of(gpt.mel_pos_embedding.emb.weight.val())?,
             voices: Voices::default(),
+            // Last: nothing is left to fail when they are gone.
+            blocks: gpt.gpt.take_cached_blocks()?,
         })
     }
 }

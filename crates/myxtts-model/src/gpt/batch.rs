@@ -118,7 +118,7 @@ pub struct TooLong {
 }
 
 impl TooLong {
-    pub(super) fn check(what: &'static str, found: usize, most: usize) -> Result<(), Self> {
+    pub(crate) fn check(what: &'static str, found: usize, most: usize) -> Result<(), Self> {
         if found > most {
             return Err(Self { what, found, most });
         }

@@ -4,7 +4,7 @@
 
 use burn::module::Module;
 use burn::tensor::Tensor;
-use myxtts_ops::inference::CachedBlock;
+use myxtts_ops::inference::{CachedBlock, HostTensor};
 use myxtts_ops::{AttentionMask, Compute, dropout, dropout_add, gelu_tanh, self_attention};
 
 use super::dropout::{Site, StepDropout};
@@ -71,9 +71,15 @@ impl Transformer {
         self.ln_f.layer_norm(x_btd, EPSILON)
     }
 
-    /// The blocks as the CPU speaks with them; `None` on other devices.
-    pub(crate) fn cached_blocks(&self) -> Option<Vec<CachedBlock>> {
-        self.h.iter().map(Block::cached).collect()
+    /// The blocks as the CPU speaks with them, which are then no longer here: a
+    /// block's tensors go before the next is made, so that the weights are in
+    /// memory once. `None` on other devices, where all stay.
+    pub(crate) fn take_cached_blocks(&mut self) -> Option<Vec<CachedBlock>> {
+        if !self.h.iter().all(Block::is_on_host) {
+            return None;
+        }
+        let blocks = std::mem::take(&mut self.h).into_iter();
+        blocks.map(|block| block.cached()).collect()
     }
 }
 
@@ -125,6 +131,26 @@ impl Block {
             weights.as_ref(),
         );
         self.finish(x_btd, mixed_btd, drop, layer, compute)
+    }
+
+    /// Whether [`cached`](Self::cached) takes it.
+    fn is_on_host(&self) -> bool {
+        let norm = |norm: &NormParams| {
+            HostTensor::takes(&norm.weight.val()) && HostTensor::takes(&norm.bias.val())
+        };
+        let linear = |layer: &TransposedLinear| {
+            HostTensor::takes(&layer.weight.val()) && HostTensor::takes(&layer.bias.val())
+        };
+        let Self {
+            ln_1,
+            attn,
+            ln_2,
+            mlp,
+        } = self;
+        [ln_1, ln_2].into_iter().all(norm)
+            && [&attn.c_attn, &attn.c_proj, &mlp.c_fc, &mlp.c_proj]
+                .into_iter()
+                .all(linear)
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "a constant")]

@@ -224,6 +224,29 @@ fn the_fast_way_is_the_plain_one() {
     }
 }
 
+/// The vectors of codes that are given are those from which they were drawn.
+#[test]
+fn codes_that_are_told_have_the_vectors_of_those_that_are_made() {
+    let (gpt, voice_1nd) = model();
+    let told = |speaking: &SpeakingGpt, made: &Generated| {
+        let latents_1nd = speaking.latents(voice_1nd.clone(), &[3, 4, 5], &made.codes);
+        let difference = latents_1nd.unwrap() - made.latents_1nd.clone();
+        difference.abs().max().into_scalar::<f32>()
+    };
+    let [fast, _, plain] = ways(&gpt);
+    let config = SamplingConfig::new(5);
+    let made = generate(&fast, voice_1nd.clone(), &[3, 4, 5], config).unwrap();
+    assert!(made.codes.len() > 3);
+    assert_eq!(told(&fast, &made), 0.0);
+    assert!(told(&plain, &made) < 1e-4);
+    let refused = [&fast, &plain].map(|speaking| {
+        let codes = [1; 1000];
+        let refused = speaking.latents(voice_1nd.clone(), &[3], &codes);
+        refused.unwrap_err().to_string()
+    });
+    assert_eq!(refused[0], refused[1]);
+}
+
 /// What was computed of a voice is kept from text to text, and changes nothing.
 #[test]
 fn a_voice_that_was_heard_says_the_same() {

@@ -8,7 +8,7 @@ pub(crate) struct BatchLine {
     pub(crate) stage: String,
     #[serde(default)]
     pub(crate) worker: u64,
-    /// Microseconds since the pipeline started, which is anew in every stage
+    /// Microseconds since the pipeline started, which it does anew in every stage
     /// of a training.
     #[serde(default)]
     pub(crate) at_us: u64,
@@ -27,7 +27,7 @@ pub(crate) struct BatchLine {
 }
 
 impl BatchLine {
-    /// `None` where the line is not an entry.
+    /// Parses a line; `None` where it is not an entry.
     pub(crate) fn parse(line: &str) -> Option<Self> {
         serde_json::from_str(line).ok()
     }

@@ -11,13 +11,13 @@ use super::News;
 use crate::error::MonitorError;
 use crate::sample::MachineSample;
 
-/// How a machine is asked what its devices do.
+/// A function that reads what the devices of a machine do.
 pub type ReadMachine = Box<dyn FnMut() -> MachineSample + Send>;
 
-/// Drivers are asked this often and no more.
+/// The pause between two readings: drivers are asked no more often than this.
 const EVERY: Duration = Duration::from_secs(2);
 
-/// Reads while `wanted`, until nobody listens any more.
+/// Starts a thread that reads the devices while `wanted`, until nobody listens any more.
 pub(super) fn start(
     mut read: ReadMachine,
     wanted: Arc<AtomicBool>,

@@ -1,4 +1,4 @@
-//! `findings.json`: what was found last, replaced whole by the training.
+//! `findings.json`: the latest findings, in a file that the training replaces whole.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -10,25 +10,25 @@ use serde_json::Value;
 
 use crate::units::WallTime;
 
-/// More is not a list of findings.
+/// The most bytes that are read; a list of findings has fewer.
 const MOST: u64 = 1 << 20;
 
-/// What was found, as far as it is shown. Fields of other versions are left
-/// alone.
+/// The findings, as far as they are shown. Fields of other versions are
+/// ignored.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Findings {
     pub(crate) at_step: Option<u64>,
     pub(crate) wall_time: Option<WallTime>,
     pub(crate) verdict: Value,
-    /// The verdict in words, where it is kept besides the numbers.
+    /// The verdict in words, where it is kept beside the numbers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) sentence: Option<String>,
     pub(crate) findings: Vec<Finding>,
     pub(crate) silent: Vec<Value>,
 }
 
-/// One of them; the first is the one to begin with.
+/// One finding; the first of the list is the one to begin with.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Finding {
@@ -40,7 +40,7 @@ pub(crate) struct Finding {
 }
 
 impl Findings {
-    /// The verdict as one sentence: as it was written, else made of the
+    /// Returns the verdict as one sentence: as it was written, else made of the
     /// numbers of the doctor's verdict.
     pub(crate) fn sentence(&self) -> Option<String> {
         let named = |name: &str| self.verdict.get(name).and_then(Value::as_str);
@@ -64,8 +64,8 @@ impl Findings {
 }
 
 impl Finding {
-    /// Seconds saved per 1,000 steps, where somebody could tell, and whether
-    /// that is only a bound.
+    /// Returns the seconds saved per 1,000 steps, where they are known, and whether
+    /// they are only a bound.
     pub(crate) fn gain_s(&self) -> Option<(f64, bool)> {
         let named = |name: &str| self.gain.get(name).and_then(Value::as_f64);
         let estimate = named("estimate").map(|seconds| (seconds, false));
@@ -73,11 +73,11 @@ impl Finding {
     }
 }
 
-/// Looks at the file when it has changed.
+/// Follows the file, and reads it when it has changed.
 #[derive(Debug)]
 pub(crate) struct FindingsFile {
     path: PathBuf,
-    /// Length and time of what was read last; `None` while there is no file.
+    /// Length and modification time of what was read last; `None` while there is no file.
     seen: Option<(u64, Option<SystemTime>)>,
 }
 
@@ -86,8 +86,8 @@ impl FindingsFile {
         Self { path, seen: None }
     }
 
-    /// The findings if they are new: what they are, `None` when the file went
-    /// away, or why it cannot be read.
+    /// Returns the findings if they are new: what they are, `None` when the file
+    /// went away, or why it cannot be read.
     pub(crate) fn read(&mut self) -> Option<Result<Option<Findings>, String>> {
         let now = match fs::metadata(&self.path) {
             Ok(metadata) => Some((metadata.len(), metadata.modified().ok())),

@@ -2,7 +2,7 @@
 //!
 //! The run folder's lock would tell for certain, but trying it takes it, and a
 //! training that starts at that moment would find its folder in use. So the
-//! lock file is only read: the process id that is in it while the run is, and
+//! lock file is only read: it holds the process id while the run lasts, and
 //! nothing after an orderly end.
 
 use std::fs;
@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::units::{Seconds, WallTime};
 
-/// After this much silence a process that cannot be seen is thought to be gone.
+/// After this much silence a process that cannot be seen is taken to be gone.
 const SILENCE: Seconds = Seconds(15.0);
 /// The same where processes cannot be looked at: a long validation is silent.
 const LONG_SILENCE: Seconds = Seconds(600.0);
@@ -21,31 +21,31 @@ const LONG_SILENCE: Seconds = Seconds(600.0);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase", tag = "state")]
 pub(crate) enum Life {
-    /// A process trains.
+    /// A process is training.
     Running {
-        /// Its id.
+        /// The id of the process.
         process: u32,
     },
-    /// It ended in an orderly way: done, or asked to stop.
+    /// The run ended in an orderly way: done, or asked to stop.
     Ended,
-    /// Its process is gone and did not say good-bye.
+    /// The process is gone, and did not end in an orderly way.
     Lost {
-        /// Its id.
+        /// The id of the process.
         process: u32,
     },
-    /// An older folder, or a copy of one.
+    /// There is no lock that can be read: an older folder, or a copy of one.
     Unclear,
 }
 
 impl Life {
-    /// Of the run in `folder`, which wrote something last at `written`.
+    /// Judges the run in `folder`, which last wrote something at `written`.
     pub(crate) fn of(folder: &Path, written: Option<WallTime>, now: WallTime) -> Self {
         let lock = fs::read_to_string(folder.join("run.lock"));
         let silence = written.map(|written| now.since(written));
         judge(lock.ok().as_deref(), is_alive, silence)
     }
 
-    /// Whether it trains.
+    /// Returns whether the run is training.
     pub(crate) fn is_running(self) -> bool {
         matches!(self, Self::Running { .. })
     }
@@ -68,7 +68,7 @@ fn judge(
     let silent = |least: Seconds| silence.is_none_or(|silence| silence > least);
     let running = match is_alive(process) {
         Some(true) => true,
-        // On another machine that shares the folder: then it writes.
+        // It may be on another machine that shares the folder: then it writes.
         Some(false) => !silent(SILENCE),
         None => !silent(LONG_SILENCE),
     };
@@ -79,7 +79,7 @@ fn judge(
     }
 }
 
-/// `None` where the system does not tell by files.
+/// Returns whether a process is alive; `None` where the system has no `/proc`.
 fn is_alive(process: u32) -> Option<bool> {
     let processes = Path::new("/proc");
     let tells = processes.join("self").exists();

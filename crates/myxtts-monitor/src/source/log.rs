@@ -7,7 +7,7 @@ use crate::units::Seconds;
 pub(crate) enum LogLine {
     /// How far the run is.
     Progress(Progress),
-    /// Something else, without its time.
+    /// Anything else, without its time.
     Words(String),
 }
 
@@ -15,13 +15,13 @@ pub(crate) enum LogLine {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Progress {
     pub(crate) step: u64,
-    /// Steps of the whole run.
+    /// The number of steps of the whole run.
     pub(crate) total: Option<u64>,
     pub(crate) stage: Option<StageProgress>,
     pub(crate) eta: Option<Eta>,
 }
 
-/// How far a run of several stages is in the present one.
+/// How far a run of several stages is in its current stage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StageProgress {
     pub(crate) name: String,
@@ -31,18 +31,18 @@ pub(crate) struct StageProgress {
     pub(crate) of: u64,
 }
 
-/// The time left.
+/// The time that is left.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Eta {
-    /// In the training's own words.
+    /// The time in the training's own words.
     pub(crate) words: String,
     pub(crate) seconds: Option<Seconds>,
-    /// Whether it is that of the present stage and not of the run.
+    /// Whether it is the time left of the current stage and not of the run.
     pub(crate) of_stage: bool,
 }
 
 impl LogLine {
-    /// Any line is one or the other; only an empty one is nothing.
+    /// Parses a line. Any line is one or the other; only an empty one is `None`.
     pub(crate) fn parse(line: &str) -> Option<Self> {
         let words = without_time(line);
         if words.trim().is_empty() {
@@ -55,7 +55,7 @@ impl LogLine {
     }
 }
 
-/// `2026-03-01T12:00:00Z words` without the time.
+/// Takes the time off a line such as `2026-03-01T12:00:00Z words`.
 fn without_time(line: &str) -> &str {
     match line.split_once(' ') {
         Some((time, words)) if time.len() == 20 && time.ends_with('Z') => words,
@@ -64,8 +64,8 @@ fn without_time(line: &str) -> &str {
 }
 
 impl Progress {
-    /// As `myxtts_run::progress` writes it: `step 120/1000 (gpt 20/400, stage
-    /// 2 of 2)`, then fields with two spaces between.
+    /// Parses progress as `myxtts_run::progress` writes it: `step 120/1000 (gpt
+    /// 20/400, stage 2 of 2)`, then fields with two spaces between.
     fn parse(words: &str) -> Option<Self> {
         let mut fields = words.split("  ");
         let head = fields.next()?.strip_prefix("step ")?;
@@ -98,7 +98,7 @@ impl Progress {
 }
 
 impl StageProgress {
-    /// `gpt 20/400, stage 2 of 2)`.
+    /// Parses `gpt 20/400, stage 2 of 2)`.
     fn parse(words: &str) -> Option<Self> {
         let (steps, place) = words.strip_suffix(')')?.split_once(", stage ")?;
         let (name, steps) = steps.split_once(' ')?;
@@ -114,7 +114,7 @@ impl StageProgress {
     }
 }
 
-/// `1 h 05 min`, `about 3 s` and their like.
+/// Parses a duration such as `1 h 05 min` or `about 3 s`.
 fn duration(words: &str) -> Option<Seconds> {
     let words = words.strip_prefix("about ").unwrap_or(words);
     let words: Vec<&str> = words.split_whitespace().collect();

@@ -28,22 +28,22 @@ use crate::error::MonitorError;
 use crate::sample::MachineSample;
 use crate::units::{Seconds, WallTime};
 
-/// The files are looked at this often.
+/// How often the files are looked at.
 const LOOK: Duration = Duration::from_millis(250);
-/// The list of runs is made this often.
+/// How often the list of runs is made.
 const LIST: Duration = Duration::from_secs(2);
-/// A run that recorded its devices this recently is believed; drivers are not
-/// asked twice.
+/// Where a run recorded its devices this recently, drivers are not asked as
+/// well.
 const RECENT: Seconds = Seconds(10.0);
 
-/// Something new.
+/// Something new to show.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum News {
-    /// The runs there are.
+    /// The list of runs.
     Runs(Vec<RunEntry>),
-    /// From the files of the run that is followed.
+    /// What the files of the followed run say.
     Run(Box<RunNews>),
-    /// The devices were read here.
+    /// The devices, as they were read here.
     Machine(Box<MachineSample>),
 }
 
@@ -99,13 +99,13 @@ fn follow(place: &Place, wanted: &AtomicBool, open: &Receiver<PathBuf>, news: &S
     }
 }
 
-/// Whether the devices must be asked, because the run does not record them.
+/// Returns whether the devices must be asked, because the run does not record them.
 fn needs_reading(recorded: Option<WallTime>, run: &RunNews) -> bool {
     let recent = recorded.is_some_and(|at| run.now.since(at) <= RECENT);
     !(recent && run.life.is_running())
 }
 
-/// Everything there is to know at once, for one frame.
+/// Reads everything there is to know at once, for one frame.
 pub(crate) fn look_once(
     place: &Place,
     mut read: ReadMachine,
@@ -118,7 +118,7 @@ pub(crate) fn look_once(
     if let Some(path) = chosen {
         let mut files = RunFiles::new(&path);
         let mut recorded = None;
-        // At most what a tail begins with, so this ends.
+        // No more is read than a tail begins with, so this ends.
         loop {
             let (found, more) = files.read();
             recorded = found.samples.last().map(|s| s.wall_time).or(recorded);

@@ -1,4 +1,4 @@
-//! What the files of one run have to say since they were last looked at.
+//! What the files of one run say since they were last read.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,24 +13,24 @@ use super::tail::Tail;
 use crate::sample::MachineSample;
 use crate::units::WallTime;
 
-/// News of a run.
+/// What is new in the files of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RunNews {
-    /// Which.
+    /// The folder of the run.
     pub(crate) path: PathBuf,
-    /// When it was looked at.
+    /// When the files were looked at.
     pub(crate) now: WallTime,
     pub(crate) life: Life,
-    /// When it wrote something last.
+    /// When the run last wrote something.
     pub(crate) written: Option<WallTime>,
     pub(crate) steps: Vec<StepLine>,
     pub(crate) batches: Vec<BatchLine>,
-    /// Whether `batches` are of another ledger than those before.
+    /// Whether `batches` belong to another ledger than those before.
     pub(crate) ledger_restarted: bool,
     pub(crate) samples: Vec<MachineSample>,
     pub(crate) log: Vec<LogLine>,
     pub(crate) findings: Option<Result<Option<Findings>, String>>,
-    /// Lines that are not what their file should hold.
+    /// The number of lines that are not what their file should hold.
     pub(crate) unreadable: u64,
     /// Files that could not be read, and why.
     pub(crate) errors: Vec<String>,
@@ -60,7 +60,7 @@ impl RunFiles {
         }
     }
 
-    /// What is new, and whether there is more to read at once.
+    /// Returns what is new, and whether there is more to read at once.
     pub(crate) fn read(&mut self) -> (RunNews, bool) {
         let now = WallTime::now();
         let written = written(&self.path);

@@ -1,4 +1,4 @@
-//! The runs there are.
+//! The list of runs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,24 +11,24 @@ use crate::units::WallTime;
 
 /// Where `train` puts its runs.
 const RUNS: &str = "runs";
-/// Folders of folders of runs; more would be somebody's whole disk.
+/// How deep folders are searched for runs; more would be somebody's whole disk.
 const DEPTH: usize = 3;
-/// Runs that are listed, the newest.
+/// The most runs that are listed.
 const MOST: usize = 200;
-/// Folders that are looked at for them.
+/// The most entries of folders that are looked at.
 const MOST_FOLDERS: usize = 5000;
 
 /// A run that was found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct RunEntry {
-    /// Its folder's name, below the folder of runs.
+    /// The name of its folder, below the folder of runs.
     pub(crate) name: String,
-    /// Its folder.
+    /// The path of its folder.
     pub(crate) path: PathBuf,
     /// Whether it is running.
     #[serde(flatten)]
     pub(crate) life: Life,
-    /// When it wrote something last.
+    /// When it last wrote something.
     pub(crate) written: Option<WallTime>,
 }
 
@@ -40,11 +40,11 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// What a person meant: a run, a folder of runs, a name below `runs`, or
-    /// all that is there.
+    /// Finds what a person meant: a run, a folder of runs, a name below `runs`, or
+    /// everything there is.
     ///
     /// # Errors
-    /// When there is nothing of that name, or it may not be looked into.
+    /// If there is nothing of that name, or it cannot be read.
     pub(crate) fn of(asked: Option<&Path>) -> Result<Self, MonitorError> {
         let Some(asked) = asked else {
             return Ok(Self {
@@ -80,9 +80,9 @@ impl Place {
         })
     }
 
-    /// The runs there are now, those that run first, then the newest. A run
-    /// that was asked for by its path is the only one of its folder that is
-    /// certain to be listed.
+    /// Lists the runs, first those that are running, then the newest. A run that was
+    /// asked for by its path is the only one of its folder that is certain to be
+    /// listed.
     pub(crate) fn list(&self, now: WallTime) -> Vec<RunEntry> {
         let mut runs = list(&self.folder, now);
         if let Some(first) = &self.first
@@ -108,7 +108,7 @@ fn list(folder: &Path, now: WallTime) -> Vec<RunEntry> {
             if looked > MOST_FOLDERS {
                 break;
             }
-            // Not followed: a link to a parent would never end.
+            // Links are not followed: one to a parent would never end.
             if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 continue;
             }
@@ -145,7 +145,7 @@ fn entry(folder: &Path, path: &Path, now: WallTime) -> RunEntry {
     }
 }
 
-/// When a run wrote something last.
+/// Returns when a run last wrote something.
 pub(crate) fn written(run: &Path) -> Option<WallTime> {
     ["metrics.jsonl", "ledger.jsonl", "train.log", "run.lock"]
         .into_iter()
@@ -197,7 +197,7 @@ mod tests {
         insta::assert_snapshot!(error, @r"
         `no/such/run` is not a run, nor a folder of runs, nor a name below `runs`
           found: no run below `runs`
-          fix:   name a run's folder, as `runs/NAME`, or leave it out to see all
+          fix:   name a run's folder, such as `runs/NAME`, or leave it out to see all runs
         ");
     }
 

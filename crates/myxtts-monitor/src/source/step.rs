@@ -1,14 +1,14 @@
 //! A line of `metrics.jsonl`.
 //!
 //! Not read with `myxtts_run::metrics`: that refuses a file with one line it
-//! does not know, as it must before it appends to it. Whoever only looks is
-//! glad of the other lines.
+//! does not know, as it must before it appends to it. The monitor only looks,
+//! and can use the other lines.
 
 use serde_json::{Map, Value};
 
 use crate::units::{Seconds, WallTime};
 
-/// What a line says of its step; `None` is what it does not say.
+/// What a line says about its step; what it does not say is `None`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct StepLine {
     pub(crate) step: u64,
@@ -20,18 +20,18 @@ pub(crate) struct StepLine {
     pub(crate) data_wait_s: Option<Seconds>,
     pub(crate) read_back_s: Option<Seconds>,
     pub(crate) collective_s: Option<Seconds>,
-    /// Share of padded positions, 0 to 1.
+    /// The share of padded positions, from 0 to 1.
     pub(crate) padding: Option<f64>,
     pub(crate) audio_s: Option<Seconds>,
     pub(crate) kernels_new: Option<f64>,
     /// What came after the step, and how long the training waited for it.
     pub(crate) pauses: Vec<(&'static str, Seconds)>,
-    /// Validation figures: names and values.
+    /// Validation figures, with their names.
     pub(crate) validation: Vec<(String, f64)>,
 }
 
 impl StepLine {
-    /// `None` where the line is not a record of a step.
+    /// Parses a line; `None` where it is not a record of a step.
     pub(crate) fn parse(line: &str) -> Option<Self> {
         let object: Map<String, Value> = serde_json::from_str(line).ok()?;
         let number = |name: &str| object.get(name).and_then(number);
@@ -70,7 +70,7 @@ impl StepLine {
     }
 }
 
-/// NaN and the infinities, which JSON lacks, are words in the file.
+/// Reads a number. NaN and the infinities, which JSON lacks, are words in the file.
 fn number(value: &Value) -> Option<f64> {
     match value {
         Value::String(word) => word.parse().ok(),

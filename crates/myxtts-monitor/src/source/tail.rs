@@ -11,16 +11,17 @@ use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// Most bytes of one call.
+/// The most bytes of one call.
 const CHUNK: usize = 1 << 20;
-/// How much of a file that is there already is read.
+/// How many bytes at the end of a file that is already there are read.
 const FIRST: u64 = 2 << 20;
-/// The longest line that is waited for.
+/// The longest line that is waited for, in bytes.
 const LINE: usize = 1 << 18;
-/// Bytes before the place where reading resumes, by which the file is known.
+/// The number of bytes before the place where reading resumes, by which the file is
+/// recognised.
 const ANCHOR: usize = 64;
 
-/// Follows one file.
+/// Follows a file as it grows.
 #[derive(Debug)]
 pub(crate) struct Tail {
     path: PathBuf,
@@ -32,8 +33,8 @@ pub(crate) struct Tail {
 pub(crate) struct Appended {
     /// Whole lines, without their newlines.
     pub(crate) lines: Vec<String>,
-    /// Whether the lines are those of another file than before, or of the same
-    /// one from its beginning.
+    /// Whether the lines are from another file than before, or from the same one
+    /// read from its beginning.
     pub(crate) restarted: bool,
     /// Whether there is more to read at once.
     pub(crate) more: bool,
@@ -46,9 +47,9 @@ struct Followed {
     offset: u64,
     /// The last bytes before `offset`.
     anchor: Vec<u8>,
-    /// A line without its newline yet.
+    /// A line whose newline is not there yet.
     begun: Vec<u8>,
-    /// Whether the rest of the present line is dropped.
+    /// Whether the rest of the current line is dropped.
     skipping: bool,
 }
 
@@ -61,10 +62,10 @@ impl Tail {
         }
     }
 
-    /// What was appended.
+    /// Reads what was appended since the last call.
     ///
     /// # Errors
-    /// When the file is there and cannot be read.
+    /// If the file is there and cannot be read.
     pub(crate) fn read(&mut self) -> io::Result<Appended> {
         let mut appended = Appended::default();
         if let Some(followed) = &mut self.followed {
@@ -72,7 +73,7 @@ impl Tail {
                 self.followed = None;
             } else {
                 let end = followed.take(&mut appended.lines)?;
-                // The old file to its end first: its last lines count.
+                // The old file is read to its end first: its last lines count.
                 if !end || self.is_current() {
                     appended.more = !end;
                     return Ok(appended);
@@ -89,9 +90,9 @@ impl Tail {
         Ok(appended)
     }
 
-    /// Whether the path still leads to the file that is open. A path that
-    /// leads nowhere does, until it leads elsewhere: between a rename and the
-    /// new file there is nothing better to read.
+    /// Returns whether the path still leads to the file that is open. A path that
+    /// leads nowhere counts as doing so until it leads elsewhere: between a rename
+    /// and the new file there is nothing better to read.
     fn is_current(&self) -> bool {
         let Some(followed) = &self.followed else {
             return false;
@@ -104,7 +105,7 @@ impl Tail {
 }
 
 impl Followed {
-    /// `None` while there is no file.
+    /// Opens the file; `None` while there is none.
     fn open(path: &Path) -> io::Result<Option<Self>> {
         match fs::metadata(path) {
             // Opening a pipe would wait for its writer.
@@ -126,13 +127,13 @@ impl Followed {
             offset,
             anchor: Vec::new(),
             begun: Vec::new(),
-            // In the middle of a line, unless by chance.
+            // The offset is in the middle of a line, unless by chance.
             skipping: offset > 0,
         }))
     }
 
-    /// Whether what was read is not what the file holds there any more: it was
-    /// cut short, or cut and written again.
+    /// Returns whether the file no longer holds what was read: it was cut short, or
+    /// cut and written again.
     fn is_rewritten(&mut self) -> io::Result<bool> {
         if self.file.metadata()?.len() < self.offset {
             return Ok(true);
@@ -145,7 +146,7 @@ impl Followed {
         Ok(there != self.anchor)
     }
 
-    /// Reads on from `offset`; whether that was all there is.
+    /// Resumes reading at `offset`, and returns whether that was all there is.
     fn take(&mut self, lines: &mut Vec<String>) -> io::Result<bool> {
         self.file.seek(SeekFrom::Start(self.offset))?;
         let mut bytes = Vec::new();
@@ -175,8 +176,8 @@ fn last(bytes: &[u8], most: usize) -> &[u8] {
     &bytes[bytes.len().saturating_sub(most)..]
 }
 
-/// The file's number on its disk, which a rename keeps. Elsewhere than on Unix
-/// a replaced file is noticed by its length and its content alone.
+/// Returns the file's number on its disk, which a rename keeps. Elsewhere than on
+/// Unix a replaced file is noticed by its length and its content alone.
 #[cfg(unix)]
 #[expect(clippy::unnecessary_wraps, reason = "other systems have none")]
 fn identity(metadata: &Metadata) -> Option<(u64, u64)> {

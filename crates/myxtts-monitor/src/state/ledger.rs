@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use crate::source::batch::BatchLine;
 
-/// Batches of each stage that are added up: enough for a mean, few enough to
-/// show what happens now.
+/// The number of batches of each stage that are added up: enough for a mean, few
+/// enough to show what happens now.
 pub(crate) const WINDOW: usize = 256;
 /// Entries of several threads are written slightly out of order; a pipeline
 /// that begins anew is further back than that.
@@ -28,9 +28,9 @@ pub(crate) struct StageShares {
     pub(crate) busy: f64,
     pub(crate) wait_in: f64,
     pub(crate) wait_out: f64,
-    /// Mean number of batches in the ring beside it.
+    /// The mean number of batches in the ring beside it.
     pub(crate) occupancy: f64,
-    /// What the work was, as shares of it, where the stage tells.
+    /// What the work consisted of, as shares of it, where the stage says.
     pub(crate) parts: Vec<(&'static str, f64)>,
 }
 
@@ -69,7 +69,7 @@ impl Ledger {
     }
 }
 
-/// The order of the data.
+/// Returns a stage's place in the order of the data.
 fn rank(stage: &str) -> usize {
     let order = ["host", "device", "hop", "model"];
     let known = order.iter().position(|name| *name == stage);

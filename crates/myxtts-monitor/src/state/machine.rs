@@ -6,17 +6,17 @@ use super::series::Series;
 use crate::sample::{DeviceSample, HostSample, MachineSample};
 use crate::units::{Seconds, WallTime};
 
-/// A device that did not show up for this long is not expected back.
+/// A device that has not shown up for this long is not expected back.
 const FORGET: Seconds = Seconds(600.0);
-/// Samples are made every 2 s; after this long somebody does not answer.
+/// Samples are taken every 2 s; after this long somebody does not answer.
 const STALE: Seconds = Seconds(12.0);
 
 /// Who reads the devices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ReadBy {
-    /// The run, into its folder.
+    /// The run, which records them in its folder.
     Run,
-    /// The monitor.
+    /// The monitor, by asking the drivers.
     #[default]
     Monitor,
 }
@@ -25,7 +25,7 @@ pub(crate) enum ReadBy {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct MachineHistory {
     pub(crate) read_by: ReadBy,
-    /// When it was read last; `None` while it was not.
+    /// When the machine was last read; `None` before the first time.
     pub(crate) at: Option<WallTime>,
     pub(crate) host: HostSample,
     pub(crate) cpu: Series,
@@ -39,7 +39,7 @@ pub(crate) struct MachineHistory {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct DeviceHistory {
     pub(crate) last: DeviceSample,
-    /// When it was in a sample last.
+    /// When it was last in a sample.
     pub(crate) at: WallTime,
     pub(crate) utilisation: Series,
     pub(crate) memory: Series,
@@ -49,7 +49,7 @@ pub(crate) struct DeviceHistory {
 impl MachineHistory {
     pub(crate) fn add(&mut self, sample: MachineSample, read_by: ReadBy) {
         if read_by != self.read_by {
-            // Ids of two readers need not be those of the same cards.
+            // Two readers need not give the same card the same id.
             *self = Self {
                 read_by,
                 ..Self::default()
@@ -78,13 +78,13 @@ impl MachineHistory {
             .retain(|_, device| sample.wall_time.since(device.at) <= FORGET);
     }
 
-    /// How long nothing has been heard, where that is too long.
+    /// Returns how long nothing has been heard, where that is too long.
     pub(crate) fn silence(&self, now: WallTime) -> Option<Seconds> {
         let silence = now.since(self.at?);
         (silence > STALE).then_some(silence)
     }
 
-    /// How long a device has been missing from samples that others are in.
+    /// Returns how long a device has been missing from samples that others are in.
     pub(crate) fn missing(&self, device: &DeviceHistory) -> Option<Seconds> {
         let missing = self.at?.since(device.at);
         (missing > Seconds(0.0)).then_some(missing)

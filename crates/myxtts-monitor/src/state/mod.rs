@@ -19,7 +19,7 @@ use crate::units::{Seconds, WallTime};
 /// A run's own record of its devices is used while it is no older than this.
 const RECORDED: Seconds = Seconds(10.0);
 
-/// What a person presses, by its meaning.
+/// A key that a person pressed, by its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Key {
     Quit,
@@ -50,7 +50,7 @@ pub(crate) enum Page {
 }
 
 impl Page {
-    /// In the order of their keys.
+    /// All pages, in the order of their keys.
     pub(crate) const ALL: [Self; 6] = [
         Self::Overview,
         Self::Run,
@@ -67,14 +67,14 @@ impl Page {
     }
 }
 
-/// What to do.
+/// Something to do that a key or news asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     /// Follow this run from now on.
     Open(PathBuf),
     /// End, because a person said so.
     Quit,
-    /// End, by Ctrl-C.
+    /// End, because of Ctrl-C.
     Interrupt,
 }
 
@@ -84,16 +84,16 @@ pub(crate) struct State {
     pub(crate) now: WallTime,
     /// Where runs are looked for.
     pub(crate) folder: PathBuf,
-    /// The run that was asked for.
+    /// The run that was asked for, if one was.
     first: Option<PathBuf>,
-    /// Whether they were looked for already.
+    /// Whether runs have been looked for already.
     pub(crate) listed: bool,
     pub(crate) runs: Vec<RunEntry>,
     pub(crate) run: Option<RunState>,
     pub(crate) machine: MachineHistory,
     pub(crate) page: Page,
     pub(crate) help: bool,
-    /// Lines that a page is moved up by.
+    /// The number of lines that a page is moved up by.
     pub(crate) scroll: usize,
     /// The run in the list that Enter opens.
     pub(crate) cursor: usize,
@@ -120,7 +120,7 @@ impl State {
             News::Machine(sample) => {
                 let recorded = self.machine.read_by == ReadBy::Run
                     && self.machine.at.is_some_and(|at| now.since(at) <= RECORDED);
-                // One that was under way when the run's own record was found.
+                // The sample may have been under way when the run's own record was found.
                 if !recorded {
                     self.machine.add(*sample, ReadBy::Monitor);
                 }
@@ -139,8 +139,8 @@ impl State {
         }
     }
 
-    /// The run that was asked for, else the first of the list: one that runs,
-    /// else the newest.
+    /// Returns the run that was asked for, else the first of the list: one that is
+    /// running, else the newest.
     pub(crate) fn choice(&self) -> Option<PathBuf> {
         let first = self.runs.first().map(|run| run.path.clone());
         self.first.clone().or(first)
@@ -153,14 +153,14 @@ impl State {
         Some(Action::Open(path))
     }
 
-    /// A run's place in the list.
+    /// Returns a run's place in the list.
     pub(crate) fn position(&self, path: &Path) -> Option<usize> {
         self.runs.iter().position(|run| run.path == path)
     }
 
     fn follow(&mut self, mut news: RunNews) {
         let Some(run) = self.run.as_mut().filter(|run| run.path == news.path) else {
-            // Of the run before; its reader had not heard yet.
+            // News of the run before, whose reader had not heard of the change yet.
             return;
         };
         let samples = std::mem::take(&mut news.samples);
@@ -227,7 +227,7 @@ impl State {
         }
     }
 
-    /// Whether a run of the list other than the one shown is running.
+    /// Returns how many runs of the list, other than the one shown, are running.
     pub(crate) fn others_running(&self) -> usize {
         let shown = self.run.as_ref().map(|run| &run.path);
         let others = self.runs.iter().filter(|run| Some(&run.path) != shown);

@@ -12,11 +12,11 @@ use crate::source::run::RunNews;
 use crate::source::step::StepLine;
 use crate::units::{Seconds, WallTime};
 
-/// Steps that figures are taken over.
+/// The number of steps that figures are taken over.
 pub(crate) const RECENT: usize = 100;
-/// Lines of the log that are kept.
+/// The number of log lines that are kept.
 const LOG: usize = 200;
-/// Reasons why files could not be read that are kept.
+/// The number of errors of files that are kept.
 const ERRORS: usize = 4;
 
 /// One run, as far as it is shown.
@@ -28,7 +28,7 @@ pub(crate) struct RunState {
     pub(crate) step: Option<u64>,
     pub(crate) stage: Option<String>,
     pub(crate) learning_rate: Option<f64>,
-    /// Of the present stage, as losses of two do not compare.
+    /// Losses of the current stage only, as those of two stages do not compare.
     pub(crate) loss: Series,
     pub(crate) step_s: Series,
     pub(crate) data_wait_s: Series,
@@ -36,7 +36,7 @@ pub(crate) struct RunState {
     pub(crate) collective_s: Series,
     pub(crate) padding: Series,
     pub(crate) audio_s: Series,
-    /// Pauses after steps: name, how many, seconds together.
+    /// Pauses after steps: the name, how many there were, and their sum.
     pub(crate) pauses: Vec<(&'static str, u64, Seconds)>,
     pub(crate) kernels_new: Option<f64>,
     /// The last validation: its step, names and values.
@@ -116,14 +116,14 @@ impl RunState {
         if !line.validation.is_empty() {
             self.validation = Some((line.step, line.validation));
         }
-        self.pause(&line.pauses);
-        // A line of validation alone is not another step.
-        let Some(loss) = line.loss else { return };
-        if line.stage != self.stage {
+        // A line of validation alone is not another step, nor another stage's.
+        if line.loss.is_some() && line.stage != self.stage {
             self.begin_stage(line.stage);
         }
-        // What older runs do not say is the time between two of their lines,
-        // which is longer where something came between.
+        self.pause(&line.pauses);
+        let Some(loss) = line.loss else { return };
+        // Where an older run does not say, the time between two of its lines is
+        // taken, which is longer where something came between.
         let between = match (line.wall_time, self.stepped) {
             (Some(now), Some(then)) if self.step < Some(line.step) => Some(now.since(then)),
             _ => None,
@@ -175,36 +175,36 @@ impl RunState {
         }
     }
 
-    /// Mean seconds of the last steps.
+    /// Returns the mean time of the last steps, in seconds.
     pub(crate) fn step_mean(&self) -> Option<f64> {
         mean(&self.step_s.recent(RECENT))
     }
 
-    /// What 95 of 100 of them took at most.
+    /// Returns what 95 of 100 of the last steps took at most, in seconds.
     pub(crate) fn step_p95(&self) -> Option<f64> {
         percentile(&self.step_s.recent(RECENT), 95)
     }
 
-    /// Share of the last steps' time that went to `part`.
+    /// Returns the share of the last steps' time that went to `part`.
     pub(crate) fn share(&self, part: &Series) -> Option<f64> {
         let (part, whole) = (part.recent(RECENT), self.step_s.recent(RECENT));
-        // As means: the first step of a stage may have no time.
+        // Means are compared, because the first step of a stage may have no time.
         let share = mean(&part)? / mean(&whole).filter(|whole| *whole > 0.0)?;
         Some(share.clamp(0.0, 1.0))
     }
 
-    /// Share of padded positions in the last steps.
+    /// Returns the share of padded positions in the last steps.
     pub(crate) fn padding_mean(&self) -> Option<f64> {
         mean(&self.padding.recent(RECENT))
     }
 
-    /// Seconds of sound learned from, a second.
+    /// Returns the seconds of sound that are learned from per second.
     pub(crate) fn audio_rate(&self) -> Option<f64> {
         let audio = mean(&self.audio_s.recent(RECENT))?;
         Some(audio / self.step_mean().filter(|step| *step > 0.0)?)
     }
 
-    /// Waiting for data, step by step, as shares.
+    /// Returns the share of each step that went to waiting for data.
     pub(crate) fn data_wait(&self) -> Series {
         let mut shares = Series::default();
         for ((step, wait), (_, whole)) in self.data_wait_s.points().zip(self.step_s.points()) {
@@ -214,7 +214,7 @@ impl RunState {
         shares
     }
 
-    /// Steps of the whole run, where the log says.
+    /// Returns the number of steps of the whole run, where the log says.
     pub(crate) fn total(&self) -> Option<u64> {
         self.progress.as_ref()?.total
     }
@@ -252,6 +252,18 @@ mod tests {
         run.step(step(1, "dvae", 1.0));
         run.step(step(2, "gpt", 7.0));
         assert_eq!((run.loss.len(), run.step), (1, Some(2)));
+    }
+
+    #[test]
+    fn pauses_after_the_first_step_of_a_stage_are_its_own() {
+        let mut run = RunState::new("run".into());
+        let paused = |at, stage| StepLine {
+            pauses: vec![("checkpoint", Seconds(0.5))],
+            ..step(at, stage, 1.0)
+        };
+        run.step(paused(1, "dvae"));
+        run.step(paused(2, "gpt"));
+        assert_eq!(run.pauses, [("checkpoint", 1, Seconds(0.5))]);
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-/// More than the widest terminal has columns, so that a picture of all shows
-/// what happened and not only what happens.
+/// The most numbers that are kept: more than the widest terminal has columns, so
+/// that a picture of all of them shows what happened and not only what happens.
 const MOST: usize = 2048;
 
 /// The last numbers of something, in order. NaN stands for a gap.
@@ -15,15 +15,15 @@ pub(crate) struct Series {
 /// What stands for several numbers in one column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Squeeze {
-    /// A trend.
+    /// The mean, for a trend.
     Mean,
-    /// What must not be overlooked.
+    /// The largest, which must not be overlooked.
     Max,
 }
 
 impl Series {
-    /// Appends the number at `at`; what lies at or after it is replaced, as a
-    /// resumed run replaces the steps it takes again.
+    /// Appends the number at `at`. Numbers at or after it are replaced, as a resumed
+    /// run replaces the steps it takes again.
     pub(crate) fn push(&mut self, at: u64, value: f64) {
         while self.points.back().is_some_and(|(last, _)| *last >= at) {
             self.points.pop_back();
@@ -34,7 +34,7 @@ impl Series {
         self.points.push_back((at, value));
     }
 
-    /// Position and number, in order.
+    /// Returns positions and numbers, in order.
     pub(crate) fn points(&self) -> impl DoubleEndedIterator<Item = (u64, f64)> + '_ {
         self.points.iter().copied()
     }
@@ -43,19 +43,19 @@ impl Series {
         self.points.len()
     }
 
-    /// The last number, if there is one.
+    /// Returns the last number, if there is one.
     pub(crate) fn last(&self) -> Option<f64> {
         self.points.back().map(|(_, value)| *value)
     }
 
-    /// The last `count` numbers without gaps, in order.
+    /// Returns the last `count` numbers in order, gaps left out.
     pub(crate) fn recent(&self, count: usize) -> Vec<f64> {
         let first = self.points.len().saturating_sub(count);
         let recent = self.points.range(first..).map(|(_, value)| *value);
         recent.filter(|value| value.is_finite()).collect()
     }
 
-    /// All of it in at most `columns` numbers, each for equally many.
+    /// Squeezes everything into at most `columns` numbers, each standing for equally many.
     pub(crate) fn columns(&self, columns: usize, squeeze: Squeeze) -> Vec<f64> {
         if columns == 0 || self.points.is_empty() {
             return Vec::new();
@@ -81,12 +81,12 @@ impl Series {
     }
 }
 
-/// The mean; nothing of nothing.
+/// Returns the mean; `None` for no values.
 pub(crate) fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// The value that `share` of all are at most.
+/// Returns the value that `percent` of all values are at most.
 pub(crate) fn percentile(values: &[f64], percent: usize) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

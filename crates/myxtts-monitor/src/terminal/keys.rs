@@ -1,5 +1,5 @@
 //! Keys by their meaning, on a thread of its own: reading them blocks, and
-//! where the terminal goes away the library it is read with may never return.
+//! where the terminal goes away the library that reads it may never return.
 
 use std::sync::mpsc::Sender;
 use std::thread;
@@ -9,19 +9,19 @@ use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, Ke
 use crate::error::MonitorError;
 use crate::state::{Key, Page};
 
-/// What the terminal says.
+/// Something that happened at the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Input {
     Key(Key),
-    /// It has another size now.
+    /// The terminal has another size now.
     Resized,
-    /// Somebody else wrote on it, and a person wants it drawn anew.
+    /// Another program wrote on the terminal, and a person wants it drawn anew.
     Spoilt,
-    /// Nothing more can be read from it.
+    /// Nothing more can be read from the terminal.
     Closed,
 }
 
-/// Reads until nobody listens or nothing can be read.
+/// Starts a thread that reads until nobody listens or nothing can be read.
 pub(crate) fn start(inputs: Sender<Input>) -> Result<(), MonitorError> {
     let read = move || {
         loop {
@@ -48,7 +48,7 @@ pub(crate) fn start(inputs: Sender<Input>) -> Result<(), MonitorError> {
     })
 }
 
-/// Ctrl-L, as in a shell.
+/// Returns whether the key is Ctrl-L, which draws anew as in a shell.
 fn is_redraw(key: KeyEvent) -> bool {
     key.code == KeyCode::Char('l') && key.modifiers.contains(KeyModifiers::CONTROL)
 }

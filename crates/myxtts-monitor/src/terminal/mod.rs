@@ -19,7 +19,7 @@ use ratatui::layout::{Position, Rect};
 
 use crate::error::MonitorError;
 
-/// What a panic elsewhere than on the drawing thread said.
+/// What a panic said on a thread other than the drawing one.
 type Said = Arc<Mutex<Option<String>>>;
 type Hook = Box<dyn Fn(&panic::PanicHookInfo<'_>) + Send + Sync>;
 
@@ -27,7 +27,7 @@ type Hook = Box<dyn Fn(&panic::PanicHookInfo<'_>) + Send + Sync>;
 pub struct Screen {
     terminal: Terminal<CrosstermBackend<Stdout>>,
     said: Said,
-    /// The hook that was there before.
+    /// The panic hook that was there before.
     before: Arc<Mutex<Option<Hook>>>,
 }
 
@@ -41,7 +41,7 @@ impl Screen {
     /// Takes the terminal over.
     ///
     /// # Errors
-    /// When it does not let itself be; it is then as it was.
+    /// If the terminal does not allow it; it is then as it was.
     pub fn take() -> Result<Self, MonitorError> {
         enable_raw_mode().map_err(MonitorError::terminal("turning echo and line editing off"))?;
         let entered = execute!(stdout(), EnterAlternateScreen, Hide);
@@ -58,7 +58,7 @@ impl Screen {
         })
     }
 
-    /// To draw on.
+    /// Returns the terminal, to draw on.
     pub fn terminal(&mut self) -> &mut Terminal<CrosstermBackend<Stdout>> {
         &mut self.terminal
     }
@@ -68,13 +68,13 @@ impl Screen {
     /// would go to the thread that reads keys.
     ///
     /// # Errors
-    /// When the terminal is gone.
+    /// If the terminal is gone.
     pub fn forget(&mut self) -> io::Result<()> {
         let size = self.terminal.size()?;
         self.terminal.resize(Rect::from((Position::ORIGIN, size)))
     }
 
-    /// What a thread said when it panicked, if one did.
+    /// Returns what a thread said when it panicked, if one did.
     pub fn trouble(&self) -> Option<String> {
         self.said
             .lock()
@@ -85,7 +85,7 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        // While panicking the hook cannot be changed, and has given back.
+        // While panicking the hook cannot be changed, and it has given the terminal back.
         if !thread::panicking() {
             let before = self.before.lock();
             if let Some(hook) = before.unwrap_or_else(PoisonError::into_inner).take() {
@@ -96,15 +96,15 @@ impl Drop for Screen {
     }
 }
 
-/// A terminal that is gone cannot be restored and need not be.
+/// Gives the terminal back. One that is gone cannot be restored and need not be.
 fn give_back() {
     let _ = execute!(stdout(), Show, LeaveAlternateScreen);
     let _ = disable_raw_mode();
 }
 
-/// A panic of the drawing thread gives the terminal back before it is told, so
-/// that the words are on the screen that stays. One of another thread must not
-/// write over the picture; it is kept.
+/// Installs a panic hook. A panic of the drawing thread gives the terminal back
+/// before it is reported, so that the words are on the screen that stays. A panic
+/// of another thread must not write over the picture; its words are kept.
 fn watch_panics() -> (Said, Arc<Mutex<Option<Hook>>>) {
     let said = Said::default();
     let before: Arc<Mutex<Option<Hook>>> = Arc::new(Mutex::new(Some(panic::take_hook())));
@@ -124,7 +124,7 @@ fn watch_panics() -> (Said, Arc<Mutex<Option<Hook>>>) {
     (said, before)
 }
 
-/// Whether standard output is a terminal that can be drawn on.
+/// Returns whether standard input and output are a terminal that can be drawn on.
 pub fn is_capable() -> bool {
     use io::IsTerminal;
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");

@@ -42,7 +42,7 @@ pub(super) fn draw(
         .iter()
         .map(|(_, y)| *y)
         .fold(f64::NEG_INFINITY, f64::max);
-    // A flat line in the middle, and not one that is drawn on the border.
+    // A flat line is drawn in the middle, and not on the border.
     let margin = if high > low {
         0.0
     } else {

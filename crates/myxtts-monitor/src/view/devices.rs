@@ -10,12 +10,12 @@ use crate::state::State;
 use crate::state::machine::{DeviceHistory, MachineHistory, ReadBy};
 use crate::state::series::{Series, Squeeze};
 
-/// How much is said of each.
+/// How much is shown of each device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Detail {
-    /// Two lines.
+    /// Two lines for each device.
     Brief,
-    /// With every history.
+    /// A line for each history.
     Full,
 }
 
@@ -34,14 +34,11 @@ pub(super) fn lines(
 ) -> Vec<Line<'static>> {
     let machine = &state.machine;
     if machine.at.is_none() {
-        return vec![Line::from(" the devices are being asked")];
+        return vec![Line::from(" reading the devices")];
     }
     let mut lines = Vec::new();
     if let Some(silence) = machine.silence(state.now) {
-        let words = format!(
-            " no answer for {}; shown is the last one",
-            duration(silence)
-        );
+        let words = format!(" no answer for {}; showing the last one", duration(silence));
         lines.push(Line::styled(words, theme.bad()));
     }
     lines.push(host(machine, width, theme));
@@ -100,7 +97,7 @@ fn device(
     ])];
     if let Some(missing) = machine.missing(device) {
         let words = format!(
-            "   lost: not among the devices for {}; shown is its last reading",
+            "   lost: not among the devices for {}; showing its last reading",
             duration(missing)
         );
         lines.push(Line::styled(words, theme.bad()));
@@ -111,7 +108,7 @@ fn device(
     lines
 }
 
-/// Utilisation and memory, side by side or one below the other.
+/// Draws utilisation and memory, side by side or one below the other.
 fn use_of(
     device: &DeviceHistory,
     width: usize,
@@ -165,7 +162,7 @@ fn use_of(
     rows.collect()
 }
 
-/// Power, heat, clocks, throttling, the link.
+/// Describes power, temperature, clocks, throttling and the link.
 fn condition(
     sample: &DeviceSample,
     width: usize,
@@ -180,7 +177,7 @@ fn condition(
             reasons => format!("throttled: {}", reasons.join(", ")),
         });
     let said = [
-        // Where there is room it has a line with its history.
+        // Where there is room, power has a line with its history.
         of(&sample.power_w, &sample.power_limit_w, "W").filter(|_| detail == Detail::Brief),
         reading(&sample.temperature_c, "°C"),
         of(&sample.clock_mhz, &sample.clock_max_mhz, "MHz"),
@@ -203,7 +200,7 @@ fn condition(
         .collect()
 }
 
-/// `296 of 350 W`.
+/// Writes `296 of 350 W`, or `296 W` where the most is not known.
 fn of(now: &Reading<f64>, most: &Reading<f64>, unit: &str) -> Option<String> {
     let now = now.value()?;
     Some(match most.value() {
@@ -212,7 +209,7 @@ fn of(now: &Reading<f64>, most: &Reading<f64>, unit: &str) -> Option<String> {
     })
 }
 
-/// The PCI Express link: what it is, could be, and can carry.
+/// Describes the PCI Express link: what it is, could be, and can carry.
 fn link(sample: &DeviceSample) -> Option<String> {
     let (generation, width) = (sample.pcie_gen.value()?, sample.pcie_width.value()?);
     let mut said = format!("PCIe {generation:.0} x{width:.0}");
@@ -247,7 +244,7 @@ fn gaps(sample: &DeviceSample) -> Vec<(&'static str, String)> {
     gaps
 }
 
-/// Each reason once, with everything it is the reason for.
+/// Lists each reason once, with everything it is the reason for.
 fn unavailable(gaps: &[(&'static str, String)], width: usize, theme: Theme) -> Vec<Line<'static>> {
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
     for (name, why) in gaps {

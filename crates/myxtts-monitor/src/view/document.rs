@@ -20,7 +20,7 @@ pub(crate) fn frame(state: &State) -> Value {
 }
 
 fn run(run: &RunState, state: &State) -> Value {
-    let no_step = "metrics.jsonl does not say";
+    let no_step = "metrics.jsonl does not have it";
     let number = |value: Option<f64>| {
         // NaN is not JSON; the words are those of metrics.jsonl.
         match value {
@@ -30,7 +30,7 @@ fn run(run: &RunState, state: &State) -> Value {
     };
     let percent = |share: Option<f64>| number(share.map(|share| share * 100.0));
     let progress = run.progress.as_ref();
-    let no_progress = "train.log has no line of progress";
+    let no_progress = "train.log has no progress line";
     let stage = progress.and_then(|progress| progress.stage.as_ref());
     let eta = progress.and_then(|progress| progress.eta.as_ref());
     let pauses = run.pauses.iter();
@@ -76,7 +76,7 @@ fn run(run: &RunState, state: &State) -> Value {
         "ledger": ledger(run),
         "findings": match &run.findings {
             Ok(Some(findings)) => json!(findings),
-            Ok(None) => json!({ "unavailable": "findings.json is not there" }),
+            Ok(None) => json!({ "unavailable": "there is no findings.json" }),
             Err(why) => json!({ "unavailable": why }),
         },
         "unreadable_lines": run.unreadable,

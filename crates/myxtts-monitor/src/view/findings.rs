@@ -30,7 +30,7 @@ pub(super) fn lines(
     };
     match &run.findings {
         Err(why) => said(&format!("unavailable: {why}")),
-        Ok(None) => said("unavailable: findings.json is not there (yet, or the run is older)"),
+        Ok(None) => said("unavailable: no findings.json (none yet, or an older run)"),
         Ok(Some(findings)) => found(findings, state, width, theme),
     }
 }
@@ -52,7 +52,7 @@ fn found(findings: &Findings, state: &State, width: usize, theme: Theme) -> Vec<
     }
     if !findings.silent.is_empty() {
         let rules = counted(findings.silent.len(), "rule", "rules");
-        let words = format!(" {rules} could not look: a signal is unavailable");
+        let words = format!(" {rules} could not be checked: a signal is unavailable");
         lines.push(Line::styled(words, theme.label()));
     }
     lines

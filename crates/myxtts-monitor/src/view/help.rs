@@ -16,7 +16,7 @@ const KEYS: [(&str, &str); 10] = [
     ("Page up, down", "ten lines at once"),
     ("Enter", "open the chosen run"),
     ("Esc", "back to the overview"),
-    ("Ctrl-L", "draw anew, where another program wrote over it"),
+    ("Ctrl-L", "redraw, if another program wrote over the screen"),
     ("?, h", "this help"),
     ("", ""),
 ];
@@ -24,7 +24,7 @@ const KEYS: [(&str, &str); 10] = [
 const MEANINGS: [(&str, &str); 6] = [
     (
         "busy",
-        "share of time a stage worked, or some kernel ran on the GPU",
+        "share of time a stage worked, or a kernel ran on the GPU",
     ),
     (
         "wait in",
@@ -34,7 +34,7 @@ const MEANINGS: [(&str, &str); 6] = [
         "wait out",
         "a stage waited for room: the one after it is slow",
     ),
-    ("ring", "batches ready beside the stage, on average"),
+    ("ring", "batches ready in the stage's ring, on average"),
     (
         "data wait",
         "share of step time the model waited for its batch",

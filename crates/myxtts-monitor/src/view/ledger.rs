@@ -7,7 +7,7 @@ use super::words::percent;
 use crate::state::ledger::{StageShares, WINDOW};
 use crate::state::run::RunState;
 
-/// Columns of the table before the bar.
+/// The width of the table before the bar, in columns.
 const TABLE: usize = 61;
 
 pub(super) fn heading() -> String {
@@ -18,7 +18,7 @@ pub(super) fn lines(run: &RunState, width: usize, theme: Theme) -> Vec<Line<'sta
     let stages = run.ledger.stages();
     if stages.is_empty() {
         return vec![Line::from(
-            " unavailable: ledger.jsonl has no batch (yet, or of an older run)",
+            " unavailable: ledger.jsonl has no batch (none yet, or an older run)",
         )];
     }
     let head = format!(
@@ -32,13 +32,13 @@ pub(super) fn lines(run: &RunState, width: usize, theme: Theme) -> Vec<Line<'sta
         let parts = stage.parts.iter();
         let parts = parts.map(|(name, share)| format!("{name} {}", percent(*share)));
         let parts = parts.collect::<Vec<_>>().join(", ");
-        let words = format!(" of the work of {}: {parts}", stage.stage);
+        let words = format!(" {} work: {parts}", stage.stage);
         lines.push(Line::styled(words, theme.label()));
     }
     lines
 }
 
-/// Lines that show every stage.
+/// Returns the number of lines that show every stage.
 pub(super) fn least(run: &RunState) -> usize {
     1 + run.ledger.stages().len()
 }
@@ -75,9 +75,9 @@ fn row(stage: &StageShares, room: usize, theme: Theme) -> Line<'static> {
 type Part = (f64, &'static str, ratatui::style::Style);
 type Cells = Vec<((usize, usize), &'static str, ratatui::style::Style)>;
 
-/// Which cells of a bar of `room` belong to which share.
+/// Shares out the cells of a bar that has `room` of them.
 fn cells(parts: &[Part], room: usize) -> Cells {
-    // By counting the cells whose middle is below an edge: no rounding.
+    // Cells whose middle is below an edge are counted, so nothing is rounded.
     let middle = |cell: usize| (cell as f64 + 0.5) / (room.max(1) as f64);
     let below = |edge: f64| (0..room).filter(|cell| middle(*cell) < edge).count();
     let mut edge = 0.0;

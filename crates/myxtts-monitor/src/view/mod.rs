@@ -31,9 +31,9 @@ use crate::source::life::Life;
 use crate::state::run::RunState;
 use crate::state::{Page, State};
 
-/// Less than this holds no line worth reading.
+/// The smallest size that holds a line worth reading, in columns and rows.
 const LEAST: (u16, u16) = (40, 8);
-/// From here on there is room for charts and a second column.
+/// The size from which there is room for charts and a second column.
 const WIDE: (u16, u16) = (140, 36);
 
 /// How far the page that was drawn can be scrolled.
@@ -42,7 +42,7 @@ pub(crate) struct Drawn {
     pub(crate) scroll_limit: usize,
 }
 
-/// Draws the state.
+/// Draws the state into a frame.
 pub(crate) fn draw(state: &State, theme: Theme, frame: &mut Frame<'_>) -> Drawn {
     let area = frame.area();
     if area.width < LEAST.0 || area.height < LEAST.1 {
@@ -134,7 +134,7 @@ fn footer(state: &State, width: u16, theme: Theme) -> Line<'static> {
     line
 }
 
-/// One list over the whole screen, moved up by `scroll`.
+/// Draws one list over the whole screen, moved up by `scroll`.
 fn page(
     heading: &str,
     lines: &[Line<'static>],
@@ -177,7 +177,7 @@ fn overview(state: &State, area: Rect, frame: &mut Frame<'_>, theme: Theme) {
     }
 }
 
-/// Charts and the ledger on the left, everything else on the right.
+/// Draws figures, ledger and charts on the left, everything else on the right.
 fn two_columns(run: &RunState, state: &State, area: Rect, frame: &mut Frame<'_>, theme: Theme) {
     let [left, gap, right] = Layout::horizontal([
         Constraint::Percentage(50),
@@ -223,7 +223,7 @@ fn two_columns(run: &RunState, state: &State, area: Rect, frame: &mut Frame<'_>,
     stack(&sections, right, frame, theme);
 }
 
-/// Every part, the most important first.
+/// Returns every part, the most important first.
 fn all(state: &State, width: usize, detail: Detail, theme: Theme) -> Vec<Section> {
     let devices = Section::new(
         devices::heading(&state.machine),
@@ -278,8 +278,8 @@ fn columns(width: usize) -> u16 {
     u16::try_from(width).unwrap_or(u16::MAX)
 }
 
-/// The whole log that is kept, the newest line first: a page is read from its
-/// top.
+/// Returns the whole log that is kept, the newest line first: a page is read from
+/// its top.
 fn log(run: &RunState, width: usize) -> Section {
     let lines = run.log.iter().rev().flat_map(|line| {
         let words = words::wrapped(line, width.saturating_sub(2), 2);
@@ -289,10 +289,10 @@ fn log(run: &RunState, width: usize) -> Section {
     if lines.is_empty() {
         lines.push(Line::from(" unavailable: train.log has no lines"));
     }
-    Section::new("Log, the newest first", lines)
+    Section::new("Log, newest first", lines)
 }
 
-/// The last lines of the log, in order, each cut at the border.
+/// Returns the last lines of the log, in order, each cut at the border.
 fn newest_log(run: &RunState, theme: Theme, most: usize) -> Section {
     let skip = run.log.len().saturating_sub(most);
     let lines = run.log.iter().skip(skip);
@@ -308,7 +308,7 @@ fn no_run(state: &State, width: usize) -> Section {
     let words = match state.listed {
         false => format!("looking for runs below {folder}"),
         true => format!(
-            "no run below {folder} yet: it is looked for every 2 s; start one with \
+            "no run below {folder} yet; looking again every 2 s. Start one with \
              `myxtts train`, or name another folder: `myxtts monitor DIR`"
         ),
     };
@@ -317,7 +317,7 @@ fn no_run(state: &State, width: usize) -> Section {
     Section::new("Run", lines.collect())
 }
 
-/// The runs, and the line of the chosen one.
+/// Returns the list of runs, and the line of the chosen one.
 fn run_list(state: &State, width: usize, theme: Theme) -> (Vec<Line<'static>>, usize) {
     if state.runs.is_empty() {
         return (no_run(state, width).lines, 0);

@@ -13,7 +13,7 @@ use crate::state::run::{RECENT, RunState};
 use crate::state::series::{Series, Squeeze};
 use crate::units::Seconds;
 
-/// Whether it runs, in words, and how that looks.
+/// Says whether the run is running, and in what style that is shown.
 pub(super) fn life(run: &RunState, state: &State, theme: Theme) -> (String, Style) {
     let silence = run.written.map(|written| state.now.since(written));
     let ago = silence.map_or_else(String::new, |silence| {
@@ -27,7 +27,7 @@ pub(super) fn life(run: &RunState, state: &State, theme: Theme) -> (String, Styl
         }
         Life::Ended => (format!("ended{ago}"), Style::new()),
         Life::Lost { process } => (
-            format!("stopped without saying so: process {process} is gone{ago}"),
+            format!("ended unexpectedly: process {process} is gone{ago}"),
             theme.bad(),
         ),
         Life::Unclear => (
@@ -37,7 +37,7 @@ pub(super) fn life(run: &RunState, state: &State, theme: Theme) -> (String, Styl
     }
 }
 
-/// All of it, for `width` columns.
+/// Returns everything about the run, for `width` columns.
 pub(super) fn lines(
     run: &RunState,
     state: &State,
@@ -106,7 +106,8 @@ fn progress(run: &RunState) -> String {
     let stage = run.progress.as_ref().and_then(|said| said.stage.as_ref());
     match (stage, &run.stage) {
         (Some(stage), Some(name)) if stage.name == *name => {
-            // The log says so every few steps; the metrics at each.
+            // The log gives the step within the stage every few steps, the metrics
+            // give each step.
             let since = run
                 .progress
                 .as_ref()
@@ -125,20 +126,17 @@ fn progress(run: &RunState) -> String {
 
 fn eta(run: &RunState) -> String {
     let Some(progress) = &run.progress else {
-        return "unavailable: train.log has no line of progress".to_owned();
+        return "unavailable: train.log has no progress line".to_owned();
     };
     match &progress.eta {
         _ if progress.total.is_some_and(|total| progress.step >= total) => {
-            "all steps are taken".to_owned()
+            "all steps are done".to_owned()
         }
         Some(eta) => {
             let of = if eta.of_stage { " of this stage" } else { "" };
-            format!(
-                "{}{of}, as the run said at step {}",
-                eta.words, progress.step
-            )
+            format!("{}{of}, as reported at step {}", eta.words, progress.step)
         }
-        None => "unavailable: the run has not said".to_owned(),
+        None => "unavailable: the run has not reported it".to_owned(),
     }
 }
 
@@ -156,7 +154,7 @@ fn step_words(run: &RunState) -> String {
     }
 }
 
-/// Why a figure of the steps is not there.
+/// Says why a figure of the steps is not there.
 fn missing(run: &RunState, field: &str) -> String {
     match run.step {
         None => "unavailable: no step yet".to_owned(),
@@ -164,7 +162,7 @@ fn missing(run: &RunState, field: &str) -> String {
     }
 }
 
-/// A figure and its history.
+/// Draws a figure and its history.
 fn curve(
     label: &str,
     words: &str,
@@ -177,7 +175,7 @@ fn curve(
     let room = width.saturating_sub(columns(&head) + 1);
     let values = series.columns(room, squeeze);
     let (low, high) = range(&values);
-    // From zero where that is not far: half the height then is half the time.
+    // From zero where that is not far: half the height then is half the value.
     let low = if low > 0.0 && low < high / 2.0 {
         0.0
     } else {
@@ -193,7 +191,7 @@ fn curve(
     line
 }
 
-/// What else the time went into, in the last steps.
+/// Lists what else the time of the last steps went into.
 fn costs(run: &RunState, width: usize, theme: Theme) -> Vec<Line<'static>> {
     let mut said = Vec::new();
     match run.padding_mean() {
@@ -242,7 +240,7 @@ fn troubles(run: &RunState, width: usize, theme: Theme) -> Vec<Line<'static>> {
         .collect()
 }
 
-/// A label, and words over as many lines as they take.
+/// Puts words beside a label, over as many lines as they take.
 pub(super) fn indented(label: &str, words: &str, width: usize, theme: Theme) -> Vec<Line<'static>> {
     let indent = 12;
     let wrapped = wrapped(words, width.saturating_sub(indent + 1), 0);
@@ -254,7 +252,7 @@ pub(super) fn indented(label: &str, words: &str, width: usize, theme: Theme) -> 
         .collect()
 }
 
-/// What the figures are taken over.
+/// Returns the heading, which says what the figures are taken over.
 pub(super) fn heading() -> String {
     format!("Run, figures of its last {RECENT} steps")
 }

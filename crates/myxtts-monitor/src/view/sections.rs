@@ -6,16 +6,16 @@ use ratatui::text::{Line, Span, Text};
 
 use super::theme::Theme;
 
-/// A heading and its lines.
+/// A part of the screen: a heading and its lines.
 #[derive(Clone, Debug)]
 pub(super) struct Section {
     pub(super) heading: String,
     pub(super) lines: Vec<Line<'static>>,
-    /// Lines without which it is not worth showing.
+    /// The fewest lines worth showing.
     pub(super) least: usize,
     /// The key that shows all of it.
     pub(super) key: Option<char>,
-    /// Whether its last lines are shown where not all fit, and not its first.
+    /// Whether the last lines are shown where not all fit, and not the first.
     pub(super) newest_last: bool,
 }
 
@@ -42,8 +42,8 @@ impl Section {
     }
 }
 
-/// Sections one below the other. Each gets its least, in order, as long as
-/// there are rows; then each what it still wants, in order.
+/// Draws sections one below the other. Each gets its least, in order, as long as
+/// there are rows; then each gets what it still wants, in order.
 pub(super) fn stack(sections: &[Section], area: Rect, frame: &mut Frame<'_>, theme: Theme) {
     let wanted: Vec<(usize, usize)> = sections
         .iter()
@@ -71,7 +71,7 @@ pub(super) fn stack(sections: &[Section], area: Rect, frame: &mut Frame<'_>, the
     }
 }
 
-/// The heading and the lines that fit below it, with a word on the rest.
+/// Returns the heading and the lines that fit below it, with a word on the rest.
 fn shown(section: &Section, rows: usize, width: u16, theme: Theme) -> Vec<Line<'static>> {
     let more = section.lines.len().saturating_sub(rows);
     let rest = match (more, section.key) {
@@ -85,12 +85,12 @@ fn shown(section: &Section, rows: usize, width: u16, theme: Theme) -> Vec<Line<'
     lines
 }
 
-/// `─ Heading ─────`.
+/// Draws a heading, as `─ Heading ─────`.
 pub(super) fn rule(heading: &str, width: u16, theme: Theme) -> Line<'static> {
     rule_with(heading, "", width, theme)
 }
 
-/// The same with something at its end.
+/// Draws the same with something at its end.
 fn rule_with(heading: &str, end: &str, width: u16, theme: Theme) -> Line<'static> {
     let mut line = Line::from(vec![
         Span::styled("─ ", theme.rule()),
@@ -104,7 +104,8 @@ fn rule_with(heading: &str, end: &str, width: u16, theme: Theme) -> Line<'static
     line
 }
 
-/// Rows for sections of so many lines, their heading included; 0 leaves one out.
+/// Shares rows out among sections, each given by its least and its number of lines.
+/// Rows include the heading; 0 leaves a section out.
 fn share(sections: &[(usize, usize)], rows: usize) -> Vec<usize> {
     let mut left = rows;
     let mut given = Vec::with_capacity(sections.len());

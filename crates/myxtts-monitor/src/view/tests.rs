@@ -306,7 +306,7 @@ fn a_document_says_why_something_is_missing() {
     let document = document::frame(&empty);
     assert_eq!(
         document["run"]["step"]["unavailable"],
-        "metrics.jsonl does not say"
+        "metrics.jsonl does not have it"
     );
     assert_eq!(
         document["run"]["ledger"]["unavailable"],

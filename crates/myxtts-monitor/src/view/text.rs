@@ -8,10 +8,10 @@ use super::theme::Theme;
 use super::{all, run_list};
 use crate::state::State;
 
-/// Columns of a frame that no terminal gives a width to.
+/// The width of a frame that no terminal gives one to, in columns.
 const WIDTH: usize = 80;
 
-/// Everything that is known, without colour and without a limit of rows.
+/// Writes everything that is known, without colour and without a limit of rows.
 pub(crate) fn frame(state: &State) -> String {
     let theme = Theme { color: false };
     let mut text = String::new();
@@ -36,8 +36,8 @@ pub(crate) fn frame(state: &State) -> String {
     text.trim_start_matches('\n').to_owned()
 }
 
-/// One line. What a log or a name holds besides letters could move the cursor
-/// of whoever reads this in a terminal; drawing a frame leaves it out, too.
+/// Appends one line. Control characters of a log or a name could move the cursor of
+/// whoever reads this in a terminal; drawing a frame leaves them out, too.
 fn push(text: &mut String, line: &Line<'_>) {
     let words = line.to_string().replace(char::is_control, " ");
     text.push_str(words.trim_end());

@@ -6,7 +6,7 @@ use super::theme::Theme;
 use crate::reading::Reading;
 use crate::units::Seconds;
 
-/// `3 s`, `4 min 05 s`, `2 h 11 min`, `3 d 04 h`.
+/// Writes a duration: `3 s`, `4 min 05 s`, `2 h 11 min`, `3 d 04 h`.
 pub(super) fn duration(seconds: Seconds) -> String {
     let whole = std::time::Duration::try_from_secs_f64(seconds.0).unwrap_or_default();
     let left = whole.as_secs();
@@ -19,7 +19,7 @@ pub(super) fn duration(seconds: Seconds) -> String {
     }
 }
 
-/// A step's time: three digits, whether it takes a millisecond or a minute.
+/// Writes a step's time: three digits, whether it takes a millisecond or a minute.
 pub(super) fn step_time(seconds: f64) -> String {
     match seconds {
         s if s < 0.1 => format!("{:.1} ms", s * 1000.0),
@@ -32,7 +32,7 @@ pub(super) fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
-/// A loss; small ones with their digits.
+/// Writes a loss; small ones keep their digits.
 pub(super) fn loss(value: f64) -> String {
     match value.abs() {
         v if v != 0.0 && v < 0.001 => format!("{value:.2e}"),
@@ -47,20 +47,20 @@ pub(super) fn counted(count: usize, one: &str, many: &str) -> String {
     }
 }
 
-/// A number that was read, with its unit.
+/// Writes a number that was read, with its unit; `None` where it is missing.
 pub(super) fn reading(reading: &Reading<f64>, unit: &str) -> Option<String> {
     reading.value().map(|value| format!("{value:.0} {unit}"))
 }
 
-/// Numbers as a row of bars from `low` to `high`; a gap is a space.
+/// Draws numbers as a row of bars from `low` to `high`; a gap is a space.
 pub(super) fn bars(values: &[f64], low: f64, high: f64) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let bar = |value: &f64| {
         if !value.is_finite() {
             return ' ';
         }
-        // Thresholds and not a division: nothing has to be rounded, and a
-        // row of equal numbers is a flat line.
+        // Compared with thresholds and not divided: nothing has to be rounded, and
+        // a row of equal numbers is a flat line.
         let above = (1..BARS.len()).filter(|eighth| {
             let threshold = low + (high - low) * (*eighth as f64) / (BARS.len() as f64);
             *value >= threshold && high > low
@@ -70,7 +70,7 @@ pub(super) fn bars(values: &[f64], low: f64, high: f64) -> String {
     values.iter().map(bar).collect()
 }
 
-/// The lowest and the highest of some numbers.
+/// Returns the lowest and the highest of some numbers, gaps left out.
 pub(super) fn range(values: &[f64]) -> (f64, f64) {
     let known = values.iter().copied().filter(|value| value.is_finite());
     known.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
@@ -78,7 +78,7 @@ pub(super) fn range(values: &[f64]) -> (f64, f64) {
     })
 }
 
-/// `label` in its column, then what is said of it.
+/// Writes `label` in its column, then what is said of it.
 pub(super) fn labelled(label: &str, value: impl Into<String>, theme: Theme) -> Line<'static> {
     Line::from(vec![
         Span::styled(format!(" {label:<10} "), theme.label()),
@@ -86,7 +86,7 @@ pub(super) fn labelled(label: &str, value: impl Into<String>, theme: Theme) -> L
     ])
 }
 
-/// Words broken into lines of at most `width` columns, all but the first
+/// Breaks words into lines of at most `width` columns, all but the first
 /// beginning with `indent` spaces.
 pub(super) fn wrapped(text: &str, width: usize, indent: usize) -> Vec<String> {
     let width = width.max(indent + 8);
@@ -100,7 +100,7 @@ pub(super) fn wrapped(text: &str, width: usize, indent: usize) -> Vec<String> {
         } else if !is_bare {
             line.push(' ');
         }
-        // A path or a hash longer than a line is cut to pieces.
+        // A path or a hash longer than a line is cut into pieces.
         for letter in word.chars() {
             if columns(&line) + 1 > width {
                 lines.push(std::mem::replace(&mut line, " ".repeat(indent)));
@@ -112,7 +112,7 @@ pub(super) fn wrapped(text: &str, width: usize, indent: usize) -> Vec<String> {
     lines
 }
 
-/// How wide text is on a terminal.
+/// Returns how wide text is on a terminal, in columns.
 pub(super) fn columns(text: &str) -> usize {
     Span::raw(text).width()
 }

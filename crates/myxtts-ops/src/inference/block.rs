@@ -7,18 +7,16 @@ use rayon::prelude::*;
 
 use super::HostTensor;
 use super::cache::LayerCache;
-use crate::kernel::few_rows::{self, Rounded};
 use crate::kernel::gelu;
-use crate::kernel::many_rows;
+use crate::kernel::head;
 use crate::kernel::math::{exp, max, sum, sum2, vectorize};
+use crate::kernel::panels::Panels;
+use crate::kernel::rounded::Rounded;
 
-/// From so many rows on a product is a matter of computing, and no longer of
-/// reading the weight once.
-const MANY: usize = 12;
 /// Numbers of keys below which attention stays on one thread.
 const SHARED: usize = 1 << 17;
 
-/// A block's parameters, where the tensors have them.
+/// A block's parameters, its weights in the order in which they are read.
 #[derive(Clone, Debug)]
 pub struct CachedBlock {
     norm_1: [HostTensor; 2],
@@ -31,25 +29,17 @@ pub struct CachedBlock {
     epsilon: f32,
 }
 
-/// A linear layer with its weight as `(in, out)`.
+/// A linear layer; clones share its weight.
 #[derive(Clone, Debug)]
 struct Linear {
-    weight_io: Weight,
+    weight: Weight,
     bias: HostTensor,
 }
 
 #[derive(Clone, Debug)]
 enum Weight {
-    Full(HostTensor),
+    Full(Arc<Panels>),
     Rounded(Arc<Rounded>),
-}
-
-/// Rows of a product.
-#[derive(Clone, Copy, Debug)]
-struct Rows {
-    count: usize,
-    /// Whether it is a product of matrices; few rows read the weight once for all of them.
-    many: bool,
 }
 
 /// The next positions of one sequence.
@@ -75,8 +65,10 @@ impl CachedBlock {
         let norm =
             |[scale, shift]: [Tensor<1>; 2]| Some([HostTensor::of(scale)?, HostTensor::of(shift)?]);
         let linear = |(weight, bias): (Tensor<2>, Tensor<1>)| {
+            let [_, outputs] = weight.dims();
+            let weight = HostTensor::of(weight)?;
             Some(Linear {
-                weight_io: Weight::Full(HostTensor::of(weight)?),
+                weight: Weight::Full(Arc::new(Panels::new(weight.elements(), outputs))),
                 bias: HostTensor::of(bias)?,
             })
         };
@@ -122,22 +114,11 @@ impl CachedBlock {
         LayerCache::new(self.heads, self.channels() / self.heads, room)
     }
 
-    /// Runs the rows of `x`, which are the next positions of each sequence in turn.
+    /// Runs the rows of `x`, which are the next positions of each sequence in
+    /// turn. A position comes out the same number for number whether those
+    /// before it are computed beside it or were before.
     pub fn advance(&self, x: &mut [f32], sequences: &mut [Positions<'_>]) {
-        let count = x.len() / self.channels();
-        let many = count >= MANY;
-        self.run(x, sequences, Rows { count, many });
-    }
-
-    /// Runs the rows of `x`, which are the first positions of a sequence or the
-    /// rest of them: a position comes out the same number for number whether
-    /// those before it are computed beside it or were before.
-    pub fn begin(&self, x: &mut [f32], sequence: Positions<'_>) {
-        let (count, many) = (x.len() / self.channels(), true);
-        self.run(x, &mut [sequence], Rows { count, many });
-    }
-
-    fn run(&self, x: &mut [f32], sequences: &mut [Positions<'_>], rows: Rows) {
+        let rows = x.len() / self.channels();
         let normal = normalise(x, &self.norm_1, self.epsilon);
         let qkv = self.qkv.of(&normal, rows);
         let mut mixed = vec![0.0; x.len()];
@@ -245,52 +226,43 @@ pub fn head_scores(x: &[f32], [weight_oi, bias]: &[HostTensor; 2]) -> Vec<f32> {
     let inputs = weight_oi.len() / bias.len().max(1);
     let rows = x.len() / inputs.max(1);
     let mut scores = vec![0.0; rows * bias.len()];
-    few_rows::product_of_rows(x, weight_oi, bias, &mut scores, rows);
+    head::product_of_rows(x, weight_oi, bias, &mut scores, rows);
     scores
 }
 
 impl Linear {
     fn rounded(&self) -> Self {
-        let weight_io = match &self.weight_io {
-            Weight::Full(weight_io) => {
-                let outputs = self.bias.elements().len();
-                Weight::Rounded(Arc::new(Rounded::new(weight_io.elements(), outputs)))
-            }
-            Weight::Rounded(rounded) => Weight::Rounded(rounded.clone()),
+        let weight = match &self.weight {
+            Weight::Full(panels) => Arc::new(Rounded::new(panels)),
+            Weight::Rounded(rounded) => rounded.clone(),
         };
         Self {
-            weight_io,
+            weight: Weight::Rounded(weight),
             bias: self.bias.clone(),
         }
     }
 
-    fn of(&self, x: &[f32], rows: Rows) -> Vec<f32> {
-        let mut y = vec![0.0; rows.count * self.bias.elements().len()];
+    fn of(&self, x: &[f32], rows: usize) -> Vec<f32> {
+        let mut y = vec![0.0; rows * self.bias.elements().len()];
         self.add(x, &mut y, rows);
         y
     }
 
     /// `y += x w + b`.
-    fn add(&self, x: &[f32], y: &mut [f32], rows: Rows) {
+    fn add(&self, x: &[f32], y: &mut [f32], rows: usize) {
         let bias = self.bias.elements();
         for row in y.chunks_exact_mut(bias.len().max(1)) {
             for (y, b) in row.iter_mut().zip(bias) {
                 *y += b;
             }
         }
-        match &self.weight_io {
+        match &self.weight {
+            Weight::Full(panels) => panels.add_product(x, y, rows),
             Weight::Rounded(rounded) => {
-                let inputs = x.len() / rows.count.max(1);
-                let pairs = x.chunks_exact(inputs.max(1));
+                let pairs = x.chunks_exact((x.len() / rows.max(1)).max(1));
                 for (x, y) in pairs.zip(y.chunks_exact_mut(bias.len().max(1))) {
                     rounded.add_product(x, y);
                 }
-            }
-            Weight::Full(weight_io) if !rows.many => {
-                few_rows::add_product(x, weight_io.elements(), y, rows.count);
-            }
-            Weight::Full(weight_io) => {
-                many_rows::add_product(x, weight_io.elements(), y, rows.count);
             }
         }
     }

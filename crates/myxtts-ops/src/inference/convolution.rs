@@ -4,7 +4,10 @@
 //! it comes out of a [`Convolution`] as soon as everything an output hears is
 //! there, and never twice: all pieces together are the whole, but for rounding.
 
+use rayon::prelude::*;
+
 use crate::kernel::conv::Taps;
+use crate::kernel::math::vectorize;
 use crate::kernel::registers::{SLACK, Signal, Sizes};
 use crate::kernel::winograd::Winograd;
 
@@ -71,9 +74,15 @@ impl Window {
         let at = self.start + self.width;
         let rows = self.data.chunks_exact_mut(self.stride);
         for (to, from) in rows.zip(columns.rows()) {
-            for (to, &from) in to[at..at + added].iter_mut().zip(from) {
-                *to = map(from);
-            }
+            let to = &mut to[at..at + added];
+            vectorize(
+                #[inline(always)]
+                || {
+                    for (to, &from) in to.iter_mut().zip(from) {
+                        *to = map(from);
+                    }
+                },
+            );
         }
         self.width += added;
     }
@@ -107,11 +116,35 @@ impl Window {
         let width = to.width();
         let rows = self.data.chunks_exact(self.stride);
         for (to, from) in to.data.chunks_exact_mut(width.max(1)).zip(rows) {
-            for (to, from) in to.iter_mut().zip(&from[self.start..]) {
-                *to += from;
-            }
+            add(to, &from[self.start..]);
         }
         self.skip(width);
+    }
+
+    /// The mean of the first columns of several windows, as many as all of them
+    /// hold; they are taken out.
+    pub fn take_mean<'a>(windows: impl IntoIterator<Item = &'a mut Self>) -> Columns {
+        let windows: Vec<&mut Self> = windows.into_iter().collect();
+        let width = windows.iter().map(|window| window.width).min();
+        let width = width.unwrap_or(0);
+        let channels = windows.first().map_or(0, |window| window.channels);
+        let count = windows.len() as f32;
+        let mut mean = Columns::zeros(channels, width);
+        let rows = mean.data.par_chunks_mut(width.max(1));
+        rows.enumerate().for_each(|(channel, to)| {
+            for window in &windows {
+                let at = channel * window.stride + window.start;
+                add(to, &window.data[at..at + width]);
+            }
+            vectorize(
+                #[inline(always)]
+                || to.iter_mut().for_each(|to| *to /= count),
+            );
+        });
+        for window in windows {
+            window.skip(width);
+        }
+        mean
     }
 
     fn skip(&mut self, width: usize) {
@@ -124,15 +157,35 @@ impl Window {
         if self.start + self.width + added + SLACK <= self.stride {
             return;
         }
-        // Twice what is needed, so that columns are not moved at every push.
-        let stride = 2 * (self.width + added) + SLACK;
-        let mut data = vec![0.0; self.channels * stride];
-        let rows = self.data.chunks_exact(self.stride);
-        for (to, from) in data.chunks_exact_mut(stride).zip(rows) {
-            to[..self.width].copy_from_slice(&from[self.start..self.start + self.width]);
+        let held = self.start..self.start + self.width;
+        let needed = self.width + added + SLACK;
+        if needed <= self.stride {
+            // What is held is little beside what comes and goes.
+            for row in self.data.chunks_exact_mut(self.stride) {
+                row.copy_within(held.clone(), 0);
+            }
+        } else {
+            let mut data = vec![0.0; self.channels * needed];
+            let rows = self.data.chunks_exact(self.stride);
+            for (to, from) in data.chunks_exact_mut(needed).zip(rows) {
+                to[..self.width].copy_from_slice(&from[held.clone()]);
+            }
+            (self.data, self.stride) = (data, needed);
         }
-        (self.data, self.stride, self.start) = (data, stride, 0);
+        self.start = 0;
     }
+}
+
+/// Adds as many numbers as there are places for.
+fn add(to: &mut [f32], from: &[f32]) {
+    vectorize(
+        #[inline(always)]
+        || {
+            for (to, from) in to.iter_mut().zip(from) {
+                *to += from;
+            }
+        },
+    );
 }
 
 /// A convolution with its weight in the order in which it is read.
@@ -182,8 +235,16 @@ impl Convolution {
 
     /// Every output that the window suffices for; what no other hears is dropped.
     pub fn heard(&self, window: &mut Window, bias: &[f32]) -> Columns {
+        let mut out = Columns::zeros(self.outputs(), 0);
+        self.heard_into(window, bias, &mut out);
+        out
+    }
+
+    /// The same in place of what is in `out`, whose room is used again.
+    pub fn heard_into(&self, window: &mut Window, bias: &[f32], out: &mut Columns) {
         let width = window.width.saturating_sub(self.reach());
-        let mut out = Columns::zeros(self.outputs(), width);
+        out.channels = self.outputs();
+        out.data.resize(self.outputs() * width, 0.0);
         let x = Signal {
             data: &window.data[window.start..],
             stride: window.stride,
@@ -193,7 +254,6 @@ impl Convolution {
             Form::Winograd(taps) => taps.convolve(x, bias, &mut out.data, width),
         }
         window.skip(width);
-        out
     }
 }
 
@@ -238,14 +298,16 @@ impl Transposed {
         let by_phase = self.phases.heard(window, &bias.repeat(self.stride));
         let width = by_phase.width();
         let mut out = Columns::zeros(self.outputs, width * self.stride);
-        for (row, from) in by_phase.rows().enumerate() {
-            let (phase, output) = (row / self.outputs, row % self.outputs);
-            let start = output * width * self.stride;
-            let to = out.data[start..start + width * self.stride].iter_mut();
-            for (to, from) in to.skip(phase).step_by(self.stride).zip(from) {
-                *to = *from;
+        let rows = out.data.par_chunks_mut((width * self.stride).max(1));
+        rows.enumerate().for_each(|(output, to)| {
+            for phase in 0..self.stride {
+                let start = (phase * self.outputs + output) * width;
+                let from = &by_phase.data[start..start + width];
+                for (to, from) in to.iter_mut().skip(phase).step_by(self.stride).zip(from) {
+                    *to = *from;
+                }
             }
-        }
+        });
         out
     }
 }

@@ -35,6 +35,12 @@ impl HostTensor {
         }
     }
 
+    /// Whether [`of`](Self::of) takes it.
+    pub fn takes<const D: usize>(x: &Tensor<D>) -> bool {
+        // A clone shares the numbers.
+        Self::of(x.clone()).is_some()
+    }
+
     /// Row by row.
     pub fn elements(&self) -> &[f32] {
         self.0.storage()

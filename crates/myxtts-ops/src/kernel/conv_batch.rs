@@ -92,9 +92,15 @@ impl ConvSizes {
 
     /// `y[b, o, t] = bias[o] + sum w[o, i, k] x[b, i, t + k dilation - padding]`.
     pub(crate) fn convolve(&self, x_bit: &[f32], weight_oik: &[f32], bias: &[f32]) -> Vec<f32> {
+        let heard = self.heard();
+        if x_bit.is_empty() {
+            // Rows of zeros alone, which no piece of the input stands for.
+            let bias = |at: usize| bias.get(at / heard % self.outputs).copied();
+            let all = 0..self.batch * self.outputs * heard;
+            return all.map(|at| bias(at).unwrap_or(0.0)).collect();
+        }
         let sizes = self.sizes(self.outputs, self.inputs);
         let taps = Taps::new(weight_oik, sizes);
-        let heard = self.heard();
         let mut out = Fresh::new(self.batch * self.outputs * heard);
         let rows = self.rows();
         let each = x_bit.par_chunks((rows * self.inputs * self.time).max(1));
@@ -376,5 +382,33 @@ impl<'a> WeightGradient<'a> {
                 *out += simd.reduce_sum_f32s(sum);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_without_a_column_hear_their_zeros() {
+        let sizes = ConvSizes {
+            batch: 2,
+            inputs: 3,
+            outputs: 2,
+            taps: 3,
+            time: 0,
+            rule: ConvRule {
+                padding: 2,
+                dilation: 1,
+                slope: 1.0,
+            },
+        };
+        let weight = [1.0; 18];
+        let bias = [0.5, 1.5];
+        let heard = sizes.convolve(&[], &weight, &bias);
+        assert_eq!(heard, [0.5, 0.5, 1.5, 1.5, 0.5, 0.5, 1.5, 1.5]);
+        assert_eq!(sizes.convolve(&[], &weight, &[]), [0.0; 8]);
+        assert!(sizes.input_gradient(&[1.0; 8], &weight, &[]).is_empty());
+        assert_eq!(sizes.weight_gradient(&[1.0; 8], &[]), [0.0; 18]);
     }
 }

@@ -10,16 +10,17 @@ pub(crate) mod conv;
 pub(crate) mod conv_batch;
 pub(crate) mod dropout;
 pub(crate) mod elementwise;
-pub(crate) mod few_rows;
 mod fresh;
 pub(crate) mod gelu;
 pub(crate) mod gemm;
+pub(crate) mod head;
 pub(crate) mod linear;
 pub(crate) mod loss;
-pub(crate) mod many_rows;
 pub(crate) mod math;
 pub(crate) mod norm;
+pub(crate) mod panels;
 pub(crate) mod registers;
+pub(crate) mod rounded;
 pub(crate) mod winograd;
 
 /// Elements a piece of work has, about: large enough to hide the hand-over to

@@ -1,12 +1,12 @@
 //! The ledger: where the time of every stage went.
 //!
-//! Each thread notes one entry per batch. Entries are added up at once, for
-//! the summary and for smart prefetch, and written to `ledger.jsonl` by a
-//! thread of its own, so that a stage pays for one short lock.
+//! Each thread notes one entry per batch. Entries are added up at once, for the
+//! summary and for smart prefetch, and written to `ledger.jsonl` by a thread of
+//! its own, so that a stage pays only for one short lock.
 //!
-//! The file goes on from stage to stage of a training, and when it is resumed.
-//! `step` counts batches of the training stage `trains`, and `at_us` begins anew
-//! with each pipeline: where it falls, another one has begun.
+//! The file continues from stage to stage of a training, and when the training is
+//! resumed. `step` counts batches of the training stage `trains`, and `at_us`
+//! starts over with each pipeline: where it falls, another one has begun.
 
 mod summary;
 mod writer;
@@ -24,47 +24,46 @@ use crate::adapt::Window;
 use crate::failure::Stage;
 use crate::sync::{Mutex, lock};
 
-/// One batch in one stage.
+/// What one batch took in one stage.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Entry {
-    /// Which stage.
+    /// The stage that the batch passed through.
     pub stage: Stage,
-    /// Which of its threads.
+    /// The number of the stage's thread.
     pub worker: usize,
-    /// The batch's step.
+    /// The step of the batch.
     pub step: u64,
-    /// The batch's lane.
+    /// The lane of the batch.
     pub lane: usize,
     /// Microseconds from the start of the pipeline to the end of this entry.
     pub at_us: u64,
-    /// Microseconds of waiting for input.
+    /// Microseconds spent waiting for input.
     pub wait_in_us: u64,
-    /// Microseconds of work.
+    /// Microseconds spent on the work itself.
     pub busy_us: u64,
-    /// Microseconds of waiting for room.
+    /// Microseconds spent waiting for room.
     pub wait_out_us: u64,
-    /// Bytes produced.
+    /// Size of the batch produced, in bytes.
     pub bytes: u64,
-    /// Batches in the ring it was put in, or taken from by the model.
+    /// Batches in the ring it was put into, or, for the model, taken from.
     pub occupancy: usize,
-    /// Microseconds of the work that went into reading files; host stage only,
-    /// and absent where it does not tell.
+    /// Microseconds of the work spent reading files. Host stage only, and absent
+    /// where the stage does not report it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_us: Option<u64>,
-    /// The same for decoding them.
+    /// Microseconds of the work spent decoding them, likewise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decode_us: Option<u64>,
-    /// Microseconds of the work that went into handing values to the device;
-    /// device stage only.
+    /// Microseconds of the work spent handing values to the device; device stage only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub upload_us: Option<u64>,
-    /// What the batch is trained on for: a training has several stages.
+    /// The training stage that the batch is for, since a training has several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trains: Option<&'static str>,
 }
 
 impl Entry {
-    /// Of a batch that nothing has happened to yet.
+    /// Makes an entry of a batch that nothing has happened to yet.
     pub fn new(stage: Stage, worker: usize, step: u64, lane: usize) -> Self {
         Self {
             stage,
@@ -101,7 +100,7 @@ struct Inner {
     window_begin: Option<Instant>,
     /// Time spent in `note` itself.
     cost: Duration,
-    /// All of them, where they are kept.
+    /// All entries, if they are kept.
     entries: Option<Vec<Entry>>,
 }
 
@@ -110,7 +109,7 @@ struct Sums {
     stages: BTreeMap<Stage, StageSums>,
 }
 
-/// What one stage's threads did together.
+/// What the threads of one stage did together.
 #[derive(Clone, Copy, Debug, Default)]
 struct StageSums {
     batches: u64,
@@ -120,12 +119,12 @@ struct StageSums {
     bytes: u64,
     occupancy: u64,
     longest_wait_us: u64,
-    /// Bit per thread that noted something.
+    /// One bit for each thread that noted something.
     threads: u128,
 }
 
 impl Ledger {
-    /// A ledger that is added up only.
+    /// Makes a ledger that only adds up.
     pub fn in_memory() -> Self {
         Self {
             begin: Instant::now(),
@@ -135,15 +134,14 @@ impl Ledger {
         }
     }
 
-    /// The same, and every entry is kept for whoever ends the run. A long one
-    /// writes them instead.
+    /// Keeps every entry for whoever ends the run. A long run writes them instead.
     #[must_use]
     pub fn keeping(self) -> Self {
         lock(&self.inner).entries = Some(vec![]);
         self
     }
 
-    /// The same for batches of the training stage `trains`.
+    /// Names the training stage that the batches are for.
     #[must_use]
     pub fn of(self, trains: &'static str) -> Self {
         Self {
@@ -152,7 +150,7 @@ impl Ledger {
         }
     }
 
-    /// A ledger that is also written, one JSON line an entry.
+    /// Makes a ledger that is also written, one JSON line per entry.
     pub fn written(out: impl Write + Send + 'static) -> Self {
         Self {
             writer: Some(Writer::start(out)),
@@ -178,7 +176,7 @@ impl Ledger {
         inner.cost += begin.elapsed();
     }
 
-    /// What happened since the last call, for smart prefetch.
+    /// Returns what happened since the last call, for smart prefetch.
     pub fn take_window(&self, lanes: usize, workers: usize) -> Window {
         let mut inner = lock(&self.inner);
         let sums = std::mem::take(&mut inner.window);
@@ -190,18 +188,18 @@ impl Ledger {
         sums.window(wall, lanes, workers)
     }
 
-    /// Everything so far, and what the ledger itself cost.
+    /// Returns the sums so far, and what the ledger itself cost.
     pub fn summary(&self, rings: Vec<RingReport>) -> Summary {
         let inner = lock(&self.inner);
         Summary::new(&inner.total, self.begin.elapsed(), inner.cost, rings)
     }
 
-    /// The entries it has kept.
+    /// Takes the entries that were kept.
     pub(crate) fn take_entries(&self) -> Vec<Entry> {
         lock(&self.inner).entries.take().unwrap_or_default()
     }
 
-    /// Writes what is left; the first error of the file, if there was one.
+    /// Writes what is left, and returns the first error of the file, if there was one.
     pub fn finish(&self) -> Result<(), String> {
         self.writer.as_ref().map_or(Ok(()), Writer::finish)
     }
@@ -247,7 +245,7 @@ impl Sums {
     }
 }
 
-/// A duration as the ledger has it.
+/// Converts a duration to whole microseconds.
 pub(crate) fn microseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }

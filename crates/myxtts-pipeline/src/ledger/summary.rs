@@ -1,4 +1,4 @@
-//! The ledger added up.
+//! The sums of a ledger.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,42 +9,42 @@ use super::Sums;
 use crate::failure::Stage;
 use crate::ring::RingState;
 
-/// What one stage did.
+/// What one stage did in a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StageReport {
-    /// Which.
+    /// The stage it is about.
     pub stage: Stage,
-    /// Threads it ran on.
+    /// The number of threads it ran on.
     pub threads: u32,
-    /// Batches it saw.
+    /// The number of batches it processed.
     pub batches: u64,
-    /// Seconds of work, all threads together.
+    /// Seconds of work, of all threads together.
     pub busy_s: f64,
-    /// Seconds of waiting for input.
+    /// Seconds spent waiting for input, of all threads together.
     pub wait_in_s: f64,
-    /// Seconds of waiting for room.
+    /// Seconds spent waiting for room, of all threads together.
     pub wait_out_s: f64,
-    /// Bytes produced.
+    /// Size of all batches produced, in bytes.
     pub bytes: u64,
-    /// Mean number of batches in the ring beside it.
+    /// Mean number of batches in the ring it puts into, or, for the model, takes from.
     pub mean_occupancy: f64,
 }
 
-/// What one ring was like.
+/// How full and how ready one ring was.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RingReport {
-    /// Its name.
+    /// The name of the ring.
     pub ring: &'static str,
-    /// Percent of the time during which the next batch was there.
+    /// Percent of the time during which the next batch was ready.
     pub readiness_pct: f64,
-    /// Most batches at once.
+    /// The most batches at once.
     pub peak_batches: usize,
-    /// Most bytes at once.
+    /// The most bytes at once.
     pub peak_bytes: u64,
 }
 
 impl RingReport {
-    /// From a ring's own figures.
+    /// Makes a report from a ring's own figures.
     pub fn new(ring: &'static str, state: &RingState) -> Self {
         let open = state.open.as_secs_f64();
         Self {
@@ -69,9 +69,9 @@ pub struct Summary {
     pub data_wait_pct: f64,
     /// Percent of the time that keeping the ledger took.
     pub ledger_overhead_pct: f64,
-    /// Stage by stage, in the order of the data.
+    /// The reports of the stages, in the order of the data.
     pub stages: Vec<StageReport>,
-    /// Ring by ring.
+    /// The reports of the rings.
     pub rings: Vec<RingReport>,
 }
 
@@ -113,7 +113,7 @@ impl Summary {
 }
 
 impl Summary {
-    /// In one line: what the model waited, and how ready each ring was.
+    /// Says in one line how long the model waited, and how ready each ring was.
     pub fn line(&self) -> String {
         let mut line = format!("data wait {:.2} %", self.data_wait_pct);
         for ring in &self.rings {

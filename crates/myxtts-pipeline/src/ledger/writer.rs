@@ -1,4 +1,4 @@
-//! Entries to a file, off the stages' threads.
+//! Writing entries to a file, off the threads of the stages.
 
 use std::io::{BufWriter, Write};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -7,13 +7,14 @@ use std::thread::JoinHandle;
 use super::Entry;
 use crate::sync::{Mutex, lock};
 
-/// The thread that writes.
+/// The thread that writes entries.
 #[derive(Debug)]
 pub(super) struct Writer {
-    /// Entries are small and as many as batches: an unbounded channel holds
-    /// less than a ring does.
+    /// Entries are small, and there are as many as batches: an unbounded channel
+    /// holds less than a ring does.
     sender: Mutex<Option<Sender<Entry>>>,
-    thread: Mutex<Option<JoinHandle<Result<(), String>>>>,
+    /// Absent when it has been joined; the error is that of starting it.
+    thread: Mutex<Option<Result<JoinHandle<Result<(), String>>, String>>>,
 }
 
 impl Writer {
@@ -24,22 +25,24 @@ impl Writer {
             .spawn(move || write_all(out, &receiver));
         Self {
             sender: Mutex::new(Some(sender)),
-            thread: Mutex::new(thread.ok()),
+            thread: Mutex::new(Some(thread.map_err(words))),
         }
     }
 
     pub(super) fn send(&self, entry: Entry) {
         if let Some(sender) = lock(&self.sender).as_ref() {
-            // A writer that has failed says so in `finish`.
+            // A writer that has failed reports it in `finish`.
             let _ = sender.send(entry);
         }
     }
 
     pub(super) fn finish(&self) -> Result<(), String> {
         drop(lock(&self.sender).take());
-        match lock(&self.thread).take().map(JoinHandle::join) {
-            Some(Ok(result)) => result,
-            Some(Err(_)) => Err("the ledger's writer panicked".to_owned()),
+        match lock(&self.thread).take() {
+            Some(Ok(thread)) => thread
+                .join()
+                .unwrap_or_else(|_| Err("the ledger's writer panicked".to_owned())),
+            Some(Err(why)) => Err(why),
             None => Ok(()),
         }
     }
@@ -49,7 +52,7 @@ fn write_all(out: impl Write, entries: &Receiver<Entry>) -> Result<(), String> {
     let mut out = BufWriter::new(out);
     while let Ok(entry) = entries.recv() {
         line(&mut out, &entry)?;
-        // What is there already goes in one write; then a reader may look.
+        // What is there already goes out in one write, so that a reader sees it.
         for entry in entries.try_iter() {
             line(&mut out, &entry)?;
         }

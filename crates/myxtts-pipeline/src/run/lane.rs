@@ -12,28 +12,27 @@ use crate::ring::Ring;
 use crate::start::{Start, StartReason};
 use crate::sync::Arc;
 
-/// A batch for the model. Its place among those in flight is given back when
-/// it is dropped or used up: a step of many batches that kept them all would
-/// wait for one that has no place.
+/// A batch for the model. Its permit is returned when it is dropped or used up: a
+/// step of many batches that kept them all would wait for one that cannot get a permit.
 #[derive(Debug)]
 pub struct Delivered<T> {
-    /// The step it is for.
+    /// The step the batch is for.
     pub step: u64,
-    /// The batch.
+    /// The batch itself, on the model device.
     pub batch: T,
-    /// How long the model waited for it.
+    /// Time that the model waited for it.
     pub waited: Duration,
     _permit: Permit,
 }
 
 impl<T> Delivered<T> {
-    /// The batch alone; its place goes to the next one.
+    /// Returns the batch alone; its permit goes to the next one.
     pub fn into_batch(self) -> T {
         self.batch
     }
 }
 
-/// Where one model device gets its batches.
+/// The end of the pipeline at which one model device takes its batches.
 #[derive(Debug)]
 pub struct Lane<T> {
     number: usize,
@@ -63,8 +62,8 @@ impl<T> Lane<T> {
         }
     }
 
-    /// Waits for the ring to hold `target` batches, at most for `longest`. To be
-    /// called when data can arrive: before, the wait would be for something else.
+    /// Waits for the ring to hold `target` batches, but no longer than `longest`.
+    /// Call this when data can arrive: earlier, the wait would be for something else.
     pub fn wait_for_start(&mut self, target: usize, longest: Duration) -> Result<Start, Failure> {
         let begin = Instant::now();
         let held = self
@@ -88,7 +87,7 @@ impl<T> Lane<T> {
         })
     }
 
-    /// The next batch, or `None` after the last.
+    /// Takes the next batch; `None` after the last.
     #[expect(
         clippy::should_implement_trait,
         reason = "it may fail, and an iterator may not"
@@ -142,7 +141,7 @@ impl<T> Drop for Lane<T> {
     }
 }
 
-/// Turns the knobs, between two steps of the first lane.
+/// Turns the knobs of smart prefetch, between two steps of the first lane.
 pub(super) struct Controller {
     knobs: Knobs,
     bounds: Bounds,
@@ -162,7 +161,7 @@ impl std::fmt::Debug for Controller {
     }
 }
 
-/// Between two decisions.
+/// The shortest time between two decisions.
 const PAUSE: Duration = Duration::from_secs(1);
 
 impl Controller {

@@ -1,44 +1,44 @@
-//! What a pipeline is built from.
+//! The settings that a pipeline is built from.
 
 use crate::adapt::{Bounds, Knobs};
 use crate::failure::Stage;
 use crate::ring::RingBounds;
 
-/// Where the stages are.
+/// How the stages are placed on devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wiring {
-    /// Model devices.
+    /// The number of model devices.
     pub lanes: usize,
-    /// One data device works for all lanes; else each lane has its own.
+    /// Whether one data device works for all lanes; otherwise each lane has its own.
     pub shared_site: bool,
 }
 
-/// Bounds and start values.
+/// The bounds and start values of a pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setup {
-    /// Where the stages are.
+    /// How the stages are placed on devices.
     pub wiring: Wiring,
     /// The first step to prepare.
     pub first_step: u64,
-    /// The step after the last.
+    /// The step after the last one.
     pub end_step: u64,
-    /// Where smart prefetch starts. A depth of 0 prefetches nothing: a batch is
-    /// made on the device when the model asks for it.
+    /// The values smart prefetch starts from. A depth of 0 prefetches nothing: a
+    /// batch is made on the device when the model asks for it.
     pub knobs: Knobs,
-    /// How far it may go; equal ends switch it off.
+    /// The range of smart prefetch; equal ends switch it off.
     pub bounds: Bounds,
-    /// The ring in host memory.
+    /// The bounds of the ring in host memory.
     pub host_ring: RingBounds,
-    /// The ring on the data device.
+    /// The bounds of the ring on the data device.
     pub device_ring: RingBounds,
-    /// The ring on the model device, where there is a hop.
+    /// The bounds of the ring on the model device, where there is a hop.
     pub model_ring: RingBounds,
 }
 
-/// A setup that could not run.
+/// Why a pipeline cannot run with its settings.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SetupError {
-    /// Too few batches in flight for the lanes.
+    /// Too few batches may be in flight for the number of lanes.
     #[error(
         "a buffer of {buffer} {} cannot feed {lanes} model devices: each needs {PER_LANE} in \
          flight, one in use and one ready\n  fix: set --buffer-size to at least {}",
@@ -46,51 +46,51 @@ pub enum SetupError {
         .lanes * PER_LANE
     )]
     Buffer {
-        /// Batches in flight.
+        /// The number of batches that may be in flight.
         buffer: usize,
-        /// Model devices.
+        /// The number of model devices.
         lanes: usize,
     },
-    /// A ring that not even one batch fits in.
+    /// A ring that cannot hold even one batch.
     #[error(
         "the {ring} ring may hold {bytes} bytes and the largest batch takes {largest}\n  \
          fix: lower --batch-size, or raise the memory budget"
     )]
     Ring {
-        /// Which.
+        /// The name of the ring.
         ring: &'static str,
-        /// Its bound.
+        /// The most bytes the ring may hold.
         bytes: u64,
-        /// The largest batch.
+        /// The size of the largest batch, in bytes.
         largest: u64,
     },
-    /// The numbers of workers, sites and hops do not match the wiring.
+    /// The number of sites or hops does not match the wiring.
     #[error("the wiring has {wanted} {what} and {given} were given")]
     Wiring {
-        /// Of what.
+        /// What there is a wrong number of.
         what: &'static str,
-        /// By the wiring.
+        /// The number that the wiring needs.
         wanted: usize,
-        /// By the caller.
+        /// The number that the caller gave.
         given: usize,
     },
-    /// The system refused a thread.
+    /// The system could not start a thread.
     #[error(
         "the thread of the {stage} stage could not be started: {why}\n  fix: lower --num-workers"
     )]
     Thread {
-        /// For which stage.
+        /// The stage that the thread is for.
         stage: Stage,
-        /// The system's words.
+        /// The system's own error.
         why: String,
     },
 }
 
-/// A batch in use and one ready.
+/// Batches in flight that each lane needs: one in use and one ready.
 const PER_LANE: usize = 2;
 
 impl Setup {
-    /// Whether a device batch is made only when it is asked for.
+    /// Returns whether a device batch is made only when it is asked for.
     pub(super) fn is_on_demand(&self) -> bool {
         self.knobs.depth == 0
     }

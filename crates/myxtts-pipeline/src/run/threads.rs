@@ -1,4 +1,4 @@
-//! What each thread does.
+//! The body of each thread.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
@@ -11,19 +11,19 @@ use crate::ring::{Closed, Ring};
 use crate::sync::{Arc, Mutex, lock};
 use crate::work::{Cancel, Hop, HostParts, HostWork, SiteWork};
 
-/// What every thread has.
+/// What every thread needs.
 #[derive(Clone, Debug)]
 pub(super) struct Context {
     pub(super) stop: Stop,
     pub(super) ledger: Arc<Ledger>,
     pub(super) lanes: u64,
     pub(super) shared_site: bool,
-    /// Device batches are made when the model asks for them, and not ahead.
+    /// Whether device batches are made when the model asks for them, and not ahead.
     pub(super) on_demand: bool,
 }
 
 impl Context {
-    /// A batch's place in the host ring, and which ring that is.
+    /// Returns which host ring a batch goes to, and its sequence number there.
     fn host_place(&self, ticket: Ticket) -> (usize, u64) {
         if self.shared_site {
             (0, ticket.step * self.lanes + ticket.lane as u64)
@@ -32,8 +32,8 @@ impl Context {
         }
     }
 
-    /// Waits until a batch may be made for `ring`: always, or only when the one
-    /// who takes from it has nothing else to do than wait for this batch.
+    /// Waits until a batch may be made for `ring`: not at all, or, on demand,
+    /// until its consumer waits for this very batch.
     fn may_make<T>(&self, ring: &Ring<Packed<T>>, sequence: u64) -> Result<(), Closed> {
         match self.on_demand {
             true => ring.wait_wanted(sequence),
@@ -41,7 +41,7 @@ impl Context {
         }
     }
 
-    /// Puts a finished batch into the next ring and notes what it took.
+    /// Puts a finished batch into the next ring, and notes what it took.
     fn pass_on<T>(
         &self,
         clock: &mut Clock,
@@ -69,7 +69,7 @@ impl Context {
     }
 }
 
-/// Where the work of a batch went, as far as it is told.
+/// Where the time of a batch's work went, as far as the work reports it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Parts {
     host: Option<HostParts>,
@@ -109,7 +109,7 @@ pub(super) fn host<H: HostWork>(
         let spare = lock(spares).pop();
         let batch = match work.fill(ticket, spare, &cancel) {
             Ok(batch) => batch,
-            // Whatever a cancelled worker says is not why the run ended.
+            // Whatever a cancelled worker reports is not why the run ended.
             Err(_) if cancel.is_cancelled() => return Ok(()),
             Err(why) => return Err(failed(Stage::Host, ticket, why)),
         };
@@ -183,7 +183,8 @@ pub(super) fn hop<P: Hop>(
     let mut work = made(Stage::Hop, make)?;
     let mut clock = Clock::start(Stage::Hop, lane);
     let mut next = output.awaited();
-    // Asked before the batch is taken: taking it is what asks the data device.
+    // Checked before the batch is taken, because taking it is what asks the data
+    // device for it.
     while context.may_make(output, next).is_ok()
         && let Ok(Some((_, packed))) = input.pop()
     {
@@ -202,7 +203,7 @@ pub(super) fn hop<P: Hop>(
     Ok(())
 }
 
-/// Makes a stage's work on this thread.
+/// Makes the work of a stage on this thread.
 fn made<W>(stage: Stage, make: Make<W>) -> Result<W, Failure> {
     make().map_err(|why| Failure::NotStarted { stage, why })
 }
@@ -215,13 +216,13 @@ fn failed(stage: Stage, ticket: Ticket, why: String) -> Failure {
     }
 }
 
-/// Where one thread's time goes.
+/// A stopwatch for one thread.
 struct Clock {
     stage: Stage,
     worker: usize,
     last: Instant,
     wait_in: Duration,
-    /// Before the work, where a batch is made only when it is asked for.
+    /// Time waited before the work, where a batch is made only on demand.
     wait_out: Duration,
 }
 
@@ -236,17 +237,17 @@ impl Clock {
         }
     }
 
-    /// The input is there.
+    /// Marks that the input has arrived.
     fn begin_work(&mut self) {
         self.wait_in = self.lap();
     }
 
-    /// The batch may be made: whoever is to have it has asked.
+    /// Marks that the batch may be made, because its consumer has asked for it.
     fn end_wait_out(&mut self) {
         self.wait_out = self.lap();
     }
 
-    /// What was waited for the other side, before the work and after it.
+    /// Returns the time spent waiting for the consumer, before the work and after it.
     fn take_wait_out(&mut self) -> Duration {
         std::mem::take(&mut self.wait_out) + self.lap()
     }

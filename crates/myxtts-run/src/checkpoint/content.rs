@@ -1,4 +1,4 @@
-//! What the trainer hands over.
+//! What the trainer hands over to be saved.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,29 +10,29 @@ use super::manifest::FileEntry;
 use super::pointer::Best;
 use crate::units::{Bytes, Step};
 
-/// Everything of one checkpoint.
+/// The contents of one checkpoint.
 ///
-/// Its files are made while they are written, from what they borrow for `'a`,
-/// so a checkpoint needs no copy of the model. [`Snapshot::collected`] makes
-/// one that owns everything and outlives the step.
+/// Its files are made while they are written, from what they borrow for `'a`, so
+/// a checkpoint needs no copy of the model. [`Snapshot::collected`] makes a
+/// snapshot that owns everything and outlives the step.
 #[derive(Debug, Default)]
 pub struct Snapshot<'a> {
-    /// Steps taken.
+    /// Steps taken in the whole run.
     pub step: Step,
-    /// Epochs begun.
+    /// Epochs of the stage completed.
     pub epoch: u64,
-    /// Batches of the epoch's schedule already consumed.
+    /// Steps of the present epoch already taken.
     pub schedule_position: u64,
-    /// Configuration, plan, tokenizer hash, random state, metrics: JSON by name.
+    /// JSON values by name: configuration, plan, tokenizer hash, random state, metrics.
     pub sections: BTreeMap<String, Value>,
     /// The files, in the order in which they are written.
     pub contents: Vec<Content<'a>>,
-    /// Set when this is the best checkpoint so far.
+    /// Why this is the best checkpoint so far; `None` when it is not.
     pub best: Option<Best>,
 }
 
 impl Snapshot<'_> {
-    /// What its files will take, without those that describe others.
+    /// Returns the size of its files, not counting those that describe others.
     pub fn bytes(&self) -> Bytes {
         let of = |content: &Content<'_>| match &content.body {
             Body::Bytes(bytes) => bytes.len() as u64,
@@ -42,11 +42,11 @@ impl Snapshot<'_> {
         Bytes(self.contents.iter().map(of).sum())
     }
 
-    /// The same with all files in memory, so that they can be written while
-    /// what they were made from changes.
+    /// Makes all files in memory, so that they can be written while what they
+    /// were made from changes.
     ///
     /// # Errors
-    /// When a file cannot be made; with its name.
+    /// When a file cannot be made; the error names the file.
     pub fn collected(self) -> io::Result<Snapshot<'static>> {
         let collected = |content: Content<'_>| {
             let Content { name, body } = content;
@@ -89,8 +89,8 @@ type Writer<'a> = Box<dyn FnOnce(&mut dyn Write) -> io::Result<()> + Send + 'a>;
 type Describe = Box<dyn FnOnce(&[FileEntry]) -> io::Result<Vec<u8>> + Send>;
 
 impl<'a> Content<'a> {
-    /// A file of `bytes`, named relative to the checkpoint with `/` between
-    /// folders.
+    /// Makes a file of `bytes`. Its name is relative to the checkpoint, with `/`
+    /// between folders.
     pub fn bytes(name: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
         Self {
             name: name.into(),
@@ -98,8 +98,8 @@ impl<'a> Content<'a> {
         }
     }
 
-    /// A file of a size that `writer` produces while it is being written, so
-    /// that it need not lie in memory as a whole.
+    /// Makes a file of `size` bytes that `writer` produces while it is being
+    /// written, so that it never has to be in memory as a whole.
     pub fn writer(
         name: impl Into<String>,
         size: Bytes,
@@ -111,8 +111,8 @@ impl<'a> Content<'a> {
         }
     }
 
-    /// A small file that says what was written before it: its maker is told
-    /// the sizes and hashes of all files that came before.
+    /// Makes a small file that describes the ones before it: `describe` is given
+    /// the sizes and hashes of all files already written.
     pub fn description(
         name: impl Into<String>,
         describe: impl FnOnce(&[FileEntry]) -> io::Result<Vec<u8>> + Send + 'static,

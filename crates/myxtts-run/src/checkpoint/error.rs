@@ -1,4 +1,4 @@
-//! What can go wrong with a checkpoint, and what to do.
+//! What can go wrong with a checkpoint, and what to do about it.
 
 use std::path::{Path, PathBuf};
 
@@ -16,119 +16,119 @@ pub enum CheckpointError {
     /// There is no such checkpoint.
     #[error("no checkpoint of step {step} in {}; there are {known}", .folder.display())]
     NoSuchStep {
-        /// What was asked for.
+        /// The step that was asked for.
         step: Step,
-        /// Where.
+        /// The folder of checkpoints.
         folder: PathBuf,
-        /// What there is.
+        /// The steps that have a checkpoint, as text.
         known: String,
     },
     /// `best.json` names a checkpoint that is gone.
     #[error(
-        "{} names step {step}, and there is no such checkpoint; \
+        "{} names step {step}, but there is no such checkpoint; \
          delete that file, or resume another step with --resume STEP", .pointer.display()
     )]
     BestIsGone {
-        /// The pointer.
+        /// The path of `best.json`.
         pointer: PathBuf,
-        /// What it names.
+        /// The step it names.
         step: Step,
     },
     /// A JSON file that is not what it should be.
     #[error("{} cannot be read: {reason}", .path.display())]
     Malformed {
-        /// The file.
+        /// The file that cannot be read.
         path: PathBuf,
         /// What the parser said.
         reason: String,
     },
-    /// A pointer that is not what it should be.
+    /// A pointer file that is not what it should be.
     #[error(
         "{} cannot be read: {reason}; delete it, the checkpoints themselves are untouched",
         .path.display()
     )]
     Pointer {
-        /// The file.
+        /// The path of `last.json` or `best.json`.
         path: PathBuf,
         /// What the parser said.
         reason: String,
     },
-    /// Written by a newer program.
+    /// The checkpoint was written by a newer program.
     #[error(
-        "{} has schema {found}, and this program reads up to {known}; \
+        "{} has schema {found}, but this program reads up to {known}; \
          resume with the version of myxtts that wrote it, or a newer one", .path.display()
     )]
     NewerSchema {
-        /// The manifest.
+        /// The path of the manifest.
         path: PathBuf,
-        /// Its schema.
+        /// The schema it was written with.
         found: u64,
-        /// Ours.
+        /// The newest schema that this program reads.
         known: u32,
     },
     /// A file named by the manifest is not there.
     #[error("{} is missing", .path.display())]
     Missing {
-        /// The file.
+        /// The file that is missing.
         path: PathBuf,
     },
     /// A file is shorter or longer than the manifest says.
-    #[error("{} is {}: {found} in place of {expected}",
+    #[error("{} is {}: {found} instead of {expected}",
         .path.display(), if .found < .expected { "truncated" } else { "too long" })]
     Size {
-        /// The file.
+        /// The file of the wrong size.
         path: PathBuf,
-        /// Size now.
+        /// The size it has now.
         found: Bytes,
-        /// Size when written.
+        /// The size it had when written.
         expected: Bytes,
     },
-    /// A file has the right size and other bytes.
-    #[error("{} has changed since it was written: hash {found} in place of {expected}",
+    /// A file has the right size but other bytes.
+    #[error("{} has changed since it was written: hash {found} instead of {expected}",
         .path.display())]
     Changed {
-        /// The file.
+        /// The file that has changed.
         path: PathBuf,
-        /// Hash now.
+        /// The hash it has now.
         found: String,
-        /// Hash when written.
+        /// The hash it had when written.
         expected: String,
     },
-    /// A checkpoint is damaged; this says which others are not.
+    /// A checkpoint is damaged; this names the others that are not.
     #[error("{what}\n  whole: {}\n  fix:   {}", whole_steps(.whole), fix(.whole, .folder))]
     Damaged {
-        /// What is wrong with it.
+        /// What is wrong with the checkpoint.
         what: Box<CheckpointError>,
-        /// Where the checkpoints are.
+        /// The folder of checkpoints.
         folder: PathBuf,
         /// Steps whose checkpoints have every file as it was written.
         whole: Vec<Step>,
     },
-    /// A file name that is not a plain relative one.
+    /// A name that is not a plain relative path.
     #[error(
         "`{name}` cannot be a file of a checkpoint: {reason}; \
          use plain names with `/` between folders"
     )]
     Name {
-        /// The name.
+        /// The name that was refused.
         name: String,
-        /// What is wrong with it.
+        /// What is wrong with the name.
         reason: &'static str,
     },
     /// The caller's closure could not make the snapshot.
     #[error("the state of the run could not be collected for a checkpoint: {reason}")]
     Snapshot {
-        /// What it said.
+        /// What the closure reported.
         reason: String,
     },
-    /// The thread that writes is gone.
+    /// The thread that writes checkpoints is gone.
     #[error(
-        "the thread that writes checkpoints stopped without an answer; the last checkpoint on disk is whole"
+        "the thread that writes checkpoints stopped without answering; the last checkpoint on disk is intact"
     )]
     WriterGone,
 }
 
-/// Steps whose checkpoints are whole, in words.
+/// Names the checkpoints that are whole, for a message.
 pub fn whole_steps(whole: &[Step]) -> String {
     match whole {
         [] => "no other checkpoint".to_owned(),
@@ -144,7 +144,7 @@ fn fix(whole: &[Step], folder: &Path) -> String {
     match whole.last() {
         None => "start a new run under another name with --set training.name=NAME".to_owned(),
         Some(step) => format!(
-            "give `myxtts train` --resume {step} and the rest of its command line as it was; other \
+            "run `myxtts train` with --resume {step} and the rest of its command line unchanged; other \
              commands take the folder {}",
             super::store::folder_of(folder, *step).display()
         ),
@@ -152,9 +152,9 @@ fn fix(whole: &[Step], folder: &Path) -> String {
 }
 
 impl CheckpointError {
-    /// The same error; where it tells of a damaged checkpoint in the folder
-    /// `checkpoints`, with the steps there that are whole. Every file of theirs
-    /// is read for that.
+    /// Adds to an error about a damaged checkpoint the steps in the folder
+    /// `checkpoints` that are whole, and returns other errors unchanged. Every
+    /// file of the whole checkpoints is read for that.
     #[must_use]
     pub fn beside_whole(self, checkpoints: &Path) -> Self {
         let is_damage = matches!(

@@ -12,7 +12,7 @@ use crate::units::{Bytes, Step};
 
 /// The schema this program writes; it reads this one and those before.
 ///
-/// 2: `manifest.b3` covers the manifest itself. 1 had no such file.
+/// Schema 2 added `manifest.b3`, which covers the manifest itself.
 pub const SCHEMA: u32 = 2;
 
 /// The first schema with a hash of the manifest.
@@ -20,35 +20,36 @@ const HASHED: u64 = 2;
 
 pub(super) const MANIFEST: &str = "manifest.json";
 
-/// The BLAKE3 hash of `manifest.json`, in hexadecimal.
+/// The file that holds the BLAKE3 hash of `manifest.json`, in hexadecimal.
 pub(super) const MANIFEST_HASH: &str = "manifest.b3";
 
-/// What a checkpoint holds, and where the run stood.
+/// What a checkpoint holds, and how far the run was.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// Version of this format.
+    /// Version of this format, see [`SCHEMA`].
     pub schema: u32,
-    /// Steps taken.
+    /// Steps taken in the whole run.
     pub step: Step,
-    /// Epochs begun.
+    /// Epochs of the stage completed.
     pub epoch: u64,
-    /// Batches of the epoch's schedule already consumed.
+    /// Steps of the present epoch already taken.
     pub schedule_position: u64,
-    /// Every other file of the checkpoint.
+    /// Every file of the checkpoint other than the manifest and its hash.
     pub files: Vec<FileEntry>,
-    /// Free-form: `config`, `plan`, `tokenizer`, `rng`, `metrics`, ... Numbers
-    /// that must come back bit for bit go through [`crate::exact`].
+    /// Free-form values by name: `config`, `plan`, `tokenizer`, `rng`, `metrics`
+    /// and so on. Numbers that must come back bit for bit go through
+    /// [`crate::exact`].
     pub sections: BTreeMap<String, Value>,
 }
 
-/// A file as it was written.
+/// A file of a checkpoint as it was written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileEntry {
-    /// Relative to the checkpoint, `/` between folders.
+    /// The name relative to the checkpoint, with `/` between folders.
     pub name: String,
-    /// Its size.
+    /// The size of the file.
     pub bytes: Bytes,
-    /// Its BLAKE3 hash, in hexadecimal.
+    /// The BLAKE3 hash of the file, in hexadecimal.
     pub blake3: String,
 }
 
@@ -61,7 +62,7 @@ impl Manifest {
         let hash_file = folder.join(MANIFEST_HASH);
         let hash = read_file(&hash_file)?;
         if let Some(hash) = &hash {
-            // Before the text is parsed: what it says cannot be trusted either.
+            // Checked before the text is parsed: what it says cannot be trusted either.
             let expected = String::from_utf8_lossy(hash).trim().to_owned();
             let found = blake3::hash(&text).to_hex().to_string();
             if found != expected {
@@ -76,7 +77,7 @@ impl Manifest {
             path: path.clone(),
             reason,
         };
-        // The schema first: a newer one may have other fields.
+        // The schema is read first, because a newer one may have other fields.
         let value: Value =
             serde_json::from_slice(&text).map_err(|error| malformed(error.to_string()))?;
         let schema = value.get("schema").and_then(Value::as_u64);
@@ -101,7 +102,7 @@ impl Manifest {
     }
 }
 
-/// The bytes of a file; `None` when there is none.
+/// Reads a file; `None` when it does not exist.
 fn read_file(path: &Path) -> Result<Option<Vec<u8>>, CheckpointError> {
     match std::fs::read(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
@@ -112,7 +113,7 @@ fn read_file(path: &Path) -> Result<Option<Vec<u8>>, CheckpointError> {
 /// Refuses names that leave the checkpoint, mean different files on different
 /// systems, or are given twice.
 pub(super) fn check_names<'a>(names: impl Iterator<Item = &'a str>) -> Result<(), CheckpointError> {
-    // Case folded: Windows and macOS would write both to one file.
+    // Names are case-folded: Windows and macOS would write both to one file.
     let mut seen = BTreeSet::from([MANIFEST, MANIFEST_HASH].map(str::to_owned));
     for name in names {
         let refuse = |reason| {
@@ -129,7 +130,7 @@ pub(super) fn check_names<'a>(names: impl Iterator<Item = &'a str>) -> Result<()
             return refuse("it has characters other than letters, digits, `.`, `_` and `-`");
         }
         if !seen.insert(name.to_ascii_lowercase()) {
-            return refuse("it is taken");
+            return refuse("the name is taken");
         }
     }
     Ok(())

@@ -12,20 +12,20 @@ use crate::units::Step;
 /// Why a checkpoint is the best one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Best {
-    /// Name of the number compared.
+    /// The name of the number that was compared, such as `val_loss`.
     pub metric: String,
-    /// Its value.
+    /// The value of that number.
     #[serde(with = "crate::exact")]
     pub value: f64,
 }
 
-/// `last.json`.
+/// The contents of `last.json`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct LastPointer {
     pub(super) step: Step,
 }
 
-/// `best.json`.
+/// The contents of `best.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct BestPointer {
     pub(super) step: Step,

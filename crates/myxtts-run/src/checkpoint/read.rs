@@ -1,4 +1,4 @@
-//! A checkpoint on disk, trusted only after its hashes.
+//! A checkpoint on disk, trusted only after its hashes were checked.
 
 use std::fs::File;
 use std::io;
@@ -10,7 +10,7 @@ use super::{CheckpointError, Manifest, sweep};
 use crate::FileError;
 use crate::units::{Bytes, Step};
 
-/// A checkpoint whose manifest was read; its files are checked as they are
+/// A checkpoint whose manifest was read. Its files are checked as they are
 /// loaded, or all at once by [`Checkpoint::verify`].
 #[derive(Clone, Debug)]
 pub struct Checkpoint {
@@ -19,8 +19,8 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// The newest of a folder of checkpoints that another run may be writing:
-    /// nothing in it is touched.
+    /// Opens the newest of a folder of checkpoints, and touches nothing there:
+    /// another run may be writing it.
     ///
     /// # Errors
     /// When the folder or the manifest cannot be read.
@@ -31,8 +31,8 @@ impl Checkpoint {
             .transpose()
     }
 
-    /// Those of a folder of checkpoints that have every file as it was written,
-    /// lowest step first. All of their files are read.
+    /// Opens those of a folder of checkpoints whose files are all as they were
+    /// written, lowest step first. Every file is read.
     ///
     /// # Errors
     /// When the folder cannot be listed.
@@ -44,7 +44,7 @@ impl Checkpoint {
         Ok(opened.flatten().collect())
     }
 
-    /// The checkpoint in `folder`.
+    /// Opens the checkpoint in `folder`.
     ///
     /// # Errors
     /// When its manifest cannot be read.
@@ -53,17 +53,17 @@ impl Checkpoint {
         Ok(Self { folder, manifest })
     }
 
-    /// Where it lies.
+    /// Returns the checkpoint's folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// What it holds.
+    /// Returns the manifest that was read.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// Steps taken.
+    /// Returns the step the checkpoint was saved at.
     pub fn step(&self) -> Step {
         self.manifest.step
     }
@@ -84,7 +84,7 @@ impl Checkpoint {
         })
     }
 
-    /// The bytes of the file `name`, checked.
+    /// Reads the file `name`, and checks its size and hash.
     ///
     /// # Errors
     /// When the checkpoint has no such file, or it is not as it was written.
@@ -99,8 +99,8 @@ impl Checkpoint {
         Ok(bytes)
     }
 
-    /// The path of `entry`, once its size is right: cheaper than a hash, and a
-    /// clearer word for what happened.
+    /// Returns the path of `entry` once its size is right: that is cheaper than a
+    /// hash, and says more clearly what happened.
     fn sized(&self, entry: &FileEntry) -> Result<PathBuf, CheckpointError> {
         let path = self.folder.join(&entry.name);
         let found = match std::fs::metadata(&path) {

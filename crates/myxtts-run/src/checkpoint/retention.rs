@@ -1,4 +1,4 @@
-//! Which checkpoints may go.
+//! Which checkpoints may be deleted.
 
 use std::collections::BTreeSet;
 use std::num::{NonZeroU64, NonZeroUsize};
@@ -7,18 +7,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::Step;
 
-/// How many checkpoints stay.
+/// The rule by which checkpoints are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Retention {
-    /// The newest so many stay.
+    /// How many of the newest checkpoints are kept.
     pub keep_last: NonZeroUsize,
-    /// Those whose step is a multiple of this stay too.
+    /// Checkpoints whose step is a multiple of this are kept too.
     pub keep_every: Option<NonZeroU64>,
 }
 
 impl Retention {
-    /// The steps to delete, oldest first: never one of the newest, of the
-    /// multiples or of `protected`.
+    /// Returns the steps to delete, oldest first. The newest, the multiples and
+    /// those in `protected` are never among them.
     pub fn doomed(&self, steps: &BTreeSet<Step>, protected: &BTreeSet<Step>) -> Vec<Step> {
         let old = steps.len().saturating_sub(self.keep_last.get());
         let kept = |step: &Step| {

@@ -11,11 +11,11 @@ use crate::FileError;
 type Job = Box<dyn FnOnce() -> Result<Snapshot<'static>, CheckpointError> + Send>;
 type Outcome = Result<Saved, CheckpointError>;
 
-/// A thread that writes checkpoints. One is in flight at most: a second save
+/// A thread that writes checkpoints. At most one is in flight: a second save
 /// waits for it, because two copies of the model in memory are enough.
 ///
 /// [`AsyncSaver::save_now`] writes on the caller's thread what must not be
-/// copied at all.
+/// copied.
 #[derive(Debug)]
 pub struct AsyncSaver {
     jobs: Option<Sender<Job>>,
@@ -26,42 +26,42 @@ pub struct AsyncSaver {
     report: SaverReport,
 }
 
-/// What saving cost.
+/// What saving cost in a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SaverReport {
-    /// Checkpoints written.
+    /// How many checkpoints were written.
     pub saves: u64,
-    /// Time spent on writing them.
+    /// Time spent writing them.
     pub writing: Duration,
-    /// Time training waited for that.
+    /// Time that training waited for saves.
     pub waited: Duration,
 }
 
-/// A snapshot was handed over.
+/// The result of handing over a snapshot.
 #[derive(Debug)]
 pub struct Submitted {
     /// How long this call waited for the save before it.
     pub waited: Duration,
-    /// That save, when it was not reported yet.
+    /// The save before it, when it was not reported yet.
     pub previous: Option<Saved>,
 }
 
-/// All saves are done.
+/// The result of ending the saver, when all saves are done.
 #[derive(Debug)]
 pub struct Finished {
-    /// The store, back in the caller's hands.
+    /// The store, returned to the caller.
     pub store: Store,
     /// The last save, when it was not reported yet.
     pub last: Option<Saved>,
-    /// What all of them cost.
+    /// What all saves cost.
     pub report: SaverReport,
 }
 
 impl AsyncSaver {
-    /// Starts the thread.
+    /// Starts the thread that writes.
     ///
     /// # Errors
-    /// When the system gives no thread.
+    /// When the system cannot start a thread.
     pub fn start(store: Store) -> Result<Self, CheckpointError> {
         let (jobs, inbox) = channel::<Job>();
         let (outbox, outcomes) = channel();
@@ -89,21 +89,21 @@ impl AsyncSaver {
         })
     }
 
-    /// Hands `snapshot` over, after the save before it is done.
+    /// Hands `snapshot` over, once the save before it is done.
     ///
     /// # Errors
     /// What went wrong with the save *before*, unless [`AsyncSaver::poll`] has
-    /// said so. This snapshot is written all the same: the newest state is
-    /// worth having most when saving goes badly.
+    /// reported it. This snapshot is written all the same: the newest state is
+    /// worth most when saving goes badly.
     pub fn save(&mut self, snapshot: Snapshot<'static>) -> Result<Submitted, CheckpointError> {
         self.save_with(move || Ok(snapshot))
     }
 
-    /// Like [`AsyncSaver::save`]; `make` collects the snapshot on the thread.
+    /// Like [`AsyncSaver::save`], but `make` collects the snapshot on the thread.
     ///
     /// # Errors
-    /// As there. When `make` fails, [`AsyncSaver::poll`] or the next call says
-    /// so.
+    /// Those of [`AsyncSaver::save`]. When `make` fails, [`AsyncSaver::poll`] or
+    /// the next call reports it.
     pub fn save_with(
         &mut self,
         make: impl FnOnce() -> Result<Snapshot<'static>, CheckpointError> + Send + 'static,
@@ -121,8 +121,8 @@ impl AsyncSaver {
         })
     }
 
-    /// Writes `snapshot` here and now, after the save before it is done: its
-    /// files are made of what the caller holds, one piece at a time. Gives the
+    /// Writes `snapshot` on this thread, once the save before it is done: its
+    /// files are made of what the caller holds, one piece at a time. Returns the
     /// save before, when it was not reported yet, and this one.
     ///
     /// # Errors
@@ -138,17 +138,17 @@ impl AsyncSaver {
         Ok((previous?, saved))
     }
 
-    /// The save in flight, if it has ended since the last call: training asks
-    /// after every step, so that a save that failed is known at once and not
-    /// at the next one.
+    /// Returns the save in flight if it has ended since the last call. Training
+    /// asks after every step, so that a failed save is known at once and not at
+    /// the next one.
     ///
     /// # Errors
-    /// What went wrong with it.
+    /// What went wrong with that save.
     pub fn poll(&mut self) -> Result<Option<Saved>, CheckpointError> {
         self.ended_within(Duration::ZERO)
     }
 
-    /// What saving has cost so far.
+    /// Returns what saving has cost so far.
     pub fn report(&self) -> SaverReport {
         self.report
     }
@@ -163,7 +163,7 @@ impl AsyncSaver {
         let thread = self.thread.take().ok_or(CheckpointError::WriterGone)?;
         thread.join().map_err(|_| CheckpointError::WriterGone)?;
         let (store, report) = (Arc::clone(&self.store), self.report);
-        // The thread is over, so this was the only other holder.
+        // The thread has ended, so this was the only other holder.
         drop(self);
         let store = Arc::into_inner(store).and_then(|store| store.into_inner().ok());
         Ok(Finished {
@@ -173,7 +173,7 @@ impl AsyncSaver {
         })
     }
 
-    /// The outcome of the save in flight, if there is one.
+    /// Waits for the save in flight, if there is one, and returns its outcome.
     fn wait(&mut self) -> Result<Option<Saved>, CheckpointError> {
         if !self.in_flight {
             return Ok(None);
@@ -206,13 +206,13 @@ impl AsyncSaver {
 }
 
 fn write(store: &Mutex<Store>, snapshot: Snapshot<'_>) -> Outcome {
-    // Poisoned: a save panicked, and the store may be between two states.
+    // Poisoned means that a save panicked, and the store may be between two states.
     let mut store = store.lock().map_err(|_| CheckpointError::WriterGone)?;
     store.save(snapshot)
 }
 
 impl Drop for AsyncSaver {
-    /// A save in flight is finished even when the run ends in an error.
+    /// Waits for a save in flight, even when the run ends in an error.
     fn drop(&mut self) {
         self.jobs = None;
         if let Some(thread) = self.thread.take() {

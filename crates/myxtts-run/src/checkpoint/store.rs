@@ -16,31 +16,31 @@ pub struct Store {
     folder: PathBuf,
     retention: Retention,
     resumed: Option<Step>,
-    /// Checkpoints after the one the run was resumed from, until one of its
-    /// own stands.
+    /// Checkpoints after the one the run was resumed from; deleted once the run
+    /// has saved one of its own.
     superseded: Vec<Step>,
 }
 
 /// What a save did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Saved {
-    /// The checkpoint.
+    /// The step of the checkpoint.
     pub step: Step,
-    /// Where it lies.
+    /// The folder of the checkpoint.
     pub folder: PathBuf,
-    /// Its size, without the manifest.
+    /// The size of its files, without the manifest.
     pub bytes: Bytes,
-    /// How long it took to write.
+    /// Time that writing it took.
     pub took: Duration,
-    /// What retention deleted.
+    /// Steps of checkpoints that retention deleted.
     pub deleted: Vec<Step>,
-    /// What was deleted because the run was resumed from before it.
+    /// Steps of checkpoints deleted because the run was resumed from an earlier one.
     pub superseded: Vec<Step>,
 }
 
 impl Store {
-    /// Opens `folder`, makes it where needed, and tidies what a crash left.
-    /// One process at a time: the run folder's lock sees to that.
+    /// Opens `folder`, makes it if needed, and tidies up what a crash left. Only
+    /// one process may do so; the run folder's lock sees to that.
     ///
     /// # Errors
     /// When the folder cannot be made, listed or tidied.
@@ -61,12 +61,12 @@ impl Store {
         Ok((store, swept))
     }
 
-    /// Where the checkpoints lie.
+    /// Returns the folder of the checkpoints.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The steps that have a checkpoint.
+    /// Returns the steps that have a checkpoint.
     ///
     /// # Errors
     /// When the folder cannot be listed.
@@ -74,7 +74,7 @@ impl Store {
         sweep::steps(&self.folder)
     }
 
-    /// The newest checkpoint.
+    /// Opens the newest checkpoint, if there is one.
     ///
     /// # Errors
     /// When its manifest cannot be read.
@@ -82,7 +82,7 @@ impl Store {
         Checkpoint::newest(&self.folder)
     }
 
-    /// The best checkpoint and why it is.
+    /// Opens the best checkpoint, if one is marked, and says why it is the best.
     ///
     /// # Errors
     /// When the pointer or the manifest cannot be read, or the checkpoint is
@@ -99,7 +99,7 @@ impl Store {
         Ok(Some((Checkpoint::open(folder)?, best)))
     }
 
-    /// The checkpoint of `step`.
+    /// Opens the checkpoint of `step`.
     ///
     /// # Errors
     /// When there is none, or its manifest cannot be read.
@@ -121,10 +121,10 @@ impl Store {
         })
     }
 
-    /// Says that the run continues from `step`: that checkpoint is kept from
-    /// now on, and those after it, which this run is about to make again, go
-    /// once its first new checkpoint stands. Until then nothing is deleted, so
-    /// that a mistyped step costs nothing. Gives those that will go.
+    /// Declares that the run continues from `step`. That checkpoint is kept from
+    /// now on; those after it, which this run is about to make again, are deleted
+    /// once its first new checkpoint is written. Until then nothing is deleted,
+    /// so a mistyped step costs nothing. Returns the steps that will be deleted.
     ///
     /// # Errors
     /// When there is no such checkpoint, or the folder cannot be listed.
@@ -136,10 +136,10 @@ impl Store {
         Ok(self.superseded.clone())
     }
 
-    /// Writes a checkpoint, moves the pointers, applies the retention.
+    /// Writes a checkpoint, moves the pointers and applies the retention.
     ///
     /// # Errors
-    /// When anything could not be written; the checkpoints before are intact.
+    /// When anything could not be written; the earlier checkpoints are intact.
     pub fn save(&mut self, snapshot: Snapshot<'_>) -> Result<Saved, CheckpointError> {
         let started = Instant::now();
         let step = snapshot.step;
@@ -161,7 +161,7 @@ impl Store {
         })
     }
 
-    /// Deletes what `saved` has taken the place of.
+    /// Deletes the superseded checkpoints, now that `saved` is written.
     fn drop_superseded(&mut self, saved: Step) -> Result<Vec<Step>, CheckpointError> {
         let pointer = best_path(&self.folder);
         let best: Option<BestPointer> = pointer::read(&pointer)?;
@@ -170,9 +170,9 @@ impl Store {
             fs::remove_file(&pointer).map_err(FileError::when("remove", &pointer))?;
         }
         let mut deleted = vec![];
-        // Newest first, so that a crash between leaves an unbroken past.
+        // Newest first, so that a crash midway leaves an unbroken past.
         while let Some(step) = self.superseded.last().copied() {
-            // Somebody may have deleted it by hand in the meantime.
+            // Somebody may have deleted the checkpoint by hand in the meantime.
             if step != saved && folder_of(&self.folder, step).exists() {
                 write::delete(&self.folder, step)?;
                 deleted.insert(0, step);
@@ -208,7 +208,8 @@ impl Store {
     }
 }
 
-/// Nine digits, so that names sort as steps do.
+/// Returns the folder of the checkpoint of `step`. Nine digits make names sort as
+/// steps do.
 pub(super) fn folder_of(folder: &Path, step: Step) -> PathBuf {
     folder.join(format!("step_{:09}", step.0))
 }

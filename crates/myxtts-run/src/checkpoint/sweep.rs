@@ -1,4 +1,4 @@
-//! What a crash left behind.
+//! Tidying up what a crash left behind.
 
 use std::fmt;
 use std::fs;
@@ -16,12 +16,12 @@ pub(super) const UNFINISHED: &str = ".tmp-";
 /// Prefix of what is being replaced.
 pub(super) const REPLACED: &str = ".old-";
 
-/// What [`super::Store::open`] tidied away.
+/// What [`super::Store::open`] tidied up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Swept {
     /// Half-written folders and files that were removed.
     pub removed: Vec<PathBuf>,
-    /// Checkpoints put back because their successor never came.
+    /// Checkpoints put back because their replacement was never finished.
     pub restored: Vec<Step>,
 }
 
@@ -37,7 +37,7 @@ impl fmt::Display for Swept {
         for step in &self.restored {
             writeln!(
                 f,
-                "put back the checkpoint of step {step}: its successor was never finished"
+                "restored the checkpoint of step {step}: its replacement was never finished"
             )?;
         }
         Ok(())
@@ -85,7 +85,7 @@ pub(super) fn sweep(folder: &Path) -> Result<Swept, CheckpointError> {
     Ok(swept)
 }
 
-/// The steps that have a folder.
+/// Returns the steps that have a folder.
 pub(super) fn steps(folder: &Path) -> Result<std::collections::BTreeSet<Step>, CheckpointError> {
     let entries = fs::read_dir(folder).map_err(FileError::when("list", folder))?;
     let mut steps = std::collections::BTreeSet::new();

@@ -1,4 +1,4 @@
-//! Writing a checkpoint so that it appears at once, whole and durable.
+//! Writing a checkpoint so that it appears at once, complete and durable.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -15,7 +15,7 @@ use super::{Best, CheckpointError};
 use crate::FileError;
 use crate::units::{Bytes, Step};
 
-/// A folder beside the checkpoints that no one takes for one.
+/// Makes a folder beside the checkpoints that nobody takes for one.
 pub(super) fn aside(
     folder: &Path,
     prefix: &str,
@@ -27,7 +27,8 @@ pub(super) fn aside(
         .map_err(FileError::when("make a folder in", folder))
 }
 
-/// Writes `snapshot` below `folder`, and hands back its size and its mark.
+/// Writes `snapshot` below `folder`, and returns its size and why it is the best,
+/// if it is.
 pub(super) fn write(
     folder: &Path,
     snapshot: Snapshot<'_>,
@@ -85,8 +86,8 @@ pub(super) fn write(
 }
 
 /// Renames `unfinished` to the name of the checkpoint. A folder cannot be
-/// replaced in one step, so an older one of the same step first moves to a name
-/// from which the sweep puts it back.
+/// replaced in one step, so an older one of the same step is first moved to a
+/// name from which the sweep puts it back.
 fn publish(
     folder: &Path,
     unfinished: tempfile::TempDir,
@@ -95,7 +96,7 @@ fn publish(
     let place = folder_of(folder, step);
     let replaced = if place.exists() {
         let aside = aside(folder, REPLACED, step)?;
-        // Onto an empty folder: allowed on Unix, not on Windows.
+        // Renaming onto an empty folder is allowed on Unix, but not on Windows.
         fs::remove_dir(aside.path()).map_err(FileError::when("remove", aside.path()))?;
         let aside = aside.keep();
         fs::rename(&place, &aside).map_err(FileError::when("move aside", &place))?;
@@ -104,13 +105,13 @@ fn publish(
         None
     };
     if let Err(error) = fs::rename(unfinished.path(), &place) {
-        // Should this fail too, the next open puts it back.
+        // Should this fail too, the next `Store::open` puts it back.
         if let Some(replaced) = &replaced {
             let _restored = fs::rename(replaced, &place);
         }
         return Err(FileError::when("rename to", place)(error).into());
     }
-    // Moved away: nothing is left for its destructor.
+    // The folder was moved, so nothing is left for its destructor.
     let _moved = unfinished.keep();
     sync_folder(folder).map_err(FileError::when("sync", folder))?;
     if let Some(replaced) = replaced {
@@ -119,8 +120,8 @@ fn publish(
     Ok(())
 }
 
-/// Deletes the checkpoint of `step`: first its name, so that no half of it is
-/// ever taken for a whole one.
+/// Deletes the checkpoint of `step`. Its name goes first, so that no half of it
+/// is ever taken for a whole one.
 pub(super) fn delete(folder: &Path, step: Step) -> Result<(), FileError> {
     let place = folder_of(folder, step);
     let doomed = aside(folder, UNFINISHED, step)?;
@@ -155,8 +156,8 @@ fn write_file(
     })
 }
 
-/// Hashes what passes through, so that the hash is of what was meant and not
-/// of what a bad disk reads back.
+/// Hashes what passes through, so that the hash is of what was meant and not of
+/// what a bad disk reads back.
 struct Hashing {
     inner: BufWriter<File>,
     hasher: blake3::Hasher,

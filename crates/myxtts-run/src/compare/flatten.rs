@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// The leaves of `value` by dotted key. A list is a leaf: its elements have no
-/// names, and a changed list is one change.
+/// Returns the leaves of `value` by dotted key. A list is a leaf: its elements
+/// have no names, and a changed list is one change.
 pub(super) fn flatten(value: &Value) -> BTreeMap<String, Value> {
     let mut leaves = BTreeMap::new();
     descend(String::new(), value, &mut leaves);

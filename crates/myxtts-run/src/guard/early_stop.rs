@@ -1,4 +1,4 @@
-//! When going on no longer helps.
+//! Stopping when more training no longer helps.
 
 use std::fmt;
 
@@ -16,30 +16,30 @@ pub struct EarlyStop {
     since: u64,
 }
 
-/// What an evaluation means.
+/// The outcome of one evaluation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Patience {
-    /// The best so far.
+    /// The value is the best so far.
     Improved,
-    /// Not better; so many evaluations are left.
+    /// The value is not better, and there is patience left.
     Waiting {
-        /// Evaluations left.
+        /// Evaluations without improvement that are left before the run stops.
         left: u64,
     },
     /// Patience has run out.
     Exhausted {
-        /// The step of the best value.
+        /// The step of the best value, or `None` when every value was NaN.
         best_step: Option<Step>,
-        /// The best value.
+        /// The best value, or `None` when every value was NaN.
         best: Option<f64>,
-        /// Evaluations without one better.
+        /// Consecutive evaluations without an improvement.
         evaluations: u64,
     },
 }
 
 impl EarlyStop {
-    /// Stops after `patience` evaluations in a row that are not better than
-    /// the best by more than `min_delta`.
+    /// Makes a guard that stops after `patience` evaluations in a row that do not
+    /// improve on the best by more than `min_delta`.
     pub fn new(patience: u64, min_delta: f64) -> Self {
         Self {
             patience,
@@ -49,18 +49,18 @@ impl EarlyStop {
         }
     }
 
-    /// With another patience, and all it has seen.
+    /// Changes the patience and keeps what was seen.
     #[must_use]
     pub fn with_patience(self, patience: u64) -> Self {
         Self { patience, ..self }
     }
 
-    /// The best value so far, and where.
+    /// Returns the best value so far and its step.
     pub fn best(&self) -> Option<(Step, f64)> {
         self.best.map(|(step, value)| (step, value.0))
     }
 
-    /// Takes the value of an evaluation; NaN is never better.
+    /// Takes the value of an evaluation; NaN never counts as better.
     pub fn observe(&mut self, step: Step, value: f64) -> Patience {
         let better = match self.best {
             None => !value.is_nan(),
@@ -92,7 +92,7 @@ impl fmt::Display for Patience {
             Self::Waiting { left } => {
                 write!(
                     f,
-                    "validation did not improve; early stopping after {left} more like it"
+                    "validation did not improve; early stopping after {left} more without improvement"
                 )
             }
             Self::Exhausted {
@@ -106,7 +106,7 @@ impl fmt::Display for Patience {
             Self::Exhausted { evaluations, .. } => {
                 write!(
                     f,
-                    "early stopping: no evaluation gave a number, {evaluations} tried"
+                    "early stopping: no evaluation gave a number ({evaluations} tried)"
                 )
             }
         }

@@ -1,4 +1,4 @@
-//! Whether a step may count, and whether the run should go on.
+//! Whether a step may count, and whether the run should continue.
 //!
 //! Pure state machines: numbers in, a decision out. Their state goes into the
 //! checkpoint, so that a resumed run decides as an uninterrupted one would.

@@ -1,4 +1,4 @@
-//! Losses and gradients that are not numbers.
+//! Losses and gradients that are NaN or infinite.
 
 use std::fmt;
 
@@ -6,22 +6,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::Step;
 
-/// Leaves out steps whose loss or gradient is NaN or infinite, and gives up
-/// when too many follow each other.
+/// Skips steps whose loss or gradient is NaN or infinite, and gives up when too
+/// many follow each other.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NonFinite {
     limit: usize,
     skipped: u64,
-    /// The bad steps since the last good one, at most `limit` and one.
+    /// The bad steps since the last good one, at most `limit + 1` of them.
     streak: Vec<BadStep>,
 }
 
-/// A step that did not count.
+/// A step that was skipped.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BadStep {
-    /// Which.
+    /// The step that was skipped.
     pub step: Step,
-    /// Its loss.
+    /// The loss of that step.
     #[serde(with = "crate::exact")]
     pub loss: f32,
     /// The norm of its gradient.
@@ -34,19 +34,19 @@ pub struct BadStep {
 /// What to do with a step.
 #[derive(Clone, Debug, PartialEq)]
 pub enum NonFiniteVerdict {
-    /// Apply it.
+    /// Apply the step to the weights.
     Apply,
-    /// Leave the weights as they are; `streak` bad ones in a row so far.
+    /// Leave the weights as they are.
     Skip {
-        /// In a row, this one included.
+        /// Bad steps in a row, this one included.
         streak: usize,
     },
-    /// End the run.
+    /// End the run: too many bad steps followed each other.
     Stop(TooManyBadSteps),
 }
 
 impl NonFinite {
-    /// Up to `limit` bad steps in a row are left out; one more ends the run.
+    /// Makes a guard that skips up to `limit` bad steps in a row; one more ends the run.
     pub fn new(limit: usize) -> Self {
         Self {
             limit,
@@ -55,7 +55,7 @@ impl NonFinite {
         }
     }
 
-    /// With this one's limit, and all that `earlier` has seen.
+    /// Keeps this guard's limit and takes over what `earlier` has seen.
     #[must_use]
     pub fn resumed(self, earlier: Self) -> Self {
         Self {
@@ -64,12 +64,12 @@ impl NonFinite {
         }
     }
 
-    /// Bad steps left out since the run began.
+    /// Returns how many steps were skipped since the run began.
     pub fn skipped(&self) -> u64 {
         self.skipped
     }
 
-    /// Judges a step; `clips` is asked for only when it is bad.
+    /// Judges a step; `clips` is called only when the step is bad.
     pub fn judge(
         &mut self,
         step: Step,
@@ -89,7 +89,7 @@ impl NonFinite {
             clips: clips(),
         });
         if self.streak.len() > self.limit {
-            // Emptied, so that a caller who goes on after all starts over.
+            // Emptied, so that a caller who continues after all starts over.
             return NonFiniteVerdict::Stop(TooManyBadSteps(std::mem::take(&mut self.streak)));
         }
         NonFiniteVerdict::Skip {
@@ -98,11 +98,11 @@ impl NonFinite {
     }
 }
 
-/// Why the run ended.
+/// The bad steps in a row that ended the run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TooManyBadSteps(pub Vec<BadStep>);
 
-/// Clips named per step; a batch may hold hundreds.
+/// How many clips are named per step; a batch may hold hundreds.
 const CLIPS_NAMED: usize = 8;
 
 impl std::error::Error for TooManyBadSteps {}
@@ -142,7 +142,7 @@ impl fmt::Display for TooManyBadSteps {
         write!(
             f,
             "\nlower --lr, lengthen the warm-up or use --precision f32; \
-             when the same clips come back, listen to them. The last checkpoint is from before."
+             if the same clips come up again, listen to them. The last checkpoint is older than these steps."
         )
     }
 }

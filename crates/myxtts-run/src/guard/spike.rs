@@ -1,4 +1,4 @@
-//! Losses far above what they were.
+//! Losses far above the recent ones.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -8,15 +8,15 @@ use serde::{Deserialize, Serialize};
 use crate::exact::Exact;
 use crate::units::Step;
 
-/// When a loss counts as a spike, and what then.
+/// When a loss counts as a spike, and what to do about it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SpikeSettings {
-    /// Losses looked back on.
+    /// How many of the latest losses a new one is compared with.
     pub window: usize,
-    /// Standard deviations above their mean.
+    /// How many standard deviations above their mean a spike is.
     #[serde(with = "crate::exact")]
     pub threshold: f64,
-    /// What to do.
+    /// What to do about a spike.
     pub action: SpikeAction,
 }
 
@@ -24,19 +24,18 @@ pub struct SpikeSettings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SpikeAction {
-    /// Say so and apply the step.
+    /// Report it and apply the step.
     Log,
-    /// Say so and leave the step out.
+    /// Report it and leave the step out.
     Skip,
 }
 
-/// Watches the loss. Every finite loss enters the window, spikes too: after a
-/// lasting change of level the new one becomes normal, and a run that skips
-/// spikes does not skip for ever.
+/// Watches the loss for spikes. Every finite loss enters the window, spikes too:
+/// after a lasting change of level the new one becomes normal, and a run that
+/// skips spikes does not skip for ever.
 ///
-/// The window itself is kept and summed anew each time, not running sums: a
-/// few hundred additions, and nothing that drifts or depends on when the run
-/// was resumed.
+/// The window itself is kept and summed again each time, not running sums: that
+/// is a few hundred additions, and nothing drifts or depends on when the run was resumed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SpikeDetector {
     settings: SpikeSettings,
@@ -47,20 +46,20 @@ pub struct SpikeDetector {
 /// A loss far above those before it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spike {
-    /// Where.
+    /// The step of the spike.
     pub step: Step,
-    /// The loss.
+    /// The loss at that step.
     pub loss: f64,
-    /// Mean of the window before it.
+    /// The mean of the window before it.
     pub mean: f64,
     /// Standard deviations above that mean; infinite when the window is flat.
     pub z: f64,
-    /// What to do.
+    /// What to do about it, from the settings.
     pub action: SpikeAction,
 }
 
 impl SpikeDetector {
-    /// Watches from the first full window on.
+    /// Makes a detector that judges losses once its window is full.
     pub fn new(settings: SpikeSettings) -> Self {
         Self {
             settings,
@@ -69,7 +68,7 @@ impl SpikeDetector {
         }
     }
 
-    /// With this one's settings, and all that `earlier` has seen.
+    /// Keeps this detector's settings and takes over what `earlier` has seen.
     #[must_use]
     pub fn resumed(self, earlier: Self) -> Self {
         Self {
@@ -78,18 +77,18 @@ impl SpikeDetector {
         }
     }
 
-    /// Forgets the losses: those to come are of another kind.
+    /// Forgets the losses seen, because those to come are of another kind.
     pub fn forget(&mut self) {
         self.window.clear();
     }
 
-    /// Spikes since the run began.
+    /// Returns the number of spikes since the run began.
     pub fn seen(&self) -> u64 {
         self.seen
     }
 
-    /// Looks at a loss. One that is not finite is [`super::NonFinite`]'s
-    /// business, and passes.
+    /// Looks at a loss, and returns it when it is a spike. A loss that is not
+    /// finite is left to [`super::NonFinite`].
     pub fn observe(&mut self, step: Step, loss: f64) -> Option<Spike> {
         if !loss.is_finite() {
             return None;
@@ -110,7 +109,8 @@ impl SpikeDetector {
         let mean = losses().sum::<f64>() / count;
         let variance = losses().map(|loss| (loss - mean).powi(2)).sum::<f64>() / count;
         let above = loss - mean;
-        // A flat window: zero over zero is no spike, anything over zero is one.
+        // In a flat window zero over zero is not a spike, and anything else over
+        // zero is one.
         let z = if above == 0.0 {
             0.0
         } else {
@@ -139,7 +139,7 @@ impl fmt::Display for Spike {
             action,
         } = self;
         let done = match action {
-            SpikeAction::Log => "applied all the same",
+            SpikeAction::Log => "applied anyway",
             SpikeAction::Skip => "left out",
         };
         write!(

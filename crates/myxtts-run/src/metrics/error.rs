@@ -17,11 +17,11 @@ pub enum MetricsError {
          correct or remove that line, or move the file away", .path.display()
     )]
     Line {
-        /// The file.
+        /// The path of the metrics file.
         path: PathBuf,
-        /// Counted from one.
+        /// The number of the line, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// What is wrong with the line.
         reason: String,
     },
 }

@@ -1,16 +1,16 @@
-//! `metrics.jsonl`: one JSON object a line, a step each.
+//! `metrics.jsonl`: one JSON object per line, one line per step.
 //!
 //! ```text
-//! {"step":12,"wall_time":1790000000.25,"loss":3.1415927,"lr":0.0001}
+//! {"step":12,"wall_time":1790000000.25,"loss":3.1415927,"learning_rate":0.0001}
 //! ```
 //!
-//! Lists of numbers are one number for each of a few things, such as replicas.
+//! A list of numbers holds one number for each of a few things, such as replicas.
 //! Numbers are the shortest text that reads back as the same bits; NaN and the
 //! infinities, which JSON lacks, are the strings `"NaN"`, `"inf"` and `"-inf"`.
-//! A line is one `write`, so that a crash can cut the last line only, and
-//! opening the file again cuts what lies after the step that is resumed: the
-//! file of an interrupted run holds what an uninterrupted one would.
-//! For that, write all lines of a step before its checkpoint is saved.
+//! Each line is one `write`, so a crash can cut only the last line, and opening
+//! the file again cuts what lies after the step that is resumed: the file of an
+//! interrupted run holds what an uninterrupted one would. For that, write all
+//! lines of a step before its checkpoint is saved.
 
 mod error;
 mod read;
@@ -30,8 +30,8 @@ pub use record::Record;
 use crate::FileError;
 use crate::units::Step;
 
-/// What is measured of a step and not computed in it: two runs that train the
-/// same differ here, and only here.
+/// Fields that are measured in a step, not computed by it: two runs that train
+/// alike differ in these and in nothing else.
 pub const MEASURED: [&str; 15] = [
     "wall_time",
     "step_s",
@@ -60,14 +60,14 @@ pub struct MetricsWriter {
 /// What opening an existing file changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Repaired {
-    /// Lines of steps after the resumed one, cut.
+    /// Lines that were cut because their steps come after the resumed one.
     pub cut: usize,
-    /// Whether the last line was half-written, and cut.
+    /// Whether the last line was half-written, and was cut.
     pub half_line: bool,
 }
 
 impl MetricsWriter {
-    /// Opens `path` to go on after the step `resumed`, or to begin anew.
+    /// Opens `path` to resume after the step `resumed`, or to start over.
     ///
     /// # Errors
     /// When the file cannot be read or written, or a line before the last is
@@ -86,7 +86,7 @@ impl MetricsWriter {
         Ok((Self { path, file }, repaired))
     }
 
-    /// Appends `record` under the present time.
+    /// Appends `record` with the present time.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -99,7 +99,7 @@ impl MetricsWriter {
         self.append_at(record, now.as_secs() as f64 + f64::from(millis) / 1000.0)
     }
 
-    /// Appends `record` under `wall_time`, in seconds since 1970.
+    /// Appends `record` with `wall_time`, in seconds since 1970.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -124,7 +124,7 @@ impl MetricsWriter {
     }
 }
 
-/// Leaves the whole lines up to the step `resumed` in the file.
+/// Keeps only the whole lines up to the step `resumed`.
 fn repair(path: &Path, resumed: Option<Step>) -> Result<Repaired, MetricsError> {
     let text = match std::fs::read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Repaired::default()),

@@ -12,34 +12,34 @@ use crate::units::Step;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
     step: Step,
-    /// Names in the order of the line, and the JSON text of the value.
+    /// The fields in the order of the line: a name, and the JSON text of its value.
     fields: Vec<(String, String)>,
 }
 
 impl Line {
-    /// The step.
+    /// Returns the step that the line is about.
     pub fn step(&self) -> Step {
         self.step
     }
 
-    /// The number `name`, exactly as it was written; `None` when there is no
-    /// such field or it is not a number.
+    /// Returns the number `name` exactly as it was written, or `None` when there
+    /// is no such field or it is not a number.
     pub fn f64(&self, name: &str) -> Option<f64> {
         self.parse(name)
     }
 
-    /// The `f32` number `name`.
+    /// Returns the number `name` as an `f32`, or `None` as [`Line::f64`] does.
     pub fn f32(&self, name: &str) -> Option<f32> {
         // Not by way of `f64`: rounding twice can change the last bit.
         self.parse(name)
     }
 
-    /// The word `name`, as it was written.
+    /// Returns the text `name` as it was written.
     pub fn text(&self, name: &str) -> Option<String> {
         self.parse(name)
     }
 
-    /// The numbers `name`, in their order.
+    /// Returns the list of numbers `name`, in order.
     pub fn list(&self, name: &str) -> Option<Vec<f64>> {
         let (_, text) = self.fields.iter().find(|(known, _)| known == name)?;
         let inside = text.strip_prefix('[')?.strip_suffix(']')?;
@@ -48,7 +48,7 @@ impl Line {
         values.collect()
     }
 
-    /// The names of the fields.
+    /// Returns the names of the fields.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.fields.iter().map(|(name, _)| name.as_str())
     }
@@ -59,8 +59,8 @@ impl Line {
     }
 }
 
-/// Reads a metrics file. A last line without its newline is still being
-/// written, and left out.
+/// Reads a metrics file. A last line without its newline is still being written,
+/// and is left out.
 ///
 /// # Errors
 /// When the file cannot be read or a line is not a record.
@@ -81,8 +81,8 @@ pub fn read(path: &Path) -> Result<Vec<Line>, MetricsError> {
         .collect()
 }
 
-/// One line. `serde_json` checks it and reads the strings; numbers are taken
-/// from the text, because its own reading of them may be one unit off.
+/// Parses one line. `serde_json` checks it and reads the strings; numbers are
+/// taken from the text, because its own reading of them may be one unit off.
 pub(super) fn parse(line: &[u8]) -> Result<Line, String> {
     let text = std::str::from_utf8(line)
         .map_err(|error| error.to_string())?

@@ -10,12 +10,12 @@ use crate::units::Step;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
     step: Step,
-    /// `,"name":value` for each.
+    /// The JSON text of the fields, `,"name":value` for each.
     fields: String,
 }
 
 impl Record {
-    /// A record of `step`, without numbers yet.
+    /// Makes a record of `step` without any numbers.
     pub fn new(step: Step) -> Self {
         Self {
             step,
@@ -23,14 +23,14 @@ impl Record {
         }
     }
 
-    /// Adds an `f32`; its text is the shortest that reads back as the same
-    /// `f32`, so it does not grow digits it never had.
+    /// Adds an `f32`. Its text is the shortest that reads back as the same `f32`,
+    /// so it does not grow digits it never had.
     #[must_use]
     pub fn f32(self, name: &str, value: f32) -> Self {
         self.number(name, value, value.is_finite())
     }
 
-    /// Adds an `f64`.
+    /// Adds an `f64`, which reads back bit for bit.
     #[must_use]
     pub fn f64(self, name: &str, value: f64) -> Self {
         self.number(name, value, value.is_finite())
@@ -42,13 +42,13 @@ impl Record {
         self.number(name, value, true)
     }
 
-    /// Adds a word.
+    /// Adds a string field.
     #[must_use]
     pub fn text(self, name: &str, value: &str) -> Self {
         self.field(name, &Value::from(value).to_string())
     }
 
-    /// Adds numbers, one for each of a few things that stand in an order.
+    /// Adds a list of numbers, one for each of a few things in a fixed order.
     #[must_use]
     pub fn list(self, name: &str, values: &[f64]) -> Self {
         let words = values.iter().map(|value| match value.is_finite() {

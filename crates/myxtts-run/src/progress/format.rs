@@ -1,69 +1,69 @@
-//! The numbers as words.
+//! Formatting the numbers of a run as one line.
 
 use std::time::Duration;
 
 use crate::units::{Bytes, Step};
 
-/// What is known of a run in progress; `None` is what was not measured.
+/// What is known of a run in progress; a field is `None` where nothing was measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Numbers {
-    /// Steps taken.
+    /// Steps taken in the whole run.
     pub step: Step,
-    /// Steps of the whole run.
+    /// Steps that the whole run will take.
     pub total: Option<Step>,
-    /// The stage, where the run has several.
+    /// The present stage, where the run has several.
     pub stage: Option<StageNumbers>,
-    /// The latest loss.
+    /// The loss of the latest step.
     pub loss: Option<f64>,
-    /// Time that the whole run still takes; without it, by the speed where all
-    /// steps left are alike.
+    /// Time that the whole run still takes. Without it the speed is used, where
+    /// all steps left are alike.
     pub left: Option<Left>,
-    /// Steps a second.
+    /// Steps taken per second.
     pub steps_per_second: Option<f64>,
-    /// Seconds of audio trained on, a second.
+    /// Seconds of audio trained on per second.
     pub audio_per_second: Option<f64>,
-    /// Share of the time spent waiting for data, 0 to 1.
+    /// Share of the time spent waiting for data, from 0 to 1.
     pub data_wait: Option<f64>,
-    /// Share of the batch that is padding, 0 to 1.
+    /// Share of the batch that is padding, from 0 to 1.
     pub padding: Option<f64>,
-    /// Floating-point operations a second.
+    /// Floating-point operations per second.
     pub flops: Option<f64>,
-    /// The most the device could do, where that is known.
+    /// The device's peak in the same unit, where that is known.
     pub peak_flops: Option<f64>,
     /// Device memory in use.
     pub memory_used: Option<Bytes>,
-    /// Device memory there is.
+    /// Device memory in total.
     pub memory_total: Option<Bytes>,
 }
 
-/// What a run still takes.
+/// The time that a run still takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Left {
-    /// So long.
+    /// The time itself, from now to the end of the run.
     pub time: Duration,
-    /// Whether some of it is an estimate of what nobody has measured yet.
+    /// Whether part of it is an estimate of something not measured yet.
     pub is_about: bool,
 }
 
-/// Where in a run of several stages it is.
+/// How far the present stage is, in a run of several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StageNumbers {
-    /// The stage's name.
+    /// The name of the stage.
     pub name: &'static str,
-    /// Its number, from 1.
+    /// The number of the stage, from 1.
     pub number: usize,
     /// How many stages there are.
     pub of: usize,
-    /// Steps of it taken.
+    /// Steps of the stage taken.
     pub step: Step,
-    /// Its steps.
+    /// Steps that the stage will take.
     pub total: Step,
 }
 
-/// A name, and the number when there is one; the most important first.
+/// A name, and the text of the number if it was measured. The most important come first.
 type Field = (&'static str, Option<String>);
 
-/// For a terminal of `columns`: of what was measured, what fits.
+/// Formats as much of what was measured as fits a terminal of `columns`.
 pub fn terminal_line(numbers: &Numbers, columns: usize) -> String {
     let mut line = step(numbers);
     let measured = fields(numbers).into_iter().filter_map(|(name, value)| {
@@ -80,7 +80,7 @@ pub fn terminal_line(numbers: &Numbers, columns: usize) -> String {
     line
 }
 
-/// For a log: everything that was measured.
+/// Formats everything that was measured, for a log.
 pub fn quiet_line(numbers: &Numbers) -> String {
     terminal_line(numbers, usize::MAX)
 }
@@ -132,8 +132,8 @@ fn fields(numbers: &Numbers) -> [Field; 8] {
     ]
 }
 
-/// Time left of the whole run; unknown while it stands still. Steps of a later
-/// stage take another time, so the speed tells only in the last.
+/// Returns the time left of the whole run, unknown while it stands still. Steps
+/// of a later stage take another time, so the speed is used only in the last stage.
 fn eta(numbers: &Numbers) -> Field {
     let is_last = numbers.stage.is_none_or(|stage| stage.number == stage.of);
     let words = match (numbers.left, numbers.total, numbers.steps_per_second) {

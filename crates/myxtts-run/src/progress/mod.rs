@@ -1,8 +1,8 @@
 //! How the run is doing, in one line.
 //!
-//! On a terminal the line is drawn over itself a few times a second. Elsewhere
-//! it is a line now and then that is kept. Both show what was measured; why
-//! something is not is said once, by whoever does not measure it.
+//! On a terminal the line is drawn over itself a few times a second. Elsewhere a
+//! line is written now and then, and kept. Both show only what was measured;
+//! whoever leaves something unmeasured says why, once.
 
 mod format;
 #[cfg(test)]
@@ -15,27 +15,27 @@ pub use format::{Left, Numbers, StageNumbers, quiet_line, terminal_line};
 
 use crate::units::Step;
 
-/// Faster than this the eye reads nothing.
+/// The shortest time between two drawings: faster than this nobody can read.
 const REDRAW: Duration = Duration::from_millis(100);
-/// A log that is silent for longer looks dead.
+/// The longest time between two lines: a log that is silent for longer looks dead.
 const SILENCE: Duration = Duration::from_secs(30);
 
 /// How progress is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// Drawn over itself, within so many columns.
+    /// One line drawn over itself, cut to the terminal's width.
     Terminal {
-        /// Width of the terminal.
+        /// Width of the terminal, in columns.
         columns: usize,
     },
-    /// A line every so many steps, and at least every 30 seconds.
+    /// A line every few steps, and at least every 30 seconds.
     Quiet {
         /// Steps between two lines.
         every: u64,
     },
 }
 
-/// Shows progress on `W`.
+/// Shows the progress of a run on `W`.
 #[derive(Debug)]
 pub struct Progress<W> {
     out: W,
@@ -46,7 +46,7 @@ pub struct Progress<W> {
 }
 
 impl<W: Write> Progress<W> {
-    /// Shows on `out`.
+    /// Makes a display that writes to `out`.
     pub fn new(out: W, style: Style) -> Self {
         Self {
             out,
@@ -56,7 +56,7 @@ impl<W: Write> Progress<W> {
         }
     }
 
-    /// Shows `numbers`, unless it is too soon.
+    /// Shows `numbers`, unless the last time was too recent.
     ///
     /// # Errors
     /// When `out` cannot be written.
@@ -74,7 +74,7 @@ impl<W: Write> Progress<W> {
         match self.style {
             Style::Terminal { columns } => {
                 self.open = true;
-                // The rest of an older, longer line is erased.
+                // Erases the rest of an older, longer line.
                 write!(self.out, "\r{}\x1b[K", terminal_line(numbers, columns))?;
             }
             Style::Quiet { .. } => writeln!(self.out, "{}", quiet_line(numbers))?,
@@ -82,7 +82,7 @@ impl<W: Write> Progress<W> {
         self.out.flush()
     }
 
-    /// Makes room for other lines: erases the one being drawn.
+    /// Erases the line being drawn, to make room for other lines.
     ///
     /// # Errors
     /// When `out` cannot be written.
@@ -94,7 +94,7 @@ impl<W: Write> Progress<W> {
         Ok(())
     }
 
-    /// Leaves the last line standing.
+    /// Leaves the last line on the terminal and ends it with a newline.
     ///
     /// # Errors
     /// When `out` cannot be written.
@@ -109,7 +109,7 @@ impl<W: Write> Progress<W> {
         let passed = now.saturating_duration_since(then);
         match self.style {
             Style::Terminal { .. } => passed < REDRAW,
-            // A multiple of `every`, so that the lines of two runs compare.
+            // Lines fall on multiples of `every`, so that those of two runs compare.
             Style::Quiet { every } => {
                 passed < SILENCE && step.0 / every.max(1) == next.0 / every.max(1)
             }

@@ -1,4 +1,4 @@
-//! `train.log`: what the terminal shows, kept, with the time of each line.
+//! `train.log`: what the terminal shows, with the time of each line.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -15,7 +15,7 @@ pub struct RunLog<W> {
 }
 
 impl<W: Write> RunLog<W> {
-    /// Goes on with the log at `path`, and repeats every line to `also`.
+    /// Opens the log at `path` to append to it, and repeats every line to `also`.
     ///
     /// # Errors
     /// When the file cannot be opened.
@@ -27,10 +27,10 @@ impl<W: Write> RunLog<W> {
         })
     }
 
-    /// Logs `message`; every line of it gets the time in the file.
+    /// Logs `message`; each of its lines gets a timestamp in the file.
     ///
     /// # Errors
-    /// When one of the two cannot be written; the other was tried.
+    /// When either of the two cannot be written; the other was tried.
     pub fn line(&self, message: &str) -> io::Result<()> {
         let kept = self.note(message);
         let mut sinks = self.sinks();
@@ -38,7 +38,7 @@ impl<W: Write> RunLog<W> {
         kept.and(shown)
     }
 
-    /// Logs `message` to the file alone.
+    /// Logs `message` to the file only.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -54,7 +54,7 @@ impl<W: Write> RunLog<W> {
         self.sinks().0.write_all(stamped.as_bytes())
     }
 
-    /// Somewhere to write whole lines for the file alone.
+    /// Returns a writer of whole lines to the file only.
     pub fn notes(this: &Arc<Self>) -> Notes<W> {
         Notes {
             log: Arc::clone(this),
@@ -62,8 +62,8 @@ impl<W: Write> RunLog<W> {
         }
     }
 
-    /// A thread that panicked while it held the lock wrote a whole line or a
-    /// part; neither is a reason to lose this one.
+    /// Locks both sinks. A thread that panicked while it held the lock wrote a
+    /// whole line or part of one; neither is a reason to lose this line.
     fn sinks(&self) -> MutexGuard<'_, (File, W)> {
         self.sinks
             .lock()
@@ -71,7 +71,7 @@ impl<W: Write> RunLog<W> {
     }
 }
 
-/// Writes to a log's file what is complete when it is flushed.
+/// A writer that collects text, and logs it to the file when it is flushed.
 #[derive(Debug)]
 pub struct Notes<W> {
     log: Arc<RunLog<W>>,
@@ -90,7 +90,7 @@ impl<W: Write> Write for Notes<W> {
     }
 }
 
-/// `2026-03-01T12:00:00Z` of seconds since 1970.
+/// Formats seconds since 1970 as `2026-03-01T12:00:00Z`.
 fn utc(seconds: u64) -> String {
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
     // Years begin in March here, so that the leap day is the last of its year

@@ -1,8 +1,8 @@
-//! Learning rate by step: a pure function, so that resuming needs no state.
+//! The learning rate by step: a pure function, so that resuming needs no state.
 //!
-//! Every shape is reached over a linear warm-up that starts above zero (a step
-//! at rate zero would be a wasted one) and meets the shape at step `warmup`:
-//! the rate there is the base rate.
+//! Every shape is preceded by a linear warm-up that starts above zero (a step at
+//! rate zero would be wasted) and meets the shape at step `warmup`: the rate
+//! there is the base rate.
 
 mod shape;
 #[cfg(test)]
@@ -14,26 +14,26 @@ pub use shape::Shape;
 
 use crate::units::Step;
 
-/// A learning-rate schedule, checked when made.
+/// A learning-rate schedule that was checked when it was made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Parts", into = "Parts")]
 pub struct Schedule {
     parts: Parts,
 }
 
-/// What a schedule is made of.
+/// The settings of a schedule.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Parts {
-    /// The rate at the end of the warm-up, the highest of all.
+    /// The rate at the end of the warm-up, which is the highest.
     pub base: f64,
-    /// Steps of linear warm-up; 0 for none.
+    /// Steps of linear warm-up; 0 means none.
     pub warmup: Step,
-    /// What follows the warm-up.
+    /// How the rate changes after the warm-up.
     pub shape: Shape,
 }
 
 impl Schedule {
-    /// A schedule of `parts`.
+    /// Makes a schedule of `parts`.
     ///
     /// # Errors
     /// When a rate is negative or not finite, or the steps are out of order.
@@ -50,7 +50,7 @@ impl Schedule {
         Ok(Self { parts })
     }
 
-    /// The rate of the step that follows `step` finished ones.
+    /// Returns the rate of the step that follows `step` finished ones.
     pub fn lr(&self, step: Step) -> f64 {
         let Parts {
             base,
@@ -78,54 +78,54 @@ impl From<Schedule> for Parts {
     }
 }
 
-/// `part / whole`; counts of steps are far below where `f64` loses integers.
+/// Computes `part / whole`; step counts are far below where `f64` loses integers.
 fn fraction(part: u64, whole: u64) -> f64 {
     part as f64 / whole as f64
 }
 
-/// Why a schedule cannot be.
+/// Why the settings do not make a schedule.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ScheduleError {
     /// The base rate is negative or not finite.
     #[error("the learning rate is {base}; it must be a finite number, zero or above")]
     Base {
-        /// What was given.
+        /// The rate that was given.
         base: f64,
     },
     /// The floor is not between zero and the base rate.
     #[error("the cosine floor is {floor}; it must lie between 0 and the learning rate {base}")]
     Floor {
-        /// What was given.
+        /// The floor that was given.
         floor: f64,
-        /// The base rate.
+        /// The base rate it was compared with.
         base: f64,
     },
-    /// The cosine ends before it starts.
+    /// The cosine ends within the warm-up.
     #[error(
         "the cosine ends at step {total}, within the {warmup} steps of warm-up; \
          shorten the warm-up or train longer"
     )]
     Total {
-        /// The last step.
+        /// The step at which the cosine would end.
         total: Step,
-        /// The warm-up.
+        /// The number of warm-up steps.
         warmup: Step,
     },
-    /// A gamma that does not lower the rate, or makes it negative.
+    /// Gamma would raise the rate or make it negative.
     #[error("gamma is {gamma}; it must be above 0 and at most 1")]
     Gamma {
-        /// What was given.
+        /// The gamma that was given.
         gamma: f64,
     },
     /// Milestones out of order or within the warm-up.
     #[error(
-        "milestone {milestone} does not come after {after}; milestones must rise, \
+        "milestone {milestone} does not come after {after}; milestones must increase, \
          and start after the warm-up"
     )]
     Milestone {
-        /// The one out of place.
+        /// The milestone that is out of place.
         milestone: Step,
-        /// What it must come after.
+        /// The step it must come after.
         after: Step,
     },
 }

@@ -1,4 +1,4 @@
-//! What the rate does after the warm-up.
+//! How the learning rate changes after the warm-up.
 
 use std::f64::consts::PI;
 
@@ -11,22 +11,22 @@ use crate::units::Step;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Shape {
-    /// The base rate for ever.
+    /// The base rate throughout.
     Constant,
     /// Half a cosine wave from the base rate down to `floor`, then `floor`.
     Cosine {
         /// The step at which the floor is reached.
         total: Step,
-        /// The lowest rate.
+        /// The lowest rate, kept from `total` on.
         floor: f64,
     },
     /// Falls with the inverse square root of the step.
     Noam,
-    /// Multiplied by `gamma` at each milestone.
+    /// The rate is multiplied by `gamma` at each milestone.
     MultiStep {
-        /// Rising, all after the warm-up.
+        /// Steps in ascending order, all after the warm-up.
         milestones: Vec<Step>,
-        /// Above 0, at most 1.
+        /// The factor, above 0 and at most 1.
         gamma: f64,
     },
 }
@@ -66,7 +66,7 @@ impl Shape {
         }
     }
 
-    /// The rate at `step`, which is not below `warmup`.
+    /// Returns the rate at `step`, which is not below `warmup`.
     pub(super) fn after_warmup(&self, base: f64, warmup: Step, step: Step) -> f64 {
         match self {
             Self::Constant => base,

@@ -1,7 +1,7 @@
 //! The two 32-bit checksums in use: Castagnoli's for records, the IEEE one for
-//! PNG. The same algorithm over different polynomials.
+//! PNG. They are the same algorithm over different polynomials.
 
-/// A checksum by table, a byte at a time.
+/// The table of a checksum that is computed a byte at a time.
 pub(super) struct Crc([u32; 256]);
 
 /// CRC-32C, polynomial 0x1EDC6F41, bits reversed.
@@ -31,7 +31,7 @@ impl Crc {
         Self(table)
     }
 
-    /// The checksum of `parts`, one after the other.
+    /// Computes the checksum of `parts`, one after the other.
     pub(super) fn of(&self, parts: &[&[u8]]) -> u32 {
         let bytes = parts.iter().flat_map(|part| part.iter());
         !bytes.fold(u32::MAX, |crc, byte| {

@@ -5,21 +5,22 @@ use super::proto::Message;
 use super::{Histogram, Image, Wav};
 use crate::units::Step;
 
-/// `DT_STRING` of `types.proto`.
+/// The value `DT_STRING` in `types.proto`.
 const STRING: u64 = 7;
-/// `START` of `SessionLog`.
+/// The value `START` of `SessionLog`.
 const START: u64 = 1;
 /// Three channels without alpha, in `Summary.Image`.
 const RGB: u64 = 3;
 
-/// The event every file begins with.
+/// Makes the event that every file begins with.
 pub(super) fn version(wall_time: f64) -> Message {
     Message::default()
         .double(1, wall_time)
         .blob(3, b"brain.Event:2")
 }
 
-/// Tells readers to forget what earlier files say of `step` and those after it.
+/// Makes the event that tells readers to forget what earlier files say of `step`
+/// and those after it.
 pub(super) fn restart(wall_time: f64, step: Step) -> Message {
     let session = Message::default().whole(1, START);
     Message::default()
@@ -28,7 +29,7 @@ pub(super) fn restart(wall_time: f64, step: Step) -> Message {
         .message(7, &session)
 }
 
-/// An event of one value.
+/// Makes an event of one value.
 pub(super) fn summary(wall_time: f64, step: Step, value: &Message) -> Message {
     let summary = Message::default().message(1, value);
     Message::default()
@@ -101,7 +102,7 @@ pub(super) fn histogram(tag: &str, histogram: &Histogram) -> Message {
         .message(9, &plugin("histograms"))
 }
 
-/// `SummaryMetadata` that names the part of TensorBoard which shows a value.
+/// Makes the `SummaryMetadata` that names the part of TensorBoard which shows a value.
 fn plugin(name: &str) -> Message {
     Message::default().message(1, &Message::default().blob(1, name.as_bytes()))
 }

@@ -1,6 +1,6 @@
-//! A distribution in equal buckets.
+//! A distribution in buckets of equal width.
 
-/// Buckets of a histogram: what TensorBoard shows without resampling.
+/// Number of buckets: as many as TensorBoard shows without resampling.
 const BUCKETS: usize = 30;
 
 /// How a set of numbers is distributed.
@@ -10,15 +10,15 @@ pub struct Histogram {
     pub(super) max: f64,
     pub(super) sum: f64,
     pub(super) sum_of_squares: f64,
-    /// Upper end of each bucket.
+    /// The upper end of each bucket.
     pub(super) limits: Vec<f64>,
     pub(super) counts: Vec<f64>,
     left_out: usize,
 }
 
 impl Histogram {
-    /// The distribution of the finite ones of `values`; `None` when there are
-    /// none.
+    /// Makes the distribution of the finite numbers in `values`; `None` when
+    /// there are none.
     pub fn of(values: &[f32]) -> Option<Self> {
         let finite = || {
             values
@@ -62,7 +62,7 @@ impl Histogram {
         })
     }
 
-    /// How many values were NaN or infinite, and are in no bucket.
+    /// Returns how many values were NaN or infinite, and are in no bucket.
     pub fn left_out(&self) -> usize {
         self.left_out
     }

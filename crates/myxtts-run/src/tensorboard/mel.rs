@@ -2,8 +2,8 @@
 
 use super::Image;
 
-/// From quiet to loud: near black, blue, magenta, orange, pale yellow; each
-/// anchor is lighter than the one before, so that it also reads in grey.
+/// Colours from quiet to loud: near black, blue, magenta, orange, pale yellow.
+/// Each is lighter than the one before, so that the picture also reads in grey.
 const RAMP: [[f32; 3]; 5] = [
     [6.0, 6.0, 20.0],
     [44.0, 40.0, 140.0],
@@ -12,11 +12,11 @@ const RAMP: [[f32; 3]; 5] = [
     [252.0, 250.0, 190.0],
 ];
 
-/// What is not a number: a colour the ramp does not have.
+/// The colour of what is not finite, which the ramp does not have.
 const NOT_FINITE: [u8; 3] = [0, 255, 0];
 
 /// Draws `mel`, which holds the frames of band 0, then those of band 1, and so
-/// on; low bands lie at the bottom. `None` when the sizes do not fit.
+/// on. Low bands are at the bottom. `None` when the sizes do not match.
 pub fn mel_image(mel: &[f32], bands: u32, frames: u32) -> Option<Image> {
     let width = usize::try_from(frames).ok().filter(|width| *width > 0)?;
     let finite = || mel.iter().copied().filter(|value| value.is_finite());
@@ -28,7 +28,7 @@ pub fn mel_image(mel: &[f32], bands: u32, frames: u32) -> Option<Image> {
     Image::new(frames, bands, pixels)
 }
 
-/// The colour of `level`, 0 the quietest and 1 the loudest.
+/// Returns the colour of `level`, from 0 for the quietest to 1 for the loudest.
 fn colour(level: f32) -> [u8; 3] {
     if !level.is_finite() {
         return NOT_FINITE;

@@ -28,17 +28,17 @@ use crate::units::Step;
 /// Mono or interleaved audio as the bytes of a WAV file.
 #[derive(Clone, Copy, Debug)]
 pub struct Wav<'a> {
-    /// The file.
+    /// The bytes of the WAV file.
     pub bytes: &'a [u8],
-    /// Samples a second.
+    /// Samples per second of each channel.
     pub sample_rate: u32,
-    /// Channels.
+    /// The number of channels.
     pub channels: u16,
-    /// Samples of one channel.
+    /// The number of samples of one channel.
     pub samples: u64,
 }
 
-/// Writes one event file.
+/// A writer of one event file.
 #[derive(Debug)]
 pub struct EventWriter {
     path: PathBuf,
@@ -46,12 +46,12 @@ pub struct EventWriter {
 }
 
 impl EventWriter {
-    /// Starts a file in `folder` for a run that goes on after the step
-    /// `resumed`, or begins anew.
+    /// Creates a file in `folder` for a run that resumes after the step
+    /// `resumed`, or starts over.
     ///
     /// A folder may hold several files; TensorBoard reads them in the order of
-    /// their names. The first event makes it drop what earlier files say of
-    /// the steps that are to come again.
+    /// their names. The first event makes it drop what earlier files say of the
+    /// steps that will be taken again.
     ///
     /// # Errors
     /// When the file cannot be made.
@@ -84,20 +84,20 @@ impl EventWriter {
         Ok(writer)
     }
 
-    /// The file.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// A number.
+    /// Writes a number under `tag`.
     ///
     /// # Errors
-    /// When it cannot be written; likewise below.
+    /// When it cannot be written; the same goes for the methods below.
     pub fn scalar(&mut self, tag: &str, step: Step, value: f32) -> Result<(), FileError> {
         self.summary(step, &event::scalar(tag, value))
     }
 
-    /// Words, shown as Markdown.
+    /// Writes a text, which is shown as Markdown.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -105,7 +105,7 @@ impl EventWriter {
         self.summary(step, &event::text(tag, markdown))
     }
 
-    /// Something to listen to.
+    /// Writes a recording to listen to.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -113,7 +113,7 @@ impl EventWriter {
         self.summary(step, &event::audio(tag, wav))
     }
 
-    /// A picture.
+    /// Writes a picture under `tag`.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -121,7 +121,7 @@ impl EventWriter {
         self.summary(step, &event::image(tag, image))
     }
 
-    /// A distribution.
+    /// Writes a distribution under `tag`.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -134,7 +134,7 @@ impl EventWriter {
         self.summary(step, &event::histogram(tag, histogram))
     }
 
-    /// Hands what was written to the system, where TensorBoard sees it.
+    /// Hands what was written to the operating system, so that TensorBoard sees it.
     ///
     /// # Errors
     /// When the system refuses.

@@ -1,11 +1,11 @@
-//! A picture, and PNG without compression.
+//! Pictures, and PNG without compression.
 //!
 //! Deflate's stored blocks are valid PNG everywhere. A mel of 80 bands and 800
 //! frames takes 190 kB that way, a few times a run: not worth a dependency.
 
 use super::crc::IEEE;
 
-/// A picture of 8-bit red, green and blue, rows from the top.
+/// A picture of 8-bit red, green and blue, with rows from the top.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
     width: u32,
@@ -14,24 +14,24 @@ pub struct Image {
 }
 
 impl Image {
-    /// A picture of `rgb`, row by row; `None` when the sizes do not fit each
-    /// other or are zero, which PNG does not have.
+    /// Makes a picture of `rgb`, row by row. `None` when the sizes do not match
+    /// or are zero, which PNG does not allow.
     pub fn new(width: u32, height: u32, rgb: Vec<[u8; 3]>) -> Option<Self> {
         let pixels = u64::from(width).checked_mul(u64::from(height))?;
         (pixels > 0 && pixels == rgb.len() as u64).then_some(Self { width, height, rgb })
     }
 
-    /// Pixels across.
+    /// Returns the width in pixels.
     pub fn width(&self) -> u32 {
         self.width
     }
 
-    /// Pixels down.
+    /// Returns the height in pixels.
     pub fn height(&self) -> u32 {
         self.height
     }
 
-    /// The bytes of a PNG file.
+    /// Encodes the picture as the bytes of a PNG file.
     pub fn png(&self) -> Vec<u8> {
         let mut file = b"\x89PNG\r\n\x1a\n".to_vec();
         let mut header = Vec::with_capacity(13);
@@ -45,7 +45,7 @@ impl Image {
         file
     }
 
-    /// Each row behind the byte that says it is not filtered.
+    /// Returns the rows, each behind the byte that says it is not filtered.
     fn rows(&self) -> Vec<u8> {
         let width = usize::try_from(self.width).unwrap_or(usize::MAX);
         let row = |row: &[[u8; 3]]| [&[0], row.as_flattened()].concat();
@@ -55,7 +55,7 @@ impl Image {
 
 fn chunk(file: &mut Vec<u8>, kind: &[u8; 4], data: &[u8]) {
     // A picture has at most as many bytes as memory; PNG's limit is 2 GB, far
-    // above any that is drawn here.
+    // above anything drawn here.
     let length = u32::try_from(data.len()).unwrap_or(u32::MAX);
     file.extend(length.to_be_bytes());
     file.extend(kind);
@@ -63,7 +63,7 @@ fn chunk(file: &mut Vec<u8>, kind: &[u8; 4], data: &[u8]) {
     file.extend(IEEE.of(&[kind, data]).to_be_bytes());
 }
 
-/// zlib framing around stored blocks.
+/// Wraps `data` in zlib framing, as stored blocks.
 fn zlib(data: &[u8]) -> Vec<u8> {
     let mut stream = vec![0x78, 0x01];
     let mut blocks = data.chunks(usize::from(u16::MAX)).peekable();

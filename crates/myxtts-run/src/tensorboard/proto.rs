@@ -1,7 +1,7 @@
-//! As much of protobuf's wire format as event files need, written field by
-//! field. Like protobuf itself, a number that is zero is left out.
+//! As much of protobuf's wire format as event files need, written field by field.
+//! As in protobuf itself, a number that is zero is left out.
 
-/// A message under construction.
+/// A message that is being built.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Message(Vec<u8>);
 
@@ -35,7 +35,8 @@ impl Message {
         self
     }
 
-    /// Written even when zero: fields that are one of several must be seen.
+    /// Adds a float, even when it is zero: a field that is one of several must be
+    /// present.
     pub(super) fn float(mut self, field: u32, value: f32) -> Self {
         self.key(field, Wire::Fixed32);
         self.0.extend(value.to_le_bytes());

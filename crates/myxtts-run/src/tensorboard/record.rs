@@ -1,5 +1,5 @@
-//! TFRecord framing: length, checksum of the length, data, checksum of the
-//! data; all little-endian, the length in eight bytes, the checksums in four.
+//! TFRecord framing: length, checksum of the length, data, checksum of the data.
+//! All are little-endian, the length in eight bytes, the checksums in four.
 
 use std::io::{self, Write};
 
@@ -14,7 +14,7 @@ pub(super) fn write(file: &mut impl Write, data: &[u8]) -> io::Result<()> {
     file.write_all(&masked(data).to_le_bytes())
 }
 
-/// Checksums are rotated and shifted, so that a checksum over data which itself
+/// Returns a checksum, rotated and shifted so that one over data which itself
 /// holds checksums keeps its strength.
 fn masked(data: &[u8]) -> u32 {
     CASTAGNOLI

@@ -7,7 +7,7 @@ mod whole;
 use myxtts_audio::units::SampleRate;
 use myxtts_audio::{FlacStream, ResampleSpec, ResampleStream, pcm16, wav_pcm16_header};
 
-/// What a client may ask for.
+/// An audio format that a client may ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     Wav,
@@ -41,9 +41,9 @@ impl Format {
         }
     }
 
-    /// The rate of the bytes, where the model speaks at `spoken`. Clients read
-    /// `pcm` as 24 kHz, because there is no header to say otherwise, and Opus
-    /// has no 22,050 Hz.
+    /// Returns the sample rate of the encoded sound, where the model speaks at
+    /// `spoken`. Clients read `pcm` as 24 kHz, because there is no header to say
+    /// otherwise, and Opus has no 22,050 Hz.
     pub(crate) fn rate(self, spoken: SampleRate) -> SampleRate {
         match self {
             Self::Pcm | Self::Opus => SampleRate::VOCODER,
@@ -52,7 +52,7 @@ impl Format {
         }
     }
 
-    /// What makes bytes of sound at `spoken`. Where the sound is not `streamed`,
+    /// Makes an encoder for sound at `spoken`. Where the sound is not `streamed`,
     /// headers wait until its length is known.
     pub(crate) fn encoder(self, spoken: SampleRate, streamed: bool) -> Result<Encoder, String> {
         let rate = self.rate(spoken);
@@ -75,27 +75,27 @@ impl Format {
     }
 }
 
-/// Sound into bytes, a part at a time.
+/// An encoder that turns sound into bytes, a part at a time.
 pub(crate) struct Encoder {
     resampler: ResampleStream,
     kind: Box<dyn Kind>,
 }
 
-/// One of the formats, at its own rate. Errors are the encoder's words.
+/// One of the formats, at its own rate. Errors are the encoder's messages.
 trait Kind: Send {
-    /// The bytes that are known by these samples.
+    /// Encodes samples and returns the bytes that are complete by now.
     fn push(&mut self, samples: &[f32]) -> Result<Vec<u8>, String>;
-    /// The last bytes.
+    /// Ends the sound and returns the last bytes.
     fn finish(self: Box<Self>) -> Result<Vec<u8>, String>;
 }
 
 impl Encoder {
-    /// The bytes that are known by these samples.
+    /// Encodes samples and returns the bytes that are complete by now.
     pub(crate) fn push(&mut self, samples: &[f32]) -> Result<Vec<u8>, String> {
         self.kind.push(&self.resampler.push(samples))
     }
 
-    /// The last bytes.
+    /// Ends the sound and returns the last bytes.
     pub(crate) fn finish(mut self) -> Result<Vec<u8>, String> {
         let mut bytes = self.kind.push(&self.resampler.finish())?;
         bytes.extend(self.kind.finish()?);
@@ -103,7 +103,7 @@ impl Encoder {
     }
 }
 
-/// PCM, after the start of a WAV file where there is one.
+/// 16-bit PCM, after the header of a WAV file where there is one.
 struct Wav(Option<Vec<u8>>);
 
 impl Kind for Wav {

@@ -5,20 +5,20 @@ use rusty_mp3::{Mp3Encoder, Mp3EncoderConfig};
 
 use super::Kind;
 
-/// Kilobits a second. Wide-band PESQ of speech is 4.6 with them, and 4.4 with 64
-/// (`benchmarks/speech_formats.md`).
+/// Kilobits a second. The wide-band PESQ of speech is 4.6 at this rate, and 4.4
+/// at 64 (`benchmarks/speech_formats.md`).
 const BITS: u32 = 96;
 
-/// What speech at 24 kHz is encoded at.
+/// The rate at which speech of 24 kHz is encoded.
 const ABOVE: SampleRate = match SampleRate::new(32_000) {
     Some(rate) => rate,
     None => SampleRate::XTTS,
 };
 
-/// The rate of the bytes, where the model speaks at `spoken`. FFmpeg, which many
-/// players have inside, reads MP3 at 24 kHz with another table of bands than
-/// encoders write it with, LAME among them (`benchmarks/speech_formats.md`). Such
-/// speech goes up to 32 kHz, where all agree.
+/// Returns the sample rate of the MP3, where the model speaks at `spoken`. FFmpeg,
+/// which many players have inside, reads MP3 at 24 kHz with a different table of
+/// bands than encoders, LAME among them, write it with
+/// (`benchmarks/speech_formats.md`). Such speech goes up to 32 kHz, where all agree.
 pub(super) fn rate(spoken: SampleRate) -> SampleRate {
     match spoken == SampleRate::VOCODER {
         true => ABOVE,

@@ -5,28 +5,28 @@ use opus_pure::{Application, MAX_PACKET_BYTES, OggOpusWriter, OpusEncoder, OpusH
 
 use super::Kind;
 
-/// Bits a second: full-band speech, with room.
+/// The bit rate, in bits a second: full-band speech, with room to spare.
 const RATE: i32 = 48_000;
 
-/// Ogg's clock, whatever the rate of the sound.
+/// Ticks a second of Ogg's clock, whatever the rate of the sound.
 const TICKS: u32 = 48_000;
 
-/// Bytes of a page. A page is what a listener gets at a time: this is a sixth of
-/// a second, where the usual 4 KiB would be most of one.
+/// The size of a page, in bytes. A page is what a listener gets at a time: this is
+/// a sixth of a second, where the usual 4 KiB would be most of one.
 const PAGE: usize = 1_024;
 
 pub(super) struct Opus {
     encoder: OpusEncoder,
     ogg: OggOpusWriter<Vec<u8>>,
-    /// Samples of a packet, 20 ms.
+    /// The length of a packet, in samples: 20 ms.
     packet: usize,
-    /// Samples of a packet that is not full yet.
+    /// Samples of the packet that is not full yet.
     held: Vec<f32>,
-    /// Ticks of one sample.
+    /// Ticks of Ogg's clock per sample.
     ticks: usize,
-    /// Samples the encoder is behind, in ticks.
+    /// How far the encoder is behind, in ticks.
     skip: usize,
-    /// Samples that came in.
+    /// The number of samples that came in.
     heard: usize,
 }
 
@@ -61,7 +61,7 @@ impl Opus {
         Ok(packet)
     }
 
-    /// Whole pages, as they are full.
+    /// Takes out the pages that are full.
     fn pages(&mut self) -> Vec<u8> {
         self.ogg.get_mut().map(std::mem::take).unwrap_or_default()
     }
@@ -84,8 +84,8 @@ impl Kind for Opus {
         Ok(self.pages())
     }
 
-    /// Silence pushes out what the encoder is behind; the time of the last page
-    /// says where the sound ended, so that nobody hears the silence.
+    /// Ends the stream. Silence pushes out what the encoder still holds; the time of
+    /// the last page says where the sound ended, so that nobody hears the silence.
     fn finish(mut self: Box<Self>) -> Result<Vec<u8>, String> {
         let end = self.skip + self.heard * self.ticks;
         let rest = self.held.len() + self.skip.div_ceil(self.ticks);

@@ -1,4 +1,5 @@
-//! Files whose header says how long they are: made when all of it is known.
+//! Files whose header says how long they are, so they are made when all the sound
+//! is there.
 
 use myxtts_audio::units::SampleRate;
 use myxtts_audio::{Waveform, flac_pcm16, wav_pcm16};

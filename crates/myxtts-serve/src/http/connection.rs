@@ -16,16 +16,16 @@ use super::Phase;
 use super::patient::Patient;
 use crate::config::Patience;
 
-/// Most connections at a time; others wait to be accepted.
+/// The most connections at a time; further ones wait to be accepted.
 const CONNECTIONS: usize = 512;
 
-/// Most bytes of the lines before a body.
+/// The most bytes of a request's head.
 const HEAD: usize = 32 * 1024;
 
-/// How long an answer may take to reach its client after the last word.
+/// How long an answer may take to reach its client after the last word is spoken.
 const DRAIN: Duration = Duration::from_secs(5);
 
-/// Answers until the server stops, and until its last answers were taken.
+/// Answers connections until the server stops and its last answers have been taken.
 pub(crate) async fn accept(
     listener: TcpListener,
     router: Router,
@@ -39,7 +39,7 @@ pub(crate) async fn accept(
     tokio::pin!(stopped);
     loop {
         let next = async {
-            // Never closed: the only owner of the places is this function.
+            // Never closed: this function is the only owner of the semaphore.
             let place = Arc::clone(&places).acquire_owned().await;
             (place, listener.accept().await)
         };
@@ -63,7 +63,7 @@ pub(crate) async fn accept(
             .serve_connection(stream, service);
         let connection = graceful.watch(connection);
         tokio::spawn(async move {
-            // How a connection ended is told by its speech.
+            // A connection's error is not reported: its speech tells how it ended.
             let _ = connection.await;
             drop(place);
         });
@@ -76,6 +76,6 @@ pub(crate) async fn accept(
         () = &mut closed => return,
         _ = spoken => {}
     }
-    // Who has not taken its answer by then does not get it.
+    // A client that has not taken its answer by then does not get it.
     let _ = timeout(DRAIN, closed).await;
 }

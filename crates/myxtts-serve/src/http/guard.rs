@@ -1,8 +1,8 @@
-//! Who is answered.
+//! Which requests are answered.
 //!
 //! A server on loopback is reached by every page that a browser on this machine
 //! shows: its script may send requests to 127.0.0.1, or to a name of its own
-//! that it lets point there (DNS rebinding). The first cannot read what comes
+//! that it points there (DNS rebinding). The first cannot read what comes
 //! back, and cannot send JSON without asking first; the second has the page's
 //! name in its `Host` line, and that is refused here.
 
@@ -35,7 +35,7 @@ fn refusal(app: &App, path: &str, headers: &HeaderMap) -> Option<ApiError> {
         return Some(ApiError::new(StatusCode::FORBIDDEN, words).with_code("wrong_host"));
     }
     let token = app.config.token.as_ref()?;
-    // Whether a server is up is no secret, and whoever watches it has no token.
+    // Whether a server is up is not a secret, and whoever watches it has no token.
     if path == "/health" || given_token(headers).is_some_and(|given| token.is(given)) {
         return None;
     }
@@ -49,7 +49,7 @@ fn given_token(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-/// Whether the request was meant for this machine.
+/// Returns whether the request names this machine as its host.
 fn is_local(headers: &HeaderMap) -> bool {
     let mut hosts = headers.get_all(HOST).iter();
     match (hosts.next().map(|host| host.to_str()), hosts.next()) {
@@ -58,7 +58,7 @@ fn is_local(headers: &HeaderMap) -> bool {
     }
 }
 
-/// A name with or without a port.
+/// Returns whether a host, with or without a port, is a name of this machine.
 fn is_local_name(host: &str) -> bool {
     let name = match host.strip_prefix('[') {
         Some(rest) => rest.split_once(']').map_or(rest, |(name, _)| name),

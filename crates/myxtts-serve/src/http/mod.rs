@@ -19,7 +19,7 @@ use crate::metrics::Metrics;
 use crate::queue::Queue;
 use crate::voices::VoiceSource;
 
-/// What the HTTP thread knows.
+/// The state that all requests share.
 pub(crate) struct Shared {
     pub(crate) config: ServeConfig,
     pub(crate) model: Model,
@@ -35,18 +35,18 @@ pub(crate) struct Model {
     pub(crate) card: ModelCard,
     pub(crate) vocoder: Vocoder,
     pub(crate) rate: SampleRate,
-    /// In seconds since 1970.
+    /// When the server started, in seconds since 1970.
     pub(crate) created: u64,
     pub(crate) voices: Vec<(String, VoiceSource)>,
 }
 
-/// How far a server has come.
+/// The phase of a server's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// It takes requests.
+    /// The server takes requests.
     Open,
-    /// It takes no more, and ends what it has begun.
+    /// The server takes no more requests, and ends what it has begun.
     Stopping,
-    /// The last reply was given to its connection.
+    /// The last reply has been handed to its connection.
     Spoken,
 }

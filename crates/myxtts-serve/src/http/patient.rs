@@ -1,4 +1,4 @@
-//! A connection whose client must read on.
+//! A connection whose client must keep reading.
 //!
 //! HTTP libraries time out requests that come slowly. A response that is not
 //! taken is not a request: the client's window is full, the write waits, and the
@@ -17,7 +17,7 @@ pub(crate) struct Patient<S> {
     inner: S,
     patience: Duration,
     timer: Pin<Box<Sleep>>,
-    /// Whether a write waits, and the timer runs for it.
+    /// Whether a write waits and the timer is running for it.
     waits: bool,
 }
 
@@ -31,7 +31,7 @@ impl<S> Patient<S> {
         }
     }
 
-    /// Gives up on what waits too long.
+    /// Fails a write that has waited too long.
     fn watch<T>(
         &mut self,
         context: &mut Context<'_>,

@@ -1,4 +1,4 @@
-//! What can be asked.
+//! The routes, and the answers to all but requests for speech.
 
 use axum::Router;
 use axum::body::Body;

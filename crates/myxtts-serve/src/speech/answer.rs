@@ -16,29 +16,29 @@ use crate::error::ApiError;
 use crate::format::{Encoder, Format};
 use crate::queue::Reply;
 
-/// What is sent back.
+/// The form of a response.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Form {
     pub(super) format: Format,
     pub(super) delivery: Delivery,
 }
 
-/// How it is sent.
+/// How a response is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Delivery {
-    /// When all of it is there.
+    /// When all of the sound is there.
     Whole,
-    /// As it is made.
+    /// As the sound is made.
     Stream,
-    /// As it is made, as server-sent events.
+    /// As the sound is made, in server-sent events.
     Events,
 }
 
-/// The samples a second of what is sent: `pcm` has no header to say it.
+/// The header that gives the sample rate, for which `pcm` itself has no place.
 const RATE: HeaderName = HeaderName::from_static("x-sample-rate");
 
-/// Waits for the first sound, so that what cannot be said has a status of its
-/// own, then answers.
+/// Waits for the first sound, so that a text that cannot be said gets a status of
+/// its own, then answers.
 pub(super) async fn answer(
     mut replies: UnboundedReceiver<Reply>,
     form: Form,
@@ -108,17 +108,18 @@ async fn whole(
 
 /// A response that is under way.
 enum Streaming {
-    /// With sound that is to be sent next.
+    /// Sound is to be sent next.
     Sound(UnboundedReceiver<Reply>, Encoder, Vec<f32>),
-    /// Until the loop says more.
+    /// More is awaited from the loop.
     Wait(UnboundedReceiver<Reply>, Encoder),
-    /// Everything was sent.
+    /// Everything has been sent.
     Over,
 }
 
 impl Streaming {
-    /// The next bytes, or what ended them early; then what follows. Parts are
-    /// never empty: that would be the end of a chunked response.
+    /// Returns the next bytes, or the error that ended them early, and the state that
+    /// follows. No part but the last is empty: an empty one would end a chunked
+    /// response.
     async fn next(mut self) -> Option<(Result<Vec<u8>, ApiError>, Self)> {
         loop {
             self = match self {
@@ -141,7 +142,8 @@ impl Streaming {
     }
 }
 
-/// Encoding takes milliseconds; the thread of all connections has none to give.
+/// Encodes on another thread: it takes milliseconds, and the thread of all
+/// connections has none to spare.
 async fn push(mut encoder: Encoder, samples: Vec<f32>) -> Result<(Encoder, Vec<u8>), ApiError> {
     spawn_blocking(move || {
         let bytes = encoder.push(&samples).map_err(internal)?;

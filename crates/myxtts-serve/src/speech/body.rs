@@ -11,18 +11,18 @@ use tokio::time::timeout;
 
 use crate::error::ApiError;
 
-/// The largest body: each character of a text may be written as two escapes of
-/// six bytes, and the other fields need little.
+/// Returns the size of the largest body: each character of a text may be written
+/// as two escapes of six bytes, and the other fields need little.
 pub(super) fn most(max_text: usize) -> usize {
     max_text.saturating_mul(12).saturating_add(16 * 1024)
 }
 
-/// How much of a body that is too large is read and thrown away before that is
-/// said: a client that still sends when its connection closes hears of a broken
-/// connection and not of the limit.
+/// How many bytes of a body that is too large are read and thrown away before it is
+/// refused: a client that is still sending when its connection closes hears of a
+/// broken connection and not of the limit.
 const DRAINED: usize = 32 << 20;
 
-/// The whole body of a request in JSON.
+/// Reads the whole body of a request in JSON.
 pub(super) async fn read(
     request: Request,
     most: usize,
@@ -38,7 +38,7 @@ pub(super) async fn read(
     }
 }
 
-/// What can be known before the first byte.
+/// Checks what can be known before the first byte.
 fn check(headers: &HeaderMap, most: usize) -> Result<(), ApiError> {
     let header = |name| headers.get(name)?.to_str().ok();
     // Pages in a browser may send other types to any server without asking it.
@@ -48,7 +48,7 @@ fn check(headers: &HeaderMap, most: usize) -> Result<(), ApiError> {
         return Err(refusal.with_code("unsupported_media_type"));
     }
     let claimed = header(CONTENT_LENGTH).and_then(|length| length.parse::<usize>().ok());
-    // A client that asks before it sends need not send.
+    // A client that waits for leave to send need not send the body.
     let most_read = match headers.contains_key(EXPECT) {
         true => most,
         false => most.saturating_add(DRAINED),

@@ -46,8 +46,8 @@ async fn answer(app: &App, request: Request, since: Instant) -> Result<Response,
     answer::answer(replies, wanted.form, app.model.rate).await
 }
 
-/// When a place in the queue is likely to be free, in whole seconds: one text of
-/// average length later, at least 1 and at most a minute.
+/// Returns when a place in the queue is likely to be free, in whole seconds: one
+/// text of average length later, at least 1 and at most a minute.
 fn retry_after(app: &App) -> u64 {
     let rows = u32::try_from(app.config.rows).unwrap_or(u32::MAX);
     let seconds = app.metrics.seconds_per_text() * f64::from(rows);

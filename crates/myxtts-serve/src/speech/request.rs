@@ -14,14 +14,14 @@ use crate::error::{ApiError, plain};
 use crate::format::Format;
 use crate::http::{App, unknown_model};
 
-/// Speeds that OpenAI's API knows.
+/// The speeds that OpenAI's API allows.
 const SPEEDS: RangeInclusive<f64> = 0.25..=4.0;
 
-/// Names that clients have built in; there is one model here, and they mean it.
+/// Model names that clients have built in; there is one model here, and they mean it.
 const USUAL_MODELS: [&str; 3] = ["tts-1", "tts-1-hd", "gpt-4o-mini-tts"];
 
-/// The body, as it is sent. A field that is not here is refused: what a client
-/// asks for is done or it is told.
+/// The body as it is sent. An unknown field is refused: what a client asks for is
+/// done, or the client is told.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Raw {
@@ -33,7 +33,7 @@ struct Raw {
     stream: Option<bool>,
     stream_format: Option<String>,
     instructions: Option<String>,
-    // Ours.
+    // Not in OpenAI's API.
     language: Option<String>,
     seed: Option<u64>,
     temperature: Option<f32>,
@@ -122,8 +122,8 @@ fn form(raw: &Raw) -> Result<Form, ApiError> {
     Ok(Form { format, delivery })
 }
 
-/// The name of a voice that is there. It is only compared with names, so that it
-/// cannot lead anywhere.
+/// Returns the name of a voice that is there. What was asked is only compared with
+/// names, so it never becomes a path.
 fn voice(asked: Option<&RawVoice>, app: &App) -> Result<String, ApiError> {
     let voices = &app.model.voices;
     let Some(asked) = asked else {
@@ -134,7 +134,7 @@ fn voice(asked: Option<&RawVoice>, app: &App) -> Result<String, ApiError> {
     if voices.iter().any(|(name, _)| name == asked) {
         return Ok(asked.clone());
     }
-    // Enough of them to see what names look like.
+    // Enough of them are listed to see what names look like.
     let names: Vec<&str> = voices.iter().map(|(name, _)| name.as_str()).collect();
     let (shown, more) = names.split_at(names.len().min(20));
     let more = match more.len() {
@@ -191,7 +191,8 @@ fn within<T: PartialOrd + Display>(
     Err(ApiError::request(field, words))
 }
 
-/// The one that is asked for, else the server's, else the only one of the model.
+/// Returns the language that is asked for, else the server's, else the model's only
+/// one.
 fn language(asked: Option<&str>, app: &App) -> Result<Language, ApiError> {
     let spoken = &app.model.card.languages;
     let only = || match spoken.as_slice() {

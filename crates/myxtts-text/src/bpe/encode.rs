@@ -14,19 +14,19 @@ use super::vocabulary::{SPACE, STOP, TokenId, UNK, Vocabulary};
 use super::words::words;
 use crate::Language;
 
-/// A corpus has few distinct words. Past this many the cache is left as it is:
-/// the frequent words came first.
+/// The most words that are cached. A corpus has few distinct words; past this many
+/// the cache is left as it is, since the frequent words came first.
 const CACHED_WORDS: usize = 1 << 16;
-/// Longer words are not kept.
+/// The longest word that is cached, in bytes.
 const CACHED_BYTES: usize = 64;
 
-/// Words already merged. A thread that would have to wait for it merges the
+/// Words already merged. A thread that would have to wait for the cache merges the
 /// word itself.
 #[derive(Debug, Default)]
 pub(super) struct WordCache(RwLock<HashMap<Box<str>, Box<[TokenId]>>>);
 
 impl WordCache {
-    /// Appends the ids of `word` when they are known.
+    /// Appends the ids of `word` and returns `true`, if they are known.
     fn get(&self, word: &str, out: &mut Vec<TokenId>) -> bool {
         let Ok(known) = self.0.try_read() else {
             return false;
@@ -51,10 +51,10 @@ impl WordCache {
 }
 
 impl Vocabulary {
-    /// The ids of a cleaned text, its language tag first.
+    /// Returns the ids of a cleaned text, its language tag first.
     ///
     /// # Errors
-    /// When the vocabulary has no tag for the language.
+    /// Fails if the vocabulary has no tag for the language.
     pub fn encode(&self, cleaned: &str, language: &Language) -> Result<Vec<TokenId>, EncodeError> {
         let tag = language.tag();
         let token = format!("[{tag}]");
@@ -67,8 +67,8 @@ impl Vocabulary {
         Ok(self.encode_raw(&(token + cleaned)))
     }
 
-    /// The ids of a string that may hold added tokens such as `[en]`, spelled
-    /// out; spaces become `[SPACE]`.
+    /// Returns the ids of a string that may hold added tokens such as `[en]`,
+    /// spelled out; spaces become `[SPACE]`.
     pub fn encode_raw(&self, text: &str) -> Vec<TokenId> {
         let text = text.replace(' ', SPACE);
         let mut ids = Vec::with_capacity(text.len() / 2);
@@ -82,7 +82,7 @@ impl Vocabulary {
         ids
     }
 
-    /// The leftmost, then longest, added token of `text`, with what is before
+    /// Finds the leftmost, then longest, added token of `text`, with what is before
     /// and after it.
     fn first_added<'t>(&self, text: &'t str) -> Option<(&'t str, TokenId, &'t str)> {
         text.match_indices(&*self.added_starts).find_map(|(at, _)| {
@@ -94,7 +94,7 @@ impl Vocabulary {
         })
     }
 
-    /// Text without added tokens.
+    /// Appends the ids of a text without added tokens.
     fn encode_plain(&self, text: &str, out: &mut Vec<TokenId>) {
         for word in words(text) {
             if self.cache.get(word, out) {
@@ -116,8 +116,8 @@ impl Vocabulary {
         ids
     }
 
-    /// The text of ids: tokens joined, `[SPACE]` a space, `[STOP]` and `[UNK]`
-    /// left out, ids without a token too. Language tags stay visible.
+    /// Returns the text of ids: tokens joined, `[SPACE]` as a space, without
+    /// `[STOP]`, `[UNK]` and ids that have no token. Language tags stay visible.
     pub fn decode(&self, ids: &[TokenId]) -> String {
         ids.iter()
             .filter_map(|&id| self.token(id))

@@ -17,34 +17,34 @@ pub enum VocabError {
         /// What the operating system said.
         why: String,
     },
-    /// Bigger than any vocabulary: a wrong file, or an attack.
+    /// The file is larger than any vocabulary: a wrong file, or an attack.
     #[error(
         "the vocabulary has {bytes} bytes, more than the limit of {limit}\n  hint: name the \
          tokenizer's `vocab.json` (a few hundred kilobytes), not a model"
     )]
     TooLarge {
-        /// Its size.
+        /// The size of the file in bytes.
         bytes: u64,
-        /// The limit.
+        /// The most bytes that are read.
         limit: u64,
     },
-    /// Not JSON, or JSON of another shape.
+    /// The file is not JSON, or is JSON of another shape.
     #[error(
         "the vocabulary is not in the tokenizer layout, line {line} column {column}: {why}\n  \
          hint: expected {{\"added_tokens\": [...], \"model\": {{\"type\": \"BPE\", \"vocab\": \
          {{...}}, \"merges\": [...]}}}}, as the `tokenizers` package writes it"
     )]
     Layout {
-        /// 1-based line.
+        /// The line, counted from 1.
         line: usize,
-        /// 1-based column.
+        /// The column, counted from 1.
         column: usize,
         /// What the JSON reader objected to.
         why: String,
     },
     /// A setting of the file asks for behaviour that XTTS vocabularies never use.
     #[error(
-        "the vocabulary sets `{key}` to {value}, which this tokenizer does not do\n  hint: an XTTS \
+        "the vocabulary sets `{key}` to {value}, which this tokenizer does not support\n  hint: an XTTS \
          vocabulary has {expected}"
     )]
     Setting {
@@ -62,33 +62,33 @@ pub enum VocabError {
          one with `Vocabulary::train`"
     )]
     MissingSpecial {
-        /// The token.
+        /// The token that is missing.
         token: &'static str,
     },
-    /// Two tokens with one id.
+    /// Two tokens have one id.
     #[error(
         "tokens `{first}` and `{second}` both have id {id}\n  hint: every token needs its own row \
-         of the embedding; the file was edited or merged by hand, take the original"
+         of the embedding; the file was edited or merged by hand: use the original"
     )]
     DuplicateId {
-        /// The id.
+        /// The id of both tokens.
         id: u32,
         /// The token that had it first.
         first: String,
         /// The token that claims it too.
         second: String,
     },
-    /// One token with two ids.
+    /// One token has two ids.
     #[error(
         "token `{token}` is listed with id {first} and with id {second}\n  hint: the file was \
-         edited or merged by hand, take the original"
+         edited or merged by hand: use the original"
     )]
     DuplicateToken {
-        /// The token.
+        /// The token that is listed twice.
         token: String,
-        /// Its first id.
+        /// The id it had first.
         first: u32,
-        /// Its second id.
+        /// The id it has as well.
         second: u32,
     },
     /// An id so large that the embedding would not fit anywhere.
@@ -97,49 +97,49 @@ pub enum VocabError {
          embedding row for every id up to the largest; number the tokens without such a gap"
     )]
     IdTooLarge {
-        /// The token.
+        /// The token that has the id.
         token: String,
-        /// Its id.
+        /// The id that is too large.
         id: u64,
-        /// The limit.
+        /// The largest id that is allowed.
         limit: u32,
     },
     /// A merge names a token that is not in the vocabulary.
     #[error(
         "merge {line} (`{left}` + `{right}`) needs the token `{missing}`, which is not in the \
-         vocabulary\n  hint: the merges and the tokens come from different files, take both from \
-         one"
+         vocabulary\n  hint: the merges and the tokens come from different files: take both from \
+         the same one"
     )]
     MergeOfUnknown {
-        /// 1-based position in `model.merges`.
+        /// The position in `model.merges`, counted from 1.
         line: usize,
-        /// Left part.
+        /// The left part of the merge.
         left: String,
-        /// Right part.
+        /// The right part of the merge.
         right: String,
         /// The part, or the result, that is missing.
         missing: String,
     },
-    /// A merge that is not two tokens.
+    /// A merge is not two tokens.
     #[error(
         "merge {line} is `{text}`, not two tokens\n  hint: a merge is written \"left right\" or \
          [\"left\", \"right\"]"
     )]
     MalformedMerge {
-        /// 1-based position in `model.merges`.
+        /// The position in `model.merges`, counted from 1.
         line: usize,
-        /// What is there.
+        /// What stands there instead.
         text: String,
     },
-    /// A token that cannot be used: empty, or with white space inside.
+    /// A token cannot be used: it is empty, or has white space inside.
     #[error(
-        "`{token}` cannot be a token: {why}\n  hint: the text is cut at white space first, and a \
-         space itself is [SPACE]"
+        "`{token}` cannot be a token: {why}\n  hint: the text is split at white space first, and \
+         the space itself is [SPACE]"
     )]
     UnusableToken {
-        /// The token, escaped.
+        /// The token, with its characters escaped.
         token: String,
-        /// Why not.
+        /// Why it cannot be used.
         why: &'static str,
     },
     /// The target of a training or growth cannot be met.
@@ -149,15 +149,15 @@ pub enum VocabError {
          character coverage"
     )]
     TargetTooSmall {
-        /// What was asked.
+        /// The number of tokens asked for.
         target: usize,
-        /// What is needed.
+        /// The number of tokens needed.
         needed: usize,
     },
-    /// An error of a named file.
+    /// A vocabulary file is wrong; the path says which.
     #[error("{}: {inner}", path.display())]
     InFile {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
         /// What is wrong with it.
         inner: Box<VocabError>,
@@ -173,8 +173,8 @@ pub enum EncodeError {
     /// The Python reference spells the tag out in letters here, and trains on
     /// the noise.
     #[error(
-        "the vocabulary has no language tag `[{tag}]` (it has {known})\n  hint: grow the vocabulary \
-         with the tag and let the model learn it, or choose one of these languages"
+        "the vocabulary has no language tag `[{tag}]` (it has {known})\n  hint: add the tag to the \
+         vocabulary and let the model learn it, or choose one of these languages"
     )]
     NoLanguageTag {
         /// The tag that is missing.

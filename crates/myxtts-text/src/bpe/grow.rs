@@ -1,6 +1,6 @@
 //! More tokens for an existing vocabulary.
 //!
-//! The use: a published model, and a language or alphabet it has never seen.
+//! It is for a published model and a language or alphabet it has never seen.
 //! Every old token keeps its id, so every old row of the embedding keeps its
 //! meaning; new rows go at the end, holes stay holes. Old merges keep their
 //! ranks and come first, so a word is cut as before and then joined further
@@ -11,18 +11,17 @@ use super::learn::Counts;
 use super::vocabulary::{TokenId, Vocabulary};
 use crate::Language;
 
-/// What to add.
+/// What to add to a vocabulary.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Growth {
-    /// At most this many new tokens from merges (tags and characters are on
-    /// top). Zero adds tags and characters only.
+    /// The most new tokens from merges; tags and characters come on top. Zero adds
+    /// tags and characters only.
     pub merged_tokens: usize,
-    /// Languages that get a tag, if they have none.
+    /// The languages that get a tag, if they have none.
     pub languages: Vec<Language>,
-    /// Which share of all character occurrences of the texts must be covered,
-    /// 0 to 1.
+    /// The share of all character occurrences of the texts that must be covered, 0 to 1.
     pub character_coverage: f64,
-    /// A pair must occur this often to become a token.
+    /// The number of times a pair must occur to become a token.
     pub min_count: u64,
 }
 
@@ -42,24 +41,24 @@ impl Default for Growth {
 /// `new_text_tokens`.
 #[derive(Debug)]
 pub struct Grown {
-    /// The vocabulary.
+    /// The grown vocabulary itself.
     pub vocabulary: Vocabulary,
-    /// Rows before.
+    /// The number of rows before.
     pub old_text_tokens: usize,
-    /// Rows after.
+    /// The number of rows after.
     pub new_text_tokens: usize,
-    /// New ids with their tokens, in order: tags, characters, merges.
+    /// The new ids with their tokens, in order: tags, characters, merges.
     pub added: Vec<(TokenId, String)>,
-    /// How many merges were appended.
+    /// The number of merges that were appended.
     pub added_merges: usize,
 }
 
 impl Vocabulary {
-    /// Grows by tags, by the characters of `texts` (cleaned), and by merges
-    /// learned from them.
+    /// Grows a vocabulary by tags, by the characters of `texts` (cleaned), and by
+    /// merges learned from them.
     ///
     /// # Errors
-    /// When the result would break an invariant (too many tokens).
+    /// Fails if the result would break an invariant (too many tokens).
     pub fn grow<T: AsRef<str>>(
         &self,
         texts: impl IntoIterator<Item = T>,

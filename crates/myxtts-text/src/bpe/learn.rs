@@ -11,8 +11,9 @@ use super::merge::Pair;
 use super::vocabulary::TokenId;
 use super::words::words;
 
-/// A longer run without spaces is counted in pieces of this length, so that
-/// one line of a script without spaces cannot make every merge slow.
+/// The longest run without spaces that is counted whole. A longer one is counted in
+/// pieces, so that one line of a script without spaces cannot make every merge
+/// slow.
 const LONGEST_WORD: usize = 256;
 
 /// How often each word and each character occurs in a corpus.
@@ -43,7 +44,7 @@ impl Counts {
         counts
     }
 
-    /// The most frequent characters that together make up `coverage` of all
+    /// Returns the most frequent characters that together make up `coverage` of all
     /// occurrences, in order of code point.
     pub(super) fn alphabet(&self, coverage: f64) -> Vec<char> {
         let mut characters: Vec<(char, u64)> =
@@ -73,18 +74,18 @@ pub(super) struct Learner {
     words: Vec<(Vec<TokenId>, u64)>,
     pairs: HashMap<Pair, PairUse>,
     heap: BinaryHeap<Candidate>,
-    /// Never part of a merge.
+    /// The token that is never part of a merge.
     unknown: TokenId,
 }
 
 #[derive(Default)]
 struct PairUse {
     count: u64,
-    /// Indices of words that have it, or once had it.
+    /// The indices of words that have the pair, or once had it.
     words: BTreeSet<usize>,
 }
 
-/// Ordered by count, then by *smaller* ids.
+/// A pair and its count, ordered by count, then by *smaller* ids.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Candidate(u64, std::cmp::Reverse<Pair>);
 
@@ -115,7 +116,7 @@ impl Learner {
         learner
     }
 
-    /// The pair to merge next, if any occurs `at_least` times.
+    /// Returns the pair to merge next, if any occurs `at_least` times.
     pub(super) fn best(&mut self, at_least: u64) -> Option<Pair> {
         while let Some(Candidate(count, std::cmp::Reverse(pair))) = self.heap.pop() {
             let now = self.pairs.get(&pair).map_or(0, |used| used.count);
@@ -176,7 +177,7 @@ impl Learner {
     }
 }
 
-/// Every `pair` of the word, from the left, becomes `result`.
+/// Replaces every `pair` of the word, from the left, by `result`.
 fn join(ids: &mut Vec<TokenId>, pair: Pair, result: TokenId) {
     let mut joined = Vec::with_capacity(ids.len());
     let mut at = 0;

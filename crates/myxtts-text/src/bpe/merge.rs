@@ -4,7 +4,7 @@
 //! again and again, the neighbouring pair whose merge comes first in the list
 //! (the leftmost of equals), until no pair can be joined.
 //!
-//! Written with a heap over a linked list, so that a "word" of a megabyte (a
+//! It is written with a heap over a linked list, so that a "word" of a megabyte (a
 //! script without spaces, or a hostile line) costs `n log n`. The tests keep
 //! the plain quadratic version beside it.
 
@@ -22,7 +22,7 @@ pub(super) struct Merge {
     pub(super) result: u32,
 }
 
-/// Merges by pair.
+/// The merges by their pairs.
 pub(super) type Merges = HashMap<Pair, Merge, BuildHasherDefault<IdHasher>>;
 
 /// A multiplicative hash for small integers: the ids come from our own table,

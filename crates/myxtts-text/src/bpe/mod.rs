@@ -1,6 +1,6 @@
 //! The XTTS vocabulary: text to token ids and back.
 //!
-//! Written here and not taken from the `tokenizers` crate because the part of
+//! It is written here and not taken from the `tokenizers` crate because the part of
 //! it that XTTS uses is small (added tokens, one pre-tokenizer, plain BPE), and
 //! because a vocabulary has to *grow*: a Persian voice adds `[fa]`, characters
 //! and merges to a published vocabulary while every old id keeps its embedding

@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::error::VocabError;
 use super::vocabulary::{LARGEST_ID, TokenId, Vocabulary};
 
-/// Published vocabularies are under 1 MB.
+/// The largest file that is read, in bytes; published vocabularies are under 1 MB.
 const LARGEST_FILE: u64 = 64 << 20;
 
 #[derive(Deserialize)]
@@ -91,8 +91,7 @@ impl Vocabulary {
     /// Reads a `vocab.json`.
     ///
     /// # Errors
-    /// When the file cannot be read or breaks an invariant; the error names
-    /// the file.
+    /// Fails if the file cannot be read or breaks an invariant; the error names the file.
     pub fn read(path: &Path) -> Result<Self, VocabError> {
         let unreadable = |error: std::io::Error| VocabError::Unreadable {
             path: path.to_owned(),
@@ -101,7 +100,7 @@ impl Vocabulary {
         let mut bytes = Vec::new();
         let file = File::open(path).map_err(unreadable)?;
         let size = file.metadata().map_err(unreadable)?.len();
-        // One byte over the limit is enough to know, whatever the size claims.
+        // One byte over the limit is enough to know, whatever size the file claims.
         file.take(LARGEST_FILE + 1)
             .read_to_end(&mut bytes)
             .map_err(unreadable)?;
@@ -125,8 +124,8 @@ impl Vocabulary {
     /// Parses the text of a `vocab.json`.
     ///
     /// # Errors
-    /// When it is not in the layout, or breaks an invariant: ids and tokens one to
-    /// one, the special tokens present, merges of known tokens only.
+    /// Fails if it is not in the layout, or breaks an invariant: ids and tokens one
+    /// to one, the special tokens present, merges of known tokens only.
     pub fn from_json(bytes: &[u8]) -> Result<Self, VocabError> {
         if bytes.len() as u64 > LARGEST_FILE {
             return Err(VocabError::TooLarge {
@@ -176,7 +175,7 @@ fn checked(token: String, id: u64) -> Result<(String, TokenId), VocabError> {
     }
 }
 
-/// The message of a JSON error without its position, which is shown apart.
+/// Returns the message of a JSON error without its position, which is shown apart.
 fn reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
     match text.rfind(" at line ") {
@@ -185,7 +184,7 @@ fn reason(error: &serde_json::Error) -> String {
     }
 }
 
-/// A merge is `"left right"`, or `["left", "right"]` in newer files.
+/// Reads a merge: `"left right"`, or `["left", "right"]` in newer files.
 fn pair(line: usize, merge: &Value) -> Result<(String, String), VocabError> {
     let parts: Vec<&str> = match merge {
         Value::String(text) => text.split(' ').collect(),

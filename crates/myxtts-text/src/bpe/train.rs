@@ -8,17 +8,17 @@ use super::learn::{Counts, Learner};
 use super::vocabulary::{SPACE, START, STOP, TokenId, UNK, Vocabulary};
 use crate::Language;
 
-/// What to train.
+/// How to train a vocabulary.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Training {
-    /// How many tokens to stop at, everything counted.
+    /// The number of tokens to stop at, everything counted.
     pub tokens: usize,
-    /// Languages that get a tag.
+    /// The languages that get a tag.
     pub languages: Vec<Language>,
-    /// Which share of all character occurrences must be covered, 0 to 1. What
-    /// is not covered becomes `[UNK]`.
+    /// The share of all character occurrences that must be covered, 0 to 1. What is
+    /// not covered becomes `[UNK]`.
     pub character_coverage: f64,
-    /// A pair must occur this often to become a token.
+    /// The number of times a pair must occur to become a token.
     pub min_count: u64,
 }
 
@@ -36,10 +36,10 @@ impl Default for Training {
 impl Vocabulary {
     /// Trains a vocabulary on cleaned texts.
     ///
-    /// Ends before `tokens` is reached when no pair occurs `min_count` times.
+    /// It ends before `tokens` is reached when no pair occurs `min_count` times.
     ///
     /// # Errors
-    /// When the special tokens and characters alone are more than `tokens`.
+    /// Fails if the special tokens and characters alone are more than `tokens`.
     pub fn train<T: AsRef<str>>(
         texts: impl IntoIterator<Item = T>,
         training: &Training,
@@ -73,9 +73,9 @@ impl Vocabulary {
             .0)
     }
 
-    /// This vocabulary with up to `wanted` more tokens, learned from words as
-    /// this vocabulary already cuts them; new merges come after the old ones
-    /// and new ids after the largest. Gives the number of merges as well.
+    /// Returns this vocabulary with up to `wanted` more tokens, learned from words
+    /// as this vocabulary already cuts them, and the number of new merges. New
+    /// merges come after the old ones and new ids after the largest.
     pub(super) fn with_merges(
         &self,
         counts: &Counts,

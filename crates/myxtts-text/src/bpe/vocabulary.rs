@@ -6,10 +6,10 @@ use super::encode::WordCache;
 use super::error::VocabError;
 use super::merge::{Merge, Merges};
 
-/// A row of the text embedding.
+/// The id of a token, which is its row in the text embedding.
 pub type TokenId = u32;
 
-/// Larger ids are refused: the embedding has a row for each.
+/// The largest id that is allowed: the embedding has a row for each.
 pub(super) const LARGEST_ID: TokenId = 1 << 20;
 
 /// The special tokens of every XTTS vocabulary.
@@ -20,19 +20,19 @@ pub(super) const START: &str = "[START]";
 
 /// An XTTS vocabulary.
 ///
-/// Cheap to share between threads: encoding takes `&self`.
+/// It is cheap to share between threads: encoding takes `&self`.
 #[derive(Debug)]
 pub struct Vocabulary {
-    /// By id; holes are `None`.
+    /// The tokens by id; holes are `None`.
     pub(super) tokens: Vec<Option<Box<str>>>,
     pub(super) ids: HashMap<Box<str>, TokenId>,
     pub(super) characters: HashMap<char, TokenId>,
-    /// In rank order, as listed in the file (a later duplicate wins).
+    /// The merges in rank order, as listed in the file (a later duplicate wins).
     pub(super) merge_list: Vec<(TokenId, TokenId, TokenId)>,
     pub(super) merges: Merges,
-    /// Longest first: the longest added token that matches is taken.
+    /// The added tokens, longest first: the longest that matches is taken.
     pub(super) added: Vec<(Box<str>, TokenId)>,
-    /// The first characters of those, each once: `[`, usually alone.
+    /// The first characters of the added tokens, each once: `[`, usually alone.
     pub(super) added_starts: Box<[char]>,
     pub(super) specials: Specials,
     pub(super) cache: WordCache,
@@ -47,7 +47,7 @@ pub(super) struct Specials {
 }
 
 impl Vocabulary {
-    /// Checks and indexes: the only way to make one.
+    /// Checks and indexes a vocabulary: the only way to make one.
     ///
     /// `merges` are pairs of tokens; `added` are the tokens that are matched
     /// whole, before anything else.
@@ -127,48 +127,48 @@ impl Vocabulary {
         })
     }
 
-    /// The number of rows of the text embedding: the largest id plus one.
+    /// Returns the number of rows of the text embedding: the largest id plus one.
     /// (Published vocabularies have holes, so it is not the number of tokens.)
     pub fn text_tokens(&self) -> usize {
         self.tokens.len()
     }
 
-    /// The id of a token.
+    /// Returns the id of a token, if there is such a token.
     pub fn id(&self, token: &str) -> Option<TokenId> {
         self.ids.get(token).copied()
     }
 
-    /// The token of an id; `None` for a hole.
+    /// Returns the token of an id, or `None` for a hole.
     pub fn token(&self, id: TokenId) -> Option<&str> {
         self.tokens.get(usize::try_from(id).ok()?)?.as_deref()
     }
 
-    /// `[START]`, which the model puts before the text.
+    /// Returns the id of `[START]`, which the model puts before the text.
     pub fn start(&self) -> TokenId {
         self.specials.start
     }
 
-    /// `[STOP]`, which the model puts after the text.
+    /// Returns the id of `[STOP]`, which the model puts after the text.
     pub fn stop(&self) -> TokenId {
         self.specials.stop
     }
 
-    /// `[UNK]`, which stands for a character outside the vocabulary.
+    /// Returns the id of `[UNK]`, which stands for a character outside the vocabulary.
     pub fn unknown(&self) -> TokenId {
         self.specials.unk
     }
 
-    /// `[SPACE]`.
+    /// Returns the id of `[SPACE]`, which stands for a space.
     pub fn space(&self) -> TokenId {
         self.specials.space
     }
 
-    /// Whether a character has a token of its own (white space has `[SPACE]`).
+    /// Returns whether a character has a token of its own (white space has `[SPACE]`).
     pub fn covers(&self, c: char) -> bool {
         c.is_whitespace() || self.characters.contains_key(&c)
     }
 
-    /// The language tags, such as `en` and `zh-cn`, in order of id.
+    /// Returns the language tags, such as `en` and `zh-cn`, in order of id.
     pub fn languages(&self) -> Vec<&str> {
         let mut tags: Vec<(TokenId, &str)> = self
             .added
@@ -183,21 +183,21 @@ impl Vocabulary {
         tags.into_iter().map(|(_, tag)| tag).collect()
     }
 
-    /// Every token with its id, in order of id.
+    /// Yields every token with its id, in order of id.
     pub fn entries(&self) -> impl Iterator<Item = (TokenId, &str)> {
         (0..)
             .zip(&self.tokens)
             .filter_map(|(id, token)| Some((id, token.as_deref()?)))
     }
 
-    /// How many merges there are.
+    /// Returns the number of merges.
     pub fn merge_count(&self) -> usize {
         self.merge_list.len()
     }
 }
 
-/// Merges by pair. A pair listed twice takes its *last* rank, as the Python
-/// package reads it; published vocabularies are several lists in a row.
+/// Indexes merges by their pairs. A pair listed twice takes its *last* rank, as the
+/// Python package reads it; published vocabularies are several lists in a row.
 pub(super) fn rank(list: &[(TokenId, TokenId, TokenId)]) -> Merges {
     (0..)
         .zip(list)
@@ -222,7 +222,7 @@ impl Table {
             return Err(unusable("it is empty"));
         }
         if token.contains(char::is_whitespace) {
-            return Err(unusable("it has white space in it"));
+            return Err(unusable("it contains white space"));
         }
         if id > LARGEST_ID {
             return Err(VocabError::IdTooLarge {

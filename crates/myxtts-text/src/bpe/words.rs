@@ -8,7 +8,7 @@
 
 use unicode_normalization::char::is_combining_mark;
 
-/// The zeroes of every decimal digit block; each block is ten consecutive
+/// The zeroes of every block of decimal digits; each block is ten consecutive
 /// characters (Unicode guarantees it for category Nd).
 const ZEROES: [u32; 71] = [
     0x0030, 0x0660, 0x06F0, 0x07C0, 0x0966, 0x09E6, 0x0A66, 0x0AE6, 0x0B66, 0x0BE6, 0x0C66, 0x0CE6,
@@ -20,7 +20,7 @@ const ZEROES: [u32; 71] = [
     0x1E140, 0x1E2F0, 0x1E4F0, 0x1E5F1, 0x1E950,
 ];
 
-/// The value of a decimal digit of any script.
+/// Returns the value of a decimal digit of any script.
 pub(crate) fn decimal_digit(c: char) -> Option<u8> {
     if c.is_ascii() {
         return c.is_ascii_digit().then(|| c as u8 - b'0');
@@ -40,7 +40,7 @@ pub(crate) fn decimal_digit(c: char) -> Option<u8> {
     (value < 10).then(|| u8::try_from(value).ok()).flatten()
 }
 
-/// `\w` of the pre-tokenizer.
+/// Matches `\w` of the pre-tokenizer.
 pub(crate) fn is_word(c: char) -> bool {
     if c.is_ascii() {
         return c.is_ascii_alphanumeric() || c == '_';
@@ -55,7 +55,7 @@ pub(crate) fn is_word(c: char) -> bool {
         )
 }
 
-/// The pieces of `text` in order; white space is between them.
+/// Yields the pieces of `text` in order; white space is between them.
 pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {

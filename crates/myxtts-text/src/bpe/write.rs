@@ -60,7 +60,7 @@ impl Serialize for InOrder<'_> {
 }
 
 impl Vocabulary {
-    /// The text of a `vocab.json`.
+    /// Returns the text of a `vocab.json`.
     pub fn to_json(&self) -> String {
         let mut added: Vec<&(Box<str>, TokenId)> = self.added.iter().collect();
         added.sort_by_key(|(_, id)| *id);

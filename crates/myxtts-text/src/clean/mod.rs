@@ -14,7 +14,7 @@
 //! - `hi`: NFC *decomposes* क़ and its like (they are composition exclusions);
 //! - `ja`, `zh`: NFC replaces compatibility ideographs, and nothing is gained.
 //!
-//! What cannot be done is said: [`Cleaned::unsupported`] lists each piece of
+//! What cannot be done is reported: [`Cleaned::unsupported`] lists each piece of
 //! text that was left as it is, and why. Nothing is guessed or dropped.
 
 pub(crate) mod fa;
@@ -36,7 +36,7 @@ pub use fa::{Diacritics, PersianOptions, Punctuation};
 pub struct Cleaned {
     /// The text as the model should read it.
     pub text: String,
-    /// Pieces that were left as written.
+    /// The pieces that were left as written.
     pub unsupported: Vec<Unsupported>,
 }
 
@@ -45,7 +45,7 @@ pub struct Cleaned {
 pub struct Unsupported {
     /// The language whose rules fell short.
     pub language: Language,
-    /// Which rules.
+    /// The rules that are missing.
     pub what: Gap,
     /// The piece, after lower-casing.
     pub text: String,
@@ -55,9 +55,9 @@ pub struct Unsupported {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Gap {
-    /// A cardinal, decimal or amount of money in words.
+    /// The words of a cardinal, a decimal or an amount of money.
     NumberWords,
-    /// An ordinal in words.
+    /// The words of an ordinal.
     OrdinalWords,
     /// The dictionary that turns the script into Latin letters.
     Romanisation,
@@ -99,16 +99,16 @@ impl fmt::Display for Unsupported {
 /// Choices a person may make about cleaning.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CleanOptions {
-    /// Persian spelling.
+    /// Choices about Persian spelling.
     pub persian: PersianOptions,
 }
 
-/// Cleans a text with the usual choices.
+/// Cleans a text with the default choices.
 pub fn clean(text: &str, language: &Language) -> Cleaned {
     clean_with(text, language, &CleanOptions::default())
 }
 
-/// Cleans a text.
+/// Cleans a text with the given choices.
 pub fn clean_with(text: &str, language: &Language, options: &CleanOptions) -> Cleaned {
     let composed = matches!(language.base(), "ar" | "hi" | "ja" | "zh") || is_nfc(text);
     let text = if composed {
@@ -130,7 +130,7 @@ pub fn clean_with(text: &str, language: &Language, options: &CleanOptions) -> Cl
     }
 }
 
-/// Collects what could not be done.
+/// Collects what cleaning could not do.
 pub(crate) struct Gaps<'l> {
     language: &'l Language,
     found: Vec<Unsupported>,

@@ -1,5 +1,5 @@
-//! Numbers as the reference finds them, in its order: thousands separators
-//! out, money, decimals, ordinals, whatever digits are left.
+//! Numbers as the reference finds them, in its order: thousands separators removed,
+//! money, decimals, ordinals, and whatever digits are left.
 //!
 //! Each pass is a scanner for one of its patterns, quoted above it.
 
@@ -9,8 +9,9 @@ use super::words::{self, Currency, Money, MoneyWords, Words};
 use super::{Gap, Gaps};
 use crate::bpe::words::decimal_digit;
 
-/// Digits that must survive the passes to come are written with these
-/// noncharacters meanwhile (a text has no business holding any).
+/// The noncharacter that holds a 0: digits that must survive the passes to come are
+/// written with this one and the nine after it meanwhile. A text has no business
+/// holding any.
 const HELD: u32 = 0xFDD0;
 
 pub(super) fn expand(text: &str, language: &str, gaps: &mut Gaps<'_>) -> String {
@@ -41,7 +42,7 @@ pub(super) fn expand(text: &str, language: &str, gaps: &mut Gaps<'_>) -> String 
         _ => without_separators(&text, '.', ',', Separator::Anything),
     };
     for currency in [Currency::Pound, Currency::Dollar, Currency::Euro] {
-        // One failure ends all of them, and leaves this one undone.
+        // One failure ends the loop and leaves this currency undone.
         match money(&text, currency, language, words, gaps) {
             Some(expanded) => text = expanded,
             None => break,
@@ -76,13 +77,13 @@ fn release(text: &str) -> String {
 #[derive(Clone, Copy, PartialEq)]
 enum Separator {
     Itself,
-    /// The reference forgot to escape the dot.
+    /// Any character but a newline: the reference forgot to escape the dot.
     Anything,
 }
 
-/// `\b\d{1,3}(,\d{3})*(\.\d+)?\b` for English and Russian, and
-/// `\b\d{1,3}(.\d{3})*(\,\d+)?\b` for the rest; `removed` is taken out of each
-/// match.
+/// Removes thousands separators. The pattern is `\b\d{1,3}(,\d{3})*(\.\d+)?\b` for
+/// English and Russian, and `\b\d{1,3}(.\d{3})*(\,\d+)?\b` for the rest; `removed`
+/// is taken out of each match.
 fn without_separators(text: &str, removed: char, point: char, separator: Separator) -> String {
     let chars: Vec<char> = text.chars().collect();
     let is_digit = |at: usize| chars.get(at).is_some_and(|&c| decimal_digit(c).is_some());
@@ -143,8 +144,8 @@ fn without_separators(text: &str, removed: char, point: char, separator: Separat
     out
 }
 
-/// `(£[0-9.,]*[0-9]+)|([0-9.,]*[0-9]+£)`, or nothing when one of the matches
-/// makes the reference give up.
+/// Says amounts of money: `(£[0-9.,]*[0-9]+)|([0-9.,]*[0-9]+£)`. Returns `None`
+/// when one of the matches makes the reference give up.
 fn money(
     text: &str,
     currency: Currency,
@@ -210,8 +211,8 @@ fn money(
     Some(out)
 }
 
-/// A whole amount loses everything after the last joiner, which is meant to be
-/// the "zero cents" and sometimes is not: Portuguese "120€" ends as "cento".
+/// Cuts a whole amount at the last joiner. What follows is meant to be the "zero
+/// cents" and sometimes is not: Portuguese "120€" ends as "cento".
 fn without_cents<'w>(words: &'w str, value: Float, language: &str) -> &'w str {
     let joiner = match language {
         "es" => " con ",
@@ -226,8 +227,9 @@ fn without_cents<'w>(words: &'w str, value: Float, language: &str) -> &'w str {
     }
 }
 
-/// Runs of ASCII digits, leftmost first: `expand` sees the run and what
-/// follows, and gives the replacement with how many bytes of the rest it used.
+/// Replaces runs of ASCII digits, leftmost first. `expand` sees the run and what
+/// follows it, and returns the replacement and how many bytes of what follows it
+/// used.
 fn each_run(text: &str, mut expand: impl FnMut(&str, &str) -> Option<(String, usize)>) -> String {
     let mut out = String::with_capacity(text.len() + 32);
     let mut rest = text;
@@ -252,7 +254,7 @@ fn each_run(text: &str, mut expand: impl FnMut(&str, &str) -> Option<(String, us
     out + rest
 }
 
-/// `[0-9]+[.,][0-9]+`
+/// Says decimals, as `[0-9]+[.,][0-9]+` finds them.
 fn decimals(text: &str, words: &Words, gaps: &mut Gaps<'_>) -> String {
     each_run(text, |run, after| {
         let fraction = after.strip_prefix(['.', ','])?;
@@ -274,7 +276,7 @@ fn decimals(text: &str, words: &Words, gaps: &mut Gaps<'_>) -> String {
     })
 }
 
-/// The endings of written ordinals, tried in order.
+/// Returns the endings of written ordinals, to be tried in order.
 fn ordinal_endings(language: &str) -> &'static [&'static str] {
     match language {
         "en" => &["st", "nd", "rd", "th"],
@@ -313,7 +315,7 @@ fn ordinals(text: &str, language: &str, words: &Words, gaps: &mut Gaps<'_>) -> S
     })
 }
 
-/// `[0-9]+`
+/// Says the digits that are left, as `[0-9]+` finds them.
 fn cardinals(text: &str, words: &Words, gaps: &mut Gaps<'_>) -> String {
     each_run(text, |run, _| {
         let spoken = run

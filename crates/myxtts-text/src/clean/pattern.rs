@@ -7,7 +7,7 @@
 
 use unicode_normalization::char::is_combining_mark;
 
-/// `\w`: letters and numbers of any kind, but no marks, and the underscore.
+/// Matches `\w`: letters and numbers of any kind and the underscore, but no marks.
 pub(super) fn is_word(c: char) -> bool {
     if c.is_ascii() {
         return c.is_ascii_alphanumeric() || c == '_';
@@ -16,17 +16,17 @@ pub(super) fn is_word(c: char) -> bool {
     c.is_alphanumeric() && !is_combining_mark(c) && !circled
 }
 
-/// `\s`: Unicode white space and the four information separators.
+/// Matches `\s`: Unicode white space and the four information separators.
 pub(super) fn is_space(c: char) -> bool {
     c.is_whitespace() || matches!(c, '\u{1C}'..='\u{1F}')
 }
 
-/// `\b` between two neighbours; `None` is the edge of the text.
+/// Matches `\b` between two neighbours; `None` is the edge of the text.
 pub(super) fn is_boundary(before: Option<char>, after: Option<char>) -> bool {
     before.is_some_and(is_word) != after.is_some_and(is_word)
 }
 
-/// Runs of white space become one space; none at the ends.
+/// Makes every run of white space one space, and removes it at the ends.
 pub(super) fn collapse_spaces(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for word in text.split(is_space).filter(|word| !word.is_empty()) {

@@ -1,5 +1,5 @@
-//! The order of the reference: quotes out, lower case, numbers,
-//! abbreviations, symbols, spaces.
+//! The order of the reference: quotes removed, lower case, numbers, abbreviations,
+//! symbols, spaces.
 //!
 //! Words for numbers come after lower-casing and are not lower-cased
 //! themselves, so German "12,5" gives "zwölf Komma fünf". That capital is
@@ -12,7 +12,7 @@ pub(super) fn clean(text: &str, gaps: &mut Gaps<'_>) -> String {
     let base = gaps.language.base().to_owned();
     let mut text = text.replace('"', "");
     if base == "tr" {
-        // Before lower-casing, which would make "i̇" of İ.
+        // Before lower-casing, which would turn İ into "i̇".
         text = text.replace('İ', "i").replace('Ö', "ö").replace('Ü', "ü");
     }
     text = text.to_lowercase();

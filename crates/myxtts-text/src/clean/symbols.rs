@@ -2,8 +2,9 @@
 
 use super::pattern::is_boundary;
 
-/// Applied one after the other over the whole text, in this order: "mrs."
-/// before "mr.", and "mr.dr." ends as "misterdr.".
+/// Returns the abbreviations of a language. They are applied one after the other
+/// over the whole text, in this order: "mrs." before "mr.", and "mr.dr." ends as
+/// "misterdr.".
 fn abbreviations(language: &str) -> &'static [(&'static str, &'static str)] {
     match language {
         "en" => &[
@@ -113,7 +114,7 @@ pub(super) fn expand_abbreviations(mut text: String, language: &str) -> String {
     text
 }
 
-/// The words of & @ % # $ £ °.
+/// Returns the words for & @ % # $ £ °.
 fn symbols(language: &str) -> Option<[&'static str; 7]> {
     Some(match language {
         "en" => ["and", "at", "percent", "hash", "dollar", "pound", "degree"],

@@ -4,10 +4,10 @@ use unicode_normalization::char::is_combining_mark;
 
 use crate::Language;
 
-/// What may close a sentence after its mark.
+/// Characters that may close a sentence after its mark.
 pub(super) const CLOSERS: [char; 7] = ['"', '\'', '”', '’', '»', ')', ']'];
 
-/// Kinds of places, the best first.
+/// The kinds of places to cut at, the best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Level {
     Sentence,
@@ -41,7 +41,7 @@ const OTHERS: [&str; 17] = [
     "bzw", "usw", "z.b",
 ];
 
-/// The ends of the parts of `text` at a level; the last is the end of the text.
+/// Returns the ends of the parts of `text` at a level; the last is the end of the text.
 pub(super) fn ends(text: &str, level: Level, language: &Language) -> Vec<usize> {
     let mut ends: Vec<usize> = Vec::new();
     let mut chars = text.char_indices().peekable();
@@ -74,7 +74,7 @@ pub(super) fn ends(text: &str, level: Level, language: &Language) -> Vec<usize> 
     ends
 }
 
-/// Marks that end a sentence whatever follows.
+/// Returns whether a mark ends a sentence whatever follows.
 pub(super) fn is_ender(c: char) -> bool {
     matches!(
         c,
@@ -100,7 +100,7 @@ fn ends_sentence(text: &str, at: usize, c: char, language: &Language) -> bool {
     !is_abbreviation(before, language)
 }
 
-/// Whether the dot after `before` belongs to a shortened word or an ordinal.
+/// Returns whether the dot after `before` belongs to an abbreviation or an ordinal.
 fn is_abbreviation(before: &str, language: &Language) -> bool {
     let start = before
         .rfind(|c: char| c.is_whitespace() || "(\"'“«".contains(c))
@@ -117,7 +117,7 @@ fn is_abbreviation(before: &str, language: &Language) -> bool {
     {
         return true;
     }
-    // An initial: J. Smith.
+    // An initial, as in "J. Smith".
     let mut letters = word.chars();
     let initial = letters.next().is_some_and(char::is_uppercase) && letters.next().is_none();
     let known: &[&str] = if base == "en" { &ENGLISH } else { &OTHERS };
@@ -128,7 +128,7 @@ fn is_abbreviation(before: &str, language: &Language) -> bool {
 pub(super) fn ends_clause(text: &str, at: usize, c: char) -> bool {
     match c {
         ';' | '،' | '؛' | '、' | '，' | '；' | '：' | '—' | '–' => true,
-        // Not in 1,234 or 5:30.
+        // Not inside 1,234 or 5:30.
         ',' | ':' => {
             let next = text[at + c.len_utf8()..].chars().next();
             !next.is_some_and(char::is_alphanumeric)
@@ -137,7 +137,7 @@ pub(super) fn ends_clause(text: &str, at: usize, c: char) -> bool {
     }
 }
 
-/// Whether a word may be cut between these two.
+/// Returns whether a word may be cut between `before` and `after`.
 pub(super) fn may_cut(before: &str, after: &str) -> bool {
     let (Some(left), Some(right)) = (before.chars().next_back(), after.chars().next()) else {
         return true;

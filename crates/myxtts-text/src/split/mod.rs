@@ -33,11 +33,11 @@ pub struct Limit(pub usize);
      limit; the released model takes about 400 text tokens"
 )]
 pub struct SplitError {
-    /// The character.
+    /// The character that is too large.
     pub character: char,
-    /// Its size.
+    /// The number of tokens it has.
     pub tokens: usize,
-    /// The limit.
+    /// The most tokens a piece may have.
     pub limit: usize,
 }
 
@@ -46,7 +46,7 @@ impl Vocabulary {
     /// tokens, measured after cleaning and with the language tag.
     ///
     /// # Errors
-    /// When a single character is over the limit.
+    /// Fails if a single character is over the limit.
     pub fn split(
         &self,
         text: &str,
@@ -59,10 +59,10 @@ impl Vocabulary {
     }
 }
 
-/// Cuts a text into pieces of which `measure` says at most `limit`.
+/// Cuts a text into pieces that `measure` finds to be at most `limit`.
 ///
 /// # Errors
-/// When a single character is over the limit.
+/// Fails if a single character is over the limit.
 pub fn split(
     text: &str,
     language: &Language,
@@ -113,7 +113,7 @@ impl<M: Fn(&str) -> usize> Splitter<'_, M> {
         self.pack(&text[start..end], below, pieces)
     }
 
-    /// The longest prefixes that fit, one after the other.
+    /// Cuts off the longest prefix that fits, again and again.
     fn cut_anywhere(&self, text: &str, pieces: &mut Vec<String>) -> Result<(), SplitError> {
         let mut rest = text.trim();
         while let Some(first) = rest.chars().next() {
@@ -149,7 +149,7 @@ impl<M: Fn(&str) -> usize> Splitter<'_, M> {
         Ok(())
     }
 
-    /// The last of `ends` that is not inside a number or before a mark.
+    /// Returns the last of `ends` that is not inside a number or before a mark.
     fn kindest_end(&self, text: &str, ends: &[usize]) -> usize {
         let last = ends.last().copied().unwrap_or(text.len());
         let kind =

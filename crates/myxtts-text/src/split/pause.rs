@@ -7,9 +7,9 @@ use crate::Language;
 /// A piece of a text that is spoken in one breath.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// As it was written, without the white space around it.
+    /// The text as it was written, without the white space around it.
     pub text: String,
-    /// What comes after it.
+    /// What separates it from the next piece.
     pub end: Break,
 }
 
@@ -20,17 +20,16 @@ pub enum Break {
     Paragraph,
     /// The end of a sentence or of a line.
     Sentence,
-    /// A comma, a colon, a dash.
+    /// A comma, a colon or a dash.
     Clause,
     /// Nothing but white space, or not even that: the text had to be cut.
     Word,
 }
 
-/// Cuts a text like [`split`], and at every blank line, and says what each
-/// piece ends with.
+/// Cuts a text like [`split`] and at every blank line, and says what each piece ends with.
 ///
 /// # Errors
-/// When a single character is over the limit.
+/// Fails if a single character is over the limit.
 pub fn pieces(
     text: &str,
     language: &Language,
@@ -50,7 +49,7 @@ pub fn pieces(
     Ok(pieces)
 }
 
-/// The parts of a text between blank lines; none is empty.
+/// Returns the parts of a text between blank lines; none is empty.
 fn paragraphs(text: &str) -> Vec<&str> {
     let mut found = vec![];
     let (mut start, mut at) = (0, 0);
@@ -68,7 +67,7 @@ fn paragraphs(text: &str) -> Vec<&str> {
     found
 }
 
-/// What stands between a piece and the `rest` of its paragraph.
+/// Returns what stands between a piece and the `rest` of its paragraph.
 fn end_of(piece: &str, rest: &str) -> Break {
     let next = rest.trim_start();
     if next.is_empty() {

@@ -121,7 +121,7 @@ impl Corpus {
         let quarantined = |index: usize| Quarantined {
             reason: "text_too_long".to_owned(),
             why: format!(
-                "{} tokens, and max_text_length is {}",
+                "{} tokens, but max_text_length is {}",
                 self.lengths[index].text.0, most.0
             ),
             source: self.ids[index].clone(),

@@ -27,6 +27,12 @@ const CORES_OF_SLEEPERS: u32 = 8;
 const PAUSE_EVERY: u64 = 20;
 /// What a person may pass as too many on any machine that this runs on.
 const TOO_MANY: usize = 16;
+/// What one worker has to do for a batch while so many crowd the cores, as a
+/// share of a healthy step: one of them could do it alone.
+const CROWDED_WORK: f64 = 0.6;
+/// Batches that they may be ahead, for each measured step. They make more than
+/// the model takes, and as soon as no more may be made they leave it the cores.
+const CROWDED_AHEAD: usize = 24;
 
 /// A fault, and what must be found first.
 #[derive(Clone, Copy, Debug)]
@@ -167,7 +173,8 @@ impl<'a> Bench<'a> {
     /// Puts a fault in, looks, mends it, and measures what that gave.
     pub fn run(&self, trial: &Trial) -> Result<Tried, TrainError> {
         match trial.kind {
-            Kind::ManyWorkers => {
+            // Of a few milliseconds nobody could tell what was gained.
+            Kind::ManyWorkers | Kind::Padding => {
                 let job = heavier(self.job);
                 Bench::new(&job, self.placement, self.steps)?.tried(trial)
             }
@@ -215,7 +222,7 @@ impl<'a> Bench<'a> {
         match kind {
             // One clip after the other, whoever reads.
             Kind::Disk => faults.read = long / clips,
-            Kind::Decode => faults.decodes = self.decodes(long),
+            Kind::Decode => faults.decodes = self.decodes(long, self.job.buffers.workers),
             Kind::Upload => faults.upload = long,
             Kind::Dvae => {
                 job.cache = CacheKind::None;
@@ -240,12 +247,12 @@ impl<'a> Bench<'a> {
                 job.buffers.workers = TOO_MANY;
                 job.buffers.workers_chosen = true;
                 // Work for all of them as long as it is measured.
-                let steps = usize::try_from(self.steps).unwrap_or(usize::MAX / 8);
-                let ahead = 4 * (steps + TOO_MANY);
+                let steps = usize::try_from(self.steps).unwrap_or(usize::MAX / 64);
+                let ahead = CROWDED_AHEAD * steps + TOO_MANY;
                 job.buffers.in_flight = ahead;
                 job.buffers.in_flight_start = ahead;
                 job.buffers.ring_bytes.host = None;
-                faults.decodes = self.decodes(step / 6);
+                faults.decodes = self.decodes(step.mul_f64(CROWDED_WORK), 1);
             }
             Kind::Fusion => {
                 job.plan["graph_mode"] = serde_json::Value::Bool(false);
@@ -311,8 +318,8 @@ impl<'a> Bench<'a> {
             .max(1)
     }
 
-    /// Times that make the decoding of a batch take `long`, over all workers.
-    fn decodes(&self, long: Duration) -> u32 {
+    /// Times that make `workers` decode a batch in `long`.
+    fn decodes(&self, long: Duration, workers: usize) -> u32 {
         let host = self
             .healthy
             .entries
@@ -324,8 +331,7 @@ impl<'a> Bench<'a> {
             batches += 1;
         }
         let one = decode as f64 / 1e6 / f64::from(batches.max(1));
-        let workers = self.job.buffers.workers.max(1) as f64;
-        times(long.as_secs_f64() * workers, one)
+        times(long.as_secs_f64() * workers.max(1) as f64, one)
     }
 
     /// Times that make reading all weights take as long as a step.

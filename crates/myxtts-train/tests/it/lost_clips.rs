@@ -57,7 +57,7 @@ fn too_many_end_the_training_by_name() {
     let why = why.replace(&folder.path().display().to_string(), "DIR");
     assert!(
         why.contains(
-            "2 of 8 clips cannot be read any more, and data.max_bad_fraction allows 20.00 %"
+            "2 of 8 clips can no longer be read, but data.max_bad_fraction allows only 20.00 %"
         ),
         "{why}"
     );

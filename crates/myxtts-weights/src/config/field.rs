@@ -11,13 +11,13 @@ use serde_json::Value;
 /// A field and what is wrong with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Misfit {
-    /// Its dotted path.
+    /// The dotted path of the field.
     pub field: String,
-    /// The reader's words.
+    /// What the reader said.
     pub why: String,
 }
 
-/// The first field of `found` that cannot stand in `whole`'s place, where
+/// Returns the first field of `found` that cannot stand in `whole`'s place, where
 /// `whole` is any value that can be read.
 pub fn misfit<T: Serialize + DeserializeOwned>(found: &Value, whole: &T) -> Option<Misfit> {
     let whole = serde_json::to_value(whole).ok()?;
@@ -55,7 +55,8 @@ impl<T: DeserializeOwned> Search<'_, T> {
         None
     }
 
-    /// The readable document with this one place changed; `None` takes it away.
+    /// Reads the document with this one place changed, where `None` takes the place
+    /// away; returns what fails.
     fn tried(&self, found: Option<&Value>) -> Option<Misfit> {
         let mut changed = self.whole.clone();
         match (self.path.split_last(), found) {

@@ -36,7 +36,7 @@ fn quoted(text: &str) -> String {
             rest = &rest[word.len()..];
             continue;
         }
-        // A backslash takes the character behind it along.
+        // A backslash takes the character after it along.
         let length = match next {
             '\\' if in_string => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
             next => next.len_utf8(),

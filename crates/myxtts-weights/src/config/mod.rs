@@ -1,8 +1,8 @@
 //! The public `config.json`.
 //!
-//! The sizes have no defaults here: the public implementation's own defaults
-//! are those of XTTS-v1, so that a missing size would be a guess. Keys we do
-//! not use are kept and written back.
+//! The sizes have no defaults here: the public implementation's own defaults are
+//! those of XTTS-v1, so a missing size would be a guess. Keys we do not use are
+//! kept and written back.
 
 mod field;
 mod json;
@@ -16,42 +16,42 @@ use crate::error::{Fault, WeightsError};
 
 pub use field::{Misfit, misfit};
 
-/// A model's configuration.
+/// The configuration of a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct XttsConfig {
     /// What the model is made of.
     pub model_args: ModelArgs,
-    /// Language tags.
+    /// The tags of the languages.
     #[serde(default)]
     pub languages: Vec<String>,
-    /// Softness of sampling.
+    /// The temperature of sampling.
     #[serde(default = "released::temperature")]
     pub temperature: f64,
-    /// Exponent of the length in beam search.
+    /// The exponent of the length in beam search.
     #[serde(default = "released::length_penalty")]
     pub length_penalty: f64,
-    /// Penalty of codes that were drawn before.
+    /// The penalty on codes that were drawn before.
     #[serde(default = "released::repetition_penalty")]
     pub repetition_penalty: f64,
-    /// Codes to draw from.
+    /// The number of codes to draw from.
     #[serde(default = "released::top_k")]
     pub top_k: u32,
-    /// Probability to draw from.
+    /// The share of probability to draw from.
     #[serde(default = "released::top_p")]
     pub top_p: f64,
-    /// Seconds of the reference that condition the GPT.
+    /// The seconds of the reference that condition the GPT.
     #[serde(default = "released::gpt_cond_len")]
     pub gpt_cond_len: u32,
-    /// Seconds of one piece of them.
+    /// The seconds of one piece of that conditioning.
     #[serde(default = "released::gpt_cond_chunk_len")]
     pub gpt_cond_chunk_len: u32,
-    /// Seconds of the reference that are used at all.
+    /// The seconds of the reference that are used at all.
     #[serde(default = "released::max_ref_len")]
     pub max_ref_len: u32,
     /// Whether references are brought to one level.
     #[serde(default)]
     pub sound_norm_refs: bool,
-    /// Every other key.
+    /// Every other key, kept as it is.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
@@ -59,34 +59,34 @@ pub struct XttsConfig {
 /// What a model is made of.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ModelArgs {
-    /// Transformer layers.
+    /// The number of transformer layers.
     pub gpt_layers: usize,
-    /// Width of the transformer.
+    /// The width of the transformer.
     pub gpt_n_model_channels: usize,
-    /// Attention heads.
+    /// The number of attention heads.
     pub gpt_n_heads: usize,
-    /// Longest text, in tokens.
+    /// The longest text, in tokens.
     pub gpt_max_text_tokens: usize,
-    /// Longest audio, in codes.
+    /// The longest audio, in codes.
     pub gpt_max_audio_tokens: usize,
-    /// Longest conditioning, in tokens.
+    /// The longest conditioning, in tokens.
     pub gpt_max_prompt_tokens: usize,
-    /// Rows of the text embedding; `null`: taken from the vocabulary.
+    /// The number of rows of the text embedding; taken from the vocabulary if `null`.
     #[serde(default)]
     pub gpt_number_text_tokens: Option<usize>,
-    /// `null`: taken from the vocabulary.
+    /// The token that opens a text; taken from the vocabulary if `null`.
     #[serde(default)]
     pub gpt_start_text_token: Option<u32>,
-    /// `null`: taken from the vocabulary.
+    /// The token that closes a text; taken from the vocabulary if `null`.
     #[serde(default)]
     pub gpt_stop_text_token: Option<u32>,
-    /// Codes with start and stop.
+    /// The number of codes, with start and stop.
     pub gpt_num_audio_tokens: usize,
-    /// Opens audio.
+    /// The code that opens audio.
     pub gpt_start_audio_token: u32,
-    /// Closes audio.
+    /// The code that closes audio.
     pub gpt_stop_audio_token: u32,
-    /// Samples of one code.
+    /// The samples of one code.
     #[serde(default = "released::code_stride")]
     pub gpt_code_stride_len: u32,
     /// Whether the conditioning slice is masked out of the loss.
@@ -94,21 +94,21 @@ pub struct ModelArgs {
     pub gpt_use_masking_gt_prompt_approach: bool,
     /// Whether conditioning goes through the perceiver resampler.
     pub gpt_use_perceiver_resampler: bool,
-    /// Hz of recordings.
+    /// The sample rate of recordings, in Hz.
     pub input_sample_rate: u32,
-    /// Hz of the vocoder.
+    /// The sample rate of the vocoder, in Hz.
     pub output_sample_rate: u32,
-    /// Samples of one output frame.
+    /// The samples of one output frame.
     #[serde(default = "released::output_hop")]
     pub output_hop_length: u32,
-    /// Width of the vocoder's input.
+    /// The width of the vocoder's input.
     pub decoder_input_dim: usize,
-    /// Width of the speaker embedding.
+    /// The width of the speaker embedding.
     pub d_vector_dim: usize,
-    /// Whether every upsampling layer hears the speaker.
+    /// Whether every upsampling layer is conditioned on the speaker.
     #[serde(default = "released::yes")]
     pub cond_d_vector_in_each_upsampling_layer: bool,
-    /// Every other key.
+    /// Every other key, kept as it is.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
@@ -157,7 +157,7 @@ const LANGUAGES: [&str; 17] = [
 ];
 
 impl Default for XttsConfig {
-    /// XTTS-v2 as it was released.
+    /// Returns XTTS-v2 as it was released.
     fn default() -> Self {
         Self {
             model_args: ModelArgs::default(),
@@ -171,7 +171,7 @@ impl Default for XttsConfig {
             gpt_cond_chunk_len: released::gpt_cond_chunk_len(),
             max_ref_len: released::max_ref_len(),
             sound_norm_refs: false,
-            // The public implementation finds the class of a model by it.
+            // The public implementation finds the class of a model by this key.
             other: Map::from_iter([("model".to_owned(), "xtts".into())]),
         }
     }
@@ -269,7 +269,7 @@ impl XttsConfig {
         Ok(())
     }
 
-    /// The text of a public `config.json`.
+    /// Returns the text of a public `config.json`.
     pub fn to_json(&self) -> Result<String, Fault> {
         json::write(self).map_err(Fault::Json)
     }

@@ -8,7 +8,7 @@ use myxtts_files::{folder_of, temporary};
 
 use crate::error::{Fault, WeightsError};
 
-/// Writes bytes to a file.
+/// Writes a file, whole or not at all.
 pub(super) fn write_file(path: &Path, bytes: &[u8]) -> Result<(), WeightsError> {
     let write = || -> io::Result<()> {
         let mut file = temporary(folder_of(path), ".tmp-")?;
@@ -19,8 +19,8 @@ pub(super) fn write_file(path: &Path, bytes: &[u8]) -> Result<(), WeightsError> 
     write().map_err(|why| WeightsError::write(path, Fault::Io(why)))
 }
 
-/// Fills a folder beside `folder` and renames it. A folder that has anything
-/// in it is not touched.
+/// Fills a folder beside `folder` and renames it. A folder that has anything in it
+/// is not touched.
 pub(super) fn write_folder(
     folder: &Path,
     fill: impl FnOnce(&Path) -> Result<(), WeightsError>,
@@ -39,13 +39,13 @@ pub(super) fn write_folder(
     let partial = partial(folder).map_err(wrong)?;
     let finished = fill(&partial).and_then(|()| fs::rename(&partial, folder).map_err(wrong));
     if finished.is_err() {
-        // What is left over is reported by the error that matters.
+        // What cannot be removed is covered by the error that matters.
         let _ = fs::remove_dir_all(&partial);
     }
     finished
 }
 
-/// An empty folder beside `folder`, of the same name and this process.
+/// Makes an empty folder beside `folder`, named after it and this process.
 fn partial(folder: &Path) -> io::Result<PathBuf> {
     let name = folder
         .file_name()
@@ -58,7 +58,7 @@ fn partial(folder: &Path) -> io::Result<PathBuf> {
     if let Some(parent) = partial.parent() {
         fs::create_dir_all(parent)?;
     }
-    // A process of this number may have been killed here before.
+    // A process with this id may have been killed here before.
     if partial.exists() {
         fs::remove_dir_all(&partial)?;
     }

@@ -10,7 +10,7 @@
 //! | `vocab.json` | the vocabulary, as it was |
 //! | `config.json` | format, version, sizes, the hash of every other file, the public configuration, and what only this program knows of the model |
 //!
-//! Parts a model does not have have no file. A file that is not listed in
+//! A part that a model does not have has no file. A file that is not listed in
 //! `config.json`, or is not what is listed, is not read.
 
 use std::collections::BTreeMap;
@@ -40,7 +40,7 @@ const MEL_STATS_FILE: &str = "mel_stats.safetensors";
 const SPEAKERS: &str = "speakers.safetensors";
 const MODEL_MEL_STATS: &str = "model.mel_stats";
 
-/// What `config.json` lists.
+/// The files that `config.json` lists.
 const FILES: [&str; 6] = [
     GPT,
     HIFIGAN_DECODER,
@@ -50,7 +50,7 @@ const FILES: [&str; 6] = [
     VOCABULARY,
 ];
 
-/// `config.json`.
+/// The contents of `config.json`.
 #[derive(Debug, Serialize, Deserialize)]
 struct Description {
     format: String,
@@ -58,13 +58,13 @@ struct Description {
     sizes: Sizes,
     files: BTreeMap<String, String>,
     xtts: XttsConfig,
-    /// Folders of imported files have none.
+    /// The model's own part; folders of imported files have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     model: Option<serde_json::Value>,
 }
 
 impl Description {
-    /// One that can be read, for finding out why another cannot.
+    /// Returns one that can be read, for finding out why another cannot.
     fn released() -> Self {
         let args = ModelArgs::default();
         Self {
@@ -88,32 +88,32 @@ impl Description {
 /// A model on its way to a folder of ours, its tensors still where they are.
 #[derive(Debug, Default)]
 pub struct Outgoing<'a> {
-    /// `gpt.*`.
+    /// The GPT, under `gpt.*`.
     pub gpt: Vec<TensorStream<'a>>,
-    /// `hifigan_decoder.*`.
+    /// The vocoder and the speaker encoder, under `hifigan_decoder.*`.
     pub hifigan_decoder: Vec<TensorStream<'a>>,
-    /// The DVAE.
+    /// The DVAE, empty without one.
     pub dvae: Vec<TensorStream<'a>>,
-    /// Latents of named voices.
+    /// The latents of named voices.
     pub speakers: Vec<TensorStream<'a>>,
-    /// Mean of each mel band.
+    /// The mean of each mel band.
     pub mel_stats: Option<Tensor>,
-    /// The copy of them inside a public model file.
+    /// The copy of the mel statistics inside a public model file.
     pub model_mel_stats: Option<Tensor>,
     /// The bytes of `vocab.json`.
     pub vocabulary: Option<Vec<u8>>,
-    /// The configuration.
+    /// The configuration of the model.
     pub config: XttsConfig,
     /// What only this program knows of the model.
     pub model: Option<serde_json::Value>,
 }
 
-/// The files of our folder, to be written in this order: somebody who puts
-/// them beside files of another kind writes them, and `config.json` says what
+/// The files of our folder, in the order in which they must be written. They are
+/// for callers that put them beside files of another kind; `config.json` says what
 /// was written.
 #[derive(Debug)]
 pub struct OursFiles<'a> {
-    /// Files of tensors, by name.
+    /// The files of tensors, by name.
     pub tensors: Vec<(&'static str, SafetensorsStream<'a>)>,
     /// The vocabulary, under its name.
     pub vocabulary: Option<(&'static str, Vec<u8>)>,
@@ -130,14 +130,14 @@ pub struct OursDescription {
 }
 
 impl OursDescription {
-    /// The file's name.
+    /// The name of the file.
     pub const NAME: &'static str = CONFIG;
 
-    /// The file beside those of these BLAKE3 hashes, by name. Names of files
-    /// that our layout does not have are left out.
+    /// Returns the file, given the BLAKE3 hashes of those beside it by name. Names
+    /// of files that our layout does not have are left out.
     ///
     /// # Errors
-    /// When the model's own part cannot be written as JSON.
+    /// Fails if the model's own part cannot be written as JSON.
     pub fn text(self, hashes: BTreeMap<String, String>) -> Result<Vec<u8>, WeightsError> {
         let description = Description {
             format: FORMAT.to_owned(),
@@ -182,10 +182,10 @@ impl<'a> From<&'a Checkpoint> for Outgoing<'a> {
 }
 
 impl<'a> Outgoing<'a> {
-    /// The files; parts the model does not have are left out.
+    /// Returns the files; parts the model does not have are left out.
     ///
     /// # Errors
-    /// When the tensors are not those of an XTTS model.
+    /// Fails if the tensors are not those of an XTTS model.
     pub fn files(self) -> Result<OursFiles<'a>, WeightsError> {
         let shapes = self
             .gpt
@@ -247,17 +247,17 @@ pub fn write_ours(folder: &Path, checkpoint: &Checkpoint) -> Result<(), WeightsE
     })
 }
 
-/// What the description of a folder says of its weights, which are not read.
+/// What the description of a folder says about its weights, which are not read.
 #[derive(Clone, Debug)]
 pub struct Described {
-    /// The public configuration.
+    /// The configuration of the public implementation.
     pub config: XttsConfig,
-    /// What only this program knows of the model; imported files have none.
+    /// What only this program knows of the model; `None` in imported files.
     pub model: Option<serde_json::Value>,
 }
 
-/// Reads the description alone: for what must be known before gigabytes are
-/// read and hashed.
+/// Reads the description alone, for what must be known before gigabytes are read
+/// and hashed.
 pub fn describe_ours(folder: &Path) -> Result<Described, WeightsError> {
     let path = folder.join(CONFIG);
     let description = describe(&path).map_err(|fault| WeightsError::read(&path, fault))?;
@@ -267,8 +267,8 @@ pub fn describe_ours(folder: &Path) -> Result<Described, WeightsError> {
     })
 }
 
-/// Reads the latents of named voices alone: a list of them needs no gigabytes.
-/// The file must be the one that was written; a model may have none.
+/// Reads the latents of named voices alone, so that a list of them needs no
+/// gigabytes. The file must be the one that was written; a model may have none.
 pub fn read_speakers(folder: &Path) -> Result<Option<TensorMap>, WeightsError> {
     let path = folder.join(CONFIG);
     let description = describe(&path).map_err(|fault| WeightsError::read(&path, fault))?;
@@ -280,7 +280,7 @@ pub fn read_speakers(folder: &Path) -> Result<Option<TensorMap>, WeightsError> {
     read_safetensors(&path).map(Some)
 }
 
-/// Whether a file is the one that was written.
+/// Fails if a file is not the one that was written.
 fn verify(path: &Path, expected: &str) -> Result<(), WeightsError> {
     let found = hash(path)?;
     match found == expected {
@@ -331,7 +331,7 @@ pub fn read_ours(folder: &Path) -> Result<Checkpoint, WeightsError> {
     Ok(checkpoint)
 }
 
-/// The sizes a description tells must be those of the weights.
+/// Fails if the sizes in a description are not those of the weights.
 fn agree(told: Sizes, found: Sizes) -> Result<(), Fault> {
     let pairs = [
         ("sizes.layers", told.layers, found.layers),
@@ -399,7 +399,9 @@ fn describe(path: &Path) -> Result<Description, Fault> {
         .keys()
         .find(|name| !FILES.contains(&name.as_str()))
     {
-        Some(name) => Err(Fault::NotOurs(format!("it lists the file `{name}`"))),
+        Some(name) => Err(Fault::NotOurs(format!(
+            "it lists the unknown file `{name}`"
+        ))),
         None => Ok(description),
     }
 }

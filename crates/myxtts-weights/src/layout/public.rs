@@ -76,8 +76,8 @@ pub fn read_public(path: &Path) -> Result<Checkpoint, WeightsError> {
     Ok(checkpoint)
 }
 
-/// Writes public files into a new folder, for the public implementation to
-/// load strictly.
+/// Writes public files into a new folder, so that the public implementation can
+/// load them strictly.
 pub fn write_public(folder: &Path, checkpoint: &Checkpoint) -> Result<(), WeightsError> {
     let needs = |what| WeightsError::write(folder, Fault::Incomplete(what));
     if checkpoint.hifigan_decoder.is_empty() {
@@ -120,11 +120,11 @@ pub fn write_public(folder: &Path, checkpoint: &Checkpoint) -> Result<(), Weight
     })
 }
 
-/// A DVAE with the buffers of the public class that it never reads: what it
-/// counts codes in while it is trained. Imported files have them, a DVAE that
-/// was trained here has not, and the public package loads strictly.
+/// Returns a DVAE with the buffers of the public class that it never reads: those
+/// it counts codes in while it is trained. Imported files have them, a DVAE that
+/// was trained here does not, and the public package loads strictly.
 fn with_unused_buffers(dvae: &TensorMap) -> Result<TensorMap, Fault> {
-    /// Batches the public class would remember.
+    /// The number of batches the public class would remember.
     const REMEMBERED: usize = 100;
     let mut whole = dvae.clone();
     let codes = match dvae.get("codebook.embed").map(Tensor::shape) {
@@ -148,7 +148,7 @@ fn with_unused_buffers(dvae: &TensorMap) -> Result<TensorMap, Fault> {
     Ok(whole)
 }
 
-/// `NAME.gpt_cond_latent` back to a dictionary per name; a name may have dots.
+/// Turns `NAME.gpt_cond_latent` back into a dictionary per name; a name may have dots.
 fn by_speaker(speakers: &TensorMap) -> Item<'_> {
     let mut names: Vec<(String, Item<'_>)> = Vec::new();
     for (path, tensor) in speakers.iter() {
@@ -196,7 +196,7 @@ impl Parts {
     }
 }
 
-/// A DVAE, whose file has its names alone; a model around it would say `dvae.`.
+/// Reads a DVAE, whose own file has bare names; a model around it would say `dvae.`.
 fn read_dvae(path: &Path, ignored: &mut Vec<Ignored>) -> Result<TensorMap, WeightsError> {
     let file = TorchFile::open(path)?;
     let prefixed = file.names().any(|name| name.starts_with("dvae."));
@@ -206,7 +206,7 @@ fn read_dvae(path: &Path, ignored: &mut Vec<Ignored>) -> Result<TensorMap, Weigh
             None if prefixed => {
                 ignored.push(Ignored {
                     name: format!("{DVAE}: {name}"),
-                    reason: "beside the DVAE, not a part of it",
+                    reason: "beside the DVAE, not part of it",
                 });
                 continue;
             }
@@ -222,7 +222,7 @@ fn read_dvae(path: &Path, ignored: &mut Vec<Ignored>) -> Result<TensorMap, Weigh
     Ok(dvae)
 }
 
-/// The only tensor of a file, whatever its name.
+/// Reads the only tensor of a file, whatever its name.
 fn one_tensor(path: &Path) -> Result<Tensor, WeightsError> {
     let map = read_torch(path)?;
     let found = map.len();
@@ -235,7 +235,7 @@ fn one_tensor(path: &Path) -> Result<Tensor, WeightsError> {
     }
 }
 
-/// The model file of a folder: the published name, else the trainer's best,
+/// Finds the model file of a folder: the published name, else the trainer's best,
 /// else its newest.
 fn find_model(folder: &Path, notices: &mut Vec<String>) -> Result<PathBuf, WeightsError> {
     for name in [MODEL, "best_model.pth"] {
@@ -262,7 +262,7 @@ fn find_model(folder: &Path, notices: &mut Vec<String>) -> Result<PathBuf, Weigh
     let (step, path) = found.pop().ok_or_else(|| wrong(Fault::NoModel))?;
     if others > 0 {
         notices.push(format!(
-            "the folder has {} checkpoints: took the one of step {step}, the newest",
+            "the folder has {} checkpoints: took the newest, of step {step}",
             others + 1
         ));
     }

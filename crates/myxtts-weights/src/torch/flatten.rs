@@ -1,29 +1,29 @@
-//! Nested dictionaries to dotted names.
+//! Nested dictionaries flattened to dotted names.
 
 use std::collections::BTreeMap;
 
 use super::pickle::{Heap, Id, Node, TensorSpec};
 use crate::error::Fault;
 
-/// Levels of nesting; a trainer's checkpoint has six.
+/// The most levels of nesting; a trainer's checkpoint has six.
 const MAX_DEPTH: usize = 64;
-/// Values in all: bounds what a few dictionaries that hold each other unfold to.
+/// The most values in all: bounds what a few dictionaries that hold each other unfold to.
 const MAX_VALUES: usize = 200_000;
-/// Bytes of a name.
+/// The longest name, in bytes.
 const MAX_NAME: usize = 512;
 
-/// A plain value.
+/// A plain value of a pickle.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Scalar {
-    /// `None`.
+    /// The `None` of Python.
     None,
-    /// A truth value.
+    /// A truth value, `True` or `False`.
     Bool(bool),
-    /// A whole number.
+    /// A whole number of 64 bits.
     Int(i64),
-    /// A number.
+    /// A floating-point number of 64 bits.
     Float(f64),
-    /// Text.
+    /// A piece of text.
     Text(String),
 }
 
@@ -32,7 +32,7 @@ pub enum Scalar {
 pub(super) struct Flat {
     pub(super) tensors: BTreeMap<String, TensorSpec>,
     pub(super) scalars: BTreeMap<String, Scalar>,
-    /// Python objects that were not built: name and class.
+    /// Python objects that were not built: their classes by name.
     pub(super) objects: BTreeMap<String, String>,
     values: usize,
 }
@@ -97,7 +97,7 @@ impl Flat {
                 self.objects.insert(name, global.clone());
                 return Ok(());
             }
-            // A class, a storage, bytes: nothing anybody asks for by name.
+            // A class, a storage or bytes: nothing anybody asks for by name.
             Node::Global(_) | Node::Storage(_) | Node::Other => return Ok(()),
             Node::None => Scalar::None,
             Node::Bool(value) => Scalar::Bool(*value),

@@ -25,12 +25,12 @@ use flatten::Flat;
 use rebuild::Placed;
 use zip::Archive;
 
-/// The pickle of a checkpoint has one megabyte.
+/// The largest pickle, in bytes; that of a checkpoint has one megabyte.
 const MAX_PICKLE: usize = 64 << 20;
-/// Copies of strided tensors may be this much larger than four times the file.
+/// The bytes that copies of strided tensors may have beyond four times the file.
 const COPY_ALLOWANCE: usize = 16 << 20;
 
-/// A torch file whose pickle was read.
+/// A torch file whose pickle has been read.
 #[derive(Debug)]
 pub struct TorchFile {
     path: PathBuf,
@@ -54,13 +54,13 @@ pub fn read_torch(path: &Path) -> Result<TensorMap, WeightsError> {
 }
 
 impl TorchFile {
-    /// Opens a file.
+    /// Opens a file and reads its pickle.
     pub fn open(path: &Path) -> Result<Self, WeightsError> {
         let source = Source::open(path).map_err(|fault| WeightsError::read(path, fault))?;
         Self::new(path, source)
     }
 
-    /// Takes bytes for the file at `path`.
+    /// Reads `bytes` as the file at `path`.
     pub fn from_bytes(path: &Path, bytes: Vec<u8>) -> Result<Self, WeightsError> {
         Self::new(path, Source::owned(bytes))
     }
@@ -104,17 +104,17 @@ impl TorchFile {
         })
     }
 
-    /// The names of the tensors, in order.
+    /// Yields the names of the tensors in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.tensors.keys().map(String::as_str)
     }
 
-    /// Plain values by name, such as the step of a trainer's checkpoint.
+    /// Returns plain values by name, such as the step of a trainer's checkpoint.
     pub fn scalars(&self) -> &BTreeMap<String, Scalar> {
         &self.scalars
     }
 
-    /// Python objects that were not built: their classes by name.
+    /// Returns the classes, by name, of Python objects that were not built.
     pub fn objects(&self) -> &BTreeMap<String, String> {
         &self.objects
     }
@@ -133,7 +133,7 @@ impl TorchFile {
     }
 
     fn verify(&self, entry: &str) -> Result<(), Fault> {
-        // A thread that panicked inside cannot have left the set broken.
+        // A thread that panicked while it held the lock cannot have left the set broken.
         let verified = || self.verified.lock().unwrap_or_else(PoisonError::into_inner);
         if verified().contains(entry) {
             return Ok(());
@@ -144,7 +144,7 @@ impl TorchFile {
     }
 }
 
-/// The bytes of an entry, if they are those that were written.
+/// Returns the bytes of an entry, if they are those that were written.
 fn check<'a>(bytes: &'a [u8], archive: &Archive, name: &str) -> Result<&'a [u8], Fault> {
     let entry = archive.entry(name)?;
     let content = bytes.get(entry.range.clone()).unwrap_or_default();
@@ -155,7 +155,7 @@ fn check<'a>(bytes: &'a [u8], archive: &Archive, name: &str) -> Result<&'a [u8],
     Ok(content)
 }
 
-/// Runs the pickle; gives the folder of the entries with what it built.
+/// Runs the pickle; returns the folder of the entries and what it built.
 fn unpickle(bytes: &[u8], archive: &Archive) -> Result<(String, Flat), (String, Fault)> {
     let nameless = |fault| (String::new(), fault);
     let root = archive.root().map_err(nameless)?.to_owned();
@@ -175,7 +175,7 @@ fn unpickle(bytes: &[u8], archive: &Archive) -> Result<(String, Flat), (String, 
     Ok((root, Flat::new(&heap, value)?))
 }
 
-/// Names what is often found in a torch file's place.
+/// Recognises what is often found in a torch file's place.
 fn recognise(bytes: &[u8]) -> Result<(), Fault> {
     if bytes.starts_with(b"PK") {
         return Ok(());

@@ -9,7 +9,7 @@ use crate::error::Fault;
 use crate::source::Source;
 use crate::tensor::{Dtype, Tensor, bytes_of};
 
-/// Dimensions of a tensor; torch itself stops at 64.
+/// The most dimensions of a tensor; torch itself stops at 64.
 const MAX_DIMENSIONS: usize = 64;
 
 /// A tensor that is known to lie inside its storage.
@@ -17,14 +17,14 @@ const MAX_DIMENSIONS: usize = 64;
 pub(super) struct Placed {
     pub(super) dtype: Dtype,
     pub(super) shape: Vec<usize>,
-    /// The entry it is in.
+    /// The entry that holds it.
     pub(super) entry: String,
     storage: Range<usize>,
-    /// The first element's byte in the storage.
+    /// The byte of the first element in the storage.
     start: usize,
-    /// Bytes of the elements.
+    /// The bytes of the elements.
     bytes: usize,
-    /// Bytes from one element to the next, per dimension; `None` if they lie
+    /// The bytes from one element to the next, per dimension; `None` if they lie
     /// one after another.
     steps: Option<Vec<usize>>,
 }
@@ -81,8 +81,7 @@ impl Placed {
         Ok(Self {
             dtype: spec.dtype,
             entry,
-            // Of no elements, the first is nowhere; both products are below
-            // `end` otherwise.
+            // Without elements there is no first; otherwise both products are below `end`.
             start: if bytes == 0 { 0 } else { offset * element },
             bytes,
             // A dimension of one element takes no step.
@@ -97,7 +96,7 @@ impl Placed {
         })
     }
 
-    /// Bytes that must be copied to bring the elements in order.
+    /// Returns the bytes that must be copied to bring the elements in order.
     pub(super) fn copied(&self) -> usize {
         if self.steps.is_some() { self.bytes } else { 0 }
     }
@@ -115,7 +114,7 @@ impl Placed {
         let mut at = self.start;
         while copy.len() < self.bytes {
             copy.extend_from_slice(storage.get(at..at + element).unwrap_or_default());
-            // The last dimension moves; one that is through goes back and
+            // The last dimension moves; one that has reached its end goes back and
             // moves the one before it.
             for ((index, size), step) in position.iter_mut().zip(&self.shape).zip(steps).rev() {
                 if *index + 1 < *size {
@@ -131,7 +130,7 @@ impl Placed {
     }
 }
 
-/// Whether the elements lie one after another, row by row.
+/// Returns whether the elements lie one after another, row by row.
 fn is_contiguous(shape: &[usize], strides: &[usize]) -> bool {
     let mut expected = 1;
     shape.iter().zip(strides).rev().all(|(size, stride)| {

@@ -1,4 +1,4 @@
-//! Writing what `torch.load(weights_only=True)` reads.
+//! Writing files that `torch.load(weights_only=True)` reads.
 
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -15,11 +15,11 @@ use crate::tensor::Tensor;
 /// What a torch file holds.
 #[derive(Clone, Debug)]
 pub enum Item<'a> {
-    /// A tensor.
+    /// A tensor with its numbers.
     Tensor(&'a Tensor),
-    /// A plain value.
+    /// A plain value, such as a step.
     Scalar(Scalar),
-    /// A dictionary.
+    /// A dictionary of named items.
     Dict(Vec<(String, Item<'a>)>),
 }
 
@@ -39,7 +39,7 @@ fn write(path: &Path, item: &Item<'_>) -> io::Result<()> {
     let mut pickle = PickleWriter::new();
     let mut storages = Vec::new();
     describe(item, &mut pickle, &mut storages)?;
-    // Torch names the folder inside after the file.
+    // Torch names the folder inside the archive after the file.
     let root = path.file_stem().map(|stem| stem.to_string_lossy());
     let root = root.as_deref().unwrap_or("archive");
     let mut file = temporary(folder_of(path), ".tmp-")?;

@@ -24,7 +24,7 @@ fn sizes_that_reach_into_the_directory() {
     let mut storage = entry("x/data/0", &floats());
     (storage.size, storage.packed) = (40, 40);
     let message = refusal(archive(&[entry("x/data.pkl", &good()), storage]));
-    assert!(message.contains("outside of the file"), "{message}");
+    assert!(message.contains("outside the file"), "{message}");
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn an_offset_past_the_end() {
     let mut storage = entry("x/data/0", &floats());
     storage.offset = Some(u32::MAX - 1);
     let message = refusal(archive(&[entry("x/data.pkl", &good()), storage.clone()]));
-    assert!(message.contains("outside of the file"), "{message}");
+    assert!(message.contains("outside the file"), "{message}");
     // Said to be in a 64-bit field that is not there.
     storage.offset = Some(u32::MAX);
     let message = refusal(archive(&[entry("x/data.pkl", &good()), storage]));

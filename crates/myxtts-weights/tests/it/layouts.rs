@@ -206,7 +206,7 @@ fn a_trainers_checkpoint_gives_the_same_model() {
         .map(|ignored| format!("{}: {}", ignored.name, ignored.reason))
         .collect();
     insta::assert_snapshot!(ignored.join("\n"));
-    assert!(from_trainer.notices[0].contains("took the one of step 7"));
+    assert!(from_trainer.notices[0].contains("took the newest, of step 7"));
     // The file itself may be named too.
     same(
         &from_trainer,

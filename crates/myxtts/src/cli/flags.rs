@@ -507,7 +507,7 @@ pub(crate) fn given(
     for set in matches.get_many::<String>(SET).into_iter().flatten() {
         let Some((key, value)) = set.split_once('=') else {
             return Err(format!(
-                "--set takes KEY=VALUE, and this is `{set}`\n  hint: for example --set data.language=fa"
+                "--set takes KEY=VALUE, but this is `{set}`\n  hint: for example --set data.language=fa"
             ));
         };
         given.push(GivenFlag {

@@ -215,7 +215,7 @@ fn at_home(path: &Path, home: Option<&str>) -> Result<PathBuf, Problem> {
     let expanded = expand_home(text, home).map_err(|what| Problem {
         what,
         place: Place::Named("flag --config".to_owned()),
-        hint: Some("write the whole path".to_owned()),
+        hint: Some("write the full path".to_owned()),
     })?;
     Ok(PathBuf::from(expanded))
 }

@@ -15,6 +15,7 @@
 )]
 
 mod abuse;
+mod architecture;
 mod at_once;
 mod bench_command;
 mod commands;

@@ -16,6 +16,9 @@ fn train(folder: &Path, steps: &str, flags: &[&str]) -> String {
         "clips",
         "--stage",
         "dvae",
+        // What is looked at is the order of batches, which small ones have too.
+        "--batch-size",
+        "2",
         "--checkpoint-dir",
         "run",
         "--set",

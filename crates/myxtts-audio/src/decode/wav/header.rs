@@ -1,10 +1,10 @@
 //! The chunks of a RIFF, RF64 or BW64 file.
 //!
-//! What is accepted is what well-meaning writers produce: chunks in any order
+//! Everything that well-meaning writers produce is accepted: chunks in any order
 //! after `fmt `, unknown chunks, odd chunks with or without their padding byte,
 //! `WAVE_FORMAT_EXTENSIBLE`, 64-bit sizes, and the size `0xffffffff` that a
-//! program writes when it streams and cannot know the length. Everything a
-//! header states is checked against the rest of it and against the file:
+//! program writes when it streams and cannot know the length. Everything a header
+//! states is checked against the rest of it and against the file:
 //!
 //! - the data chunk runs past the end of the file, and the RIFF size agrees that
 //!   the file was longer: the file was cut ([`Fault::Truncated`]);
@@ -19,7 +19,7 @@ use crate::units::{SampleRate, Samples, Seconds};
 
 /// A size written by a program that could not know it.
 const UNKNOWN_SIZE: u32 = u32::MAX;
-/// More channels than any recording has; a header beyond it is noise.
+/// More channels than any recording has; a header beyond this is noise.
 const MOST_CHANNELS: u16 = 64;
 
 const PCM: u16 = 1;
@@ -34,13 +34,13 @@ pub(super) struct Header<'a> {
     pub(super) encoding: Encoding,
     pub(super) channels: u16,
     pub(super) rate: SampleRate,
-    /// Samples per channel.
+    /// The number of samples per channel.
     pub(super) samples: Samples,
-    /// Exactly `samples` frames of `channels` values.
+    /// The bytes of exactly `samples` frames of `channels` values.
     pub(super) data: &'a [u8],
 }
 
-/// What the `fmt ` chunk states, checked.
+/// The fields of the `fmt ` chunk, checked.
 #[derive(Clone, Copy, Debug)]
 struct Format {
     encoding: Encoding,
@@ -49,19 +49,19 @@ struct Format {
 }
 
 impl Format {
-    /// Bytes of one sample of every channel. At most 64 channels of 8 bytes.
+    /// Returns the bytes of one sample of every channel, at most 64 channels of 8 bytes.
     fn frame(&self) -> usize {
         usize::from(self.channels) * self.encoding.bytes()
     }
 }
 
-/// Where the data chunk is, and what is stated about it.
+/// Where the data chunk is, and what the header states about it.
 #[derive(Clone, Copy, Debug)]
 struct Found {
     format: Format,
-    /// Where its bytes start.
+    /// Where the bytes of the chunk start.
     body: usize,
-    /// How many there are; `None` where the writer could not know.
+    /// How many bytes there are; `None` where the writer could not know.
     size: Option<u64>,
     riff_size: Option<u64>,
 }
@@ -71,8 +71,8 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Header<'_>, Fault> {
     data(bytes, find(bytes)?)
 }
 
-/// Length and rate of a file of which only the beginning is here, as far as it
-/// states them: never more than a file of `file_length` bytes can hold.
+/// Returns the length and rate of a file of which only the beginning is here, as
+/// far as it states them: never more than a file of `file_length` bytes can hold.
 pub(super) fn declared(head: &[u8], file_length: u64) -> Option<(Samples, SampleRate)> {
     let found = find(head).ok()?;
     let present = file_length.saturating_sub(found.body as u64);
@@ -81,18 +81,19 @@ pub(super) fn declared(head: &[u8], file_length: u64) -> Option<(Samples, Sample
     Some((Samples(samples), found.format.rate))
 }
 
-/// Where the data of a file begins and how much of it `most` takes, as far as
-/// the beginning of a file of `file_length` bytes tells.
+/// Returns where the data of a file begins and how much of it `most` takes, as
+/// far as the beginning of a file of `file_length` bytes says.
 pub(super) fn beginning(head: &[u8], file_length: u64, most: Seconds) -> Option<Range<u64>> {
     let found = find(head).ok()?;
     let start = found.body as u64;
     let present = file_length.saturating_sub(start);
-    let wanted = most.samples(found.format.rate).0 as u64 * found.format.frame() as u64;
+    let frames = most.samples(found.format.rate).0 as u64;
+    let wanted = frames.saturating_mul(found.format.frame() as u64);
     Some(start..start + found.size.unwrap_or(present).min(present).min(wanted))
 }
 
-/// Like [`parse`], of a file of which only the beginning is wanted and here;
-/// says whether that is all of it, too. What is wrong with the end of a longer
+/// Like [`parse`], for a file of which only the beginning is wanted and here.
+/// Also says whether that is all of it. What is wrong with the end of a longer
 /// file is not looked for.
 pub(super) fn parse_beginning(
     bytes: &[u8],
@@ -209,13 +210,13 @@ fn data(bytes: &[u8], found: Found) -> Result<Header<'_>, Fault> {
     };
     if data.is_empty() && !present.is_empty() && riff_size.is_none_or(|riff| riff <= 36) {
         return Err(lying(format!(
-            "its sizes are 0 with {} bytes of audio behind them; the writer never finished",
+            "its sizes are 0, but {} bytes of audio follow them; the writer never finished",
             present.len()
         )));
     }
     if !data.len().is_multiple_of(frame) {
         return Err(lying(format!(
-            "its data chunk of {} bytes is no whole number of {frame}-byte frames",
+            "its data chunk of {} bytes is not a whole number of {frame}-byte frames",
             data.len()
         )));
     }
@@ -239,7 +240,7 @@ fn format(chunk: &[u8]) -> Result<Format, Fault> {
     );
     let (Some(tag), Some(channels), Some(hz), Some(block_align), Some(bits)) = fields else {
         return Err(lying(format!(
-            "its fmt chunk has {} bytes, and 16 are needed",
+            "its fmt chunk has {} bytes, but 16 are needed",
             chunk.len()
         )));
     };
@@ -260,7 +261,7 @@ fn format(chunk: &[u8]) -> Result<Format, Fault> {
         (tag, _) => return Err(unsupported(format!("WAV with {}", codec_name(tag)))),
     };
     if channels == 0 || channels > MOST_CHANNELS {
-        return Err(lying(format!("it states {channels} channels")));
+        return Err(lying(format!("it declares {channels} channels")));
     }
     let format = Format {
         encoding,
@@ -269,28 +270,28 @@ fn format(chunk: &[u8]) -> Result<Format, Fault> {
     };
     if usize::from(block_align) != format.frame() {
         return Err(lying(format!(
-            "it states {block_align} bytes per frame, and {channels} x {bits} bits are {}",
+            "it declares {block_align} bytes per frame, but {channels} x {bits} bits make {}",
             format.frame()
         )));
     }
     Ok(format)
 }
 
-/// The format tag inside an extensible `fmt ` chunk.
+/// Returns the format tag inside an extensible `fmt ` chunk.
 fn sub_format(chunk: &[u8]) -> Result<u16, Fault> {
     match (u16_at(chunk, 24), chunk.get(26..40)) {
         (Some(tag), Some(tail)) if tail == SUBFORMAT_TAIL => Ok(tag),
         (Some(_), Some(_)) => Err(unsupported("WAV with a private sub-format")),
         _ => Err(lying(format!(
-            "its extensible fmt chunk has {} bytes, and 40 are needed",
+            "its extensible fmt chunk has {} bytes, but 40 are needed",
             chunk.len()
         ))),
     }
 }
 
-/// Where the chunk after `body..body + size` starts. Chunks are padded to an
-/// even length, but some writers forget: if the padded place holds no chunk
-/// name and the unpadded one does, the unpadded one it is.
+/// Returns where the chunk after `body..body + size` starts. Chunks are padded to
+/// an even length, but some writers forget: if the padded place does not hold a
+/// chunk name and the unpadded one does, the unpadded one is taken.
 fn next_chunk(bytes: &[u8], body: usize, size: u32) -> Option<usize> {
     let end = body.checked_add(usize::try_from(size).ok()?)?;
     let padded = end.checked_add(end.checked_sub(body)? % 2)?;

@@ -9,7 +9,7 @@ use super::{Fault, Limits, Source};
 use crate::units::{Samples, Seconds};
 use crate::waveform::Waveform;
 
-/// Replaces `out` by a WAV file as mono.
+/// Decodes a WAV file to mono, replacing `out`.
 pub(super) fn decode_into(
     bytes: &[u8],
     limits: &Limits,
@@ -27,8 +27,8 @@ pub(super) fn decode_into(
     })
 }
 
-/// Refuses a file of `file_length` bytes whose beginning states a recording
-/// that is too long.
+/// Refuses a file of `file_length` bytes whose beginning states a recording that
+/// is too long.
 pub(super) fn refuse_long(head: &[u8], file_length: u64, limits: &Limits) -> Result<(), Fault> {
     match header::declared(head, file_length) {
         Some((samples, rate)) => limits.check(samples, rate),
@@ -36,15 +36,15 @@ pub(super) fn refuse_long(head: &[u8], file_length: u64, limits: &Limits) -> Res
     }
 }
 
-/// Where the data of a file begins, and the bytes of it that `most` takes;
-/// `None` where the beginning of the file does not say.
+/// Returns where the data of a file begins, and the bytes of it that `most`
+/// takes; `None` where the beginning of the file does not say.
 pub(super) fn beginning(head: &[u8], file_length: u64, most: Seconds) -> Option<Range<u64>> {
     header::beginning(head, file_length, most)
 }
 
-/// Replaces `out` by the beginning of a WAV file of `file_length` bytes as mono:
-/// of `bytes`, which hold as much of it as [`beginning`] says. Says whether
-/// that is all of it, too.
+/// Decodes the beginning of a WAV file of `file_length` bytes to mono, replacing
+/// `out`. `bytes` hold as much of the file as [`beginning`] says. Also says
+/// whether that is all of it.
 pub(super) fn decode_beginning(
     bytes: &[u8],
     file_length: u64,

@@ -1,4 +1,4 @@
-//! PCM bytes into mono `f32`.
+//! Converting PCM bytes to mono `f32`.
 //!
 //! Each encoding is a function from a fixed-size array to `f32`, inlined into a
 //! loop over `as_chunks`: lengths are known at compile time, so the compiler
@@ -10,20 +10,20 @@
 pub(super) enum Encoding {
     /// Unsigned bytes around 128.
     U8,
-    /// 16-bit integers.
+    /// Signed integers of 16 bits.
     I16,
-    /// 24-bit integers.
+    /// Signed integers of 24 bits.
     I24,
-    /// 32-bit integers.
+    /// Signed integers of 32 bits.
     I32,
-    /// 32-bit floats.
+    /// Floats of 32 bits.
     F32,
-    /// 64-bit floats.
+    /// Floats of 64 bits.
     F64,
 }
 
 impl Encoding {
-    /// Bytes of one sample of one channel.
+    /// Returns the bytes of one sample of one channel.
     pub(super) fn bytes(self) -> usize {
         match self {
             Self::U8 => 1,
@@ -35,7 +35,7 @@ impl Encoding {
     }
 }
 
-/// Replaces `out` by the mean over `channels` of interleaved `data`; a partial
+/// Replaces `out` by the mean over `channels` of interleaved `data`. A partial
 /// last frame is not read.
 pub(super) fn mono(encoding: Encoding, channels: usize, data: &[u8], out: &mut Vec<f32>) {
     out.clear();

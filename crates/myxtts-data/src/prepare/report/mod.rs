@@ -18,49 +18,49 @@ use crate::layout::{Columns, Decided, Layout, Split, Table};
 use crate::schedule::{BucketShape, bucket_of, choose_buckets, padding_percent};
 use crate::units::{Codes, Tokens};
 
-/// Examples shown of each finding; the files name every one.
+/// The examples shown of each finding; the files name every one.
 const EXAMPLES: usize = 5;
-/// Speakers listed; a crowd-sourced dataset has as many as clips.
+/// The speakers listed; a crowd-sourced dataset has as many as clips.
 const SPEAKERS: usize = 100;
-/// Numbers of buckets whose padding is shown.
+/// The numbers of buckets whose padding is shown.
 const BUCKETS: [u32; 4] = [1, 4, 8, 16];
-/// The histogram has at most so many bars.
+/// The most bars that the histogram has.
 const BARS: usize = 20;
 
 /// The result of a preparation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    /// The dataset.
+    /// The path of the dataset.
     pub dataset: String,
     /// The folder with the results.
     pub out: String,
     /// The language of lines that name none.
     pub language: String,
-    /// The tables and what their columns hold; none where there are no tables.
+    /// The tables and what their columns hold; empty where there are no tables.
     pub tables: Vec<TableReport>,
     /// The first rows that were kept, as read and as cleaned.
     pub rows: Vec<SampleRow>,
-    /// Rows of the dataset.
+    /// The number of rows of the dataset.
     pub total: u64,
-    /// Lines of the manifest.
+    /// The number of lines of the manifest.
     pub kept: u64,
-    /// Lines of the quarantine.
+    /// The number of lines of the quarantine.
     pub quarantined: u64,
-    /// Those of them that are bad, and not merely longer than a limit.
+    /// The number of quarantined clips that are bad, and not merely longer than a limit.
     pub bad: u64,
-    /// Quarantined clips by reason.
+    /// The number of quarantined clips by reason.
     pub reasons: BTreeMap<String, u64>,
     /// Clips left out for a limit, and what would keep them.
     pub limits: Vec<LimitReport>,
-    /// Kept clips by what is odd about them.
+    /// The number of kept clips by what is odd about them.
     pub notes: BTreeMap<String, u64>,
-    /// Hours of audio kept.
+    /// The hours of audio kept.
     pub hours: f64,
-    /// Clips to train on.
+    /// The number of clips to train on.
     pub train: u64,
-    /// Clips held out.
+    /// The number of clips held out for validation.
     pub validation: u64,
-    /// Share of positions that is padding, in percent, by number of buckets.
+    /// The share of positions that is padding, in percent, by number of buckets.
     pub padding: BTreeMap<u32, f64>,
     /// The buckets for the number asked for.
     pub buckets: Vec<Bucket>,
@@ -68,53 +68,53 @@ pub struct Report {
     pub text_unit: TextUnit,
     /// Examples of every reason and note.
     pub findings: Vec<Finding>,
-    /// Kept clips by length.
+    /// The number of kept clips by length.
     pub histogram: Vec<Bar>,
-    /// Speakers, the most heard first, at most a hundred.
+    /// The speakers, the most heard first, at most a hundred.
     pub speakers: Vec<SpeakerShare>,
-    /// How many there are.
+    /// The number of speakers in all.
     pub speaker_count: u64,
-    /// Kept clips by the rate of their recording.
+    /// The number of kept clips by the rate of their recording.
     pub rates: Vec<RateShare>,
-    /// Characters per second of the clip in the middle.
+    /// The characters per second of the clip in the middle; `None` with too few clips.
     pub characters_per_second: Option<f32>,
-    /// Characters outside the vocabulary; none without a vocabulary.
+    /// The characters outside the vocabulary; `None` without a vocabulary.
     pub coverage: Option<CoverageReport>,
-    /// Every character with its count, the rarest first; none with a vocabulary.
+    /// Every character with its count, the rarest first; empty with a vocabulary.
     pub characters: Vec<CharacterCount>,
-    /// Pieces of text that no cleaning rule covers.
+    /// The pieces of text that no cleaning rule covers.
     pub unsupported_text: Vec<UnsupportedText>,
     /// What the results depend on.
     pub settings: Settings,
-    /// Hash of the vocabulary, if there was one.
+    /// The hash of the vocabulary, if there was one.
     pub vocabulary: Option<String>,
-    /// Hash of the metadata.
+    /// The hash of the metadata.
     pub fingerprint: String,
-    /// The command that trains on it.
+    /// The command that trains on it, as arguments.
     pub next: Vec<String>,
 }
 
 /// A table and how it was read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableReport {
-    /// The file.
+    /// The path of the table, as seen from the dataset.
     pub file: String,
     /// What its columns hold.
     pub columns: Columns,
-    /// Who says so.
+    /// How that was decided.
     pub decided: Decided,
 }
 
-/// A row of the dataset.
+/// A kept row, shown as an example.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SampleRow {
-    /// `file:line`.
+    /// The line that names the clip, as `file:line`.
     pub source: String,
-    /// The recording.
+    /// The recording, as seen from the dataset.
     pub audio: String,
-    /// Who speaks.
+    /// The speaker, where the dataset names one.
     pub speaker: Option<String>,
-    /// In which language.
+    /// The tag of the language.
     pub language: String,
     /// The text as read.
     pub text: String,
@@ -125,34 +125,34 @@ pub struct SampleRow {
 /// A limit that clips are over.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LimitReport {
-    /// The reason in the quarantine.
+    /// The reason, as the quarantine has it.
     pub reason: String,
-    /// The flag that sets it.
+    /// The flag that sets the limit.
     pub flag: String,
-    /// Its value.
+    /// The value of the limit.
     pub limit: u64,
-    /// Clips over it.
+    /// The number of clips over it.
     pub clips: u64,
-    /// The value that keeps `kept` of them.
+    /// The value that would keep `kept` of them.
     pub raise_to: u64,
-    /// How many that is; more would need more than the flag takes.
+    /// The number of clips it would keep; more would need more than the flag takes.
     pub kept: u64,
 }
 
 /// How often a character occurs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CharacterCount {
-    /// The character.
+    /// The character that was counted.
     pub character: char,
-    /// How often.
+    /// How often it occurs.
     pub count: u64,
-    /// Where first, `file:line`.
+    /// The first line that has it, as `file:line`.
     pub first: String,
 }
 
 /// What reading a dataset gave besides its clips.
 pub(super) struct Read<'a> {
-    /// Rows, kept, quarantined.
+    /// The rows read, kept and quarantined.
     pub(super) counts: (u64, u64, u64),
     pub(super) layout: &'a Layout,
     pub(super) language: &'a Language,
@@ -165,29 +165,29 @@ pub(super) struct Read<'a> {
 pub enum TextUnit {
     /// Tokens of the vocabulary.
     Tokens,
-    /// Characters, in the absence of one.
+    /// Characters, where there is no vocabulary.
     Characters,
 }
 
 /// A bucket and how many clips it gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bucket {
-    /// Longest text.
+    /// The longest text that fits.
     pub text: Tokens,
-    /// Longest audio.
+    /// The longest audio that fits.
     pub audio: Codes,
-    /// Clips.
+    /// The number of clips it gets.
     pub clips: u64,
 }
 
 /// A reason or a note, with its first places.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// The word.
+    /// The word for it.
     pub finding: String,
     /// Whether its clips are kept.
     pub kept: bool,
-    /// How many and the first.
+    /// How many there are, and the first of them.
     #[serde(flatten)]
     pub occurrences: Occurrences,
 }
@@ -195,7 +195,7 @@ pub struct Finding {
 /// A count, and where the first ones are.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Occurrences {
-    /// How many.
+    /// How many there are.
     pub count: u64,
     /// The first of them.
     pub first: Vec<Example>,
@@ -210,52 +210,52 @@ impl Occurrences {
     }
 }
 
-/// One place.
+/// A place where something was found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Example {
-    /// `file:line`.
+    /// The line that names the clip, as `file:line`.
     pub source: String,
-    /// What is there.
+    /// What was found there.
     pub what: String,
 }
 
 /// A bar of the histogram of lengths.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bar {
-    /// From this many seconds.
+    /// The shortest length that counts, in seconds.
     pub from: f64,
-    /// To less than this many.
+    /// The length, in seconds, that clips stay below.
     pub to: f64,
-    /// Clips.
+    /// The number of clips.
     pub clips: u64,
 }
 
-/// What a speaker has.
+/// What one speaker has in the dataset.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SpeakerShare {
-    /// The name; none where the dataset names nobody.
+    /// The name; `None` where the dataset names nobody.
     pub speaker: Option<String>,
-    /// Clips.
+    /// The number of clips.
     pub clips: u64,
-    /// Hours.
+    /// The hours of audio.
     pub hours: f64,
 }
 
 /// Recordings at one rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RateShare {
-    /// In Hz.
+    /// The sample rate in Hz.
     pub rate: u32,
-    /// Clips.
+    /// The number of clips.
     pub clips: u64,
 }
 
 /// Characters outside the vocabulary.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CoverageReport {
-    /// Characters looked at.
+    /// The number of characters looked at.
     pub characters: u64,
-    /// Those outside, the most frequent first.
+    /// The characters outside, the most frequent first.
     pub uncovered: Vec<UncoveredCharacter>,
     /// Languages of the dataset that the vocabulary has no tag for.
     pub missing_tags: Vec<String>,
@@ -264,24 +264,24 @@ pub struct CoverageReport {
 /// A character outside the vocabulary.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UncoveredCharacter {
-    /// The character.
+    /// The character that is not covered.
     pub character: char,
-    /// How often.
+    /// How often it occurs.
     pub count: u64,
-    /// On how many lines.
+    /// The number of lines that have it.
     pub lines: u64,
-    /// The first of them, `file:line`.
+    /// The first of those lines, as `file:line`.
     pub first: Vec<String>,
 }
 
 /// Pieces that one missing rule leaves as written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnsupportedText {
-    /// The language.
+    /// The tag of the language.
     pub language: String,
-    /// The rule.
+    /// The rule that is missing.
     pub what: String,
-    /// How many pieces and the first.
+    /// How many pieces there are, and the first of them.
     #[serde(flatten)]
     pub occurrences: Occurrences,
 }
@@ -289,9 +289,9 @@ pub struct UnsupportedText {
 /// More bad clips than `data.max_bad_fraction`.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[error(
-    "{bad} of {total} clips are bad ({percent:.2} %), and data.max_bad_fraction allows {allowed:.2} %\n  \
+    "{bad} of {total} clips are bad ({percent:.2} %), but data.max_bad_fraction allows only {allowed:.2} %\n  \
      where: {report}\n  \
-     fix:   mend or remove the clips named in quarantine.jsonl, or accept them: --set data.max_bad_fraction={enough}"
+     fix:   correct or remove the clips named in quarantine.jsonl, or accept them: --set data.max_bad_fraction={enough}"
 )]
 pub struct TooManyBad {
     bad: u64,
@@ -303,7 +303,7 @@ pub struct TooManyBad {
 }
 
 impl Report {
-    /// Whether there are more bad clips than the settings allow.
+    /// Fails if there are more bad clips than the settings allow.
     pub fn check(&self) -> Result<(), TooManyBad> {
         let share = self.bad as f64 / self.total.max(1) as f64;
         let allowed = self.settings.max_bad_fraction;
@@ -380,7 +380,7 @@ impl Summary {
         }
     }
 
-    /// The report.
+    /// Makes the report of a preparation.
     pub(super) fn report(
         self,
         request: &Request<'_>,
@@ -494,7 +494,7 @@ impl Summary {
     }
 }
 
-/// The most that the flags take, which the models' position tables bound.
+/// The most that the flags take, which is bounded by the models' position tables.
 const MOST_FRAMES: u64 = 10_000;
 const MOST_TOKENS: u64 = 402;
 

@@ -12,11 +12,11 @@ use crate::prepare::{HOP, MANIFEST, Note, QUARANTINE, REPORT, REPORT_TEXT};
 
 /// The longest bar, in characters.
 const WIDEST: u64 = 40;
-/// Speakers shown; the JSON report has more.
+/// The number of speakers shown; the JSON report has more.
 const SPEAKERS_SHOWN: usize = 20;
-/// Characters shown; the JSON report has all.
+/// The number of characters shown; the JSON report has all.
 const CHARACTERS_SHOWN: usize = 40;
-/// Below this a character is hardly heard by a model.
+/// A character seen fewer times than this is hardly learned.
 const RARE: u64 = 5;
 
 impl Display for Report {
@@ -55,8 +55,8 @@ impl Display for Report {
 }
 
 impl Report {
-    /// How the metadata was read: the one thing that a wrong result would show
-    /// in, and that no count does.
+    /// Writes how the metadata was read: the one thing that a wrong result would
+    /// show in, and that no count does.
     fn columns(&self, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(f, "\nAs read (language: {})", self.language)?;
         for table in &self.tables {
@@ -100,10 +100,10 @@ impl Report {
         let first = self.histogram.iter().position(|bar| bar.clips > 0);
         let last = self.histogram.iter().rposition(|bar| bar.clips > 0);
         let (Some(first), Some(last)) = (first, last) else {
-            return writeln!(f, "  no clip");
+            return writeln!(f, "  no clips");
         };
         for bar in &self.histogram[first..=last] {
-            // Whoever is there is seen.
+            // Rounded up, so that even a single clip is seen.
             let width = (bar.clips * WIDEST).div_ceil(most.max(1));
             let marks = "#".repeat(usize::try_from(width).unwrap_or(0));
             let range = format!("{:.0}-{:.0}", bar.from, bar.to);
@@ -141,7 +141,7 @@ impl Report {
             writeln!(
                 f,
                 "  several rates: all are resampled to {rate}; clips recorded below it sound duller, and \
-                 a voice learns both"
+                 the voice learns both"
             )?;
         }
         Ok(())
@@ -163,7 +163,7 @@ impl Report {
         Ok(())
     }
 
-    /// What keeps the clips that are over a limit.
+    /// Returns what would keep the clips that are over a limit.
     fn advice(&self, limit: &LimitReport) -> String {
         let LimitReport {
             flag,
@@ -195,13 +195,14 @@ impl Report {
             false => format!("keeps {kept} of the {clips}, and the rest must be split"),
         };
         format!(
-            "the limit is {flag} {now}{}; {flag} {raise_to}{} {which}, at the price of memory",
+            "the limit is {flag} {now}{}; {flag} {raise_to}{} {which}, at the cost of memory",
             seconds(now),
             seconds(raise_to)
         )
     }
 
-    /// The same in a line, for who starts to train; nothing without a limit.
+    /// Returns that advice, one line for each limit, for whoever starts to train;
+    /// empty without a limit.
     pub fn limits_in_words(&self) -> Vec<String> {
         let words = |limit: &LimitReport| {
             format!("{} {}: {}", limit.clips, limit.reason, self.advice(limit))
@@ -281,13 +282,13 @@ impl Report {
         Ok(())
     }
 
-    /// What can be said without a vocabulary.
+    /// Writes what can be said without a vocabulary.
     fn characters(&self, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
             "  no vocabulary was given, so no text was judged too long, and lengths below count characters\n  \
              a new model learns a vocabulary from these texts and has all of their {} characters;\n  \
-             for weights with a vocabulary of their own, --vocab WEIGHTS/vocab.json checks it",
+             for weights with a vocabulary of their own, --vocab WEIGHTS/vocab.json checks against it",
             self.characters.len()
         )?;
         let rare = || self.characters.iter().filter(|found| found.count < RARE);
@@ -296,7 +297,7 @@ impl Report {
         }
         writeln!(
             f,
-            "  seen fewer than {RARE} times, too seldom to be learned well:"
+            "  seen fewer than {RARE} times, too rarely to be learned well:"
         )?;
         for found in rare().take(CHARACTERS_SHOWN) {
             writeln!(
@@ -348,7 +349,7 @@ impl Report {
 
     fn next_step(&self) -> String {
         match self.check() {
-            Err(_) => format!("mend or remove the clips in {QUARANTINE}, then prepare again"),
+            Err(_) => format!("correct or remove the clips in {QUARANTINE}, then prepare again"),
             Ok(()) if self.kept == 0 => "no clip is left to train on".to_owned(),
             Ok(()) => {
                 let words: Vec<_> = self.next.iter().map(|word| quoted(word)).collect();
@@ -372,12 +373,12 @@ fn examples(f: &mut Formatter<'_>, finding: &Finding, meaning: &str) -> fmt::Res
     Ok(())
 }
 
-/// `1 clip`, `2 clips`.
+/// Writes a count with its noun: `1 clip`, `2 clips`.
 fn counted(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-/// One line that fits a screen.
+/// Shortens a text to one line that fits a screen.
 fn shown(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     match line.char_indices().nth(120) {

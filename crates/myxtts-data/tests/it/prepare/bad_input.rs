@@ -186,7 +186,7 @@ fn a_folder_that_may_not_be_written_names_the_way_out() {
     };
     insta::assert_snapshot!(data.anonymous(error), @r"
     cannot write DATASET/myxtts: File exists (os error 17)
-      fix:   free some disk space, or give a folder that may be written to with --prepared; what is in it already stays good
+      fix:   free some disk space, or give a writable folder with --prepared; what was already written stays valid
     ");
 }
 

@@ -55,7 +55,7 @@ fn it_is_reported_and_the_earlier_results_stay() {
         .0;
     insta::assert_snapshot!(data.anonymous(message), @r"
     cannot write DATASET/myxtts/manifest.jsonl: File too large (os error 27)
-      fix:   free some disk space, or give a folder that may be written to with --prepared; what is in it already stays good
+      fix:   free some disk space, or give a writable folder with --prepared; what was already written stays valid
     ");
     let kept = myxtts_data::prepare::Manifest::open(&request.out).unwrap();
     let kept: Vec<_> = kept.map(Result::unwrap).collect();

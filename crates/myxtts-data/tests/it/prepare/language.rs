@@ -40,7 +40,7 @@ fn letters_that_the_language_does_not_have_are_refused() {
     let (_, found) = prepared(Some("en"), &PERSIAN);
     insta::assert_snapshot!(found.err().unwrap(), @r"
     the texts of DATASET are not in the language `en`
-      why:   2 of 2 have Arabic letters, and `en` is not written with them
+      why:   2 of 2 have Arabic letters, but `en` is not written with them
       found: زمین از برف پوشیده بود.
       fix:   --language fa
     ");
@@ -67,7 +67,7 @@ fn a_line_in_other_letters_is_left_out() {
         (quarantined[0].reason.as_str(), quarantined[0].why.as_str()),
         (
             "wrong_script",
-            "the text has Arabic letters, and `en` is not written with them"
+            "the text has Arabic letters, but `en` is not written with them"
         )
     );
 }

@@ -110,7 +110,7 @@ fn a_wait_names_who_is_waited_for() {
         ControlFlow::Continue(())
     })
     .unwrap();
-    insta::assert_snapshot!(told.join("\n"), @"waiting for process 4711, which prepares DATASET/myxtts; Ctrl-C ends the wait");
+    insta::assert_snapshot!(told.join("\n"), @"waiting for process 4711, which is preparing DATASET/myxtts; Ctrl-C ends the wait");
 }
 
 /// A stop in any row leaves what stood there, and nothing else.

@@ -57,6 +57,14 @@ impl Layer {
         self.hear_with(window, &self.bias, last)
     }
 
+    /// The same in place of what is in `out`.
+    fn hear_into(&self, window: &mut Window, last: bool, out: &mut Columns) {
+        if last {
+            window.push_zeros(self.padding());
+        }
+        self.convolution.heard_into(window, &self.bias, out);
+    }
+
     fn hear_with(&self, window: &mut Window, bias: &[f32], last: bool) -> Columns {
         if last {
             window.push_zeros(self.padding());
@@ -166,6 +174,10 @@ struct BlockStream {
     pairs: Vec<PairStream>,
     /// What the other blocks of the stage are not yet ready for.
     ready: Window,
+    /// What is between two convolutions of a pair, and what comes out of one
+    /// pair and of the next: few, so that they stay in a core's cache.
+    inner: Columns,
+    outer: [Columns; 2],
 }
 
 #[derive(Debug)]
@@ -232,6 +244,8 @@ impl StageStream {
             BlockStream {
                 pairs: pairs.iter().map(PairStream::new).collect(),
                 ready: Window::new(channels, 0),
+                inner: Columns::zeros(channels, 0),
+                outer: [Columns::zeros(channels, 0), Columns::zeros(channels, 0)],
             }
         };
         Self {
@@ -259,26 +273,20 @@ impl StageStream {
         }
         let blocks = self.blocks.iter_mut().zip(&stage.blocks).collect();
         each_on_cores(blocks, |(block, pairs)| block.push(pairs, &raised, last));
-        let ready = self.blocks.iter().map(|block| block.ready.width()).min();
-        let mut sum = Columns::zeros(raised.channels, ready.unwrap_or(0));
-        for block in &mut self.blocks {
-            block.ready.take_into(&mut sum);
-        }
-        let count = self.blocks.len() as f32;
-        for x in &mut sum.data {
-            *x /= count;
-        }
-        sum
+        Window::take_mean(self.blocks.iter_mut().map(|block| &mut block.ready))
     }
 }
 
 impl BlockStream {
     fn push(&mut self, pairs: &[[Layer; 2]], x: &Columns, last: bool) {
-        let mut next = None;
-        for (stream, layers) in self.pairs.iter_mut().zip(pairs) {
-            next = Some(stream.push(layers, next.as_ref().unwrap_or(x), last));
+        let [mut from, mut to] = self.outer.each_mut();
+        for (index, (stream, layers)) in self.pairs.iter_mut().zip(pairs).enumerate() {
+            let x = if index == 0 { x } else { &*from };
+            stream.push(layers, x, last, &mut self.inner, to);
+            std::mem::swap(&mut from, &mut to);
         }
-        self.ready.push(next.as_ref().unwrap_or(x), |x| x);
+        let out = if pairs.is_empty() { x } else { &*from };
+        self.ready.push(out, |x| x);
     }
 }
 
@@ -291,14 +299,20 @@ impl PairStream {
         }
     }
 
-    fn push(&mut self, [first, second]: &[Layer; 2], x: &Columns, last: bool) -> Columns {
+    fn push(
+        &mut self,
+        [first, second]: &[Layer; 2],
+        x: &Columns,
+        last: bool,
+        inner: &mut Columns,
+        outer: &mut Columns,
+    ) {
         self.first.push(x, leaky(SLOPE));
         self.input.push(x, |x| x);
-        let inner = first.hear(&mut self.first, last);
-        self.second.push(&inner, leaky(SLOPE));
-        let mut outer = second.hear(&mut self.second, last);
-        self.input.take_into(&mut outer);
-        outer
+        first.hear_into(&mut self.first, last, inner);
+        self.second.push(inner, leaky(SLOPE));
+        second.hear_into(&mut self.second, last, outer);
+        self.input.take_into(outer);
     }
 }
 

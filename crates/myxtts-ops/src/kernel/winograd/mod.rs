@@ -16,6 +16,8 @@
 mod phases;
 mod transform;
 
+use std::cell::Cell;
+
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
@@ -28,6 +30,12 @@ const POINTS: usize = 7;
 /// Tiles of all inputs that are transformed before they are multiplied: with
 /// seven points each they fill less than half of a core's second cache.
 const HELD: usize = 12_288;
+
+thread_local! {
+    /// Room for columns at the points. It is taken out while it is used: a
+    /// thread that waits for others may begin another convolution.
+    static SEEN: Cell<Vec<f32>> = const { Cell::new(vec![]) };
+}
 
 /// A convolution's weight at the points, in the order in which it is read.
 #[derive(Clone, Debug)]
@@ -95,7 +103,9 @@ impl Winograd {
         let heard = (tiles + (self.fours - 1) * dilation).next_multiple_of(WIDEST);
         let stride = heard + SLACK;
         let size = POINTS * inputs * self.fours * TILE;
-        let mut seen = vec![0.0; inputs * POINTS * stride];
+        // What is left in it is written over, or read for outputs that do not count.
+        let mut seen = SEEN.take();
+        seen.resize(inputs * POINTS * stride, 0.0);
         for first in (0..columns).step_by(tiles * STEP) {
             let width = (columns - first).min(tiles * STEP);
             let see = |phases: &mut Vec<f32>, (input, points): (usize, &mut [f32])| {
@@ -117,7 +127,7 @@ impl Winograd {
                 let rows = seen.chunks_mut(POINTS * stride).enumerate();
                 rows.for_each(|row| see(&mut phases, row));
             }
-            let seen = Signal {
+            let points = Signal {
                 data: &seen,
                 stride,
             };
@@ -128,12 +138,13 @@ impl Winograd {
                     bias,
                     taps: self.fours,
                     dilation,
-                    seen,
+                    seen: points,
                     rows: rows.map(|row| &mut row[first..first + width]).collect(),
                     tiles: width.div_ceil(STEP * dilation) * dilation,
                 });
             });
         }
+        SEEN.set(seen);
     }
 }
 

@@ -31,7 +31,7 @@ const SUFFIXES: [&str; 20] = [
     "ترین‌ها",
 ];
 
-/// Letters that never join the one after them.
+/// Returns whether a letter never joins the one after it.
 fn never_joins(c: char) -> bool {
     matches!(
         c,
@@ -39,10 +39,10 @@ fn never_joins(c: char) -> bool {
     )
 }
 
-/// `text` has single spaces between words.
+/// Joins prefixes and suffixes to their words. `text` has single spaces between words.
 pub(super) fn join(text: &str, options: &PersianOptions) -> String {
     let mut out = String::with_capacity(text.len());
-    // The word before, while it stands alone; what was glued is complete.
+    // The word before, as long as it stands alone; what was glued is complete.
     let (mut previous, mut glued) = ("", false);
     for word in text.split(' ') {
         let (core, _) = split_mark(word);
@@ -62,7 +62,7 @@ fn starts_with_letter(word: &str) -> bool {
     word.chars().next().is_some_and(is_letter)
 }
 
-/// The letters a word starts with, and the marks after them.
+/// Splits a word into the letters it starts with and the marks after them.
 fn split_mark(word: &str) -> (&str, &str) {
     let end = word
         .find(|c: char| !is_letter(c) && !is_mark(c) && c != ZWNJ)
@@ -70,7 +70,7 @@ fn split_mark(word: &str) -> (&str, &str) {
     word.split_at(end)
 }
 
-/// Whether `core` leans on the word before it.
+/// Returns whether `core` is a suffix of the word before it.
 fn is_suffix(core: &str, previous: &str, glued: bool) -> bool {
     let Some(last) = previous
         .chars()
@@ -79,7 +79,7 @@ fn is_suffix(core: &str, previous: &str, glued: bool) -> bool {
     else {
         return false;
     };
-    // Laughter: ها ها.
+    // After a suffix that stands alone it is not one: ها ها is laughter.
     let alone = !glued && SUFFIXES.contains(&previous);
     !alone && SUFFIXES.contains(&core) || core == "ی" && last == 'ه'
 }

@@ -22,7 +22,8 @@ pub(super) fn unify(text: &str, diacritics: Diacritics) -> String {
     out
 }
 
-/// Arabic presentation forms A and B, but for the ornate brackets.
+/// Returns whether a character is in Arabic presentation forms A or B, ornate
+/// brackets aside.
 fn is_presentation_form(c: char) -> bool {
     matches!(c, '\u{FB50}'..='\u{FDFF}' | '\u{FE70}'..='\u{FEFC}')
         && !matches!(c, '\u{FD3E}' | '\u{FD3F}')
@@ -55,7 +56,7 @@ fn push(out: &mut String, c: char, diacritics: Diacritics) {
         | '\u{2060}'
         | '\u{2066}'..='\u{2069}'
         | '\u{FEFF}' => {}
-        // What other programs write for a half-space.
+        // Characters that other programs write for a half-space.
         '\u{200B}' | '\u{00AC}' | '\u{00AD}' => out.push(ZWNJ),
         c if is_mark(c) => {
             if diacritics == Diacritics::Keep {
@@ -69,7 +70,7 @@ fn push(out: &mut String, c: char, diacritics: Diacritics) {
     }
 }
 
-/// ASCII for a Persian or Arabic digit.
+/// Returns the ASCII digit of a Persian or Arabic one.
 fn arabic_digit(c: char) -> Option<char> {
     let value = match c {
         '\u{06F0}'..='\u{06F9}' => c as u32 - 0x06F0,

@@ -3,9 +3,8 @@
 //! Persian is typed in many ways that look alike: with Arabic or Persian ي/ی
 //! and ك/ک, with a half-space (ZWNJ), a space or nothing before a suffix, with
 //! three sets of digits. A voice learns from a few hours of speech, so each
-//! word should have *one* spelling; that is what this module is for. The order
-//! is: letters, numbers, punctuation,
-//! joining, lower case for Latin words, spaces.
+//! word should have *one* spelling; that is what this module is for. The order is:
+//! letters, numbers, punctuation, joining, lower case for Latin words, spaces.
 //!
 //! Decisions:
 //! - «ی» and «ک» are the Persian letters; all forms of ه are ه; an ezafe after
@@ -40,10 +39,10 @@ const ZWNJ: char = '\u{200C}';
 /// What to do with vowel signs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Diacritics {
-    /// Remove them.
+    /// The vowel signs are removed.
     #[default]
     Strip,
-    /// Leave them: for a corpus that is vowelled throughout.
+    /// The vowel signs are kept, for a corpus that is vowelled throughout.
     Keep,
 }
 
@@ -60,9 +59,9 @@ pub enum Punctuation {
 /// Choices about Persian spelling.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PersianOptions {
-    /// Vowel signs.
+    /// What to do with vowel signs.
     pub diacritics: Diacritics,
-    /// Marks of punctuation.
+    /// Which marks of punctuation to write.
     pub punctuation: Punctuation,
     /// Whether «می روم» becomes «می‌روم» (also نمی). «می» alone can be an old
     /// word for wine; a corpus of classical poetry may want this off.
@@ -93,12 +92,12 @@ pub(super) fn clean(text: &str, options: &PersianOptions, gaps: &mut Gaps<'_>) -
     text.to_lowercase().nfc().collect()
 }
 
-/// Whether a character is a letter of the Arabic script.
+/// Returns whether a character is a letter of the Arabic script.
 fn is_letter(c: char) -> bool {
     matches!(c, '\u{0620}'..='\u{064A}' | '\u{066E}'..='\u{06D3}' | '\u{06D5}' | '\u{06FA}'..='\u{06FC}')
 }
 
-/// Whether a character is a vowel sign or another mark of the Arabic script.
+/// Returns whether a character is a vowel sign or another mark of the Arabic script.
 fn is_mark(c: char) -> bool {
     matches!(
         c,

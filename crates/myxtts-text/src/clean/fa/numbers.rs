@@ -18,7 +18,7 @@ const PLAIN: [&str; 2] = ["ام", "م"];
 struct Written<'t> {
     whole: &'t str,
     fraction: Option<&'t str>,
-    /// Everything of the text that belongs to it.
+    /// The number of bytes of the text that belong to it.
     length: usize,
 }
 
@@ -72,7 +72,7 @@ pub(super) fn expand(text: &str, gaps: &mut Gaps<'_>) -> String {
     out
 }
 
-/// A hyphen is a minus at the start of a word, when a digit follows it.
+/// Returns whether a hyphen is a minus: at the start of a word, with a digit after it.
 fn is_minus(before: &str, after: &str) -> bool {
     after.starts_with(|c: char| c.is_ascii_digit())
         && before
@@ -94,7 +94,7 @@ fn word(out: &mut String, text: &str) {
     out.push(' ');
 }
 
-/// Says the number at the start of `text`; gives what comes after it.
+/// Says the number at the start of `text`, and returns what comes after it.
 fn speak<'t>(
     out: &mut String,
     text: &'t str,
@@ -146,7 +146,7 @@ fn speak<'t>(
     rest.strip_prefix(ZWNJ).unwrap_or(rest)
 }
 
-/// Digits that name something (a telephone number) are said one by one.
+/// Says a number; one that names something, such as a telephone, is said digit by digit.
 fn cardinal(digits: &str) -> Option<String> {
     let names_something = digits.len() >= 3 && digits.starts_with('0') || digits.len() > 18;
     if !names_something {
@@ -159,7 +159,7 @@ fn cardinal(digits: &str) -> Option<String> {
     Some(spoken?.join(" "))
 }
 
-/// Digits, perhaps in groups of three, perhaps with a fraction. `text` starts
+/// Reads digits, perhaps in groups of three, perhaps with a fraction. `text` starts
 /// with a digit.
 fn scan(text: &str) -> Written<'_> {
     let digits = |from: usize| text[from..].bytes().take_while(u8::is_ascii_digit).count();
@@ -202,7 +202,7 @@ fn scan(text: &str) -> Written<'_> {
     }
 }
 
-/// A date or a version at the start of `text`: digits with two points or more
+/// Finds a date or a version at the start of `text`: digits with two points or more
 /// between them. The parts are said one by one and the points stay.
 fn dotted(text: &str) -> Option<&str> {
     let end = text
@@ -213,7 +213,7 @@ fn dotted(text: &str) -> Option<&str> {
     (parts >= 3 && chain.split('.').all(|part| !part.is_empty())).then_some(chain)
 }
 
-/// Whether an ordinal ending follows (and of which kind), and its length:
+/// Returns the kind (attributive or not) and the length of an ordinal ending that follows:
 /// ۵م، ۵‌م، ۳۰ام، ۲مین.
 fn ordinal_ending(after: &str) -> Option<(bool, usize)> {
     let bare = after.trim_start_matches([ZWNJ, '-']);

@@ -2,7 +2,7 @@
 
 use super::{Punctuation, ZWNJ, is_letter};
 
-/// What a mark is written as; `None` leaves it out.
+/// Returns what a mark is written as; `None` leaves it out.
 fn unified(c: char, style: Punctuation) -> Option<char> {
     let persian = style == Punctuation::Persian;
     Some(match c {
@@ -37,13 +37,13 @@ fn unified(c: char, style: Punctuation) -> Option<char> {
     })
 }
 
-/// Marks that stand at the end of what they belong to.
+/// Returns whether a mark stands at the end of what it belongs to.
 fn closes(c: char) -> bool {
     matches!(c, ',' | ';' | '?' | '!' | '.' | ':' | ')' | '،' | '؛' | '؟')
 }
 
-/// Unifies the marks; no space before a closing one, one after it when a
-/// Persian letter follows; runs of `!`, `?` and of dots are shortened.
+/// Unifies the marks. A closing mark has no space before it, and one after it when
+/// a Persian letter follows; runs of `!`, `?` and dots are shortened.
 pub(super) fn unify(text: &str, style: Punctuation) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -79,8 +79,7 @@ fn trim_before_mark(out: &mut String) {
     let kept = out
         .trim_end_matches(|c: char| c.is_whitespace() || c == ZWNJ)
         .len();
-    // At the start of the text, or after an opening mark, there is nothing to
-    // lean on.
+    // At the start of the text there is nothing for the mark to lean on.
     if kept > 0 {
         out.truncate(kept);
     }

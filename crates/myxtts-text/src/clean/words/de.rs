@@ -124,7 +124,7 @@ fn money(money: Money) -> MoneyWords {
         Currency::Euro => ("Euro", ["Cent", "Cent"]),
     };
     let counted = |n: u128| {
-        // Before any noun, the millions among them.
+        // "ein" stands before any noun, the millions among them.
         let words = cardinal(n)? + " ";
         Some(words.replace("eins ", "ein ").trim_end().to_owned())
     };

@@ -66,7 +66,7 @@ fn below_thousand(n: usize) -> String {
     }
 }
 
-/// Commas between groups, "and" before a last part below a hundred.
+/// Says a number with commas between groups and "and" before a last part below a hundred.
 pub(in crate::clean) fn cardinal(n: u128) -> Option<String> {
     if n == 0 {
         return Some(SMALL[0].to_owned());
@@ -117,8 +117,8 @@ fn money(money: Money) -> MoneyWords {
     money_in(money, cardinal)
 }
 
-/// English names of the currencies, counted by another language: Hungarian has
-/// none of its own in `num2words`.
+/// Says money with English names of the currencies, counted by another language:
+/// Hungarian has none of its own in `num2words`.
 pub(super) fn money_in(money: Money, cardinal: fn(u128) -> Option<String>) -> MoneyWords {
     let (unit, cent) = match money.currency {
         Currency::Pound => (["pound sterling", "pounds sterling"], ["penny", "pence"]),

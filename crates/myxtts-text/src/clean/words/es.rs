@@ -109,7 +109,7 @@ fn below_thousand(n: usize) -> String {
     }
 }
 
-/// 1 to 999,999: the long scale counts the larger powers with these.
+/// Says 1 to 999,999; the long scale counts the larger powers with these.
 fn below_million(n: u128) -> String {
     let (thousand, rest) = (small(n / 1000), small(n % 1000));
     let thousand = match thousand {

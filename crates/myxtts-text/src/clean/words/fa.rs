@@ -80,7 +80,7 @@ fn below_thousand(n: usize) -> String {
     parts.join(AND)
 }
 
-/// Up to 10¹⁸, exclusive.
+/// Says a number below 10¹⁸.
 pub(in crate::clean) fn cardinal(n: u128) -> Option<String> {
     if n == 0 {
         return Some(SMALL[0].to_owned());
@@ -96,7 +96,7 @@ pub(in crate::clean) fn cardinal(n: u128) -> Option<String> {
     Some(parts.join(AND))
 }
 
-/// The ordinal in «ـُم»: یکم، دوم، سوم، سی‌ام.
+/// Says the ordinal in «ـُم»: یکم، دوم، سوم، سی‌ام.
 ///
 /// «اول» is another word for the first, not the reading of ۱م.
 pub(in crate::clean) fn ordinal(n: u128) -> Option<String> {
@@ -109,12 +109,12 @@ pub(in crate::clean) fn ordinal(n: u128) -> Option<String> {
     })
 }
 
-/// The ordinal in «ـُمین»: دومین، سی‌امین.
+/// Says the ordinal in «ـُمین»: دومین، سی‌امین.
 pub(in crate::clean) fn ordinal_attributive(n: u128) -> Option<String> {
     Some(ordinal(n)? + "ین")
 }
 
-/// A decimal fraction, read the way it is taught and broadcast:
+/// Says a decimal fraction the way it is taught and broadcast:
 /// ۲٫۵ «دو ممیز پنج دهم», ۳٫۱۴ «سه ممیز چهارده صدم».
 ///
 /// Trailing zeroes are read (۲٫۵۰ is «پنجاه صدم»: the writer gave two places).

@@ -9,13 +9,13 @@
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::clean) struct Float(f64);
 
-/// From here on Python writes a float in scientific notation.
+/// The power of ten from which Python writes a float in scientific notation.
 const SCIENTIFIC_FROM: i32 = 16;
-/// And below this power of ten as well.
+/// The power of ten below which Python does so as well.
 const SCIENTIFIC_BELOW: i32 = -4;
 
 impl Float {
-    /// `12.5`, `.5` or `12`, ASCII digits only.
+    /// Reads `12.5`, `.5` or `12`, in ASCII digits only.
     pub(in crate::clean) fn parse(text: &str) -> Option<Self> {
         let valid = text.bytes().all(|b| b.is_ascii_digit() || b == b'.')
             && text.bytes().filter(|&b| b == b'.').count() <= 1
@@ -28,7 +28,7 @@ impl Float {
         self.0.fract() == 0.0
     }
 
-    /// The part before the point, when it fits any table.
+    /// Returns the part before the point, if it fits any table.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -38,15 +38,15 @@ impl Float {
         (self.0 < 1e36).then_some(self.0 as u128)
     }
 
-    /// Significant digits and the power of ten of the first.
+    /// Returns the significant digits and the power of ten of the first.
     fn shortest(self) -> (String, i32) {
         let text = format!("{:e}", self.0);
         let (mantissa, power) = text.split_once('e').unwrap_or((&text, "0"));
         (mantissa.replace('.', ""), power.parse().unwrap_or(0))
     }
 
-    /// What Python writes after the point (`"0"` for a whole number), or
-    /// nothing when it would use scientific notation.
+    /// Returns what Python writes after the point (`"0"` for a whole number), or
+    /// `None` when it would use scientific notation.
     pub(in crate::clean) fn written_fraction(self) -> Option<String> {
         let (_, power) = self.shortest();
         if self.0 != 0.0 && !(SCIENTIFIC_BELOW..SCIENTIFIC_FROM).contains(&power) {
@@ -59,12 +59,11 @@ impl Float {
         )
     }
 
-    /// The digits spoken one by one after the point; nothing for a whole
-    /// number.
+    /// Returns the digits spoken one by one after the point; none for a whole number.
     ///
-    /// Taken from the float by multiplication and rounding, as `num2words`
-    /// does it, so the last digits of a long fraction can differ from the
-    /// written ones.
+    /// They are taken from the float by multiplication and rounding, as `num2words`
+    /// does it, so the last digits of a long fraction can differ from the written
+    /// ones.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -92,7 +91,7 @@ impl Float {
         Some(text.bytes().take(precision).map(|b| b - b'0').collect())
     }
 
-    /// Whole units and hundredths, rounded half up from the exact value.
+    /// Returns whole units and hundredths, rounded half up from the exact value.
     pub(in crate::clean) fn cents(self) -> Option<(u128, u8)> {
         let exact = format!("{:.80}", self.0);
         let (whole, fraction) = exact.split_once('.')?;

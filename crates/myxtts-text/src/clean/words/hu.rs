@@ -27,7 +27,7 @@ const TENS: [&str; 10] = [
     "kilencven",
 ];
 
-/// Endings of cardinals and of their ordinals.
+/// The endings of cardinals, each with that of its ordinal.
 const ORDINALS: [(&str, &str); 22] = [
     ("egy", "egyedik"),
     ("kettő", "kettedik"),
@@ -53,8 +53,8 @@ const ORDINALS: [(&str, &str); 22] = [
     ("két", "kétik"),
 ];
 
-/// `part` of a larger number has "két" for its last "kettő", also at the very
-/// end, which is a fault of `num2words`, kept.
+/// Says a number below a thousand. The `part` of a larger number has "két" for its
+/// last "kettő", also at the very end, which is a fault of `num2words`, kept.
 fn below_thousand(n: usize, part: bool) -> String {
     let hundred = match n / 100 {
         0 => String::new(),

@@ -1,8 +1,8 @@
 //! Italian.
 //!
-//! `num2words` puts the accent of "ventitré" on, and the next larger part of
-//! the number takes it off again ("centoventitre"), and so on. [`accent`] does
-//! the same, at the same places.
+//! `num2words` puts the accent of "ventitré" on, and the next larger part of the
+//! number takes it off again ("centoventitre"), in turn. [`accent`] does the same,
+//! at the same places.
 
 use super::float::Float;
 use super::{Currency, Money, MoneyWords, QUADRILLION, Words, small};
@@ -182,7 +182,7 @@ fn ordinal(n: u128) -> Option<String> {
     })
 }
 
-/// Python's written digits, one by one; a whole float keeps its ".0".
+/// Says the digits that Python writes, one by one; a whole float keeps its ".0".
 fn decimal(value: Float) -> Option<String> {
     let mut words = format!("{} virgola", cardinal(value.whole()?)?);
     for digit in value.written_fraction()?.bytes() {

@@ -1,9 +1,9 @@
 //! Numbers in words, one file per language.
 //!
-//! The measure is Python's `num2words` 0.5.14, which the reference uses, with
-//! its faults: the test below compares every language with a table
-//! made by it. A language says `None` where its rules have not been compared,
-//! and the caller reports that; nothing is guessed.
+//! The measure is Python's `num2words` 0.5.14, which the reference uses, with its
+//! faults: the test below compares every language with a table made by it. A
+//! language returns `None` where its rules have not been compared, and the caller
+//! reports that; nothing is guessed.
 
 pub(super) mod cs;
 pub(super) mod de;
@@ -31,7 +31,7 @@ pub(super) enum Currency {
     Euro,
 }
 
-/// An amount of money.
+/// An amount of money, in units and cents.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Money {
     pub(super) currency: Currency,
@@ -39,14 +39,14 @@ pub(super) struct Money {
     pub(super) cents: u8,
 }
 
-/// What a language says to an amount of money.
+/// How a language says an amount of money.
 #[derive(Debug)]
 pub(super) enum MoneyWords {
     Words(String),
     /// `num2words` has no such currency: the reference leaves the text to the
     /// later steps, and so do we.
     NotInReference,
-    /// The reference has it, we do not.
+    /// The reference has the words, and we do not.
     Unsupported,
 }
 
@@ -64,7 +64,7 @@ pub(super) struct Words {
     pub(super) money: fn(Money) -> MoneyWords,
 }
 
-/// The words of a language, if it has a file here.
+/// Returns the words of a language, if it has a file here.
 pub(super) fn of(language: &str) -> Option<&'static Words> {
     Some(match language {
         "en" => &en::WORDS,
@@ -83,11 +83,11 @@ pub(super) fn of(language: &str) -> Option<&'static Words> {
     })
 }
 
-/// The largest number, exclusive, in the languages compared up to there.
+/// The bound, exclusive, of languages whose words were compared up to here.
 const QUADRILLION: u128 = 1_000_000_000_000_000;
 
-/// `n` in groups of three digits, the highest first, each with its power of a
-/// thousand; groups of zero left out.
+/// Splits `n` into groups of three digits, the highest first, each with its power
+/// of a thousand; groups of zero are left out.
 fn thousands(n: u128) -> Vec<(usize, usize)> {
     let mut groups = Vec::new();
     let (mut rest, mut power) = (n, 0);
@@ -103,12 +103,12 @@ fn thousands(n: u128) -> Vec<(usize, usize)> {
     groups
 }
 
-/// A number below a thousand as an index.
+/// Returns a number below a thousand as an index.
 fn small(n: u128) -> usize {
     usize::try_from(n).unwrap_or(0)
 }
 
-/// "twelve point five": the whole, a word for the point, digit by digit.
+/// Says "twelve point five": the whole, a word for the point, then digit by digit.
 fn digit_by_digit(
     value: Float,
     point: &str,
@@ -125,8 +125,8 @@ fn digit_by_digit(
     Some(words)
 }
 
-/// Which of (one, few, many) a Slavic noun takes after `n`, where 21 counts as
-/// many (Polish, Czech).
+/// Returns which of (one, few, many) a Slavic noun takes after `n`, where 21 counts
+/// as many (Polish, Czech).
 fn few_or_many(n: u128) -> usize {
     match (n, n % 10, n % 100) {
         (1, ..) => 0,
@@ -135,8 +135,8 @@ fn few_or_many(n: u128) -> usize {
     }
 }
 
-/// The fraction as one number after its leading zeroes, as Polish and Czech
-/// `num2words` say it: 7.005 is "seven, zero zero five".
+/// Says the fraction as one number after its leading zeroes, as Polish and Czech
+/// `num2words` do: 7.005 is "seven, zero zero five".
 fn zeroes_then_number(
     value: Float,
     point: &str,

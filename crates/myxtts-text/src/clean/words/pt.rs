@@ -141,8 +141,8 @@ fn cardinal(n: u128) -> Option<String> {
     )))
 }
 
-/// After a power, "e" falls away before hundreds that are followed by more:
-/// "mil e duzentos", but "mil duzentos e um".
+/// Drops the "e" after a power before hundreds that are followed by more: "mil e
+/// duzentos", but "mil duzentos e um".
 fn without_idle_and(mut words: String) -> String {
     for power in POWERS {
         let linked = format!("{power} e ");

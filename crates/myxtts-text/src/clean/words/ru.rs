@@ -120,7 +120,7 @@ const PARTS: [[&str; 2]; 6] = [
     ["миллионная", "миллионных"],
 ];
 
-/// Which of (one, few, many) follows `n`; 21 counts as one.
+/// Returns which of (one, few, many) follows `n`; 21 counts as one.
 fn form(n: u128) -> usize {
     match (n % 10, n % 100) {
         (_, 11..=14) => 2,
@@ -170,7 +170,7 @@ fn cardinal(n: u128) -> Option<String> {
     count(n, false)
 }
 
-/// Only below five thousand: beyond, `num2words` says "тридцатый тысяч первый".
+/// Says an ordinal below five thousand: beyond, `num2words` says "тридцатый тысяч первый".
 fn ordinal(n: u128) -> Option<String> {
     if n >= 5000 {
         return None;
@@ -202,8 +202,8 @@ fn ordinal(n: u128) -> Option<String> {
     Some(join(&[&thousand, &last]))
 }
 
-/// "двенадцать целых пять десятых". From a million on `num2words` makes the
-/// million feminine; such decimals are left alone.
+/// Says a decimal: "двенадцать целых пять десятых". From a million on `num2words`
+/// makes the million feminine; such decimals are left alone.
 fn decimal(value: Float) -> Option<String> {
     let whole = value.whole()?;
     let fraction = value.written_fraction()?;

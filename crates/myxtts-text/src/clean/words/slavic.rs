@@ -5,11 +5,11 @@ use super::{QUADRILLION, few_or_many, thousands};
 
 /// The words of one language.
 pub(super) struct Cardinals {
-    /// 0 to 19.
+    /// The words for 0 to 19.
     pub(super) small: [&'static str; 20],
     pub(super) tens: [&'static str; 10],
     pub(super) hundreds: [&'static str; 10],
-    /// Of each power of a thousand: one, few, many.
+    /// The forms (one, few, many) of each power of a thousand.
     pub(super) powers: [[&'static str; 3]; 5],
 }
 
@@ -49,7 +49,7 @@ impl Cardinals {
     }
 }
 
-/// The parts that are not empty, with spaces between them.
+/// Joins the parts that are not empty by spaces.
 pub(super) fn join(parts: &[&str]) -> String {
     let parts: Vec<&str> = parts
         .iter()

@@ -1,6 +1,6 @@
 //! Turkish: written as one word.
 //!
-//! The reference expands no decimals and knows no currency here.
+//! The reference expands no decimals and no currencies here.
 
 use super::{MoneyWords, Words, thousands};
 
@@ -55,7 +55,7 @@ fn cardinal(n: u128) -> Option<String> {
     )
 }
 
-/// The suffix follows the last vowel of the number.
+/// Says an ordinal; the suffix follows the last vowel of the number.
 fn ordinal(n: u128) -> Option<String> {
     let words = cardinal(n)?;
     let vowel = words.chars().rev().find(|c| "aıoueiöü".contains(*c))?;

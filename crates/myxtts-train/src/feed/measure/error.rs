@@ -30,7 +30,7 @@ pub enum PipelineBenchError {
     #[error(transparent)]
     Empty(#[from] EmptySchedule),
     /// A clip without a bucket, although buckets hold every clip.
-    #[error("clip {} of the dataset fits no bucket; this is a fault of the program", .0.0)]
+    #[error("clip {} of the dataset fits no bucket; this is a bug in the program", .0.0)]
     Unscheduled(ClipIndex),
     /// The DVAE.
     #[error(transparent)]

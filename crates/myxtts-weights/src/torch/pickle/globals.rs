@@ -6,27 +6,27 @@ use crate::tensor::Dtype;
 /// What a global stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::torch) enum Known {
-    /// `OrderedDict` and `defaultdict`: a dictionary.
+    /// `OrderedDict` and `defaultdict`, which make a dictionary.
     Dict,
-    /// `torch.Size`: its tuple.
+    /// `torch.Size`, which makes its tuple.
     Size,
-    /// `_rebuild_tensor`, `_rebuild_tensor_v2`: typed storage, offset, sizes, strides.
+    /// `_rebuild_tensor` and `_rebuild_tensor_v2`: typed storage, offset, sizes, strides.
     RebuildTensor,
     /// `_rebuild_tensor_v3`: bytes, offset, sizes, strides, ..., element type.
     RebuildTensorV3,
-    /// A parameter around a tensor.
+    /// The functions that wrap a tensor in a parameter.
     RebuildParameter,
     /// A storage class; `None` holds bytes of no type.
     Storage(Option<Dtype>),
     /// `torch.float32` and the like.
     Dtype(Dtype),
-    /// Anything else: kept by name, never used.
+    /// Anything else, kept by name and never used.
     Unknown(String),
 }
 
-/// Modules whose functions act on the machine. Nothing is called here either
-/// way; a file that names them was made to harm whoever loads it with Python,
-/// and its owner should hear of it.
+/// Modules whose functions act on the machine. Nothing is called here either way; a
+/// file that names them was made to harm whoever loads it with Python, and its
+/// owner should know.
 const ATTACKS: [&str; 14] = [
     "os",
     "posix",
@@ -78,7 +78,7 @@ impl Known {
     }
 }
 
-/// The storage class of an element type.
+/// Returns the storage class of an element type.
 pub(super) fn storage_name(dtype: Dtype) -> &'static str {
     match dtype {
         Dtype::F64 => "DoubleStorage",

@@ -8,7 +8,7 @@ use super::operands::Operands;
 use super::value::{Heap, Id, Node, StorageSpec, TensorSpec};
 use crate::error::Fault;
 
-/// Runs a pickle and gives what it built.
+/// Runs a pickle and returns what it built.
 pub(in crate::torch) fn run(pickle: &[u8]) -> Result<(Heap, Id), Fault> {
     let mut machine = Machine {
         input: Operands::new(pickle),
@@ -32,13 +32,13 @@ struct Machine<'a> {
     input: Operands<'a>,
     heap: Heap,
     stack: Vec<Id>,
-    /// Heights of the stack at its marks.
+    /// The heights of the stack at its marks.
     marks: Vec<usize>,
     memo: HashMap<u32, Id>,
 }
 
 impl Machine<'_> {
-    /// Runs one instruction; the last one gives the result.
+    /// Runs one instruction; the last one returns the result.
     fn step(&mut self) -> Result<Option<Id>, Fault> {
         let at = self.input.position();
         let code = self.input.u8()?;
@@ -124,7 +124,7 @@ impl Machine<'_> {
             b'X' => Node::Text(self.input.text(4)?),
             0x8c => Node::Text(self.input.text(1)?),
             0x8d => Node::Text(self.input.text(8)?),
-            // Python 2's strings, which are bytes: names if they are text.
+            // Python 2's strings are bytes; they are names if they are text.
             b'T' | b'U' => {
                 let bytes = self.input.counted(if code == b'U' { 1 } else { 4 })?;
                 std::str::from_utf8(bytes).map_or(Node::Other, |text| Node::Text(text.to_owned()))
@@ -160,11 +160,11 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// APPEND, APPENDS and ADDITEMS, SETITEM, SETITEMS.
+    /// Runs APPEND, APPENDS and ADDITEMS, SETITEM, SETITEMS.
     fn fill(&mut self, code: u8) -> Result<(), Fault> {
         let broken = self
             .input
-            .broken("something is put into what is no collection");
+            .broken("something is added to a value that is not a collection");
         if let b's' | b'u' = code {
             let pairs = match code {
                 b's' => {
@@ -194,8 +194,8 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// BINPUT, LONG_BINPUT, MEMOIZE; BINGET, LONG_BINGET. The memo has at
-    /// most one entry per instruction.
+    /// Runs BINPUT, LONG_BINPUT, MEMOIZE; BINGET, LONG_BINGET. The memo has at most
+    /// one entry per instruction.
     fn memory(&mut self, code: u8) -> Result<(), Fault> {
         let index = match code {
             b'q' | b'h' => u32::from(self.input.u8()?),
@@ -204,7 +204,8 @@ impl Machine<'_> {
         };
         if let b'h' | b'j' = code {
             let value = self.memo.get(&index).copied();
-            let value = value.ok_or_else(|| self.input.broken("it recalls what it never kept"))?;
+            let value = value
+                .ok_or_else(|| self.input.broken("it recalls a value that it never stored"))?;
             self.stack.push(value);
         } else {
             let top = self.top()?;
@@ -213,12 +214,16 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// What Python would make by calling `callee` with `arguments`.
+    /// Builds what Python would make by calling `callee` with `arguments`.
     fn build(&mut self, callee: Id, arguments: Id) -> Result<(), Fault> {
         let known = match self.heap.get(callee) {
             Node::Global(known) => known.clone(),
             Node::Opaque { global, .. } => Known::Unknown(global.clone()),
-            _ => return Err(self.input.broken("it calls what is no function")),
+            _ => {
+                return Err(self
+                    .input
+                    .broken("it calls something that is not a function"));
+            }
         };
         let node = match known {
             Known::Dict => self.dictionary(arguments)?,
@@ -236,14 +241,16 @@ impl Machine<'_> {
                 holds_tensor: self.heap.holds_tensor(arguments, 3),
             },
             Known::Storage(_) | Known::Dtype(_) => {
-                return Err(Fault::Description("a storage is not a file's entry"));
+                return Err(Fault::Description(
+                    "it calls a storage or an element type as a function",
+                ));
             }
         };
         self.push(node);
         Ok(())
     }
 
-    /// `OrderedDict([(key, value), ...])`, or empty as torch writes it; the
+    /// Reads `OrderedDict([(key, value), ...])`, or empty as torch writes it; the
     /// argument of `defaultdict` is a factory and not needed.
     fn dictionary(&self, arguments: Id) -> Result<Node, Fault> {
         let first = self.heap.items(arguments).and_then(|items| items.first());
@@ -255,7 +262,7 @@ impl Machine<'_> {
             Some([key, value]) => Ok((*key, *value)),
             _ => Err(self
                 .input
-                .broken("a dictionary is made of what are no pairs")),
+                .broken("a dictionary is made from something other than pairs")),
         };
         let entries: Result<_, _> = pairs.into_iter().flatten().map(pair).collect();
         Ok(Node::Dict(entries?))
@@ -283,7 +290,7 @@ impl Machine<'_> {
         let (shape, strides) = (self.heap.ints(*shape), self.heap.ints(*strides));
         let (Some(offset), Some(shape), Some(strides)) = (offset, shape, strides) else {
             return Err(Fault::Description(
-                "offset, shape or strides are no whole numbers",
+                "offset, shape or strides are not whole numbers",
             ));
         };
         Ok(TensorSpec {
@@ -295,7 +302,7 @@ impl Machine<'_> {
         })
     }
 
-    /// BINPERSID: `("storage", class, key, device, elements)`.
+    /// Runs BINPERSID: `("storage", class, key, device, elements)`.
     fn storage(&mut self) -> Result<(), Fault> {
         let id = self.pop()?;
         let spec = match self.heap.items(id) {
@@ -313,7 +320,9 @@ impl Machine<'_> {
             _ => None,
         };
         let Some(((dtype, key), elements)) = spec else {
-            return Err(Fault::Description("its storage is not named as torch does"));
+            return Err(Fault::Description(
+                "its storage is not named the way torch names one",
+            ));
         };
         self.push(Node::Storage(StorageSpec {
             dtype,
@@ -328,7 +337,7 @@ impl Machine<'_> {
         self.stack.push(id);
     }
 
-    /// Where the last `count` values begin, above the last mark.
+    /// Returns where the last `count` values begin, above the last mark.
     fn floor(&self, count: usize) -> Result<usize, Fault> {
         let mark = self.marks.last().copied().unwrap_or(0);
         self.stack
@@ -353,7 +362,7 @@ impl Machine<'_> {
             .ok_or_else(|| self.input.broken("it takes more values than there are"))
     }
 
-    /// Everything above the last mark, and the mark.
+    /// Pops everything above the last mark, and the mark.
     fn pop_mark(&mut self) -> Result<Vec<Id>, Fault> {
         let mark = self.marks.pop();
         let mark = mark.filter(|mark| *mark <= self.stack.len());
@@ -371,7 +380,7 @@ impl Machine<'_> {
     }
 }
 
-/// A little-endian number in two's complement; none past 64 bits matters.
+/// Reads a little-endian number in two's complement; none past 64 bits matters.
 fn long(bytes: &[u8]) -> Node {
     if bytes.len() > 8 {
         return Node::Other;

@@ -1,4 +1,4 @@
-//! Pickle as far as torch writes it.
+//! The part of pickle that torch writes.
 //!
 //! A pickle is a program for a stack machine that may name any Python function
 //! and call it. This machine has no functions: a call builds a value that says
@@ -15,5 +15,5 @@ pub(super) use machine::run;
 pub(super) use value::{Heap, Id, Node, TensorSpec};
 pub(super) use write::PickleWriter;
 
-/// Instructions of one pickle; a trainer's checkpoint of XTTS-v2 has 100 000.
+/// The most instructions of one pickle; a trainer's checkpoint of XTTS-v2 has 100 000.
 pub(super) const MAX_INSTRUCTIONS: usize = 4_000_000;

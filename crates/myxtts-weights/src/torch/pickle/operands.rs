@@ -12,7 +12,7 @@ impl<'a> Operands<'a> {
         Self { bytes, at: 0 }
     }
 
-    /// Where the next byte is.
+    /// Returns the position of the next byte.
     pub(super) fn position(&self) -> usize {
         self.at
     }
@@ -49,7 +49,7 @@ impl<'a> Operands<'a> {
         self.array().map(u32::from_le_bytes)
     }
 
-    /// Bytes behind a length of one, four or eight bytes.
+    /// Reads the bytes behind a length of one, four or eight bytes.
     pub(super) fn counted(&mut self, width: usize) -> Result<&'a [u8], Fault> {
         let length = self.take(width)?;
         let length = length
@@ -69,7 +69,7 @@ impl<'a> Operands<'a> {
         self.utf8(bytes)
     }
 
-    /// Text up to a line break.
+    /// Reads text up to a line break.
     pub(super) fn line(&mut self) -> Result<String, Fault> {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let length = rest

@@ -4,7 +4,7 @@
 use super::globals::Known;
 use crate::tensor::Dtype;
 
-/// A value in the arena.
+/// The place of a value in the arena.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::torch) struct Id(usize);
 
@@ -15,7 +15,7 @@ pub(in crate::torch) enum Node {
     Int(i64),
     Float(f64),
     Text(String),
-    /// Bytes and numbers past 64 bits: nothing we need.
+    /// Bytes, or a number past 64 bits: nothing we need.
     Other,
     Tuple(Vec<Id>),
     List(Vec<Id>),
@@ -34,9 +34,9 @@ pub(in crate::torch) enum Node {
 /// A storage, as a persistent id describes it.
 #[derive(Clone, Debug)]
 pub(in crate::torch) struct StorageSpec {
-    /// `None` for bytes of no type.
+    /// The type of the elements; `None` for bytes of no type.
     pub(in crate::torch) dtype: Option<Dtype>,
-    /// The entry's name below `data/`.
+    /// The name of the entry below `data/`.
     pub(in crate::torch) key: String,
     pub(in crate::torch) elements: i64,
 }
@@ -51,13 +51,13 @@ pub(in crate::torch) struct TensorSpec {
     pub(in crate::torch) strides: Vec<i64>,
 }
 
-/// The arena. It only grows, by at most one value per instruction.
+/// The arena of values. It only grows, by at most one value per instruction.
 #[derive(Debug, Default)]
 pub(in crate::torch) struct Heap {
     nodes: Vec<Node>,
 }
 
-/// Stands for an id of another heap, which no caller has.
+/// What an id of another heap stands for, which no caller has.
 const NOTHING: &Node = &Node::None;
 
 impl Heap {
@@ -74,7 +74,7 @@ impl Heap {
         self.nodes.get_mut(id.0)
     }
 
-    /// The values of a tuple or list.
+    /// Returns the values of a tuple or list.
     pub(super) fn items(&self, id: Id) -> Option<&[Id]> {
         match self.get(id) {
             Node::Tuple(items) | Node::List(items) => Some(items),
@@ -100,7 +100,7 @@ impl Heap {
         }
     }
 
-    /// Whether a tensor is among the arguments, up to a few tuples deep.
+    /// Returns whether a tensor is among the arguments, up to a few tuples deep.
     pub(super) fn holds_tensor(&self, id: Id, depth: usize) -> bool {
         match self.get(id) {
             Node::Tensor(_) | Node::Storage(_) => true,

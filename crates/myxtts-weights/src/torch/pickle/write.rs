@@ -1,11 +1,11 @@
-//! A pickle of protocol 2, the one torch writes.
+//! Writing a pickle of protocol 2, the one torch writes.
 
 use std::io;
 
 use super::globals::storage_name;
 use crate::tensor::Tensor;
 
-/// Appends instructions.
+/// Appends instructions to a pickle.
 pub(in crate::torch) struct PickleWriter(Vec<u8>);
 
 impl PickleWriter {
@@ -46,14 +46,14 @@ impl PickleWriter {
 
     pub(in crate::torch) fn text(&mut self, text: &str) -> io::Result<()> {
         let length = u32::try_from(text.len())
-            .map_err(|_| io::Error::other("a text is larger than a pickle can hold"))?;
+            .map_err(|_| io::Error::other("a string is longer than a pickle can hold"))?;
         self.0.push(b'X');
         self.0.extend(length.to_le_bytes());
         self.0.extend(text.as_bytes());
         Ok(())
     }
 
-    /// A dictionary; `entries` writes its keys and values in turn.
+    /// Writes a dictionary; `entries` writes its keys and values in turn.
     pub(in crate::torch) fn dict(
         &mut self,
         entries: impl FnOnce(&mut Self) -> io::Result<()>,
@@ -64,7 +64,7 @@ impl PickleWriter {
         Ok(())
     }
 
-    /// A tensor whose storage is the entry `data/KEY`.
+    /// Writes a tensor whose storage is the entry `data/KEY`.
     pub(in crate::torch) fn tensor(&mut self, tensor: &Tensor, key: &str) -> io::Result<()> {
         self.global("torch._utils", "_rebuild_tensor_v2");
         self.0.extend(b"((");
@@ -81,7 +81,7 @@ impl PickleWriter {
             strides[dimension - 1] = strides[dimension] * tensor.shape()[dimension].max(1);
         }
         self.sizes(&strides)?;
-        // Needs no gradient; no hooks.
+        // It needs no gradient and has no hooks.
         self.0.push(0x89);
         self.global("collections", "OrderedDict");
         self.0.extend(b")RtR");

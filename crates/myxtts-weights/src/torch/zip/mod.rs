@@ -1,4 +1,4 @@
-//! ZIP as far as torch uses it: plain stored entries, with ZIP64 sizes.
+//! The part of ZIP that torch uses: plain stored entries, with ZIP64 sizes.
 
 mod read;
 mod write;
@@ -20,7 +20,7 @@ const LOCATOR64_BYTES: usize = 20;
 
 /// The extra field that holds 64-bit sizes.
 const EXTRA64: u16 = 1;
-/// In a 16- or 32-bit field: the value is in the 64-bit one.
+/// Marks a 16- or 32-bit field whose value is in the 64-bit one.
 const IN_64_16: u16 = u16::MAX;
 const IN_64_32: u32 = u32::MAX;
 

@@ -13,9 +13,9 @@ use crate::error::Fault;
 #[derive(Clone, Debug)]
 pub(in crate::torch) struct Entry {
     pub(in crate::torch) range: Range<usize>,
-    /// As stored; torch writes 0 when told not to compute it.
+    /// The checksum as stored; torch writes 0 when told not to compute it.
     pub(in crate::torch) crc: u32,
-    /// Stored plainly, as torch does.
+    /// Whether it is stored plainly, as torch does.
     plain: bool,
 }
 
@@ -37,7 +37,7 @@ impl Archive {
             at = central.end;
             let range = central
                 .data(bytes, directory.start)
-                .ok_or(Fault::Zip("an entry lies outside of the file"))?;
+                .ok_or(Fault::Zip("an entry lies outside the file"))?;
             let entry = Entry {
                 range,
                 crc: central.crc,
@@ -51,7 +51,7 @@ impl Archive {
         Ok(Self { entries })
     }
 
-    /// An entry that is there and stored plainly.
+    /// Returns an entry that is there and stored plainly.
     pub(in crate::torch) fn entry(&self, name: &str) -> Result<&Entry, Fault> {
         let entry = self
             .entries
@@ -67,7 +67,7 @@ impl Archive {
         self.entries.contains_key(name)
     }
 
-    /// The folder all entries of a torch file are in: that of `data.pkl`.
+    /// Returns the folder all entries of a torch file are in: that of `data.pkl`.
     pub(in crate::torch) fn root(&self) -> Result<&str, Fault> {
         self.entries
             .keys()
@@ -79,10 +79,11 @@ impl Archive {
     }
 }
 
-/// Where the central directory is.
+/// Finds the central directory.
 fn directory(bytes: &[u8]) -> Result<Range<usize>, Fault> {
-    const CUT: Fault =
-        Fault::Zip("it has no directory of entries at its end, so it was cut short or is no ZIP");
+    const CUT: Fault = Fault::Zip(
+        "it has no directory of entries at its end, so it was cut short or is not a ZIP",
+    );
     let end = find_end(bytes).ok_or(CUT)?;
     let entries = u16_at(bytes, end + 10).ok_or(CUT)?;
     let size = u32_at(bytes, end + 12).ok_or(CUT)?;
@@ -97,10 +98,10 @@ fn directory(bytes: &[u8]) -> Result<Range<usize>, Fault> {
         let end = start.checked_add(usize::try_from(size).ok()?)?;
         (end <= limit).then_some(start..end)
     };
-    range().ok_or(Fault::Zip("its directory lies outside of the file"))
+    range().ok_or(Fault::Zip("its directory lies outside the file"))
 }
 
-/// The end record: the last place with its mark and a comment that reaches
+/// Finds the end record: the last place with its mark and a comment that reaches
 /// exactly to the end of the file.
 fn find_end(bytes: &[u8]) -> Option<usize> {
     let last = bytes.len().checked_sub(END_BYTES)?;
@@ -111,8 +112,8 @@ fn find_end(bytes: &[u8]) -> Option<usize> {
     })
 }
 
-/// Size and offset of the directory and where it must have ended, from the
-/// 64-bit end record.
+/// Returns the size and offset of the directory and where it must have ended, from
+/// the 64-bit end record.
 fn end64(bytes: &[u8], end: usize) -> Option<(u64, u64, usize)> {
     let locator = end.checked_sub(LOCATOR64_BYTES)?;
     if u32_at(bytes, locator)? != LOCATOR64 {
@@ -152,7 +153,7 @@ impl Central {
         let name = std::str::from_utf8(bytes.get(name..extra)?).ok()?;
         // A stored entry has one size, given twice.
         let mut plain = flags & 1 == 0 && method == 0 && stored == size;
-        // The 64-bit field holds, in this order, those that did not fit.
+        // The 64-bit field holds, in this order, the values that did not fit.
         let mut wide = extra64(bytes.get(extra..comment)?);
         if size == u64::from(IN_64_32) {
             size = next64(&mut wide)?;
@@ -173,7 +174,8 @@ impl Central {
         })
     }
 
-    /// The entry's bytes: behind its local header and before the directory.
+    /// Returns where the entry's bytes are: behind its local header and before the
+    /// directory.
     fn data(&self, bytes: &[u8], directory: usize) -> Option<Range<usize>> {
         let local = usize::try_from(self.local).ok()?;
         let header = bytes.get(local..local.checked_add(LOCAL_BYTES)?)?;
@@ -189,7 +191,7 @@ impl Central {
     }
 }
 
-/// The content of the 64-bit extra field, empty if there is none.
+/// Returns the content of the 64-bit extra field, empty if there is none.
 fn extra64(mut extra: &[u8]) -> &[u8] {
     while let (Some(id), Some(length)) = (u16_at(extra, 0), u16_at(extra, 2)) {
         let end = 4 + usize::from(length);

@@ -6,15 +6,15 @@ use super::{
     CENTRAL, END, END64, END64_BYTES, EXTRA64, IN_64_16, IN_64_32, LOCAL, LOCAL_BYTES, LOCATOR64,
 };
 
-/// Torch places tensors so, to map them.
+/// The alignment of tensors, as torch places them to map them.
 const ALIGNMENT: u64 = 64;
-/// The extra field torch pads with: `FB`.
+/// The extra field that torch pads with: `FB`.
 const PADDING: u16 = 0x4246;
-/// Names are UTF-8.
+/// The flag that says names are UTF-8.
 const FLAGS: u16 = 1 << 11;
-/// 1 January 1980, the first date ZIP knows: the same content, the same file.
+/// The first date ZIP knows, 1 January 1980: the same content gives the same file.
 const DATE: u16 = 1 << 5 | 1;
-/// ZIP 4.5, which has 64-bit sizes.
+/// The version ZIP 4.5, which has 64-bit sizes.
 const VERSION: u16 = 45;
 
 struct Written {
@@ -36,7 +36,7 @@ impl<W: Write> ArchiveWriter<W> {
         Self::starting_at(out, 0)
     }
 
-    /// Writes behind `at` bytes that are there already.
+    /// Writes behind `at` bytes that are already there.
     pub(super) fn starting_at(out: W, at: u64) -> Self {
         Self {
             out,
@@ -77,7 +77,7 @@ impl<W: Write> ArchiveWriter<W> {
         Ok(())
     }
 
-    /// Writes the directory and gives the output back.
+    /// Writes the directory and returns the output.
     pub(in crate::torch) fn finish(mut self) -> io::Result<W> {
         let start = self.at;
         let entries = std::mem::take(&mut self.entries);
@@ -145,7 +145,7 @@ impl<W: Write> ArchiveWriter<W> {
     }
 }
 
-/// The fields both headers share: version, flags, method, time, checksum, sizes.
+/// Appends the fields both headers share: version, flags, method, time, checksum, sizes.
 fn describe(header: &mut Vec<u8>, crc: u32, size: u64) {
     header.extend(VERSION.to_le_bytes());
     header.extend(FLAGS.to_le_bytes());
@@ -162,7 +162,7 @@ fn extra64(extra: &mut Vec<u8>, numbers: &[u64]) {
     extra.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
 }
 
-/// Whether a number needs the 64-bit field.
+/// Returns whether a number needs the 64-bit field.
 fn wide(number: u64) -> bool {
     number >= u64::from(IN_64_32)
 }

@@ -232,7 +232,7 @@ impl Subject {
                 .val(),
             speaker_1c1: init.normal([1, 512, 1], 0.04).val(),
             tokens: (1..=TOKENS).collect(),
-            gpt: gpt.for_speaking(),
+            gpt: gpt.into_speaking(),
             decoder: decoder.for_speaking(),
         })
     }
@@ -270,11 +270,13 @@ impl Subject {
         let tensors = InFile(&checkpoint.hifigan_decoder);
         let decoder = params::load(decoder, &tensors, "hifigan_decoder").map_err(job)?;
         let modules = Modules::load(&checkpoint, &device).map_err(job)?;
+        // Its pages count as memory until it is gone.
+        drop(checkpoint);
         Ok(Self {
             voice_1nd: tensor("voice")?,
             speaker_1c1: tensor("speaker")?,
             tokens,
-            gpt: modules.gpt.for_speaking(),
+            gpt: modules.gpt.into_speaking(),
             decoder: decoder.for_speaking(),
         })
     }

@@ -183,7 +183,7 @@ fn measured(job: &Job, placement: &Placement, asked: Asked) -> Result<Signals, T
     let cached = probe(job, placement, &request);
     let mut signals = live.signals(job, placement);
     signals.steps.headroom = match &cached {
-        Ok(cached) => Signal::Known(headroom(&live, cached)),
+        Ok(cached) => headroom(&live, cached),
         Err(why) => Signal::unavailable(why.to_string()),
     };
     let request = StorageRequest {
@@ -198,18 +198,26 @@ fn measured(job: &Job, placement: &Placement, asked: Asked) -> Result<Signals, T
     Ok(signals)
 }
 
+/// Two steps of which one was held up by another program differ by more than
+/// loading costs.
+const COMPARED_STEPS: usize = 3;
+
 /// The same steps: those that both took.
-fn headroom(live: &Probe, cached: &Probe) -> Headroom {
-    let mean = |probe: &Probe, other: &Probe| {
+fn headroom(live: &Probe, cached: &Probe) -> Signal<Headroom> {
+    let shared = |probe: &Probe, other: &Probe| -> Vec<f64> {
         let is_shared = |number: u64| other.steps.iter().any(|step| step.number == number);
         let steps = probe.steps.iter().filter(|step| is_shared(step.number));
-        let seconds: Vec<f64> = steps.map(|step| step.step.as_secs_f64()).collect();
-        Seconds(seconds.iter().sum::<f64>() / seconds.len().max(1) as f64)
+        steps.map(|step| step.step.as_secs_f64()).collect()
     };
-    Headroom {
-        cached: mean(cached, live),
-        live: mean(live, cached),
+    let (live, cached) = (shared(live, cached), shared(cached, live));
+    if live.len() < COMPARED_STEPS {
+        return Signal::unavailable("too few steps were measured to compare them");
     }
+    let mean = |seconds: &[f64]| Seconds(seconds.iter().sum::<f64>() / seconds.len() as f64);
+    Signal::Known(Headroom {
+        cached: mean(&cached),
+        live: mean(&live),
+    })
 }
 
 /// What discovery said.

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use myxtts_audio::Mel;
+use myxtts_run::base64;
 use myxtts_run::tensorboard::mel_image;
 use myxtts_score::{HOP, PitchTrack, RATE};
 
@@ -130,40 +131,10 @@ fn curve(svg: &mut String, class: &str, points: &[Option<(f64, f64)>]) {
     );
 }
 
-/// Bytes as RFC 4648 writes them.
-pub(super) fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for three in bytes.chunks(3) {
-        let byte = |index: usize| u32::from(three.get(index).copied().unwrap_or_default());
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for place in 0..4_usize {
-            let letter = (bits >> (18 - 6 * place) & 63) as usize;
-            text.push(match place <= three.len() {
-                true => char::from(LETTERS[letter]),
-                false => '=',
-            });
-        }
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use myxtts_score::units::Hertz;
-
-    #[test]
-    fn the_examples_of_rfc_4648() {
-        let examples = ["", "f", "fo", "foo", "foob", "fooba", "foobar"];
-        let written = examples.map(|text| base64(text.as_bytes()));
-        assert_eq!(
-            written,
-            [
-                "", "Zg==", "Zm8=", "Zm9v", "Zm9vYg==", "Zm9vYmE=", "Zm9vYmFy"
-            ]
-        );
-    }
 
     #[test]
     fn curves_break_where_nothing_is_voiced() {

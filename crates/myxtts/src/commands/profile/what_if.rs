@@ -81,7 +81,7 @@ pub(super) fn run(
 fn edited(subject: &Subject, edit: &str) -> Result<(String, Value), Failure> {
     let Some((key, value)) = edit.split_once('=') else {
         return Err(Failure::Usage(format!(
-            "--what-if takes KEY=VALUE, and this is `{edit}`\n  hint: for example --what-if \
+            "--what-if takes KEY=VALUE, but this is `{edit}`\n  hint: for example --what-if \
              data.num_workers=4"
         )));
     };
