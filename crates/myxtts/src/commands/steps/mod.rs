@@ -19,7 +19,7 @@ use myxtts_run::signals::StopRequest;
 use myxtts_train::placement::Placement;
 use myxtts_train::run::{ProbeRequest, probe};
 
-use super::{memory, train};
+use super::{memory, parent, train};
 use crate::config;
 use crate::output::{Failure, Output};
 
@@ -29,7 +29,8 @@ const NO_MEMORY: &str = "does not fit:";
 /// `myxtts probe-steps`: prints an [`Answer`] as JSON.
 pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
     if matches.get_flag("parent") {
-        leave_with_parent();
+        // Without the thread the measurement still ends by its own bounds.
+        let _ = parent::when_gone(|| std::process::exit(1));
     }
     let machine = super::machine()?;
     let given = super::given(matches)?;
@@ -50,19 +51,6 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         figures: StepFigures::of(&probe, &plan),
         signals: probe.signals(&job, &placement),
     })
-}
-
-/// Ends this process when the one that started it is gone: it holds the other
-/// end of the standard input, and never writes to it.
-fn leave_with_parent() {
-    let wait = || {
-        let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
-        std::process::exit(1);
-    };
-    // Without the thread the measurement still ends by its own bounds.
-    let _ = std::thread::Builder::new()
-        .name("parent".to_owned())
-        .spawn(wait);
 }
 
 /// How long to measure, by the flags of `profile`, `tune` and `probe-steps`.
