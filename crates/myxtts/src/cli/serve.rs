@@ -96,6 +96,12 @@ pub(super) fn command() -> Command {
                 .value_parser(value_parser!(u64).range(0..=3600))
                 .help("Seconds that speech may take to end after a stop, before it is cut"),
         )
+        .arg(
+            Arg::new("parent")
+                .long("parent")
+                .action(ArgAction::SetTrue)
+                .help("Stop when standard input is closed, and so with the program that started this one [default: off]"),
+        )
         .args(flags::device_arguments())
 }
 

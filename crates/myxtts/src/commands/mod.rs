@@ -12,6 +12,7 @@ mod later;
 pub(crate) mod memory;
 mod model;
 mod monitor;
+mod parent;
 mod plan;
 mod prepare;
 mod profile;

@@ -4,16 +4,19 @@ use std::fmt;
 use std::fs;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::ArgMatches;
 use myxtts_audio::units::Seconds;
-use myxtts_run::signals::StopRequest;
+use myxtts_run::signals::{StopRequest, StopSignal};
 use myxtts_serve::{Patience, ServeConfig, ServeError, Served, Token, VoiceBook, bind};
 use myxtts_text::Language;
 use serde::Serialize;
 
 use super::model::{Model, checkpoint};
+use super::parent;
 use crate::output::{Failure, Output};
 
 /// Where a server can be found, and what it offers.
@@ -49,6 +52,19 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     let voices = VoiceBook::gather(&mut model.synthesizer, &checkpoint, folder).map_err(failure)?;
     let stop = StopRequest::install()
         .map_err(|why| Failure::Job(format!("signals cannot be caught: {why}")))?;
+    let closed = Arc::new(AtomicBool::new(false));
+    if matches.get_flag("parent") {
+        let (closed, stop) = (Arc::clone(&closed), stop.clone());
+        let leave = move || {
+            // A signal that came first keeps its exit code.
+            if !stop.is_asked() {
+                closed.store(true, Ordering::Relaxed);
+                stop.ask(StopSignal::Terminate);
+            }
+        };
+        parent::when_gone(leave)
+            .map_err(|why| Failure::Job(format!("standard input cannot be watched: {why}")))?;
+    }
     let started = Started {
         url: format!("http://{}", listening.address()),
         token: made.map(|token| token.reveal().to_owned()),
@@ -67,10 +83,16 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         .serve(&mut model.synthesizer, &voices, &stop)
         .map_err(failure)?;
     match stop.asked() {
-        Some(signal) => Err(Failure::Stopped(
-            format!("stopped by {}: {}", signal.name(), said(&served)),
-            u8::try_from(signal.exit_code()).unwrap_or(u8::MAX),
-        )),
+        Some(signal) => {
+            let by = match closed.load(Ordering::Relaxed) {
+                true => "the end of standard input",
+                false => signal.name(),
+            };
+            Err(Failure::Stopped(
+                format!("stopped by {by}: {}", said(&served)),
+                u8::try_from(signal.exit_code()).unwrap_or(u8::MAX),
+            ))
+        }
         None => Ok(()),
     }
 }

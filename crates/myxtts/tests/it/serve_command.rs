@@ -45,8 +45,10 @@ fn serve(folder: &Path, arguments: &[&str]) -> Serving {
         "0",
         "--set",
         "training.backend=cpu",
+        // A test that is killed takes its server along.
+        "--parent",
     ];
-    command.args(fixed).args(arguments);
+    command.args(fixed).args(arguments).stdin(Stdio::piped());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     // One document, then nothing until the end.
@@ -332,6 +334,19 @@ fn what_cannot_be_served_is_refused_with_the_fix() {
         assert_eq!(run.code, Some(*code), "{case:?}: {}", run.stderr);
         assert!(run.stderr.contains(words), "{case:?}: {}", run.stderr);
     }
+}
+
+/// A program that starts a server and dies leaves none behind.
+#[test]
+fn a_server_ends_with_whoever_started_it() {
+    let folder = run_folder();
+    let mut serving = serve(folder.path(), &[]);
+    assert_eq!(serving.speech(r#"{"input": "Hello."}"#).0, 200);
+    drop(serving.child.stdin.take());
+    let (code, words) = serving.end();
+    assert_eq!(code, Some(143), "{words}");
+    let expected = "stopped by the end of standard input: 1 text was spoken, ";
+    assert!(words.starts_with(expected), "{words}");
 }
 
 /// An address that others reach has a token, whether or not one was given.

@@ -21,7 +21,7 @@ pub(crate) const MEANINGS: [(&str, &str); 14] = [
     ),
     (
         "first_audio_s",
-        "seconds until the first sound when the same sentence is streamed",
+        "seconds until the first sound when the same sentence is streamed once more: of a voice that has spoken before and a warm device; a voice's first sentence waits longer",
     ),
     (
         "stop_rate",
@@ -266,7 +266,7 @@ pub(super) fn rows(conditions: &[Condition]) -> Vec<Row> {
             Box::new(|of| decimals(of.real_time_factor, 3, "")),
         ),
         (
-            "first audio, median",
+            "first audio, a known voice, median",
             Box::new(|of| spread(of.first_audio_s)),
         ),
         ("ended by itself", Box::new(|of| percent(of.stop_rate))),

@@ -22,7 +22,7 @@ use myxtts_run::signals::StopRequest;
 use myxtts_train::placement::Placement;
 use myxtts_train::run::{LaunchesAsked, Listener, ProbeRequest, probe};
 
-use super::{memory, train};
+use super::{memory, parent, train};
 use crate::config::{self, Config};
 use crate::output::{Failure, Output};
 
@@ -33,7 +33,8 @@ const NO_MEMORY: &str = "does not fit:";
 pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
     let listener = match matches.get_flag("parent") {
         true => {
-            leave_with_parent();
+            // Without the thread the measurement still ends by its own bounds.
+            let _ = parent::when_gone(|| std::process::exit(1));
             Listener::new(say_where)
         }
         false => Listener::default(),
@@ -82,19 +83,6 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
 fn say_where(words: &str) {
     // Without a reader there is nobody to tell.
     let _ = writeln!(std::io::stderr(), "{}{words}", watched::AT);
-}
-
-/// Ends this process when the one that started it is gone: it holds the other
-/// end of the standard input, and never writes to it.
-fn leave_with_parent() {
-    let wait = || {
-        let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
-        std::process::exit(1);
-    };
-    // Without the thread the measurement still ends by its own bounds.
-    let _ = std::thread::Builder::new()
-        .name("parent".to_owned())
-        .spawn(wait);
 }
 
 /// How much to measure of each of several configurations, by the same flags.
