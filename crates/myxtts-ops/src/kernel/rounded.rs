@@ -62,7 +62,7 @@ impl Rounded {
             false => rayon::current_num_threads(),
         };
         let piece = panels.div_ceil(pieces).max(1);
-        let work = |((lines, y), scale): ((&[[i8; PANEL]], &mut [f32]), &[f32])| {
+        let work = |lines: &[[i8; PANEL]], y: &mut [f32], scale: &[f32]| {
             let panels = lines.chunks_exact(x.len()).zip(y.chunks_mut(PANEL));
             for ((lines, y), scale) in panels.zip(scale.chunks(PANEL)) {
                 let sums = vectorize(
@@ -79,8 +79,10 @@ impl Rounded {
             .zip(y.par_chunks_mut(piece * PANEL))
             .zip(self.scale.par_chunks(piece * PANEL));
         match pieces {
-            1 => work(((&self.packed, y), &self.scale)),
-            _ => all.with_max_len(1).for_each(work),
+            1 => work(&self.packed, y, &self.scale),
+            _ => all
+                .with_max_len(1)
+                .for_each(|((lines, y), scale)| work(lines, y, scale)),
         }
     }
 }

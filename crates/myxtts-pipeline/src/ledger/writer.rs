@@ -7,6 +7,9 @@ use std::thread::JoinHandle;
 use super::Entry;
 use crate::sync::{Mutex, lock};
 
+/// Ends with the first error of the file.
+type Writing = JoinHandle<Result<(), String>>;
+
 /// The thread that writes entries.
 #[derive(Debug)]
 pub(super) struct Writer {
@@ -14,7 +17,7 @@ pub(super) struct Writer {
     /// holds less than a ring does.
     sender: Mutex<Option<Sender<Entry>>>,
     /// Absent when it has been joined; the error is that of starting it.
-    thread: Mutex<Option<Result<JoinHandle<Result<(), String>>, String>>>,
+    thread: Mutex<Option<Result<Writing, String>>>,
 }
 
 impl Writer {
