@@ -32,7 +32,7 @@ const TOO_MANY: usize = 16;
 const CROWDED_WORK: f64 = 0.6;
 /// Batches that they may be ahead, for each measured step. They make more than
 /// the model takes, and as soon as no more may be made they leave it the cores.
-const CROWDED_AHEAD: usize = 24;
+const CROWDED_AHEAD: usize = 100;
 
 /// A fault, and what must be found first.
 #[derive(Clone, Copy, Debug)]
