@@ -46,7 +46,8 @@ impl InTerminal {
         // only then does a change of size reach the program as a signal.
         let mut session = Command::new("setsid");
         session
-            .arg("--ctty")
+            // Tests started with `nohup` would hand it down.
+            .args(["--ctty", "env", "--default-signal=HUP"])
             .arg(program.get_program())
             .args(program.get_args());
         for (name, value) in program.get_envs() {
