@@ -58,7 +58,7 @@ pub fn conv1d(
     bias_o: Option<Tensor<1>>,
     conv: Conv,
 ) -> Tensor<3> {
-    let is_ours = host::takes(&x_bit) && conv.groups <= 1 && conv.stride > 0;
+    let is_ours = host::takes(&x_bit) && conv.stride > 0;
     match (is_ours, conv.stride) {
         (true, 1) => convolved(x_bit, weight_oik, bias_o, conv),
         (true, _) if conv.dilation == 1 => strided(x_bit, weight_oik, bias_o, conv),
@@ -141,15 +141,15 @@ fn strided(
     bias_o: Option<Tensor<1>>,
     conv: Conv,
 ) -> Tensor<3> {
-    let ([outputs, inputs, kernel], stride) = (weight_oik.dims(), conv.stride);
-    let [batch, _, time] = x_bit.dims();
+    let ([outputs, heard_inputs, kernel], stride) = (weight_oik.dims(), conv.stride);
+    let [batch, inputs, time] = x_bit.dims();
     let heard = (time + 2 * conv.padding).saturating_sub(kernel) / stride + 1;
     let taps = kernel.div_ceil(stride);
     let weight_oips =
-        lengthened(weight_oik, taps * stride).reshape([outputs, inputs, taps, stride]);
+        lengthened(weight_oik, taps * stride).reshape([outputs, heard_inputs, taps, stride]);
     let weight = weight_oips
         .swap_dims(2, 3)
-        .reshape([outputs, inputs * stride, taps]);
+        .reshape([outputs, heard_inputs * stride, taps]);
     let wanted = (heard + taps - 1) * stride;
     let zeros = |width: usize| Tensor::<3>::zeros([batch, inputs, width], &x_bit.device());
     let behind = wanted.saturating_sub(time + conv.padding);

@@ -27,6 +27,7 @@ impl Convolve {
             batch: size(&x, 0),
             inputs: size(&x, 1),
             outputs: size(&weight, 0),
+            groups: size(&x, 1) / size(&weight, 1).max(1),
             taps: size(&weight, 2),
             time: size(&x, 2),
             rule,

@@ -32,12 +32,14 @@ pub(crate) struct ConvRule {
     pub(crate) slope: f32,
 }
 
-/// The sizes of one.
+/// The sizes of a convolution. Channels are all of them; a group of outputs hears a
+/// group of inputs, in order.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ConvSizes {
     pub(crate) batch: usize,
     pub(crate) inputs: usize,
     pub(crate) outputs: usize,
+    pub(crate) groups: usize,
     pub(crate) taps: usize,
     pub(crate) time: usize,
     pub(crate) rule: ConvRule,
@@ -45,13 +47,14 @@ pub(crate) struct ConvSizes {
 
 impl ConvSizes {
     fn reach(&self) -> usize {
-        self.sizes(self.outputs, self.inputs).reach()
+        self.group(self.outputs, self.inputs).reach()
     }
 
-    fn sizes(&self, outputs: usize, inputs: usize) -> Sizes {
+    /// The sizes of one group of a convolution from `inputs` to `outputs` channels.
+    fn group(&self, outputs: usize, inputs: usize) -> Sizes {
         Sizes {
-            outputs,
-            inputs,
+            outputs: outputs / self.groups.max(1),
+            inputs: inputs / self.groups.max(1),
             taps: self.taps,
             dilation: self.rule.dilation,
         }
@@ -99,8 +102,8 @@ impl ConvSizes {
             let all = 0..self.batch * self.outputs * heard;
             return all.map(|at| bias(at).unwrap_or(0.0)).collect();
         }
-        let sizes = self.sizes(self.outputs, self.inputs);
-        let taps = Taps::new(weight_oik, sizes);
+        let group = self.group(self.outputs, self.inputs);
+        let taps = taps_of_groups(weight_oik, group);
         let mut out = Fresh::new(self.batch * self.outputs * heard);
         let rows = self.rows();
         let each = x_bit.par_chunks((rows * self.inputs * self.time).max(1));
@@ -108,7 +111,7 @@ impl ConvSizes {
             .zip(each)
             .for_each(|(out, x)| {
                 let laid = self.laid(x);
-                laid.convolve(sizes, &taps, bias, out, heard, |_, _| ());
+                laid.convolve(group, &taps, bias, out, heard, |_, _| ());
             });
         out.finish()
     }
@@ -120,14 +123,20 @@ impl ConvSizes {
         weight_oik: &[f32],
         x_bit: &[f32],
     ) -> Vec<f32> {
+        let group = self.group(self.inputs, self.outputs);
+        let Sizes {
+            outputs: inputs,
+            inputs: outputs,
+            ..
+        } = group;
         let mut turned = vec![0.0; weight_oik.len()];
         for (at, &weight) in weight_oik.iter().enumerate() {
             let (tap, row) = (at % self.taps, at / self.taps);
-            let (input, output) = (row % self.inputs, row / self.inputs);
-            turned[(input * self.outputs + output) * self.taps + self.taps - 1 - tap] = weight;
+            let (input, output) = (row % inputs, row / inputs);
+            let (first, output) = (output / outputs * inputs, output % outputs);
+            turned[((first + input) * outputs + output) * self.taps + self.taps - 1 - tap] = weight;
         }
-        let sizes = self.sizes(self.inputs, self.outputs);
-        let taps = Taps::new(&turned, sizes);
+        let taps = taps_of_groups(&turned, group);
         let (heard, slope) = (self.heard(), self.rule.slope);
         // Where an input hears more zeros than there are taps on one side, its
         // outermost outputs are of zeros alone.
@@ -143,7 +152,7 @@ impl ConvSizes {
             .zip(x_bit.par_chunks((rows * self.inputs * self.time).max(1)))
             .for_each(|((out, g), x)| {
                 let laid = Laid::skipping(g, self.outputs, [zeros, heard, zeros], skip);
-                laid.convolve(sizes, &taps, &[], out, self.time, |row, out| {
+                laid.convolve(group, &taps, &[], out, self.time, |row, out| {
                     if slope == 1.0 {
                         return;
                     }
@@ -165,25 +174,38 @@ impl ConvSizes {
     pub(crate) fn weight_gradient(&self, g_bot: &[f32], x_bit: &[f32]) -> Vec<f32> {
         let heard = self.heard();
         let rows = self.rows();
+        let group = self.group(self.outputs, self.inputs);
+        let size = group.outputs * group.inputs * group.taps;
         let partials: Vec<Vec<f32>> = g_bot
             .par_chunks((rows * self.outputs * heard).max(1))
             .zip(x_bit.par_chunks((rows * self.inputs * self.time).max(1)))
             .map(|(g, x)| {
                 let x = self.laid(x);
                 let g = Laid::new(g, self.outputs, [0, heard, self.reach()], |g| g);
-                let mut out = vec![0.0; self.outputs * self.inputs * self.taps];
-                Arch::new().dispatch(WeightGradient {
-                    sizes: *self,
-                    columns: x.rows * x.span() - self.reach(),
-                    g: g.signal(),
-                    x: x.signal(),
-                    out: &mut out,
-                });
+                let mut out = vec![0.0; self.groups * size];
+                for (at, out) in out.chunks_exact_mut(size.max(1)).enumerate() {
+                    Arch::new().dispatch(WeightGradient {
+                        sizes: group,
+                        columns: x.rows * x.span() - self.reach(),
+                        g: g.signal(at * group.outputs),
+                        x: x.signal(at * group.inputs),
+                        out,
+                    });
+                }
                 out
             })
             .collect();
-        add_rows(partials, self.outputs * self.inputs * self.taps)
+        add_rows(partials, self.groups * size)
     }
+}
+
+/// The weight `(outputs, inputs of a group, taps)` of each group.
+fn taps_of_groups(weight_oik: &[f32], group: Sizes) -> Vec<Taps> {
+    let size = group.outputs * group.inputs * group.taps;
+    let groups = weight_oik.chunks_exact(size.max(1));
+    groups
+        .map(|weight_oik| Taps::new(weight_oik, group))
+        .collect()
 }
 
 /// Rows of `(channels, time)` behind one another, zeros before and after each.
@@ -243,28 +265,35 @@ impl Laid {
         self.widths.iter().sum()
     }
 
-    fn signal(&self) -> Signal<'_> {
+    /// Channels from `first` on.
+    fn signal(&self, first: usize) -> Signal<'_> {
         Signal {
-            data: &self.data,
+            data: &self.data[first * self.stride..],
             stride: self.stride,
         }
     }
 
     /// The first `heard` columns that each row gives, as `(batch, outputs, heard)`,
-    /// each of them finished by `then`.
+    /// each of them finished by `then`. All groups have the same sizes.
     fn convolve(
         &self,
-        sizes: Sizes,
-        taps: &Taps,
+        group: Sizes,
+        taps: &[Taps],
         bias: &[f32],
         out_bot: &mut [f32],
         heard: usize,
         then: impl Fn(usize, &mut [f32]),
     ) {
-        let columns = (self.rows * self.span()).saturating_sub(sizes.reach());
-        let outputs = sizes.outputs;
+        let columns = (self.rows * self.span()).saturating_sub(group.reach());
+        let outputs = group.outputs * taps.len();
         let mut all = vec![0.0; outputs * columns];
-        taps.convolve(self.signal(), bias, &mut all, columns);
+        let each = all.chunks_exact_mut((group.outputs * columns).max(1));
+        for (at, (taps, all)) in taps.iter().zip(each).enumerate() {
+            // An empty bias is none, for every group.
+            let bias = bias.get(at * group.outputs..).unwrap_or_default();
+            let bias = bias.get(..group.outputs).unwrap_or_default();
+            taps.convolve(self.signal(at * group.inputs), bias, all, columns);
+        }
         for (at, out_t) in out_bot.chunks_exact_mut(heard.max(1)).enumerate() {
             let (row, output) = (at / outputs, at % outputs);
             let from = &all[output * columns + row * self.span()..][..heard];
@@ -277,7 +306,7 @@ impl Laid {
 /// `out[o, i, k] = sum over t of g[o, t] x[i, t + k dilation]`, a tile of
 /// outputs and taps at a time in registers.
 struct WeightGradient<'a> {
-    sizes: ConvSizes,
+    sizes: Sizes,
     columns: usize,
     g: Signal<'a>,
     x: Signal<'a>,
@@ -363,7 +392,7 @@ impl<'a> WeightGradient<'a> {
             row(
                 self.x,
                 at.input,
-                at.start + (at.tap + n) * self.sizes.rule.dilation,
+                at.start + (at.tap + n) * self.sizes.dilation,
             )
         });
         let mut sums = [[simd.splat_f32s(0.0); N]; M];
@@ -395,6 +424,7 @@ mod tests {
             batch: 2,
             inputs: 3,
             outputs: 2,
+            groups: 1,
             taps: 3,
             time: 0,
             rule: ConvRule {

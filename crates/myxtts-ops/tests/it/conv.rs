@@ -33,6 +33,21 @@ proptest! {
     }
 
     #[test]
+    fn groups_of_channels_do_not_hear_each_other(
+        batch in 1..4_usize, groups in 1..6_usize, inputs in 1..6_usize, outputs in 1..10_usize,
+        time in 12..200_usize, taps in 1..13_usize, padding in 0..20_usize, stride in 1..5_usize,
+        biased in any::<bool>(),
+    ) {
+        prop_assume!(time + 2 * padding > taps);
+        let mut list = vec![
+            Flat::random(&[batch, groups * inputs, time], 1),
+            Flat::random(&[groups * outputs, inputs, taps], 2),
+        ];
+        list.extend(biased.then(|| Flat::random(&[groups * outputs], 3)));
+        both(&list, Conv { stride, padding, dilation: 1, groups, slope: Some(0.1) });
+    }
+
+    #[test]
     fn a_transposed_convolution_is_its_composition(
         batch in 1..4_usize, inputs in 1..12_usize, outputs in 1..12_usize, time in 1..40_usize,
         stride in 1..9_usize, more in 0..9_usize, biased in any::<bool>(), sloped in any::<bool>(),
