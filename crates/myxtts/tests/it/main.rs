@@ -32,6 +32,7 @@ mod gpu_measurements;
 mod hanging;
 mod monitor_command;
 mod odd_machines;
+mod old_run;
 mod overfit;
 mod pipeline_flags;
 mod plan_command;
