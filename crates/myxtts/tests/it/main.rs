@@ -53,4 +53,5 @@ mod tiny;
 mod train_flags;
 mod trials;
 mod tune_command;
+mod walk;
 mod weights_commands;
