@@ -196,6 +196,45 @@ fn only_the_file_is_new(folder: &Path) {
     }
 }
 
+/// Looks for a batch size from four rows on, with the address space limited where a limit
+/// is given, and gives what it says.
+fn tuned(folder: &Path, limit: Option<u64>, flags: &[String]) -> Value {
+    let mut command = command_in(folder);
+    if let Some(bytes) = limit {
+        command = limited(&command, bytes);
+        command.current_dir(folder);
+    }
+    let output = command
+        .args(["tune", "--only=batch", "--json", "--batch-size=4"])
+        .args(["--steps=1", "--rounds=1"])
+        .args(flags)
+        .args(SUBJECT)
+        .env("MYXTTS_SOFTWARE_GPUS", "1")
+        .env(ONE_THREAD.0, ONE_THREAD.1)
+        .env("TMPDIR", folder.join("tmp"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    println!("{said}");
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// The same program with so much address space.
+fn limited(program: &Command, bytes: u64) -> Command {
+    let mut command = Command::new("prlimit");
+    command
+        .arg(format!("--as={bytes}"))
+        .arg(program.get_program());
+    for (name, value) in program.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    command
+}
+
 fn tuned_rows(document: &Value, before: u32) -> u32 {
     let edits = document["edits"].as_array().unwrap();
     let edited = edits.iter().find(|edit| edit[0] == "data.batch_size");
@@ -211,50 +250,27 @@ fn tune_finds_the_largest_batch_that_a_budget_holds() {
         return;
     }
     hungry_desk(folder.path(), 64);
-    let mut arguments: Vec<String> = [
-        "tune",
-        "--only=batch",
-        "--json",
-        "--batch-size=4",
-        "--steps=1",
-        "--rounds=1",
-    ]
-    .map(str::to_owned)
-    .to_vec();
-    arguments.extend(with_budgets());
-    let output = command_in(folder.path())
-        .args(&arguments)
-        .args(SUBJECT)
-        .env("MYXTTS_SOFTWARE_GPUS", "1")
-        .env(ONE_THREAD.0, ONE_THREAD.1)
-        .env("TMPDIR", folder.path().join("tmp"))
-        .output()
-        .unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    println!("{said}");
-    assert_eq!(output.status.code(), Some(0), "{said}");
-    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let document = tuned(folder.path(), None, &with_budgets());
     let found = tuned_rows(&document, 4);
     only_the_file_is_new(folder.path());
 
-    // By brute force: every size, until three in a row hold too much.
+    // By brute force: every size from the one that was found, which must fit, until three in
+    // a row hold too much. What smaller ones hold says nothing of the largest.
     let budget = BUDGETS.iter().sum::<u64>() << 20;
-    let (mut largest, mut too_large) = (0, 0);
-    let mut rows = 1;
-    while too_large < 3 {
+    let fits = |rows: u32| {
         let held = held(folder.path(), rows);
         println!("{rows} rows: {held} bytes of {budget}");
-        match held <= budget {
-            true => (largest, too_large) = (rows, 0),
-            false => too_large += 1,
-        }
+        held <= budget
+    };
+    assert!(fits(found), "{found} rows do not fit");
+    let (mut largest, mut rows) = (found, found);
+    while rows < largest + 3 {
         rows += 1;
+        if fits(rows) {
+            largest = rows;
+        }
     }
     println!("found {found}, largest {largest}");
-    assert!(
-        held(folder.path(), found) <= budget,
-        "{found} rows do not fit"
-    );
     assert!(10 * found >= 9 * largest, "{found} of {largest} rows");
 }
 
@@ -281,37 +297,8 @@ fn running_out_of_memory_ends_a_trial_and_nothing_else() {
     }
     hungry_desk(folder.path(), 64);
     let limit = address_space(folder.path(), 8);
-    let program = command_in(folder.path());
-    let mut command = Command::new("prlimit");
-    command
-        .arg(format!("--as={limit}"))
-        .arg(program.get_program());
-    for (name, value) in program.get_envs() {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
-    let output = command
-        .args([
-            "tune",
-            "--only=batch",
-            "--json",
-            "--batch-size=4",
-            "--steps=1",
-            "--rounds=1",
-        ])
-        .args(SUBJECT)
-        .current_dir(folder.path())
-        .env("MYXTTS_SOFTWARE_GPUS", "1")
-        .env(ONE_THREAD.0, ONE_THREAD.1)
-        .env("TMPDIR", folder.path().join("tmp"))
-        .output()
-        .unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    println!("{limit} bytes\n{said}");
-    assert_eq!(output.status.code(), Some(0), "{said}");
-    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    println!("{limit} bytes");
+    let document = tuned(folder.path(), Some(limit), &[]);
     let trials = document["trials"].as_array().unwrap();
     let outcome = |trial: &&Value| trial["outcome"].as_str().unwrap().to_owned();
     let failed = trials
