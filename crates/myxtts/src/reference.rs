@@ -42,12 +42,12 @@ fn flags_page() -> String {
             row(
                 "--config FILE",
                 "",
-                "YAML file; layers: built-in defaults, preset, file, environment MYXTTS_*, flags",
+                "YAML file. Later layers win: built-in defaults, preset, file, environment MYXTTS_*, flags",
             ),
             row(
                 "--set KEY=VALUE",
                 "any",
-                "set any key, for example data.language=fa; may be repeated",
+                "Set any key, for example data.language=fa; may be repeated",
             ),
         ],
     );
