@@ -374,7 +374,7 @@ fn check_decoder(
 ) -> Result<(), InferError> {
     let hifigan = &decoder.hifigan;
     let impossible =
-        |why: String| CardFault::new("decoder.hifigan", why, "no decoder is like that");
+        |why: String| CardFault::new("decoder.hifigan", why, "no decoder can have these sizes");
     check_hifigan(hifigan)?;
     let stride = card.codes_mel.hop.0 * card.dvae.stride();
     for (field, found, needed, of) in [
@@ -500,7 +500,7 @@ fn check_speaker(speaker: &SpeakerConfig) -> Result<(), InferError> {
         CardFault::new(
             "decoder.voice",
             why.to_string(),
-            "no speaker encoder is like that",
+            "no speaker encoder can have these sizes",
         )
     })?;
     at_most("decoder.voice.bands", speaker.bands, LARGEST)?;

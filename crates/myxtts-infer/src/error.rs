@@ -92,7 +92,7 @@ pub enum InferError {
     },
     /// A field of a model card that cannot be true.
     #[error(
-        "the description of the model in config.json cannot be used: `{}` is {}, and {}\n  \
+        "the description of the model in config.json cannot be used: `{}` is {}, but {}\n  \
          fix:   {CARD_FIX}",
         .0.field, .0.found, .0.needed
     )]
@@ -127,7 +127,7 @@ pub enum InferError {
     Speaker(#[from] SpeakerConfigError),
     /// Parts that do not belong together.
     #[error(
-        "the GPT speaks {gpt} codes and the DVAE has {dvae}: they were not trained together\n  \
+        "the GPT has {gpt} codes and the DVAE {dvae}: they were not trained together\n  \
          fix:   use a DVAE and a GPT of the same training or release"
     )]
     Codes {
@@ -146,7 +146,7 @@ pub enum InferError {
     #[error(transparent)]
     GriffinLim(#[from] GriffinLimError),
     /// A way to make sound that the model does not have.
-    #[error("the model has nothing that makes sound: neither a waveform decoder nor a DVAE")]
+    #[error("the model cannot make audio: it has neither a waveform decoder nor a DVAE")]
     NoVocoder,
     /// A voice that was made without the waveform decoder's part.
     #[error(
@@ -181,7 +181,7 @@ pub enum InferError {
     },
     /// A recording at another rate.
     #[error(
-        "the recording is at {found} and the model hears {needed}: \
+        "the recording is at {found}, but the model needs {needed}: \
          load it with `myxtts_audio::Loader` as the model card says"
     )]
     Rate {
@@ -222,7 +222,7 @@ pub enum InferError {
     Language(#[from] EncodeError),
     /// A text that cannot be cut to fit.
     #[error(
-        "the text cannot be cut to fit the model: `{}` alone is {} tokens with its language, and \
+        "the text cannot be split to fit the model: `{}` alone is {} tokens with its language, and \
          the model reads {}\n  fix:   use a model with room for longer texts",
         .0.character, .0.tokens, .0.limit
     )]
@@ -238,8 +238,8 @@ pub enum InferError {
     TooLongToCopy(#[from] TooLong),
     /// A text that is longer than one breath.
     #[error(
-        "a recording is copied in one piece, and its text is cut into {pieces}\n  \
-         fix:   cut the recording at its sentences"
+        "a recording is copied in one piece, but its text is split into {pieces}\n  \
+         fix:   split the recording at its sentences"
     )]
     CopyInPieces {
         /// Of the text.
@@ -248,7 +248,7 @@ pub enum InferError {
     /// The device.
     #[error(
         "the device failed while it made speech: {0}\n  \
-         fix:   a device out of memory does this; use another device"
+         fix:   a device that is out of memory does this; use another device"
     )]
     Device(String),
 }

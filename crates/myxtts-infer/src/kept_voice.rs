@@ -69,7 +69,7 @@ impl Synthesizer {
             return Err(InferError::Voice {
                 name: name.to_owned(),
                 why: format!(
-                    "another model heard it ({:.8}, and this one is {:.8})",
+                    "it was made with another model ({:.8}, and this one is {:.8})",
                     file.model.to_string(),
                     own.to_string()
                 ),

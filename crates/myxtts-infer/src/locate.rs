@@ -72,7 +72,7 @@ pub fn resolve(folder: &Path, pick: Pick) -> Result<PathBuf, InferError> {
     let best = best(checkpoints).ok_or_else(|| no_best("none is marked as its best".to_owned()))?;
     match found.iter().find(|(step, _)| *step == best) {
         Some((_, path)) => Ok(path.clone()),
-        None => Err(no_best(format!("that of step {best} is gone"))),
+        None => Err(no_best(format!("the checkpoint of step {best} is gone"))),
     }
 }
 

@@ -37,7 +37,7 @@ pub(crate) fn card(checkpoint: &Checkpoint) -> Result<ModelCard, InferError> {
     }
     let rate = args.input_sample_rate;
     if rate != AUDIO.sample_rate.hz() {
-        let needed = format!("XTTS hears {}", AUDIO.sample_rate);
+        let needed = format!("XTTS needs {}", AUDIO.sample_rate);
         let fault = CardFault::new("xtts.model_args.input_sample_rate", rate, needed);
         return Err(fault.into());
     }

@@ -65,7 +65,7 @@ impl ReferenceSpec {
             ("gpt_cond_chunk_len", config.gpt_cond_chunk_len),
         ] {
             if seconds == 0 {
-                let needed = "at least a second of a recording must be heard";
+                let needed = "at least a second of a recording is needed";
                 return Err(CardFault::new(format!("xtts.{field}"), seconds, needed));
             }
         }

@@ -141,21 +141,21 @@ impl Metrics {
             ("rows_busy", "Texts that are being spoken.", counts.rows),
             (
                 "rows_bound",
-                "Most texts that are spoken together.",
+                "Most texts that are spoken at the same time.",
                 now.rows_bound,
             ),
         ];
         for (name, help, value) in gauges {
             family(name, "gauge", help, &one(value.to_string()));
         }
-        let help = "Seconds of sound that were made.";
+        let help = "Seconds of audio made.";
         family(
             "audio_seconds_total",
             "counter",
             help,
             &one(counts.audio_s.to_string()),
         );
-        let help = "Seconds that making sound took.";
+        let help = "Seconds spent making audio.";
         family(
             "synthesis_seconds_total",
             "counter",
@@ -164,7 +164,7 @@ impl Metrics {
         );
         if counts.audio_s > 0.0 {
             let factor = counts.busy_s / counts.audio_s;
-            let help = "Seconds that a second of sound took, since the start.";
+            let help = "Seconds spent per second of audio, since the start.";
             family("real_time_factor", "gauge", help, &one(factor.to_string()));
         }
         let mut classes = Vec::new();

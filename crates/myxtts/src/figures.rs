@@ -92,7 +92,7 @@ impl fmt::Display for ModelFigures {
             "Model {}: {} parameters in the GPT ({} text tokens), {} in the DVAE",
             match self.has_name {
                 true => self.size.name().to_owned(),
-                false => format!("of its own size, near {}", self.size.name()),
+                false => format!("of a custom size, near {}", self.size.name()),
             },
             grouped(self.gpt_parameters),
             grouped(self.text_tokens),

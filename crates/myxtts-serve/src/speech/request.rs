@@ -103,7 +103,7 @@ fn form(raw: &Raw) -> Result<Form, ApiError> {
     let format = Format::named(asked.unwrap_or("mp3")).ok_or_else(|| {
         let known = Format::ALL.map(|(name, _)| name).join(", ");
         let asked = asked.unwrap_or_default();
-        let words = format!("there is no format `{asked}` here: {known} are made");
+        let words = format!("there is no format `{asked}` here: this server makes {known}");
         ApiError::request("response_format", words)
     })?;
     let delivery = match (raw.stream, raw.stream_format.as_deref()) {
@@ -115,7 +115,8 @@ fn form(raw: &Raw) -> Result<Form, ApiError> {
             return Err(ApiError::request("stream", words));
         }
         (_, Some(other)) => {
-            let words = format!("there is no stream format `{other}`: audio and sse are made");
+            let words =
+                format!("there is no stream format `{other}`: this server makes audio and sse");
             return Err(ApiError::request("stream_format", words));
         }
     };

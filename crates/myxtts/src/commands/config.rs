@@ -155,7 +155,7 @@ fn validate(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
     let request = config::plan_request(&settings);
     plan(&request, &machine_with_all(&request)).map_err(|why| {
         Failure::Usage(format!(
-            "{why}\n  note:  no device was asked: these are imaginary GPUs; `myxtts plan` looks at \
+            "{why}\n  note:  no device was queried: these are imaginary GPUs; `myxtts plan` looks at \
              this machine"
         ))
     })?;
@@ -278,7 +278,7 @@ fn write_new(path: &Path, text: &str, replace: bool) -> Result<(), Failure> {
     };
     write().map_err(|why| match why.kind() {
         ErrorKind::AlreadyExists => Failure::Usage(format!(
-            "{} exists already\n  fix:   give another name, or --force to replace it",
+            "{} already exists\n  fix:   give another name, or --force to replace it",
             path.display()
         )),
         _ => Failure::Job(format!("cannot write {}: {why}", path.display())),

@@ -49,7 +49,7 @@ pub(super) fn explained(
     let steps: Vec<Step> = whole.iter().map(Checkpoint::step).collect();
     let first = message.lines().next().unwrap_or_default();
     Failure::Job(format!(
-        "{first}\n  why:   {what}\n  whole: {}\n  fix:   {fix}",
+        "{first}\n  why:   {what}\n  found: {}\n  fix:   {fix}",
         whole_steps(&steps)
     ))
 }
@@ -65,7 +65,7 @@ pub(super) fn resuming(what: &CheckpointError, whole: &[Step], run: &Path) -> Fa
         }
     };
     Failure::Job(format!(
-        "{what}\n  whole: {}\n  fix:   {}",
+        "{what}\n  found: {}\n  fix:   {}",
         whole_steps(whole),
         line(arguments)
     ))

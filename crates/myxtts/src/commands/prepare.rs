@@ -89,7 +89,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         let place = request.out.clone();
         let encoded = codes(&settings, &machine, place, &weights, &stop, output)?;
         words.push_str(&format!(
-            "codes: {} clips encoded, {} had theirs\n",
+            "codes: {} clips encoded, {} already cached\n",
             encoded.encoded, encoded.cached
         ));
         document["codes"] = json!(encoded);
@@ -297,7 +297,7 @@ pub(super) fn output_folder(
     let Place { folder, refused } = place(dataset).map_err(|why| Failure::Job(why.to_string()))?;
     if let Some((beside, why)) = refused {
         output.log(format_args!(
-            "{} may not be written to ({why}): what preparation writes goes to {}",
+            "{} is not writable ({why}): the prepared files go to {}",
             beside.display(),
             folder.display()
         ));

@@ -102,7 +102,7 @@ fn config(matches: &ArgMatches, checkpoint: &Path) -> Result<ServeConfig, Failur
         let number = matches.get_one::<u32>(name).copied().unwrap_or(1);
         usize::try_from(number).unwrap_or(usize::MAX)
     };
-    let missing = || Failure::Usage("an address was not given".to_owned());
+    let missing = || Failure::Usage("no address was given".to_owned());
     let host = *matches.get_one::<IpAddr>("host").ok_or_else(missing)?;
     let written = match matches.get_one::<PathBuf>("token-file") {
         Some(file) => Some(token_in(file)?),
@@ -183,7 +183,7 @@ impl fmt::Display for Started {
         writeln!(f, "{}", self.url)?;
         match (&self.token, self.needs_token) {
             (Some(token), _) => writeln!(f, "  token:      {token}")?,
-            (None, true) => writeln!(f, "  token:      the one that was given")?,
+            (None, true) => writeln!(f, "  token:      the one you gave")?,
             (None, false) => {}
         }
         writeln!(f, "  model:      {}", self.model)?;
@@ -191,7 +191,7 @@ impl fmt::Display for Started {
         writeln!(f, "  voices:     {}", self.voices.join(", "))?;
         writeln!(f, "  languages:  {}", self.languages.join(", "))?;
         let (rows, queue) = (self.rows, self.queue);
-        writeln!(f, "  together:   {rows}, and {queue} more may wait")?;
+        writeln!(f, "  at once:    {rows}, and {queue} more may wait")?;
         writeln!(f, "  device:     {}", self.device)?;
         for notice in &self.notices {
             writeln!(f, "  notice: {notice}")?;

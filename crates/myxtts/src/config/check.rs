@@ -54,7 +54,7 @@ pub(super) fn check(settings: &Settings<Config>) -> Result<(), Problems> {
         refuse(
             "training.name",
             format!(
-                "`training.name` is one plain folder name below `runs`, and `{}` {why}",
+                "`training.name` must be one plain folder name below `runs`, and `{}` {why}",
                 training.run.name.escape_debug()
             ),
             Some("for a folder anywhere else: --checkpoint-dir DIR".to_owned()),
@@ -90,7 +90,7 @@ fn hinted(message: &str) -> (String, Option<String>) {
 fn not_a_folder_name(name: &str) -> Option<&'static str> {
     match name {
         "" => Some("is empty"),
-        "." | ".." => Some("is a folder that is there already"),
+        "." | ".." => Some("is a folder that already exists"),
         name if name.contains(['/', '\\']) => Some("is a path"),
         name if name.contains(char::is_control) => Some("has control characters"),
         name if name.len() > LONGEST_NAME => Some("is longer than a file system allows"),

@@ -146,7 +146,7 @@ impl StartingWeights {
                 place: settings.place(key),
                 hint: Some(format!(
                     "leave `{key}` out: it comes from the weights; or leave `training.init` out to \
-                     train from nothing"
+                     train from scratch"
                 )),
             });
         }

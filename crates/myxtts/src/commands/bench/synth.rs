@@ -313,7 +313,7 @@ impl Subject {
         let heard = samples.map_err(job)?.len() as f64 / RATE;
         if said.codes.len() != codes || (heard - self.seconds_of(codes)).abs() > 0.1 {
             return Err(Failure::Job(format!(
-                "{} codes and {heard} s of sound were made where {codes} codes were asked for",
+                "{} codes and {heard} s of audio were made, but {codes} codes were asked for",
                 said.codes.len()
             )));
         }
@@ -337,7 +337,7 @@ impl Subject {
                 }
             }
         }
-        Err(Failure::Job("no sound in 100 codes".to_owned()))
+        Err(Failure::Job("100 codes gave no audio".to_owned()))
     }
 }
 
@@ -354,7 +354,7 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{}, {} threads, median of {}: {:.3} s for a second of sound\n",
+            "{}, {} threads, median of {}: {:.3} s per second of audio\n",
             self.size, self.threads, self.rounds, self.rtf
         )?;
         writeln!(
@@ -377,7 +377,7 @@ impl fmt::Display for Report {
         }
         let reference = self.reference.as_ref();
         for (name, seconds, ratio) in [
-            ("first sound", self.first_audio_s, self.first_audio_ratio),
+            ("first audio", self.first_audio_s, self.first_audio_ratio),
             (
                 "later texts",
                 self.later_first_audio_s,

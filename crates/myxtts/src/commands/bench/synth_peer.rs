@@ -55,7 +55,7 @@ impl Peer {
             .map_err(|why| {
                 Failure::Usage(format!(
                     "{} cannot be started: {why}\n  fix: give the Python of an environment \
-                     with coqui-tts, as benchmarks/synth_vs_reference.py says",
+                     with coqui-tts, as benchmarks/synth_vs_reference.py describes",
                     python.display()
                 ))
             })?;
@@ -108,7 +108,7 @@ impl Peer {
             .and_then(|()| self.answers.read_line(&mut line))
             .map_err(|why| garbled(&why.to_string()))?;
         if line.is_empty() {
-            return Err(garbled("it ended; is coqui-tts installed beside it?"));
+            return Err(garbled("it exited; does its environment have coqui-tts?"));
         }
         let answer: Value = serde_json::from_str(&line).map_err(|why| garbled(&why.to_string()))?;
         if let Some(error) = answer["error"].as_str() {

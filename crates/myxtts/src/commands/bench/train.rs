@@ -129,7 +129,7 @@ pub(super) fn bench_job(
 fn read(path: &PathBuf) -> Result<Peer, Failure> {
     let wrong = |why: String| {
         Failure::Usage(format!(
-            "{} is no record of the reference: {why}\n  fix: write one with \
+            "{} is not a record of the reference: {why}\n  fix: write one with \
              `benchmarks/train_vs_reference.py ... > FILE`",
             path.display()
         ))

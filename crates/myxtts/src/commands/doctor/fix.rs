@@ -35,7 +35,7 @@ pub(super) fn words(fixed: Option<&Fixed>, lang: Lang) -> String {
     if let Some(backup) = &fixed.backup {
         let backup = backup.display();
         words.push_str(&lang.pick(
-            format!("  what stood there is kept: {backup}\n"),
+            format!("  the file that was there is kept as {backup}\n"),
             format!("  آنچه آنجا بود نگه داشته شد: {backup}\n"),
         ));
     }
@@ -73,7 +73,7 @@ pub(super) fn write(file: Option<&Path>, diagnosis: &Diagnosis) -> Result<Option
             .map(|e| format!("{}: {}", e.key, e.new))
             .collect();
         return Err(Failure::Job(format!(
-            "{name} has a form that cannot be edited safely: {why}\n  fix:   set these yourself: {}",
+            "{name} is written in a way that cannot be edited safely: {why}\n  fix:   set these yourself: {}",
             lines.join(", ")
         )));
     }

@@ -153,7 +153,7 @@ fn prepared(settings: &Settings<Config>, asked: Asked, output: &Output) -> Resul
 fn unprepared(folder: &Path, waited: Duration) -> Failure {
     let command = shell::command([OsStr::new("prepare"), folder.as_os_str()]);
     Failure::Job(format!(
-        "{} is not prepared, and that takes more than {} s\n  fix:   {command}",
+        "{} is not prepared, and preparing it takes more than {} s\n  fix:   {command}",
         folder.display(),
         waited.as_secs()
     ))

@@ -104,7 +104,7 @@ impl Bench {
             analyser: Analyser::new().map_err(|why| Failure::Job(why.to_string()))?,
             scratch: tempfile::tempdir().map_err(|why| {
                 Failure::Job(format!(
-                    "no folder for clips can be made in the temporary one: {why}"
+                    "cannot make a folder for clips in the temporary folder: {why}"
                 ))
             })?,
         })
@@ -273,7 +273,7 @@ impl Bench {
             }
         };
         match waveform.is_empty() {
-            true => Err("the model ended before it made a sound".to_owned()),
+            true => Err("the model stopped before it made any audio".to_owned()),
             false => Ok(waveform),
         }
     }
@@ -311,7 +311,7 @@ impl Bench {
         let analysis = match self.analyser.analyse(waveform) {
             Ok(analysis) => analysis,
             Err(why) => {
-                outcome.unscored = Some(format!("what was made: {why}"));
+                outcome.unscored = Some(format!("the speech: {why}"));
                 return Ok(None);
             }
         };
@@ -367,7 +367,7 @@ impl Bench {
             Err(Unheard::NotStarted(why)) => {
                 return Err(Failure::Usage(format!(
                     "the recogniser cannot be started: {why}\n  \
-                     fix:   name a program that is installed after --recogniser, as in 'listen {{wav}}'"
+                     fix:   name a program that is installed after --recogniser, for example 'listen {{wav}}'"
                 )));
             }
         }
@@ -457,7 +457,7 @@ impl Bench {
             && self.synthesizer.vocoder(Some(Vocoder::Hifigan)).is_err()
         {
             notices.push(
-                "the model has no waveform decoder: there are copies by Griffin-Lim alone"
+                "the model has no waveform decoder, so the copies are made by Griffin-Lim only"
                     .to_owned(),
             );
         }

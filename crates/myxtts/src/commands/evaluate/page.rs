@@ -72,7 +72,7 @@ impl Page {
             escaped(&outcome.text)
         );
         for (what, why) in [
-            ("no sound", &outcome.failed),
+            ("no audio", &outcome.failed),
             ("no scores", &outcome.unscored),
             ("no transcript", &outcome.unheard),
         ] {
@@ -118,7 +118,7 @@ impl Page {
             let _ = write!(
                 body,
                 "<figure><figcaption>pitch: <span class=\"recording-key\">recording</span>, \
-                 <span class=\"clip-key\">{}</span> brought to its time</figcaption>{}</figure>\
+                 <span class=\"clip-key\">{}</span> aligned to it</figcaption>{}</figure>\
                  <figure><figcaption>alignment</figcaption>{}</figure>",
                 escaped(title),
                 picture::pitch(&recording.pitch, &clip.pitch, path),
@@ -210,7 +210,7 @@ fn scores(outcome: &Outcome) -> String {
         " %",
     );
     add(
-        "voice similarity, the model's own opinion,",
+        "voice similarity, by the model's own encoder,",
         outcome.own_voice_similarity,
         3,
         "",

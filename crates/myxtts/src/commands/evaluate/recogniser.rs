@@ -45,11 +45,11 @@ impl Recogniser {
     pub(crate) fn parse(typed: &str) -> Result<Self, String> {
         let words = split(typed)?;
         if words.is_empty() {
-            return Err("a command is needed, as in 'listen {wav}'".to_owned());
+            return Err("expected a command, for example 'listen {wav}'".to_owned());
         }
         if !words.iter().skip(1).any(|word| word.contains(PLACE)) {
             return Err(format!(
-                "the command needs {PLACE} where the clip's path goes, as in 'listen {PLACE}'"
+                "the command needs {PLACE} where the clip's path goes, for example 'listen {PLACE}'"
             ));
         }
         Ok(Self {
@@ -81,7 +81,7 @@ impl Recogniser {
         let beside = child.stderr.take().map(reading);
         let Some(status) = self.wait(&mut child) else {
             return Err(Unheard::Failed(format!(
-                "it was stopped after {} s without an end",
+                "it had not finished after {} s and was stopped",
                 self.timeout.as_secs_f64()
             )));
         };
@@ -142,7 +142,7 @@ fn received(pipe: &Receiver<Vec<u8>>) -> Option<Vec<u8>> {
 }
 
 fn text_of(printed: Option<Vec<u8>>) -> Result<String, String> {
-    let bytes = printed.ok_or("it ended, and something it started still holds its stdout")?;
+    let bytes = printed.ok_or("it ended, but something it started still holds its stdout open")?;
     if bytes.len() as u64 > MOST_BYTES {
         return Err(format!(
             "it printed more than {MOST_BYTES} bytes, which is not a transcript"

@@ -17,20 +17,20 @@ const SHOWN: usize = 32;
 pub(crate) const MEANINGS: [(&str, &str); 14] = [
     (
         "real_time_factor",
-        "seconds of work for a second of sound, one sentence at a time, the voice known and the device warm",
+        "seconds of work per second of audio, one sentence at a time, with a known voice and a warm device",
     ),
     (
         "first_audio_s",
-        "seconds until the first sound when the same sentence is streamed once more: of a voice that has spoken before and a warm device; a voice's first sentence waits longer",
+        "seconds to the first audio when the same sentence is streamed once more, with a voice that has spoken before and a warm device; a voice's first sentence takes longer",
     ),
     (
         "stop_rate",
-        "share of the sentences that the model ended by itself, in every piece",
+        "share of the sentences in which the model ended every piece by itself",
     ),
-    ("seconds", "of sound, with its silence"),
+    ("seconds", "of audio, silence included"),
     (
         "length_ratio",
-        "length beside the recording's, both without the silence around them",
+        "length relative to the recording's, both without the silence around them",
     ),
     (
         "mel_cepstral_distortion_db",
@@ -43,15 +43,15 @@ pub(crate) const MEANINGS: [(&str, &str); 14] = [
     ("f0_rmse_hz", "the same difference in Hz"),
     (
         "voicing_error",
-        "share of the aligned frames of which one is voiced and the other is not",
+        "share of the aligned frames where one clip is voiced and the other is not",
     ),
     (
         "own_voice_similarity",
-        "the model's own opinion: cosine of the voice vectors that its own encoder makes of speech and recording; no outside judge",
+        "the model's own opinion: cosine of the voice vectors that its encoder makes of the speech and the recording; not an independent judge",
     ),
     (
         "word_error_rate",
-        "words to replace, remove and add in the recogniser's transcript for each word of the text; both cleaned as the model reads texts, without case and punctuation",
+        "words to replace, remove or add in the recogniser's transcript per word of the text; both are cleaned as the model reads texts, without case and punctuation",
     ),
     (
         "character_error_rate",
@@ -145,12 +145,16 @@ impl Report {
         let (failed, unheard): (usize, usize) = (sum(|of| of.failed), sum(|of| of.unheard));
         let mut problems = vec![];
         if failed > 0 {
-            problems.push(format!("{failed} clips could not be made"));
+            problems.push(match failed {
+                1 => "1 clip could not be made".to_owned(),
+                failed => format!("{failed} clips could not be made"),
+            });
         }
         if unheard > 0 {
-            problems.push(format!(
-                "the recogniser gave no transcript of {unheard} clips"
-            ));
+            problems.push(match unheard {
+                1 => "the recogniser gave no transcript of 1 clip".to_owned(),
+                unheard => format!("the recogniser gave no transcript of {unheard} clips"),
+            });
         }
         (!problems.is_empty()).then(|| format!("{}; the report says why", problems.join(", and ")))
     }
@@ -259,7 +263,7 @@ pub(super) fn rows(conditions: &[Condition]) -> Vec<Row> {
     let counted = |count: usize| (count > 0).then(|| count.to_string());
     let cells: Vec<(&'static str, Cell<'_>)> = vec![
         ("sentences", Box::new(|of| Some(of.sentences.to_string()))),
-        ("  without a sound", Box::new(|of| counted(of.failed))),
+        ("  without audio", Box::new(|of| counted(of.failed))),
         ("length, median", Box::new(|of| spread(of.seconds))),
         (
             "real-time factor",
@@ -275,7 +279,7 @@ pub(super) fn rows(conditions: &[Condition]) -> Vec<Row> {
             Box::new(|of| counted(of.scored)),
         ),
         (
-            "length beside the recording's",
+            "length relative to the recording",
             Box::new(|of| decimals(of.length_ratio, 2, "x")),
         ),
         (
@@ -294,7 +298,10 @@ pub(super) fn rows(conditions: &[Condition]) -> Vec<Row> {
             "voice similarity, the model's own opinion",
             Box::new(|of| decimals(of.own_voice_similarity, 3, "")),
         ),
-        ("heard by the recogniser", Box::new(|of| counted(of.heard))),
+        (
+            "transcribed by the recogniser",
+            Box::new(|of| counted(of.heard)),
+        ),
         ("  without a transcript", Box::new(|of| counted(of.unheard))),
         (
             "word error rate",
@@ -325,10 +332,10 @@ impl fmt::Display for Report {
         writeln!(f, "voice:      {}", self.voice)?;
         if let Some(sampling) = &self.sampling {
             match sampling.choice {
-                Choice::Greedy => writeln!(f, "drawn:      the likeliest codes")?,
+                Choice::Greedy => writeln!(f, "sampling:   the likeliest codes")?,
                 Choice::Sample { seed } => writeln!(
                     f,
-                    "drawn:      seed {seed}, temperature {}, top-k {}, top-p {}, repetition penalty {}",
+                    "sampling:   seed {seed}, temperature {}, top-k {}, top-p {}, repetition penalty {}",
                     sampling.temperature,
                     sampling.top_k,
                     sampling.top_p,
@@ -436,7 +443,7 @@ fn list(f: &mut fmt::Formatter<'_>, condition: &Condition) -> fmt::Result {
             shortened(&outcome.text, SHOWN)
         )?;
         for (what, why) in [
-            ("no sound", &outcome.failed),
+            ("no audio", &outcome.failed),
             ("no scores", &outcome.unscored),
             ("no transcript", &outcome.unheard),
         ] {

@@ -63,7 +63,7 @@ impl Sentences {
         if found.list.is_empty() {
             return Err(Failure::Usage(format!(
                 "there is nothing to evaluate: no sentence in {}\n  \
-                 fix:   write one sentence a line, or name another list with --sentences",
+                 fix:   write one sentence per line, or name another list with --sentences",
                 found.from
             )));
         }
@@ -85,7 +85,7 @@ fn of_file(path: &Path) -> Result<Sentences, Failure> {
     let unreadable = |why: String| {
         Failure::Usage(format!(
             "the sentences cannot be read: {why}\n  --> {}\n  \
-             fix:   name a text file in UTF-8 with one sentence a line, or JSON lines with `text`",
+             fix:   name a text file in UTF-8 with one sentence per line, or JSON lines with `text`",
             path.display()
         ))
     };
@@ -111,10 +111,10 @@ fn of_file(path: &Path) -> Result<Sentences, Failure> {
                 path,
                 number,
                 &format!(
-                    "it has {} bytes, and at most {LONGEST_SENTENCE} are read",
+                    "it has {} bytes, but at most {LONGEST_SENTENCE} are read",
                     line.len()
                 ),
-                "cut it into sentences, one a line",
+                "split it into sentences, one per line",
             ));
         }
         list.push(match is_json {
@@ -151,7 +151,7 @@ fn of_json(path: &Path, number: usize, line: &str) -> Result<Sentence, Failure> 
     let line: JsonLine = serde_json::from_str(line).map_err(|why| {
         wrong(
             &format!("it is not a JSON object with `text`: {why}"),
-            "write {\"text\": \"...\"}, and \"recording\", \"speaker\" and \"language\" where they are known",
+            "write {\"text\": \"...\"}, and \"recording\", \"speaker\" and \"language\" if they are known",
         )
     })?;
     let folder = path.parent().unwrap_or(Path::new(""));
@@ -223,7 +223,7 @@ fn of_dataset(folder: &Path) -> Result<Sentences, Failure> {
     }
     let which = match has_apart {
         true => "the validation clips of",
-        false => "all clips, for none is held out, of",
+        false => "all clips, because none are held out, of",
     };
     let notices = bad.first().map(|first| {
         format!(
@@ -252,7 +252,7 @@ fn of_manifest(folder: &Path, part: Option<Split>) -> Result<Sentences, Failure>
     }
     let which = match (part, has_part) {
         (Some(_), true) => "the validation clips of",
-        (Some(_), false) => "all clips, for none is held out, of",
+        (Some(_), false) => "all clips, because none are held out, of",
         (None, _) => "the clips of",
     };
     let sentence = |clip: Clip| Sentence {

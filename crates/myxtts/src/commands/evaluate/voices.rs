@@ -110,12 +110,12 @@ impl Voices {
             true => "no voice is stored with the checkpoint".to_owned(),
             false => format!("the stored voices are {}", self.stored.join(", ")),
         };
-        let speaker = sentence
-            .speaker
-            .as_deref()
-            .unwrap_or("nobody in particular");
+        let speaker = match &sentence.speaker {
+            Some(speaker) => format!("is spoken by {speaker}"),
+            None => "names no speaker".to_owned(),
+        };
         Failure::Usage(format!(
-            "whose voice? sentence {} is of {speaker}, and {has}\n  \
+            "whose voice? sentence {} {speaker}, and {has}\n  \
              fix:   give a few seconds of a speaker with --speaker-wav FILE, or a stored voice with --speaker NAME",
             sentence.id
         ))

@@ -169,15 +169,15 @@ impl Comparison {
         let reason = match (chosen, fastest, speeds.as_slice()) {
             (None, ..) | (_, None, _) => "no mode could be measured".to_owned(),
             (_, _, [_]) if gpus < 2 => format!(
-                "{} found: there is nothing to compare it with",
+                "{} found, so there is nothing to compare",
                 match gpus {
                     0 => "no GPU was",
-                    _ => "one GPU was",
+                    _ => "only one GPU was",
                 }
             ),
             (Some((mode, speed)), Some((fastest, most)), _) if *mode != fastest => format!(
-                "{} trains on {most:.2} s of sound a second, {} on {speed:.2}: less than {:.0} % apart, \
-                 and it needs less",
+                "{} trains on {most:.2} s of audio per second, {} on {speed:.2}: they are less than {:.0} % \
+                 apart, and it needs less",
                 fastest.name(),
                 mode.name(),
                 100.0 * AS_GOOD
@@ -210,7 +210,7 @@ impl fmt::Display for Comparison {
             f,
             "{:<10} {:>10} {:>9} {:>8} {:>10} {:>10} {:>8} {:>6} {:>9}  chosen with",
             "mode",
-            "sound s/s",
+            "audio s/s",
             "step ms",
             "clips/s",
             "data wait",

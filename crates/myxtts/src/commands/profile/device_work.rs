@@ -56,7 +56,7 @@ impl DeviceWork {
             launches as f64 / steps
         });
         let none = match is_gpu {
-            true => "the engine did not tell of its launches",
+            true => "the engine did not report its launches",
             false => "the CPU launches no kernels",
         };
         Self {
@@ -85,11 +85,11 @@ fn top(timed: Option<&Probe>, is_gpu: bool) -> Signal<Vec<TopKernel>> {
         (launches + kernel.launches, timed + kernel.timed)
     });
     if timed == 0 {
-        return Signal::unavailable("the backend has no timestamps of the device");
+        return Signal::unavailable("the backend has no device timestamps");
     }
     if timed * 10 < launches * 9 {
         return Signal::unavailable(format!(
-            "the device timed {timed} of {launches} launches only"
+            "the device timed only {timed} of {launches} launches"
         ));
     }
     let steps = probe.steps.len().max(1) as f64;

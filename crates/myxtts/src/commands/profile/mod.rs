@@ -82,7 +82,7 @@ fn stages(subject: &Subject, matches: &ArgMatches, output: &Output) -> Result<()
         ..steps::asked(matches)
     };
     output.log(format_args!(
-        "measuring {} steps of the GPT's stage on {}",
+        "measuring {} steps of the GPT stage on {}",
         request.steps,
         devices(&plan)
     ));
@@ -220,7 +220,7 @@ impl fmt::Display for Report {
         writeln!(f, "{}, {} cores", self.machine.name, self.machine.cores)?;
         writeln!(
             f,
-            "the GPT's stage on {}: batch size {}, {}, {}, device ring of {}\n",
+            "the GPT stage on {}: batch size {}, {}, {}, device ring of {}\n",
             self.devices,
             self.batch_size,
             match self.workers {

@@ -43,7 +43,7 @@ pub(super) fn run(
     let now = now.map_or(Value::Null, |setting| setting.value.clone());
     if now == then {
         return Err(Failure::Usage(format!(
-            "{key} is {now} already: there is nothing to compare\n  fix:   name another value"
+            "{key} is already {now}: there is nothing to compare\n  fix:   name another value"
         )));
     }
     let candidate = |edits| Candidate {
@@ -59,7 +59,7 @@ pub(super) fn run(
     let tell = |index: usize, round: u32, ended: &Ended| {
         if let Ended::Well(answer) = ended {
             output.log(format_args!(
-                "{}, round {round}: {:.2} s of sound a second",
+                "{}, round {round}: {:.2} s of audio per second",
                 names[index], answer.figures.audio_per_s
             ));
         }
@@ -140,7 +140,7 @@ impl fmt::Display for WhatIf {
         line(&self.key, show(&self.now), show(&self.then))?;
         let numbers = |of: fn(&StepFigures) -> f64| [without, with].map(of);
         let rows: [(&str, [f64; 2]); 4] = [
-            ("sound trained on, s/s", numbers(|f| f.audio_per_s)),
+            ("audio trained on, s/s", numbers(|f| f.audio_per_s)),
             ("clips/s", numbers(|f| f.clips_per_s)),
             ("step, ms", numbers(|f| 1e3 * f.step_s)),
             ("waiting for data, %", numbers(|f| f.data_wait_pct)),

@@ -40,13 +40,13 @@ impl fmt::Display for Ended {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Well(answer) => {
-                write!(f, "{:.2} s of sound a second", answer.figures.audio_per_s)
+                write!(f, "{:.2} s of audio per second", answer.figures.audio_per_s)
             }
             Self::NoMemory(why) => write!(f, "out of memory: {why}"),
-            Self::Died(how) => write!(f, "the process that measures died: {how}"),
+            Self::Died(how) => write!(f, "the measuring process died: {how}"),
             Self::Hung { at, seconds } => write!(
                 f,
-                "no progress for {seconds} s at `{at}`, and the process that measures was ended"
+                "no progress for {seconds} s at `{at}`, so the measuring process was stopped"
             ),
             Self::Refused(why) => f.write_str(why),
         }
@@ -131,7 +131,7 @@ impl Candidate<'_> {
     fn run(&self, effort: Effort, more: &[&str]) -> Result<Ended, Failure> {
         let lost = |why: String| {
             Failure::Job(format!(
-                "the process that measures was lost: {why}\n  fix:   try again; `myxtts train` with the \
+                "the measuring process was lost: {why}\n  fix:   try again; `myxtts train` with the \
                  same configuration says more where it fails, too"
             ))
         };

@@ -38,7 +38,7 @@ impl Undisturbed {
                 }
             };
             watched.write(|| {
-                let words = format!("stopped by {}; no half file was left", signal.name());
+                let words = format!("stopped by {}; no partial file was left", signal.name());
                 Output::new(false).log(words);
                 std::process::exit(signal.exit_code())
             })

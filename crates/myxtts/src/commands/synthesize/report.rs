@@ -68,7 +68,7 @@ impl fmt::Display for Similar {
         match self {
             Self::Heard(Similarity { cosine, of }) => write!(
                 f,
-                "{cosine:.3} to the voice asked for, as the model itself hears it ({})",
+                "{cosine:.3} to the requested voice, as the model itself hears it ({})",
                 of.name()
             ),
             Self::Unavailable { unavailable } => write!(f, "unavailable: {unavailable}"),
@@ -128,7 +128,7 @@ pub(super) fn unended(count: usize, pieces: usize) -> Option<String> {
         (count, pieces) => format!(" in {count} of {pieces} pieces of the text"),
     };
     Some(format!(
-        "the model did not come to an end by itself{which}: the sound is as long as it can make one"
+        "the model never produced a stop code{which}; the audio was cut at its maximum length"
     ))
 }
 
@@ -162,7 +162,7 @@ impl fmt::Display for Report {
                 writeln!(f, "  codes:      {}, seed {seed}", self.codes)?;
                 writeln!(
                     f,
-                    "  drawn:      temperature {}, top-k {}, top-p {}, repetition penalty {}",
+                    "  sampling:   temperature {}, top-k {}, top-p {}, repetition penalty {}",
                     sampling.temperature,
                     sampling.top_k,
                     sampling.top_p,

@@ -52,7 +52,7 @@ impl Request {
             let Some(file) = path("text-file") else {
                 return Err(Failure::Usage(
                     "--out-dir takes its lines from a file\n  \
-                     fix:   name it with --text-file: a text for each line, or JSON lines in a .jsonl file"
+                     fix:   name it with --text-file: one text per line, or JSON lines in a .jsonl file"
                         .to_owned(),
                 ));
             };
@@ -83,7 +83,7 @@ impl Request {
             }
             (false, _) => {
                 return Err(Failure::Usage(
-                    "what is to be said?\n  \
+                    "what should be said?\n  \
                      fix:   give it with --text \"...\", --text-file FILE, or --text - for stdin"
                         .to_owned(),
                 ));
@@ -109,14 +109,14 @@ fn target(matches: &ArgMatches, output: &Output) -> Result<Option<Target>, Failu
         }
         if output.is_json() {
             return Err(Failure::Usage(
-                "--json prints its document where the sound goes\n  \
-                 fix:   write the sound to a file with --out FILE.wav, or leave --json out"
+                "--json prints its document where the audio goes\n  \
+                 fix:   write the audio to a file with --out FILE.wav, or leave --json out"
                     .to_owned(),
             ));
         }
         if io::stdout().is_terminal() {
             return Err(Failure::Usage(
-                "a terminal cannot play sound\n  \
+                "a terminal cannot play audio\n  \
                  fix:   send stdout to a player or a file, for example: ... --stream | aplay"
                     .to_owned(),
             ));
@@ -126,7 +126,7 @@ fn target(matches: &ArgMatches, output: &Output) -> Result<Option<Target>, Failu
     }
     if format.is_some() {
         return Err(Failure::Usage(
-            "--format is about what goes to stdout, and nothing does\n  \
+            "--format applies to stdout, and nothing goes there\n  \
              fix:   add --stream or --out -, or leave --format out"
                 .to_owned(),
         ));

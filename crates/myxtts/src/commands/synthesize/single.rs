@@ -110,7 +110,7 @@ fn check(speech: &Waveform) -> Result<(), Failure> {
 }
 
 /// What a model that was not trained enough does.
-pub(super) const NO_SOUND: &str = "the model ended before it made a sound\n  \
+pub(super) const NO_SOUND: &str = "the model stopped before it made any audio\n  \
                                    fix:   try another --seed, or train it longer";
 
 pub(super) fn wav(speech: &Waveform, path: &Path) -> Result<Vec<u8>, Failure> {

@@ -81,7 +81,7 @@ fn send(parts: &[&[u8]]) -> io::Result<()> {
 
 fn unwritten(why: &io::Error) -> Failure {
     Failure::Job(format!(
-        "the sound cannot be written to stdout: {why}\n  \
+        "the audio cannot be written to stdout: {why}\n  \
          fix:   send it to a player or to a disk with space"
     ))
 }

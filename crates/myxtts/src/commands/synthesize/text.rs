@@ -33,8 +33,8 @@ pub(super) fn read(matches: &ArgMatches) -> Result<String, Failure> {
     }
     if path.extension().is_some_and(|kind| kind == "jsonl") {
         return Err(Failure::Usage(format!(
-            "JSON lines are spoken to a recording each\n  --> {}\n  \
-             fix:   name a folder for them with --out-dir, in place of --out",
+            "JSON lines become one recording each\n  --> {}\n  \
+             fix:   name a folder for the recordings with --out-dir instead of --out",
             path.display()
         )));
     }
@@ -54,8 +54,8 @@ fn limited(source: impl Read, place: &str) -> Result<String, Failure> {
     read.map_err(|why| unreadable(place, &why.to_string()))?;
     if bytes.len() as u64 > LONGEST_TEXT {
         return Err(Failure::Usage(format!(
-            "the text is longer than {LONGEST_TEXT} bytes, some two hours of speech\n  --> {place}\n  \
-             fix:   cut it into several files, or into lines, and speak those with --out-dir"
+            "the text is longer than {LONGEST_TEXT} bytes, about two hours of speech\n  --> {place}\n  \
+             fix:   split it into several files, or into lines, and speak those with --out-dir"
         )));
     }
     String::from_utf8(bytes).map_err(|why| unreadable(place, &why.to_string()))

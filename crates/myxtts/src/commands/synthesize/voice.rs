@@ -172,7 +172,7 @@ fn listen(paths: &[PathBuf], synthesizer: &mut Synthesizer) -> Result<Heard, Fai
             .map_err(|why| failure_of(why, path))?;
         if !is_whole {
             notices.push(format!(
-                "only the first {heard} of {} are heard",
+                "only the first {heard} of {} are used",
                 path.display()
             ));
         }

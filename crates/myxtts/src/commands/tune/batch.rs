@@ -110,7 +110,7 @@ fn by_memory(
     let Some(rows) = found else {
         let why = last_words.map_or(String::new(), |words| format!("\n  why:   {words}"));
         return Err(Failure::Job(format!(
-            "not even a batch of one row fits the memory{why}\n  fix:   a smaller --model-size, or \
+            "not even a batch of one row fits in memory{why}\n  fix:   a smaller --model-size, or \
              shorter clips (--max-mel-frames)"
         )));
     };

@@ -26,7 +26,7 @@ pub(super) fn tune(
     }
     tell(Trial::skipped(
         "recomputation",
-        "this version keeps what the way back needs, and cannot compute it again in its place",
+        "this version keeps the activations for the backward pass, and cannot recompute them instead",
     ));
     Ok(())
 }

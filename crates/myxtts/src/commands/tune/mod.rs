@@ -105,7 +105,7 @@ fn tune(tuner: &Tuner<'_>, matches: &ArgMatches) -> Result<(), Failure> {
     let is_forced = matches.get_flag("force");
     if out.exists() && !is_forced {
         return Err(Failure::Usage(format!(
-            "{} exists already\n  fix:   give another name with --out, or --force to replace it",
+            "{} already exists\n  fix:   give another name with --out, or --force to replace it",
             out.display()
         )));
     }

@@ -118,7 +118,7 @@ impl fmt::Display for Verified {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{}: {:.2} s of sound a second, recorded {:.2} ({:+.1} %)",
+            "{}: {:.2} s of audio per second, recorded {:.2} ({:+.1} %)",
             self.file, self.audio_per_s, self.recorded_audio_per_s, -self.lost_pct
         )?;
         if let Some(other) = &self.recorded_on {

@@ -38,7 +38,7 @@ impl Trial {
             gain_pct: Some(gain),
             is_kept,
             outcome: format!(
-                "{is:.2} s of sound a second, {gain:+.1} % against {against}: {}",
+                "{is:.2} s of audio per second, {gain:+.1} % against {against}: {}",
                 if is_kept { "kept" } else { "not kept" }
             ),
         }
@@ -117,7 +117,7 @@ impl Report {
             self.device
         );
         text.push_str(&format!(
-            "# Trains on {:.2} s of sound a second; the configuration it was made of, on {:.2}.\n",
+            "# Trains on {:.2} s of audio per second; the configuration it was tuned from, on {:.2}.\n",
             self.tuned.audio_per_s, self.default.audio_per_s
         ));
         for [rows, tokens, codes] in &self.tuned.shapes {
@@ -141,7 +141,7 @@ impl fmt::Display for Report {
         match self.edits.is_empty() {
             true => writeln!(
                 f,
-                "\nnothing that was tried is faster: the configuration stays"
+                "\nnothing that was tried is faster: the configuration stays as it is"
             )?,
             false => writeln!(f)?,
         }
@@ -151,7 +151,7 @@ impl fmt::Display for Report {
         let (was, is) = (self.default.audio_per_s, self.tuned.audio_per_s);
         writeln!(
             f,
-            "{is:.2} s of sound a second, {was:.2} before ({:+.1} %)",
+            "{is:.2} s of audio per second, {was:.2} before ({:+.1} %)",
             100.0 * (is / was.max(1e-9) - 1.0)
         )?;
         writeln!(f, "written: {}", self.file)?;

@@ -107,7 +107,7 @@ pub(in super::super) fn read(path: &Path) -> Result<Vec<Parsed>, Failure> {
     if bytes.len() as u64 > LARGEST_FILE {
         return Err(Failure::Usage(format!(
             "the file of lines is larger than {LARGEST_FILE} bytes\n  --> {place}\n  \
-             fix:   cut it into several files"
+             fix:   split it into several files"
         )));
     }
     let is_json = path.extension().is_some_and(|kind| kind == "jsonl");
@@ -115,7 +115,7 @@ pub(in super::super) fn read(path: &Path) -> Result<Vec<Parsed>, Failure> {
     match lines.is_empty() {
         true => Err(Failure::Usage(format!(
             "there is nothing to say: the file has no lines\n  --> {place}\n  \
-             fix:   write a text on each line"
+             fix:   write one text per line"
         ))),
         false => Ok(lines),
     }
@@ -176,7 +176,7 @@ fn object(number: usize, text: &str) -> Result<Line, String> {
     })?;
     let within = |name: &str, value: Option<f32>, range: RangeInclusive<f32>| match value {
         Some(value) if !range.contains(&value) => Err(format!(
-            "its `{name}` is {value}, and {} to {} is needed",
+            "its `{name}` is {value}, but {} to {} is needed",
             range.start(),
             range.end()
         )),
@@ -186,14 +186,14 @@ fn object(number: usize, text: &str) -> Result<Line, String> {
     let speed = fields.speed;
     if let Some(speed) = speed.filter(|speed| !SPEEDS.contains(speed)) {
         return Err(format!(
-            "its `speed` is {speed}, and {} to {} is needed",
+            "its `speed` is {speed}, but {} to {} is needed",
             SPEEDS.start(),
             SPEEDS.end()
         ));
     }
     if let Some(beams) = fields.beams.filter(|beams| !BEAMS.contains(beams)) {
         return Err(format!(
-            "its `beams` is {beams}, and {} to {} is needed",
+            "its `beams` is {beams}, but {} to {} is needed",
             BEAMS.start(),
             BEAMS.end()
         ));
