@@ -141,9 +141,8 @@ fn without_a_second_gpu_there_is_nothing_to_compare() {
     let run = profile(folder.path(), &arguments);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert!(
-        run.stdout.ends_with(
-            "recommended: single (no GPU was found, so there is nothing to compare)\n"
-        ),
+        run.stdout
+            .ends_with("recommended: single (no GPU was found, so there is nothing to compare)\n"),
         "{}",
         run.stdout
     );
