@@ -1,4 +1,4 @@
-//! Keys of the ancestor's files, as what they meant.
+//! Keys of older trainers' files, and what they meant.
 
 use myxtts_config::{Alias, Meaning};
 

@@ -8,12 +8,12 @@ use myxtts_model::generate::{Choice, SamplingConfig};
 use myxtts_score::Edits;
 use serde::Serialize;
 
-/// Sentences that are listed one by one.
+/// The number of sentences that are listed one by one.
 const MOST_LISTED: usize = 40;
-/// Characters of a sentence that are shown in the list.
+/// The number of characters of a sentence that the list shows.
 const SHOWN: usize = 32;
 
-/// Every score by the name it has in the report, and what it means.
+/// Every score by its name in the report, and what it means.
 pub(crate) const MEANINGS: [(&str, &str); 14] = [
     (
         "real_time_factor",
@@ -61,14 +61,14 @@ pub(crate) const MEANINGS: [(&str, &str); 14] = [
     ("unheard", "why the recogniser gave no transcript"),
 ];
 
-/// An evaluation.
+/// The result of an evaluation.
 #[derive(Serialize)]
 pub(super) struct Report {
     pub(super) checkpoint: PathBuf,
     pub(super) sentences: String,
     pub(super) voice: String,
     pub(super) device: String,
-    /// How codes were drawn; copies draw none.
+    /// How codes were sampled; copies sample none.
     pub(super) sampling: Option<SamplingConfig>,
     pub(super) recogniser: Option<String>,
     pub(super) page: Option<PathBuf>,
@@ -77,7 +77,7 @@ pub(super) struct Report {
     pub(super) meanings: serde_json::Value,
 }
 
-/// One way to make sound of every sentence.
+/// One way to make the audio of every sentence.
 #[derive(Serialize)]
 pub(super) struct Condition {
     pub(super) name: &'static str,
@@ -86,7 +86,7 @@ pub(super) struct Condition {
     pub(super) outcomes: Vec<Outcome>,
 }
 
-/// What became of a sentence.
+/// The result of one sentence.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Outcome {
     pub(super) id: String,
@@ -108,12 +108,11 @@ pub(super) struct Outcome {
     pub(super) words: Option<Edits>,
     pub(super) characters: Option<Edits>,
     pub(super) unheard: Option<String>,
-    /// Why there is no sound at all.
+    /// Why there is no audio at all.
     pub(super) failed: Option<String>,
 }
 
-/// The figures of all sentences together; a score that no sentence has is not
-/// there.
+/// The figures over all sentences; a score that no sentence has is left out.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Summary {
     pub(super) sentences: usize,
@@ -123,14 +122,14 @@ pub(super) struct Summary {
     pub(super) stop_rate: Option<f64>,
     pub(super) seconds: Option<Spread>,
     pub(super) length_ratio: Option<f64>,
-    /// Sentences with scores against a recording.
+    /// The number of sentences with scores against a recording.
     pub(super) scored: usize,
     pub(super) mel_cepstral_distortion_db: Option<f64>,
     pub(super) f0_rmse_cents: Option<f64>,
     pub(super) f0_rmse_hz: Option<f64>,
     pub(super) voicing_error: Option<f64>,
     pub(super) own_voice_similarity: Option<f64>,
-    /// Sentences with a transcript, and without one though asked for.
+    /// The number of sentences with a transcript, and without one although it was asked for.
     pub(super) heard: usize,
     pub(super) unheard: usize,
     pub(super) word_error_rate: Option<f64>,
@@ -138,7 +137,7 @@ pub(super) struct Summary {
 }
 
 impl Report {
-    /// What went wrong, in a sentence: the table says where.
+    /// Returns what went wrong, in a sentence: the table says where.
     pub(super) fn problem(&self) -> Option<String> {
         let sum =
             |of: fn(&Summary) -> usize| self.conditions.iter().map(|one| of(&one.summary)).sum();
@@ -222,7 +221,7 @@ impl Summary {
     }
 }
 
-/// The meanings as an object.
+/// Returns the meanings of the scores as an object.
 pub(super) fn meanings() -> serde_json::Value {
     let pairs = MEANINGS.map(|(name, meaning)| (name.to_owned(), meaning.into()));
     serde_json::Value::Object(pairs.into_iter().collect())
@@ -238,7 +237,7 @@ impl Condition {
         }
     }
 
-    /// As a column is headed.
+    /// Returns the heading of the column.
     pub(super) fn title(&self) -> String {
         match self.vocoder {
             Some(vocoder) => format!("{}, {}", self.name, vocoder.name()),
@@ -247,10 +246,10 @@ impl Condition {
     }
 }
 
-/// A row of the table, in words.
+/// A row of the table: its label and its cells.
 pub(super) type Row = (&'static str, Vec<String>);
 
-/// The table of all conditions: rows that any of them has.
+/// Returns the table of all conditions, with the rows that any of them has.
 pub(super) fn rows(conditions: &[Condition]) -> Vec<Row> {
     let decimals = |value: Option<f64>, digits: usize, unit: &str| {
         value.map(|value| format!("{value:.digits$}{unit}"))
@@ -374,13 +373,13 @@ impl fmt::Display for Report {
     }
 }
 
-/// Cells of a row, under each other.
+/// Aligns the cells of a row in columns.
 fn aligned(cells: &[String]) -> String {
     let padded: String = cells.iter().map(|cell| format!("{cell:<26}")).collect();
     padded.trim_end().to_owned()
 }
 
-/// The sentences of a condition, one by one.
+/// Lists the sentences of a condition one by one.
 fn list(f: &mut fmt::Formatter<'_>, condition: &Condition) -> fmt::Result {
     let has = |of: fn(&Outcome) -> bool| condition.outcomes.iter().any(of);
     let is_scored = has(|one| one.mel_cepstral_distortion_db.is_some());

@@ -1,4 +1,4 @@
-//! What is said, and the recordings that say it.
+//! The sentences to speak, and their recordings.
 
 use std::fs::File;
 use std::io::Read;
@@ -19,20 +19,20 @@ use crate::commands::train::prepare_folder;
 use crate::config::{self, Given, Init};
 use crate::output::{Failure, Output};
 
-/// Longest list that is read: a hundred thousand sentences.
+/// The longest list that is read, in bytes: a hundred thousand sentences.
 const LONGEST_LIST: u64 = 16 * 1024 * 1024;
-/// Longest sentence, in bytes: a long page.
+/// The longest sentence, in bytes: a long page.
 const LONGEST_SENTENCE: usize = 16 * 1024;
 
 /// A sentence to speak.
 #[derive(Clone, Debug)]
 pub(super) struct Sentence {
-    /// Its name in the report.
+    /// The name of the sentence in the report.
     pub(super) id: String,
     pub(super) text: String,
-    /// Somebody saying it.
+    /// A recording of the sentence.
     pub(super) recording: Option<PathBuf>,
-    /// Who.
+    /// The speaker of the sentence.
     pub(super) speaker: Option<String>,
     pub(super) language: Option<Language>,
 }
@@ -41,14 +41,14 @@ pub(super) struct Sentence {
 #[derive(Debug)]
 pub(super) struct Sentences {
     pub(super) list: Vec<Sentence>,
-    /// Where they come from.
+    /// Where the sentences come from, in words.
     pub(super) from: String,
     /// What was left out, and why.
     pub(super) notices: Vec<String>,
 }
 
 impl Sentences {
-    /// Those of the flags, else the validation clips of the checkpoint's run.
+    /// Returns the sentences of the flags, or else the validation clips of the checkpoint's run.
     pub(super) fn of(
         matches: &ArgMatches,
         checkpoint: &Path,
@@ -135,7 +135,7 @@ fn of_file(path: &Path) -> Result<Sentences, Failure> {
     })
 }
 
-/// A line of JSON: what a prepared manifest has is understood, too.
+/// A line of JSON; the fields of a prepared manifest are understood as well.
 #[derive(Deserialize)]
 struct JsonLine {
     id: Option<String>,
@@ -186,8 +186,8 @@ fn wrong_line(path: &Path, number: usize, why: &str, fix: &str) -> Failure {
     ))
 }
 
-/// The held-out clips of a dataset: those a preparation held out, else those the
-/// dataset sets apart, else all.
+/// Returns the held-out clips of a dataset: those a preparation held out, else those the dataset
+/// sets apart, else all.
 fn of_dataset(folder: &Path) -> Result<Sentences, Failure> {
     let prepared = place(folder).map_err(|why| Failure::Job(why.to_string()))?;
     if prepared.folder.join(MANIFEST).is_file() {
@@ -238,7 +238,7 @@ fn of_dataset(folder: &Path) -> Result<Sentences, Failure> {
     })
 }
 
-/// Clips of a prepared folder; of one that has none of the part, all.
+/// Returns the clips of a part of a prepared folder; all clips if the part is empty.
 fn of_manifest(folder: &Path, part: Option<Split>) -> Result<Sentences, Failure> {
     let manifest = Manifest::open(folder).map_err(|why| Failure::Job(why.to_string()))?;
     let mut clips: Vec<Clip> = vec![];
@@ -269,7 +269,7 @@ fn of_manifest(folder: &Path, part: Option<Split>) -> Result<Sentences, Failure>
     })
 }
 
-/// What the run of a checkpoint was validated on, prepared as the run prepared it.
+/// Returns what the run of a checkpoint was validated on, prepared as the run prepared it.
 fn of_run(checkpoint: &Path, output: &Output) -> Result<Sentences, Failure> {
     let run = checkpoint.parent().and_then(Path::parent);
     let file = run
@@ -314,7 +314,7 @@ fn of_run(checkpoint: &Path, output: &Output) -> Result<Sentences, Failure> {
             (folder, Part::Training, Some(Split::Validation))
         }
     };
-    // Nothing is held that a signal would have to let go of.
+    // Nothing is held that a signal would have to release.
     let stop = StopRequest::new();
     let out = output_folder(named.prepared.as_deref(), &folder, part, output)?;
     let ready = prepare_folder(&settings, folder, out, vocabulary.as_ref(), &stop, output)
@@ -322,7 +322,7 @@ fn of_run(checkpoint: &Path, output: &Output) -> Result<Sentences, Failure> {
     of_manifest(&ready.folder, split)
 }
 
-/// The name of a recording's file, without its ending.
+/// Returns the name of a recording's file without its extension.
 fn stem(path: &Path) -> String {
     path.file_stem()
         .unwrap_or_default()

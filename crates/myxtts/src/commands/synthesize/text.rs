@@ -1,4 +1,4 @@
-//! The text that is to be said: an argument, a file, or stdin.
+//! The text to speak: an argument, a file, or stdin.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -8,12 +8,12 @@ use clap::ArgMatches;
 
 use crate::output::Failure;
 
-/// Longest text of a file, in bytes: what one argument of a command may have on
-/// Linux, so that a file takes what --text does. The speech of a text is held in
-/// memory until it is written.
+/// The longest text of a file, in bytes: what one argument of a command may have on Linux, so
+/// that a file takes what --text does. The audio of a text is held in memory until it is
+/// written.
 pub(super) const LONGEST_TEXT: u64 = 128 * 1024;
 
-/// What stands for stdin in place of a text or a file.
+/// What stands for stdin instead of a text or a file.
 const STDIN: &str = "-";
 
 pub(super) fn read(matches: &ArgMatches) -> Result<String, Failure> {

@@ -1,4 +1,4 @@
-//! What was tried, and what became of it.
+//! What was tried, and how it turned out.
 
 use std::fmt;
 
@@ -6,23 +6,24 @@ use serde::Serialize;
 
 use crate::commands::steps::{Ended, Measured, StepFigures};
 
-/// One configuration that was tried, or not.
+/// One configuration that was tried, or skipped.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Trial {
     tried: String,
-    /// Seconds of sound a second; absent where memory alone was asked about.
+    /// Seconds of audio per second; absent if only memory was measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     audio_per_s: Option<f64>,
-    /// More than what it was measured against, in percent.
+    /// The gain over what it was measured against, in percent.
     #[serde(skip_serializing_if = "Option::is_none")]
     gain_pct: Option<f64>,
     is_kept: bool,
-    /// In words.
+    /// The outcome in words.
     outcome: String,
 }
 
 impl Trial {
-    /// Measured beside `against`, which trained on `was` seconds of sound a second.
+    /// Returns a trial measured beside `against`, which trained on `was` seconds of audio per
+    /// second.
     pub(super) fn of(
         tried: &str,
         against: &str,
@@ -44,7 +45,7 @@ impl Trial {
         }
     }
 
-    /// It held so much of a budget.
+    /// Returns a trial that held this much of a memory budget.
     pub(super) fn fit(tried: &str, held_mb: u64, budget_mb: Option<u64>, fits: bool) -> Self {
         let budget = budget_mb.map_or(String::new(), |mb| format!(" of {mb} MB"));
         Self {
@@ -59,7 +60,7 @@ impl Trial {
         }
     }
 
-    /// It did not come to figures.
+    /// Returns a trial that ended without figures.
     pub(super) fn without_figures(tried: &str, ended: &Ended) -> Self {
         let words = ended.to_string();
         Self::without(
@@ -96,12 +97,12 @@ impl fmt::Display for Trial {
     }
 }
 
-/// Everything.
+/// Everything that was tried, and what was chosen.
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     pub(super) file: String,
     pub(super) device: String,
-    /// Keys with their old and new values.
+    /// The keys with their old and new values.
     pub(super) edits: Vec<[String; 3]>,
     pub(super) default: StepFigures,
     pub(super) tuned: StepFigures,
@@ -109,7 +110,7 @@ pub(super) struct Report {
 }
 
 impl Report {
-    /// The head of the file that is written.
+    /// Returns the comments at the head of the file that is written.
     pub(super) fn comments(&self) -> String {
         let mut text = format!(
             "# Written by `myxtts tune` {} for {}.\n",
