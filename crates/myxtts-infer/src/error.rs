@@ -245,7 +245,7 @@ pub enum InferError {
         /// The number of pieces that the text is split into.
         pieces: usize,
     },
-    /// The device failed.
+    /// The device failed while speech was made.
     #[error(
         "the device failed while it made speech: {0}\n  \
          fix:   a device that is out of memory does this; use another device"

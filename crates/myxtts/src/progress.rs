@@ -35,7 +35,7 @@ impl ProgressBar {
         }
     }
 
-    /// Removes the line.
+    /// Removes the line from the terminal.
     pub(crate) fn clear(&mut self) {
         if self.drawn.take().is_some() {
             self.draw("");

@@ -6,7 +6,7 @@ use clap::{Arg, ArgAction, ArgMatches};
 
 use crate::config::GivenFlag;
 
-/// One training flag.
+/// One flag of `train`, as it is typed and what it sets.
 pub(crate) struct Flag {
     /// The flag's name without its dashes.
     pub(crate) long: &'static str,

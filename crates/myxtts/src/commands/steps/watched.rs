@@ -28,7 +28,7 @@ pub(super) struct Left {
     pub(super) stderr: String,
 }
 
-/// A process that made no progress: for how long, and where.
+/// A process that made no progress, and where it was.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Hung {
     pub(super) at: String,

@@ -49,8 +49,8 @@ impl Chosen {
         }
     }
 
-    /// Returns the options of `other`, and these where it has none. A line that asks for random
-    /// sampling is not held to the greedy choice of the others.
+    /// Returns these options, and those of `other` where these have none. Options that sample at
+    /// random are not held to a greedy choice or a beam search of `other`.
     pub(super) fn or_else(&self, other: &Self) -> Self {
         let draws = self.seed.is_some()
             || self.temperature.is_some()
