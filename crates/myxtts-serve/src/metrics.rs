@@ -122,7 +122,12 @@ impl Metrics {
             .iter()
             .map(|(status, count)| (format!("{{status=\"{status}\"}}"), count.to_string()))
             .collect();
-        family("requests_total", "counter", "Answers by status.", &answers);
+        family(
+            "requests_total",
+            "counter",
+            "Responses by status.",
+            &answers,
+        );
         let endings = [
             ("spoken", counts.spoken),
             ("cancelled", counts.cancelled),
@@ -132,7 +137,7 @@ impl Metrics {
         family(
             "texts_total",
             "counter",
-            "Texts that were begun, by how they ended.",
+            "Texts started, by how they ended.",
             &endings,
         );
         let gauges = [
@@ -176,7 +181,7 @@ impl Metrics {
         }
         classes.push(("_sum".to_owned(), counts.first_audio_s.to_string()));
         classes.push(("_count".to_owned(), below.to_string()));
-        let help = "Seconds from a request to its first sound.";
+        let help = "Seconds from a request to its first audio.";
         family("first_audio_seconds", "histogram", help, &classes);
         page
     }

@@ -92,7 +92,7 @@ pub(super) fn read(body: &[u8], app: &App) -> Result<Wanted, ApiError> {
 fn check_text(text: &str, most: usize) -> Result<(), ApiError> {
     let length = text.chars().count();
     if length > most {
-        let words = format!("the text is {length} characters long, and {most} are the most");
+        let words = format!("the text is {length} characters long, but at most {most} are allowed");
         return Err(ApiError::request("input", words).with_code("string_above_max_length"));
     }
     Ok(())
@@ -188,7 +188,7 @@ fn within<T: PartialOrd + Display>(
         return Ok(value);
     }
     let (least, most) = (range.start(), range.end());
-    let words = format!("`{field}` is {value}, and {least} to {most} is possible");
+    let words = format!("`{field}` is {value}, but {least} to {most} is allowed");
     Err(ApiError::request(field, words))
 }
 

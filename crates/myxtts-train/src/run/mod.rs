@@ -374,7 +374,7 @@ fn desk(
     let (metrics, repaired) = MetricsWriter::open(folder.metrics(), step)?;
     if repaired.cut > 0 {
         let _ = log.line(&format!(
-            "{} lines of metrics.jsonl after that step are made again",
+            "{} lines of metrics.jsonl after that step will be written again",
             repaired.cut
         ));
     }
