@@ -16,13 +16,13 @@ use crate::error::InferError;
 use crate::modules::vocabulary_of;
 use crate::sampling::SamplingDefaults;
 
-/// The conditioning segments of the released training: 3 to 6 seconds.
+/// The released training cut 3 to 6 seconds.
 pub(crate) const CONDITIONING: ConditioningSpec = ConditioningSpec {
     min: Samples(66_150),
     max: Samples(132_300),
 };
 
-/// How recordings were loaded for the released model.
+/// How public recordings were heard.
 pub(crate) const AUDIO: AudioConfig = AudioConfig {
     sample_rate: SampleRate::XTTS,
     trim_silence: false,

@@ -13,9 +13,9 @@ use crate::output::Failure;
 /// The stages and values of a training, each value with its origin.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Outline {
-    /// The parts that are trained, in order.
+    /// What is trained, in order.
     pub(crate) stages: Vec<Part>,
-    /// Why these stages were chosen, and what is left out.
+    /// Why these, and what is left out.
     note: Option<&'static str>,
     values: Vec<Told>,
 }

@@ -96,7 +96,7 @@ impl Desk {
         if !saved.superseded.is_empty() {
             let steps: Vec<String> = saved.superseded.iter().map(Step::to_string).collect();
             self.say(&format!(
-                "deleted the later checkpoints, from before the run was resumed: {}",
+                "deleted the later checkpoints of before it was resumed: {}",
                 steps.join(", ")
             ));
         }
@@ -443,7 +443,7 @@ impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
                 evaluations,
             } => {
                 let line = format!(
-                    "no improvement in {evaluations} validations: stopping early; the best was {} at step {}",
+                    "no better in {evaluations} validations: stopping early; the best was {} at step {}",
                     best.unwrap_or(f64::NAN),
                     best_step.unwrap_or_default()
                 );

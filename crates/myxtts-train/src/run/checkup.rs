@@ -98,7 +98,7 @@ impl Desk {
             Ok(verdict) => Some(format!("{when}: {verdict}")),
             Err(why) => {
                 self.checkup = None;
-                self.say(&format!("the doctor no longer looks at this run: {why}"));
+                self.say(&format!("the doctor looks no more at this run: {why}"));
                 None
             }
         }

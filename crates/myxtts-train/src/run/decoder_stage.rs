@@ -54,7 +54,7 @@ impl Run<'_> {
         let (Some(dvae), Some(gpt), Some(card)) = (&origin.dvae, gpt, &mut origin.card) else {
             return Err(TrainError::Usage(
                 "the decoder needs a trained GPT and its DVAE, and there is none\n  why:   the \
-                 decoder learns to turn the GPT's latents of recordings into audio\n  fix:   --stage \
+                 decoder learns to make sound of the GPT's latents of recordings\n  fix:   --stage \
                  all, or --init DIR with a trained model or run"
                     .to_owned(),
             ));
@@ -219,7 +219,10 @@ fn acts_words(acts: &DecoderActs, steps: u64) -> String {
     let both = steps - spectral - judges;
     let parts = [
         (spectral, "of the decoder by spectra alone"),
-        (judges, "of the discriminators alone"),
+        (
+            judges,
+            "of the discriminators while the decoder stands still",
+        ),
         (both, "of both"),
     ];
     let parts = parts.iter().filter(|(steps, _)| *steps > 0);

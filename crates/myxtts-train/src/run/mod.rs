@@ -374,7 +374,7 @@ fn desk(
     let (metrics, repaired) = MetricsWriter::open(folder.metrics(), step)?;
     if repaired.cut > 0 {
         let _ = log.line(&format!(
-            "{} lines of metrics.jsonl after that step will be written again",
+            "{} lines of metrics.jsonl after that step are made again",
             repaired.cut
         ));
     }
@@ -542,8 +542,8 @@ impl Run<'_> {
         match &self.start {
             None => Ok(()),
             Some(position) => Err(TrainError::Usage(format!(
-                "the run is in the {} stage, which this command does not train\n  fix:   name it \
-                 with --stage, as the command that started the run did",
+                "the run stands in its stage {}, which this command does not train\n  fix:   name \
+                 it with --stage, as the command did that began the run",
                 position.stage.name()
             ))),
         }

@@ -29,8 +29,8 @@ pub(super) fn find(store: &Store, job: &Job) -> Result<Option<Checkpoint>, Train
         Resume::Never => match store.latest()? {
             None => Ok(None),
             Some(checkpoint) => Err(TrainError::Usage(format!(
-                "{} holds a run of {} steps\n  asked: --resume never\n  fix:   --resume auto to \
-                 continue it, --reset-training to start again with its weights, or another name with --set \
+                "{} holds a run of {} steps\n  asked: --resume never\n  fix:   --resume auto to go \
+                 on, --reset-training to begin again with its weights, or another name with --set \
                  training.name=NAME",
                 job.run.display(),
                 checkpoint.step()

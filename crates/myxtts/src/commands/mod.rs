@@ -69,7 +69,7 @@ fn given(matches: &ArgMatches) -> Result<Given, Failure> {
     })
 }
 
-/// Returns the two folders of `import` and `export`; both are required arguments.
+/// The two folders of `import` and `export`; both are required arguments.
 fn from_and_out(matches: &ArgMatches) -> Result<(&Path, &Path), Failure> {
     let path = |name| {
         let path = matches.get_one::<PathBuf>(name).map(PathBuf::as_path);

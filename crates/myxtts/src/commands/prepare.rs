@@ -297,7 +297,7 @@ pub(super) fn output_folder(
     let Place { folder, refused } = place(dataset).map_err(|why| Failure::Job(why.to_string()))?;
     if let Some((beside, why)) = refused {
         output.log(format_args!(
-            "{} is not writable ({why}): the prepared files go to {}",
+            "{} may not be written to ({why}): what preparation writes goes to {}",
             beside.display(),
             folder.display()
         ));

@@ -11,23 +11,23 @@ pub(crate) struct DatasetConfig {
     /// Folder of the validation recordings.
     #[schemars(extend("x-unset" = "held-out split of train data", "x-path" = true))]
     pub(crate) val_data: Option<String>,
-    /// Language of the recordings whose metadata does not name one.
+    /// Language of the recordings, where a line of the metadata does not say.
     #[schemars(extend("x-unset" = "the model's, else by the text's script, else asked for"))]
     pub(crate) language: Option<String>,
-    /// What the columns of the metadata hold, in order: `id`, `text`, `speaker`,
-    /// `language`, `written` (the text before normalisation), or `-` (unused).
+    /// What the columns of the metadata hold, in their order: `id`, `text`,
+    /// `speaker`, `language`, `written` (the text before it was normalised), `-`.
     #[schemars(extend("x-unset" = "by content, shown in the report"))]
     pub(crate) columns: Option<Vec<String>>,
-    /// Folder that preparation writes to.
+    /// Folder of what preparation writes.
     #[schemars(extend(
         "x-unset" = "myxtts in the dataset, else the cache folder when it may not be written to",
         "x-path" = true
     ))]
     pub(crate) prepared: Option<String>,
-    /// Where the codes of clips are cached. Entries are content-addressed, verified,
-    /// and rebuilt when stale.
+    /// Feature cache, for the codes of clips: content-addressed, verified, rebuilt
+    /// when stale.
     pub(crate) cache: Cache,
-    /// Training stops with the report if more than this share of the clips is bad.
+    /// Share of bad clips above which training stops with the report.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub(crate) max_bad_fraction: f64,
 }

@@ -10,10 +10,10 @@ use super::run::Part;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct ModelConfig {
-    /// Size of the model; never changed silently.
+    /// Size of the model. Never changed silently.
     pub(crate) size: ModelSize,
-    /// Whether the quirks of the public implementation are `fixed`, or reproduced number
-    /// for number (`compat`).
+    /// Whether the accidents of the public implementation are repeated, number
+    /// for number.
     pub(crate) quirks: Quirks,
 }
 
@@ -34,8 +34,8 @@ impl Default for ModelConfig {
 }
 
 impl Quirks {
-    /// Returns what `compat` sets: the public implementation cuts the conditioning
-    /// segment from the clip itself, and begins every clip at its beginning.
+    /// The public implementation cuts the voice of a clip from the clip itself, and
+    /// begins every clip at its beginning.
     pub(crate) fn layer(self) -> Layer {
         match self {
             Self::Fixed => Layer::default(),
@@ -50,8 +50,8 @@ impl Quirks {
     }
 }
 
-/// Returns the default learning rate. Larger models need smaller ones; the last is
-/// the public model's own fine-tuning rate.
+/// The larger the model, the smaller the step it bears; the last one is the
+/// public model's own fine-tuning rate.
 pub(crate) fn learning_rate(size: ModelSize) -> f64 {
     match size {
         ModelSize::Tiny => 2e-3,
@@ -62,8 +62,8 @@ pub(crate) fn learning_rate(size: ModelSize) -> f64 {
     }
 }
 
-/// Returns the passes of the GPT, of the DVAE and of the decoder. Those of `tiny` take
-/// minutes on two CPU cores with the sample corpus.
+/// Passes of the GPT, of the DVAE and of the decoder. The smallest is sized for
+/// minutes on two CPU cores and the sample corpus.
 fn epochs(size: ModelSize) -> (u32, u32, u32) {
     match size {
         ModelSize::Tiny => (48, 20, 40),
@@ -71,9 +71,9 @@ fn epochs(size: ModelSize) -> (u32, u32, u32) {
     }
 }
 
-/// Returns the least number of steps of each stage whose epochs nobody chose, with the
-/// key of its epochs. An epoch of few recordings is short, so that epochs alone would
-/// train too little; these are the steps that the sample corpus takes.
+/// Steps that a stage takes at least where nobody chose its epochs, with the
+/// key of these: the epochs of few recordings are short. As many as the sample
+/// corpus takes.
 pub(crate) fn least_steps(size: ModelSize) -> Vec<(&'static str, Part, u64)> {
     match size {
         ModelSize::Tiny => vec![
@@ -93,8 +93,8 @@ pub(crate) fn layer(size: ModelSize) -> Layer {
         ("training.decoder_epochs", json!(decoder_epochs)),
     ];
     if matches!(size, ModelSize::Tiny | ModelSize::Small) {
-        // Sizes for small datasets, which a model memorises more easily with
-        // conditioning cut from the clip itself or the same codes in each epoch.
+        // Sizes for few recordings, which a voice cut from the clip itself
+        // would help to learn by heart, as would the same codes in each epoch.
         values.extend([
             ("data.conditioning_from", json!("speaker")),
             ("data.clip_beginnings", json!(4)),

@@ -8,38 +8,39 @@ use serde_json::json;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct OptimiserConfig {
-    /// Learning rate. If not set, the model size decides.
+    /// Step size of the optimiser; where not given, the model size decides.
     #[schemars(range(min = 1e-9, max = 1.0))]
     pub(crate) learning_rate: f64,
-    /// Learning rate of the DVAE stage.
+    /// Step size while the DVAE is trained.
     #[schemars(range(min = 1e-9, max = 1.0))]
     pub(crate) dvae_learning_rate: f64,
-    /// Learning rate of the decoder stage, for the decoder and its discriminators.
+    /// Step size while the decoder and its discriminators are trained.
     #[schemars(range(min = 1e-9, max = 1.0))]
     pub(crate) decoder_learning_rate: f64,
-    /// Learning rate of the decoder itself, if different from its discriminators'. If not
-    /// set, a decoder that comes with `init` takes a quarter of theirs.
+    /// Step size of the decoder itself, where it differs from its
+    /// discriminators'; a decoder that `init` brings takes a quarter of theirs.
     #[schemars(range(min = 1e-9, max = 1.0))]
     pub(crate) generator_learning_rate: Option<f64>,
-    /// Steps at the beginning of the decoder stage in which the decoder learns the
-    /// spectra of recordings, without discriminators. If not set: the whole stage for
-    /// `tiny`; none for other sizes, or if a decoder comes with `init`.
+    /// Steps at the beginning of the decoder stage in which the decoder learns
+    /// the spectra of recordings, without discriminators: where not given, the
+    /// whole stage for `tiny` and none for other sizes, nor where `init` brings a
+    /// decoder.
     #[schemars(range(min = 0, max = 1_000_000_000))]
     pub(crate) decoder_spectral_steps: Option<u64>,
-    /// Steps after `decoder_spectral_steps` in which only the discriminators learn. If not
-    /// set: 500, and at most a tenth of the stage, if a decoder comes with `init` without
-    /// its discriminators; otherwise none.
+    /// Steps after those in which the discriminators learn and the decoder
+    /// stands still. Where `init` brings a decoder and not its discriminators, 500
+    /// and at most a tenth of the stage; otherwise none.
     #[schemars(range(min = 0, max = 1_000_000_000))]
     pub(crate) discriminator_warmup_steps: Option<u64>,
     /// Named set of schedule, clipping and smoothing values.
     pub(crate) optimization_level: OptimizationLevel,
     /// How the learning rate changes over the run.
     pub(crate) lr_schedule: Schedule,
-    /// Steps over which the learning rate rises from zero; limited to a tenth of a
+    /// Steps over which the learning rate rises from zero; held to a tenth of a
     /// stage unless you set it.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub(crate) warmup_steps: u32,
-    /// Largest global gradient norm; larger gradients are scaled down to it.
+    /// Largest global norm of a gradient; larger ones are scaled down to it.
     #[schemars(range(min = 0.001, max = 1000.0))]
     pub(crate) gradient_clip: f64,
     /// Probability mass spread over the wrong codes in the loss.
@@ -48,18 +49,17 @@ pub(crate) struct OptimiserConfig {
     /// Share of the GPT's activations dropped in training.
     #[schemars(range(min = 0.0, max = 0.9), extend("x-unset" = "the model's"))]
     pub(crate) dropout: Option<f64>,
-    /// Weight decay: each step removes this share of a weight, times the learning rate.
+    /// Share of a weight lost in a step, times the learning rate.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub(crate) weight_decay: f64,
-    /// Decay of an exponential moving average of the weights. Above 0, validation,
-    /// samples and exports use the average; resuming uses the weights themselves. 0 keeps
-    /// no average.
+    /// Memory of a moving average of the weights, which then validates, speaks
+    /// and is exported; resuming uses the weights themselves. 0 keeps none.
     #[schemars(range(min = 0.0, max = 0.99999))]
     pub(crate) ema_decay: f64,
-    /// Skip steps whose loss jumps.
+    /// Leave out steps whose loss jumps.
     pub(crate) skip_spikes: bool,
-    /// Number of consecutive steps without a finite loss that are skipped before
-    /// training stops.
+    /// Steps in a row without a finite loss that are left out before training
+    /// stops.
     #[schemars(range(min = 0, max = 10_000))]
     pub(crate) bad_steps: u32,
 }
@@ -105,7 +105,7 @@ pub(crate) enum OptimizationLevel {
     PlateauBreaker,
 }
 
-/// The values that one level sets.
+/// The values of one level.
 struct LevelValues {
     schedule: Schedule,
     warmup_steps: u32,

@@ -7,74 +7,72 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct RunConfig {
-    /// Name of the run, a plain folder name; the run is kept in `runs/NAME`.
+    /// Name of the run, one plain folder name; its folder is `runs/NAME`.
     pub(crate) name: String,
-    /// Folder of the run, instead of `runs/NAME`.
+    /// Folder of the run, in place of `runs/NAME`.
     #[schemars(extend("x-unset" = "runs/NAME", "x-path" = true))]
     pub(crate) checkpoint_dir: Option<String>,
-    /// Parts of XTTS to train: one, a list of them, or `all` three. If not set, a new
-    /// run trains the DVAE and the GPT, which is enough to hear it speak, and a run with
-    /// `init` trains the GPT alone; the waveform decoder takes longer than both.
+    /// Parts of XTTS to train: one, a list of them, or `all` three. Where not
+    /// given, a fresh run trains what can be heard, the DVAE and the GPT, and
+    /// `init` the GPT alone: the waveform decoder takes longer than both.
     pub(crate) stage: Stages,
     /// Folder of imported or earlier weights to start from.
     #[schemars(extend("x-unset" = "none", "x-path" = true))]
     pub(crate) init: Option<String>,
-    /// Passes over the training data in every stage. If not set, the model size
-    /// decides, and `tiny` makes more passes over a small dataset: at least 760 steps of
-    /// the DVAE and 1,600 of the GPT.
+    /// Passes over the training data, in every stage; where not given, the
+    /// model size decides, and `tiny` takes more where the recordings are few: at
+    /// least 760 steps of the DVAE and 1,600 of the GPT.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub(crate) epochs: u32,
-    /// Passes of the DVAE stage, if different from `epochs`. A value you set for `epochs`
-    /// wins over a preset's value for this key.
+    /// Passes of the DVAE stage, where they differ; `epochs` given by a person
+    /// wins over a preset's.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub(crate) dvae_epochs: u32,
-    /// Passes of the decoder stage, if different from `epochs`. A value you set for
-    /// `epochs` wins over a preset's value for this key.
+    /// Passes of the decoder stage, where they differ; `epochs` given by a
+    /// person wins over a preset's.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub(crate) decoder_epochs: u32,
     /// Stop each stage after this many steps.
     #[schemars(range(min = 1, max = 1_000_000_000), extend("x-unset" = "none"))]
     pub(crate) max_steps: Option<u64>,
-    /// Seed for every random choice.
+    /// Seed of every random choice.
     #[schemars(range(min = 0, max = 9_007_199_254_740_991_u64))]
     pub(crate) seed: u64,
-    /// Checkpoint to resume from: `auto` takes the newest, a number that of this step,
-    /// `never` none.
+    /// Where to go on: `auto` at the newest checkpoint, `never`, or a step.
     pub(crate) resume: Resume,
-    /// Start again from step 0 with the weights of the checkpoint.
+    /// Start from step 0 with the weights of the checkpoint.
     pub(crate) reset_training: bool,
-    /// Steps between validations; 0 validates only at the end of a stage.
+    /// Steps between two validations; 0 validates at the end of a stage only.
     #[schemars(range(min = 0, max = 1_000_000_000))]
     pub(crate) validate_every: u64,
-    /// Number of consecutive validations without improvement that ends a stage; 0 never
-    /// ends one early.
+    /// Validations in a row without progress that end a stage; 0 never does.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub(crate) patience: u64,
-    /// Steps between sets of samples; 0 samples only at the end.
+    /// Steps between two sets of samples; 0 samples at the end only.
     #[schemars(range(min = 0, max = 1_000_000_000))]
     pub(crate) sample_every: u64,
-    /// Number of sentences synthesised at the end. As many held-out sentences, up to 12,
-    /// are spoken first to choose the sampling settings; 0 leaves these unchanged.
+    /// Sentences synthesised at the end. As many held-out ones, up to 12, are
+    /// spoken first to choose how the model draws its codes; 0 leaves that as it is.
     #[schemars(range(min = 0, max = 1000))]
     pub(crate) sample_count: u32,
-    /// Sentences to synthesise, in the language of the recordings.
+    /// The sentences, in the language of the recordings.
     #[schemars(extend("x-unset" = "some of the training data"))]
     pub(crate) sample_texts: Option<Vec<String>>,
-    /// Steps between checkpoints; 0 writes one only at the end.
+    /// Steps between two checkpoints; 0 writes one at the end only.
     #[schemars(range(min = 0, max = 1_000_000_000))]
     pub(crate) checkpoint_every: u64,
-    /// Number of newest checkpoints to keep. The best one and the one a run resumed from
-    /// are kept as well.
+    /// Newest checkpoints that are kept; the best and the one a run resumed
+    /// from stay besides.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub(crate) keep_checkpoints: u32,
-    /// Steps between lines of progress if the output is not a terminal.
+    /// Steps between two lines of progress where the output is no terminal.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub(crate) log_every: u64,
-    /// Parts of the GPT that are not trained, by the start of their names:
-    /// `text_embedding`, `gpt.h.0.`, `conditioning`.
+    /// Parts of the GPT that are left as they are, by the start of their
+    /// names: `text_embedding`, `gpt.h.0.`, `conditioning`.
     #[schemars(extend("x-unset" = "none"))]
     pub(crate) freeze: Option<Vec<String>>,
-    /// Vocabulary file for a new model.
+    /// File of the vocabulary of a new model.
     #[schemars(extend("x-unset" = "learned from the transcripts", "x-path" = true))]
     pub(crate) vocab: Option<String>,
 }
@@ -107,8 +105,8 @@ impl Default for RunConfig {
     }
 }
 
-/// One word, or a list of parts. A word is kept as a word, so that files and
-/// checkpoints spell it as they always did.
+/// One word, or some of the parts. A word is kept as a word, so that files and
+/// checkpoints say it as they always did.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum Stages {
@@ -134,14 +132,13 @@ pub(crate) enum Part {
 }
 
 impl RunConfig {
-    /// Returns the folder of the run.
+    /// Where the run is kept.
     pub(crate) fn folder(&self) -> PathBuf {
         run_folder(&self.name, self.checkpoint_dir.as_deref())
     }
 }
 
-/// Returns the folder of the run of this name: `checkpoint_dir` if it is set, else
-/// `runs/NAME`.
+/// Where a run of this name is kept, unless its folder was given.
 pub(crate) fn run_folder(name: &str, checkpoint_dir: Option<&str>) -> PathBuf {
     match checkpoint_dir {
         Some(folder) => PathBuf::from(folder),
@@ -150,7 +147,7 @@ pub(crate) fn run_folder(name: &str, checkpoint_dir: Option<&str>) -> PathBuf {
 }
 
 impl Part {
-    /// Returns the name shown in messages.
+    /// As people read it.
     pub(crate) fn title(self) -> &'static str {
         match self {
             Self::Dvae => "DVAE",
@@ -161,7 +158,7 @@ impl Part {
 }
 
 impl Stages {
-    /// Returns the parts to train, each once, in the order they are trained in.
+    /// The parts, each once and in the order they are trained in.
     pub(crate) fn parts(&self, is_chosen: bool, has_init: bool) -> Vec<Part> {
         let asked = match self {
             Self::One(Stage::All) if !is_chosen && has_init => vec![Part::Gpt],

@@ -290,7 +290,7 @@ impl Subject {
     }
 
     fn seconds_of(&self, codes: usize) -> f64 {
-        // A code is 1024 samples at the model's input rate.
+        // A code is 1024 samples of the rate the model hears at.
         codes as f64 * 1024.0 / 22_050.0
     }
 

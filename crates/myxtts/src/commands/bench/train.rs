@@ -94,7 +94,7 @@ fn figures(
     measure(&job, &placement, u64::from(steps)).map_err(|why| Failure::Job(why.to_string()))
 }
 
-/// Returns a training of a preset on the sample corpus.
+/// A training of a preset on the sample corpus.
 pub(super) fn bench_job(
     size: &str,
     batch_size: u32,

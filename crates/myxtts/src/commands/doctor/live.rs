@@ -159,8 +159,8 @@ fn unprepared(folder: &Path, waited: Duration) -> Failure {
     ))
 }
 
-/// Trains for a few seconds, on live batches and on cached ones, and reads the files of its
-/// recordings.
+/// A training for some seconds, on live batches and on cached ones, and the
+/// files of its recordings.
 fn measured(job: &Job, placement: &Placement, asked: Asked) -> Result<Signals, TrainError> {
     let begin = Instant::now();
     // Live batches say more, so cached ones get the time that is left.
