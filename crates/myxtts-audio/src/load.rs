@@ -39,9 +39,9 @@ pub struct AudioConfig {
                            would come out at the wrong speed. Recordings of any rate are resampled to it")
     )]
     pub sample_rate: SampleRate,
-    /// Cut silence off both ends of each clip.
+    /// Trim silence from both ends of each clip.
     pub trim_silence: bool,
-    /// Bring every clip to the same level: not at all, by its highest sample, or by loudness.
+    /// What every clip is brought to the same level by: nothing, its highest sample, or loudness.
     pub normalize: Normalize,
 }
 

@@ -7,33 +7,33 @@ use serde::{Deserialize, Serialize};
 /// Keys of `training` that choose devices.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StrategyConfig {
-    /// Mirrored data parallel over the visible GPUs. A permission: on one GPU
-    /// or none the training runs there and says so.
+    /// Train in mirrored data parallel over the visible GPUs. This is a permission:
+    /// with one GPU or none, training runs on what there is and says so.
     pub multi_gpu: bool,
-    /// Who averages the gradients of replicas; `auto` takes NCCL between CUDA
-    /// GPUs where its library is installed, and the host elsewhere.
+    /// What averages the gradients of the replicas: `auto` uses NCCL between CUDA
+    /// GPUs if its library is installed, and the host otherwise.
     pub collective: CollectiveChoice,
-    /// The GPUs that may be used, by the ids `myxtts devices` lists, in order
+    /// The GPUs that may be used, by the ids that `myxtts devices` lists, in order
     /// of preference.
     #[schemars(extend("x-unset" = "all"))]
     pub visible_gpus: Option<Vec<u32>>,
-    /// The backend whose GPUs are used; `auto` takes the first with a GPU of
-    /// cuda, rocm, metal, vulkan, wgpu, and the CPU where there is none.
+    /// The backend whose GPUs are used. `auto` takes the first of cuda, rocm, metal,
+    /// vulkan and wgpu that has a GPU, and the CPU if none has.
     pub backend: BackendChoice,
-    /// Named start values for batch, accumulation, workers and prefetch.
+    /// Named start values for batch size, accumulation, workers and prefetch.
     pub gpu_profile: GpuProfile,
-    /// Batches whose gradients are added before a step; multiplies the
-    /// effective batch.
+    /// Number of batches whose gradients are added up before each step; multiplies
+    /// the effective batch size.
     #[schemars(range(min = 1, max = 1024))]
     pub gradient_accumulation_steps: u32,
-    /// Compute precision. Master weights stay f32; `auto` takes bf16 where
-    /// the GPU computes it and f32 elsewhere.
+    /// Compute precision. Master weights stay f32; `auto` takes bf16 on GPUs that
+    /// support it and f32 elsewhere.
     pub precision: PrecisionChoice,
-    /// Kernel fusion on GPUs. Off, every operation is a kernel of its own, for
-    /// debugging, as on the CPU, which has no fusion.
+    /// Kernel fusion on GPUs. When off, every operation is a kernel of its own, for
+    /// debugging. The CPU has no fusion.
     pub enable_graph_mode: bool,
-    /// Allow a mode that cannot be honoured to be replaced by the nearest one
-    /// that can. Without it that is an error.
+    /// Replace a mode that cannot be honoured with the nearest one that can. When
+    /// off, such a mode is an error.
     pub allow_fallback: bool,
 }
 
@@ -56,48 +56,48 @@ impl Default for StrategyConfig {
 /// Keys of `data` that place the data work and bound what is in flight.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PipelineConfig {
-    /// Clips of the greatest length in a batch, on each model device; batches
-    /// of shorter clips have more of them, and need no more memory.
+    /// Clips in a batch of the longest clips, on each model device. Batches of
+    /// shorter clips hold more of them and need no more memory.
     #[schemars(range(min = 1, max = 4096))]
     pub batch_size: u32,
-    /// Host threads that prepare batches; `auto` takes what the machine can
+    /// Host threads that prepare batches. `auto` takes as many as the machine can
     /// use beside the thread that launches kernels.
     #[schemars(range(min = 1, max = 1024))]
     pub num_workers: Option<u32>,
-    /// Bound on prepared batches in flight, all stages together; also bounded
-    /// in bytes, by an eighth of the host's memory.
+    /// Largest number of prepared batches in flight, all stages together. Their
+    /// bytes are bounded as well, by an eighth of the host's memory.
     #[schemars(range(min = 2, max = 100_000))]
     pub pipeline_buffer_size: u32,
-    /// Keep a ring of ready batches on the device; without it a batch is made
-    /// there when a step asks for it.
+    /// Keep a ring of ready batches on the device. When off, a batch is made there
+    /// when a step asks for it.
     pub prefetch_to_gpu: bool,
-    /// Most batches in the device-side ring.
+    /// Largest number of batches in the device-side ring.
     #[schemars(range(min = 1, max = 100_000))]
     pub prefetch_buffer_size: u32,
-    /// Let workers, ring depth and read-ahead follow the measured waits,
-    /// within the bounds of the plan.
+    /// Adjust workers, ring depth and read-ahead to the measured waits, within the
+    /// bounds of the plan.
     pub optimize_cpu_gpu_overlap: bool,
     /// Longest wait, in seconds, for the buffer to fill before the first step
     /// in Multi-GPU Mode, counted from when the devices are ready.
     #[schemars(range(min = 0.0, max = 3600.0))]
     pub model_start_delay: Seconds,
-    /// The GPU that prepares data. With `model_gpu`: Multi-GPU Mode.
+    /// The GPU that prepares data. Setting `model_gpu` as well selects Multi-GPU Mode.
     #[schemars(extend("x-unset" = "none"))]
     pub data_gpu: Option<u32>,
-    /// The GPU that trains the model. With `data_gpu`: Multi-GPU Mode.
+    /// The GPU that trains the model. Setting `data_gpu` as well selects Multi-GPU Mode.
     #[schemars(extend("x-unset" = "none"))]
     pub model_gpu: Option<u32>,
-    /// What to do where the estimated memory is more than a device has:
-    /// `refuse` shrinks a batch size nobody chose and refuses one somebody
-    /// chose; `warn` tries it as it is.
+    /// What to do if the estimated memory is more than a device has: `refuse`
+    /// shrinks a batch size that you did not choose and refuses one that you did;
+    /// `warn` tries it as it is.
     pub memory_check: MemoryCheck,
-    /// Enforce the two memory budgets below: what is estimated above them is
-    /// refused, and a training that holds more than them stops.
+    /// Enforce the two memory budgets below: a training estimated to exceed them is
+    /// refused, and one that exceeds them while running stops.
     pub enable_memory_isolation: bool,
-    /// Memory budget of the data work, in MB, under memory isolation.
+    /// Memory budget for the data work under memory isolation, in MB.
     #[schemars(range(min = 64, max = 1_048_576))]
     pub data_gpu_memory: Megabytes,
-    /// Memory budget of the model, in MB, under memory isolation.
+    /// Memory budget for the model under memory isolation, in MB.
     #[schemars(range(min = 64, max = 1_048_576))]
     pub model_gpu_memory: Megabytes,
     /// Use a small closed set of shapes, so that nothing recompiles after

@@ -1,4 +1,4 @@
-//! What a model is, besides its tensors.
+//! The description of a model, apart from its tensors.
 
 use myxtts_audio::{AudioConfig, MelSpec};
 use myxtts_data::schedule::ConditioningSpec;
@@ -16,52 +16,52 @@ use crate::error::InferError;
 use crate::public;
 use crate::sampling::SamplingDefaults;
 
-/// What a model is, besides its tensors: stored with them, so that speaking
-/// hears and cuts recordings as training did.
+/// The description of a model, apart from its tensors. It is stored with them, so that speaking
+/// loads and cuts recordings as training did.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ModelCard {
-    /// Sizes of the GPT.
+    /// The sizes of the GPT.
     pub gpt: GptConfig,
-    /// Sizes of the DVAE.
+    /// The sizes of the DVAE.
     pub dvae: DvaeConfig,
-    /// Whether it was trained with the public implementation's accidents.
+    /// Whether it was trained with the quirks of the public implementation.
     pub quirks: Quirks,
     /// How recordings become waveforms.
     pub audio: AudioConfig,
-    /// What codes are made of.
+    /// The mel that codes are made from.
     pub codes_mel: MelSpec,
-    /// What the GPT is conditioned on.
+    /// The mel that the GPT is conditioned on.
     pub conditioning_mel: MelSpec,
-    /// How long a segment of the voice is.
+    /// The length of the conditioning segment.
     pub conditioning: ConditioningSpec,
-    /// Tags of the languages it was trained on.
+    /// The tags of the languages it was trained on.
     pub languages: Vec<String>,
-    /// What makes waveforms of the GPT's latents. `synthesize` does not use it
-    /// yet: every model speaks through its DVAE and Griffin-Lim.
+    /// The decoder that turns the GPT's latents into waveforms. A model without one speaks
+    /// through its DVAE and Griffin-Lim.
     #[serde(default)]
     pub decoder: Option<DecoderCard>,
-    /// How it draws codes where nobody says otherwise; see
-    /// [`sampling`](Self::sampling) for cards that were written without.
+    /// How the model samples its codes unless told otherwise; see [`sampling`](Self::sampling)
+    /// for cards that were written without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampling: Option<SamplingDefaults>,
 }
 
-/// What a waveform decoder is, besides its tensors.
+/// The description of a waveform decoder, apart from its tensors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DecoderCard {
-    /// Sizes of the decoder.
+    /// The sizes of the decoder.
     pub hifigan: HifiganConfig,
-    /// What it knows of a voice.
+    /// Where the vector of a voice comes from.
     pub voice: VoiceKind,
 }
 
-/// Where the vector of a voice comes from, which the decoder is conditioned on.
+/// The source of a voice's vector, which the decoder is conditioned on.
 ///
-/// Public files have a speaker encoder, trained on thousands of speakers. A
-/// model trained from nothing has none, and a frozen random one would know
-/// speakers by accident only. Its GPT has learned to hear the same speakers: the
-/// latents it conditions on carry the voice, are stored with the model, and are
-/// computed from any recording; so their mean, with length 1, is the vector.
+/// Public files have a speaker encoder, trained on thousands of speakers. A model trained from
+/// scratch has none, and a frozen random one would tell speakers apart only by accident. Its GPT
+/// has learned to hear the same speakers: the latents it conditions on carry the voice, are
+/// stored with the model, and can be computed from any recording; so their mean, scaled to
+/// length 1, is the vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum VoiceKind {
@@ -72,9 +72,8 @@ pub enum VoiceKind {
 }
 
 impl ModelCard {
-    /// The one stored with the weights; worked out for public XTTS-v2 files,
-    /// which have none. Every field of it was checked against the others and
-    /// against the weights.
+    /// Returns the card stored with the weights, or works one out for public XTTS-v2 files,
+    /// which have none. Every field was checked against the others and against the weights.
     pub fn of(checkpoint: &Checkpoint) -> Result<Self, InferError> {
         let Some(model) = &checkpoint.model else {
             return public::card(checkpoint);
@@ -84,7 +83,7 @@ impl ModelCard {
         Ok(card)
     }
 
-    /// The card in a description, not compared with any weights.
+    /// Reads the card in a description, without comparing it with any weights.
     pub(crate) fn read(model: &Value) -> Result<Self, InferError> {
         serde_json::from_value(model.clone()).map_err(|why| match misfit(model, &Self::example()) {
             Some(misfit) => InferError::Unreadable {
@@ -95,9 +94,9 @@ impl ModelCard {
         })
     }
 
-    /// How it draws codes where nobody says otherwise. Earlier versions wrote
-    /// cards without it: what they fine-tuned from public weights draws as those
-    /// do, what they trained from nothing as this version's do.
+    /// Returns how the model samples its codes unless told otherwise. Earlier versions wrote
+    /// cards without it: what they fine-tuned from public weights samples as those do, and what
+    /// they trained from scratch as this version's models do.
     pub fn sampling(&self) -> SamplingDefaults {
         self.sampling.unwrap_or(match self.quirks {
             Quirks::Compat => SamplingDefaults::RELEASED,
@@ -105,7 +104,7 @@ impl ModelCard {
         })
     }
 
-    /// A card with every field, for finding out why another cannot be read.
+    /// Returns a card with every field, for finding out why another cannot be read.
     fn example() -> Self {
         Self {
             gpt: ModelSize::XttsV2.gpt(Vocabulary::XTTS_V2),

@@ -1,8 +1,8 @@
-//! Whether a card can be true: each field against the others and against the
-//! shapes of the tensors, before anything is built or allocated.
+//! Checks whether a card can be true: each field against the others and against the shapes of
+//! the tensors, before anything is built or allocated.
 //!
-//! A card is data from a stranger. Sizes that a tensor tells are compared with
-//! it, so none is larger than a file; what no tensor tells has bounds.
+//! A card is data from a stranger. Sizes that follow from a tensor are compared with it, so that
+//! none is larger than a file; sizes that follow from no tensor are bounded.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -23,11 +23,11 @@ use crate::error::InferError;
 /// A field of a card that cannot be true.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CardFault {
-    /// Its dotted path.
+    /// The dotted path of the field.
     pub field: String,
-    /// What it is.
+    /// The value that was found.
     pub found: String,
-    /// What it would have to be, as the second half of a sentence.
+    /// What the value would have to be, as the second half of a sentence.
     pub needed: String,
 }
 
@@ -45,20 +45,20 @@ impl CardFault {
     }
 }
 
-/// Longest segment of a voice: ten times what the release was trained with.
+/// The longest conditioning segment: ten times what the release was trained with.
 const LONGEST_SEGMENT: Seconds = Seconds(60.0);
-/// No width, and no number of layers, of any XTTS comes near.
+/// A bound on widths and numbers of layers that no XTTS comes near.
 const LARGEST: usize = 1 << 16;
-/// Stages, blocks and dilations of a waveform decoder.
+/// The largest number of stages, blocks and dilations of a waveform decoder.
 const MOST_PARTS: usize = 16;
-/// Rates of sound.
+/// The sample rates that are accepted, in Hz.
 const RATES: std::ops::RangeInclusive<u32> = 8_000..=192_000;
 
 /// Checks a card against itself and against the weights it came with.
 pub(crate) fn check(card: &ModelCard, checkpoint: &Checkpoint) -> Result<(), InferError> {
     check_gpt(card, &checkpoint.gpt)?;
-    // No tensor tells heads from channels of a head, and any divisor would load
-    // and speak otherwise: the two places that say it must agree.
+    // The tensors do not say how channels are divided into heads, and any divisor would load and
+    // speak differently: the two places that say it must agree.
     same(
         "gpt.heads",
         card.gpt.heads,
@@ -197,8 +197,7 @@ fn check_gpt(card: &ModelCard, tensors: &TensorMap) -> Result<(), InferError> {
     Ok(())
 }
 
-/// START and STOP are rows of the text embedding, and the ones that the
-/// vocabulary has.
+/// Checks that START and STOP are rows of the text embedding, and those that the vocabulary has.
 fn check_vocabulary(card: &ModelCard, checkpoint: &Checkpoint) -> Result<(), InferError> {
     let symbols = &card.gpt.vocabulary;
     let tokens = [
@@ -228,7 +227,7 @@ fn check_vocabulary(card: &ModelCard, checkpoint: &Checkpoint) -> Result<(), Inf
     Ok(())
 }
 
-/// Bounds that hold whether or not there are tensors.
+/// Checks the bounds that hold with or without tensors.
 fn check_dvae(dvae: &DvaeConfig) -> Result<(), InferError> {
     dvae.check().map_err(|why| {
         CardFault::new(format!("dvae.{}", why.key), why.value, {
@@ -276,7 +275,7 @@ fn check_dvae_tensors(dvae: &DvaeConfig, tensors: &TensorMap) -> Result<(), Infe
     )
 }
 
-/// The sizes that the tensors of a DVAE tell.
+/// Returns the sizes that follow from the tensors of a DVAE.
 pub(crate) fn dvae_of(tensors: &TensorMap) -> Result<DvaeConfig, InferError> {
     let shape = Shapes {
         part: "DVAE",
@@ -304,14 +303,14 @@ pub(crate) fn dvae_of(tensors: &TensorMap) -> Result<DvaeConfig, InferError> {
     })
 }
 
-/// Rates, mels and segments: what a recording becomes.
+/// Checks the rates, mels and segments that turn a recording into input.
 fn check_hearing(card: &ModelCard) -> Result<(), InferError> {
     let rate = card.audio.sample_rate;
     if !RATES.contains(&rate.hz()) {
         let needed = format!("{} to {} Hz is needed", RATES.start(), RATES.end());
         return fault("audio.sample_rate", rate.hz(), needed);
     }
-    // Trainings hear with these front ends and no others, and so must speaking.
+    // Training uses these front ends and no others, and so must speaking.
     check_mel("codes_mel", &card.codes_mel, &MelSpec::DVAE)?;
     check_mel(
         "conditioning_mel",
@@ -349,9 +348,9 @@ fn check_hearing(card: &ModelCard) -> Result<(), InferError> {
     Ok(())
 }
 
-/// Names the first constant that is not the one of XTTS.
+/// Returns an error for the first constant that is not the one of XTTS.
 fn check_mel(name: &str, spec: &MelSpec, needed: &MelSpec) -> Result<(), InferError> {
-    // JSON has no word for a number that is not finite.
+    // JSON cannot represent a number that is not finite.
     if let (Some(amount), None) = (spec.pre_emphasis, needed.pre_emphasis) {
         return fault(&format!("{name}.pre_emphasis"), amount, "XTTS has none");
     }
@@ -374,7 +373,7 @@ fn check_decoder(
 ) -> Result<(), InferError> {
     let hifigan = &decoder.hifigan;
     let impossible =
-        |why: String| CardFault::new("decoder.hifigan", why, "no decoder is like that");
+        |why: String| CardFault::new("decoder.hifigan", why, "no decoder can have these sizes");
     check_hifigan(hifigan)?;
     let stride = card.codes_mel.hop.0 * card.dvae.stride();
     for (field, found, needed, of) in [
@@ -448,7 +447,7 @@ fn check_decoder(
     Ok(())
 }
 
-/// Bounds of what no tensor tells.
+/// Checks the bounds of what does not follow from any tensor.
 fn check_hifigan(hifigan: &HifiganConfig) -> Result<(), InferError> {
     for (field, rate) in [
         ("decoder.hifigan.input_rate", hifigan.input_rate),
@@ -500,7 +499,7 @@ fn check_speaker(speaker: &SpeakerConfig) -> Result<(), InferError> {
         CardFault::new(
             "decoder.voice",
             why.to_string(),
-            "no speaker encoder is like that",
+            "no speaker encoder can have these sizes",
         )
     })?;
     at_most("decoder.voice.bands", speaker.bands, LARGEST)?;
@@ -544,7 +543,7 @@ fn check_speaker_tensors(speaker: &SpeakerConfig, shape: &Shapes<'_>) -> Result<
     Ok(())
 }
 
-/// The sizes that the tensors of a speaker encoder tell.
+/// Returns the sizes that follow from the tensors of a speaker encoder.
 pub(crate) fn speaker_of(shape: &Shapes<'_>) -> Result<SpeakerConfig, InferError> {
     let name = |name: &str| format!("hifigan_decoder.speaker_encoder.{name}");
     let [embedding_dim, flat] = shape.of(&name("fc.weight"))?;
@@ -556,7 +555,7 @@ pub(crate) fn speaker_of(shape: &Shapes<'_>) -> Result<SpeakerConfig, InferError
     }
     let [.., last] = filters;
     Ok(SpeakerConfig {
-        // Mean and deviation of each channel of an eighth of the bands.
+        // The mean and deviation of each channel, for an eighth of the bands.
         bands: flat / 2 / last.max(1) * 8,
         embedding_dim,
         blocks,
@@ -564,7 +563,7 @@ pub(crate) fn speaker_of(shape: &Shapes<'_>) -> Result<SpeakerConfig, InferError
     })
 }
 
-/// Shapes of the tensors of one part.
+/// The shapes of the tensors of one part.
 pub(crate) struct Shapes<'a> {
     pub(crate) part: &'static str,
     pub(crate) tensors: &'a TensorMap,
@@ -587,7 +586,7 @@ impl Shapes<'_> {
         })
     }
 
-    /// How many numbers follow a prefix.
+    /// Returns how many different numbers follow a prefix in the tensors' names.
     pub(crate) fn count(&self, prefix: &str) -> usize {
         let numbers: BTreeSet<&str> = self
             .tensors

@@ -1,12 +1,12 @@
-//! Copies of recordings, by way of the model's own codes.
+//! Copies of recordings, made through the model's own codes.
 //!
 //! ```text
 //! recording -> mel -> DVAE -> codes ─┬─> DVAE -> mel -> Griffin-Lim
 //!                                    └─> GPT, told text and codes -> latents -> waveform decoder
 //! ```
 //!
-//! Nothing is drawn: what a copy loses is what codes and vocoder lose, so copies
-//! of one recording compare vocoders. No speech of the model is better.
+//! Nothing is sampled: what a copy loses is what the codes and the vocoder lose, so that copies
+//! of one recording compare vocoders. No speech of the model can be better.
 
 use burn::tensor::Tensor;
 use myxtts_audio::Waveform;
@@ -20,9 +20,8 @@ use crate::synthesizer::Synthesizer;
 use crate::voice::Voice;
 
 impl Synthesizer {
-    /// A recording as it comes back from the model's codes, by the vocoder of
-    /// the options. It is loaded as the card's `audio` says, and `text` is what
-    /// it says.
+    /// Returns a recording as it comes back from the model's codes, by the vocoder of the
+    /// options. It must be loaded as the card's `audio` says, and `text` is what is said in it.
     pub fn copy(
         &mut self,
         recording: &Waveform,
@@ -42,7 +41,7 @@ impl Synthesizer {
         Ok(Waveform { samples, rate })
     }
 
-    /// The codes of a recording, as a training makes them.
+    /// Returns the codes of a recording, as a training makes them.
     fn codes(&mut self, recording: &Waveform) -> Result<Vec<u32>, InferError> {
         let (found, needed) = (recording.rate, self.card().audio.sample_rate);
         if found != needed {
@@ -60,7 +59,7 @@ impl Synthesizer {
                 fix: "put dvae.pth and mel_stats.pth beside model.pth and import again",
             });
         };
-        // A centred frame more than the wave has hops makes a code more.
+        // Centred frames are one more than the hops of the wave, and would make one code more.
         let codes_1m = dvae.encode(mel_1ct).narrow(1, 0, count.0 as usize);
         let codes = codes_1m.try_into_vec_as::<i64>();
         let codes = codes.map_err(|why| InferError::Device(why.to_string()))?;
@@ -68,8 +67,8 @@ impl Synthesizer {
         Ok(codes.into_iter().map(code).collect())
     }
 
-    /// The latents that the decoder hears, where the GPT is told the text and
-    /// the codes, STOP included.
+    /// Returns the latents that the decoder takes, when the GPT is given the text and the codes,
+    /// STOP included.
     fn told(
         &self,
         codes: &[u32],

@@ -1,4 +1,4 @@
-//! The waveform decoder of a model, and what it knows of voices.
+//! The waveform decoder of a model, and how it conditions on voices.
 
 use burn::tensor::{Device, Tensor};
 use myxtts_audio::units::SampleRate;
@@ -15,10 +15,10 @@ use crate::modules::InFile;
 use crate::voice::Voice;
 use crate::voice_vector::VoiceVectors;
 
-/// In front of the names of the decoder's tensors in a checkpoint.
+/// The prefix of the decoder's tensors in a checkpoint.
 const DECODER: &str = "hifigan_decoder";
 
-/// What makes a waveform of what the GPT says.
+/// What turns the output of the GPT into a waveform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Vocoder {
@@ -29,7 +29,7 @@ pub enum Vocoder {
 }
 
 impl Vocoder {
-    /// As it is typed.
+    /// Returns the name that `--vocoder` takes.
     pub fn name(self) -> &'static str {
         match self {
             Self::Hifigan => "hifigan",
@@ -47,7 +47,7 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// That of a checkpoint; `None` where it has none.
+    /// Loads the decoder of a checkpoint; `None` if it has none.
     pub fn load(
         checkpoint: &Checkpoint,
         card: &ModelCard,
@@ -70,12 +70,12 @@ impl Decoder {
         }))
     }
 
-    /// What listens to recordings, where it is a network of its own.
+    /// Returns the speaker encoder, if the decoder has one.
     pub(crate) fn speaker_encoder(&self) -> Option<&SpeakerEncoder> {
         self.vectors.speaker_encoder()
     }
 
-    /// A waveform in a voice that is to be made of latents, one a code.
+    /// Opens a waveform in a voice, to be fed one latent per code.
     pub(crate) fn stream(&self, voice: &Voice, speed: f64) -> Result<WaveStream, InferError> {
         let Some(vector_1c1) = voice.vector_1c1.clone() else {
             return Err(InferError::NoVoiceVector);
@@ -83,8 +83,8 @@ impl Decoder {
         Ok(WaveStream::new(&self.hifigan, vector_1c1, speed)?)
     }
 
-    /// The vector `(1, channels, 1)` of a voice: the mean over its recordings,
-    /// not brought to length 1 again, as the public implementation leaves it.
+    /// Returns the vector `(1, channels, 1)` of a voice: the mean over its recordings, not
+    /// scaled to length 1 again, as in the public implementation.
     pub(crate) fn vector(
         &mut self,
         recordings: &[Vec<f32>],

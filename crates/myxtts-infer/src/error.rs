@@ -29,226 +29,226 @@ impl From<CardFault> for InferError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InferError {
-    /// There is nothing to speak with.
+    /// No trained model was found.
     #[error(
         "{} holds no trained model: {why}\n  \
          fix:   train one with `myxtts train`, import one with `myxtts import`, or name its folder",
         folder.display()
     )]
     NoCheckpoint {
-        /// Where it was looked for.
+        /// The folder that was searched.
         folder: PathBuf,
         /// What is missing there.
         why: String,
     },
-    /// A run that has not trained its GPT.
+    /// The run has not trained its GPT yet.
     #[error(
         "{} cannot speak: it has a DVAE (step {step}) and no GPT yet\n  fix:   {fix}",
         folder.display()
     )]
     NoGpt {
-        /// The run.
+        /// The folder of the run.
         folder: PathBuf,
-        /// Of its newest checkpoint.
+        /// The step of its newest checkpoint.
         step: u64,
-        /// How it gets one.
+        /// How the run gets a GPT.
         fix: String,
     },
-    /// There is a model, and not the one that was asked for.
+    /// The run has checkpoints, but not the best one that was asked for.
     #[error("{} has no best checkpoint: {why}\n  fix:   take its newest", folder.display())]
     NoBest {
-        /// The run.
+        /// The folder of the run.
         folder: PathBuf,
-        /// What is missing.
+        /// What is missing there.
         why: String,
     },
-    /// A file of weights.
+    /// A file of weights cannot be read or written.
     #[error(transparent)]
     Weights(#[from] WeightsError),
-    /// A tensor that could not be made.
+    /// A tensor cannot be stored in a file.
     #[error("tensor `{name}` cannot be stored: {fault}")]
     Tensor {
-        /// Of the tensor.
+        /// The name of the tensor.
         name: String,
-        /// Why.
+        /// What is wrong with the tensor.
         fault: Fault,
     },
-    /// A model card of another version.
+    /// The model card is of another version.
     #[error(
         "the description of the model in config.json cannot be used: {0}\n  \
          fix:   use the version of this program that wrote it, or train again"
     )]
     Card(#[from] serde_json::Error),
-    /// A field of a model card that cannot be read.
+    /// A field of the model card cannot be read.
     #[error(
         "the description of the model in config.json cannot be used: its field `{field}`: {why}\n  \
          fix:   {CARD_FIX}"
     )]
     Unreadable {
-        /// Its dotted path.
+        /// The dotted path of the field.
         field: String,
-        /// The reader's words.
+        /// What the parser said.
         why: String,
     },
-    /// A field of a model card that cannot be true.
+    /// A field of the model card cannot be true.
     #[error(
-        "the description of the model in config.json cannot be used: `{}` is {}, and {}\n  \
+        "the description of the model in config.json cannot be used: `{}` is {}, but {}\n  \
          fix:   {CARD_FIX}",
         .0.field, .0.found, .0.needed
     )]
     Field(CardFault),
-    /// Public files of a kind that is not spoken with.
+    /// The public files are of a model that this program cannot speak with.
     #[error("{0}\n  fix:   use files of XTTS v2, which were trained with the perceiver resampler")]
     NotXttsV2(String),
-    /// Weights that lack a part.
+    /// The weights lack a part.
     #[error("the weights have no {what}\n  fix:   {fix}")]
     Missing {
-        /// The part.
+        /// The part that is missing.
         what: &'static str,
-        /// Where to get it.
+        /// Where to get the part.
         fix: &'static str,
     },
-    /// Weights that are not those of the card.
+    /// The weights are not those that the card describes.
     #[error("the {part} cannot be loaded: {why}")]
     Load {
-        /// The module.
+        /// The module that cannot be loaded.
         part: &'static str,
-        /// Why.
+        /// Which tensor does not fit.
         why: LoadError,
     },
-    /// Sizes that are impossible.
+    /// The card's DVAE sizes are impossible.
     #[error(transparent)]
     Dvae(#[from] DvaeConfigError),
-    /// Sizes that are impossible.
+    /// The card's waveform decoder sizes are impossible.
     #[error(transparent)]
     Hifigan(#[from] HifiganConfigError),
-    /// Sizes that are impossible.
+    /// The card's speaker encoder sizes are impossible.
     #[error(transparent)]
     Speaker(#[from] SpeakerConfigError),
-    /// Parts that do not belong together.
+    /// The GPT and the DVAE do not belong together.
     #[error(
-        "the GPT speaks {gpt} codes and the DVAE has {dvae}: they were not trained together\n  \
+        "the GPT has {gpt} codes and the DVAE {dvae}: they were not trained together\n  \
          fix:   use a DVAE and a GPT of the same training or release"
     )]
     Codes {
-        /// Of the GPT.
+        /// The number of codes of the GPT.
         gpt: u32,
-        /// Of the DVAE.
+        /// The number of codes of the DVAE.
         dvae: usize,
     },
-    /// The vocabulary.
+    /// The vocabulary cannot be read.
     #[error(transparent)]
     Vocabulary(#[from] VocabError),
-    /// A front end, or a recording that is too short for it.
+    /// A mel front end cannot be made, or a recording is too short for it.
     #[error(transparent)]
     Mel(#[from] MelError),
-    /// The way back from a mel.
+    /// Griffin-Lim cannot turn the mel into a waveform.
     #[error(transparent)]
     GriffinLim(#[from] GriffinLimError),
-    /// A way to make sound that the model does not have.
-    #[error("the model has nothing that makes sound: neither a waveform decoder nor a DVAE")]
+    /// The model has neither of the two vocoders.
+    #[error("the model cannot make audio: it has neither a waveform decoder nor a DVAE")]
     NoVocoder,
-    /// A voice that was made without the waveform decoder's part.
+    /// The voice lacks the vector that the waveform decoder needs.
     #[error(
         "the voice was stored by a model without a waveform decoder, and this one needs its vector\n  \
          fix:   make the voice again from its recordings with this model, or speak with --vocoder griffin-lim"
     )]
     NoVoiceVector,
-    /// No recording of the voice.
+    /// No recording of the voice was given.
     #[error("a voice needs at least one recording of the speaker, and none was given")]
     NoReference,
-    /// A recording that says too little.
+    /// A recording is too short to hear a voice in.
     #[error(
         "a recording of {found} is too short for a voice: at least {least} are needed\n  \
          fix:   use a few seconds of clean speech, without the silence around it"
     )]
     ShortReference {
-        /// Of the recording.
+        /// The length of the recording.
         found: Seconds,
-        /// The shortest accepted.
+        /// The shortest length that is accepted.
         least: Seconds,
     },
-    /// A recording without sound.
+    /// A recording is silent.
     #[error(
         "a recording of {length} is silent: its highest sample is {peak:.5} of full scale\n  \
          fix:   use a few seconds of clean speech"
     )]
     SilentReference {
-        /// Of the recording.
+        /// The length of the recording.
         length: Seconds,
-        /// Its highest sample.
+        /// The highest sample, as a share of full scale.
         peak: f32,
     },
-    /// A recording at another rate.
+    /// A recording is at another sample rate.
     #[error(
-        "the recording is at {found} and the model hears {needed}: \
+        "the recording is at {found}, but the model needs {needed}: \
          load it with `myxtts_audio::Loader` as the model card says"
     )]
     Rate {
-        /// Of the recording.
+        /// The sample rate of the recording.
         found: SampleRate,
-        /// Of the model.
+        /// The sample rate that the model needs.
         needed: SampleRate,
     },
-    /// No text.
+    /// The text is empty.
     #[error("there is nothing to say: the text is empty")]
     NoText,
-    /// A text that has no sound.
+    /// Nothing in the text can be spoken.
     #[error(
         "there is nothing to say in `{text}`: {why}\n  \
          fix:   write out what should be heard, in letters that the model was trained on"
     )]
     Unspeakable {
-        /// Its beginning.
+        /// The beginning of the text.
         text: String,
-        /// Why it has none.
+        /// Why nothing of it can be spoken.
         why: &'static str,
     },
-    /// A file of a voice.
+    /// A voice file cannot be read.
     #[error(transparent)]
     VoiceFile(#[from] VoiceFileError),
-    /// A voice that this model cannot speak with.
+    /// This model cannot speak with the voice.
     #[error("the voice `{name}` cannot be used: {why}\n  fix:   {fix}")]
     Voice {
-        /// Its name, or its file.
+        /// The name of the voice, or its file.
         name: String,
-        /// Why not.
+        /// Why it cannot be used.
         why: String,
-        /// What to do.
+        /// What the user can do.
         fix: &'static str,
     },
-    /// A language the model has no tag for.
+    /// The model has no tag for the language.
     #[error(transparent)]
     Language(#[from] EncodeError),
-    /// A text that cannot be cut to fit.
+    /// The text cannot be split into pieces that fit the model.
     #[error(
-        "the text cannot be cut to fit the model: `{}` alone is {} tokens with its language, and \
+        "the text cannot be split to fit the model: `{}` alone is {} tokens with its language, and \
          the model reads {}\n  fix:   use a model with room for longer texts",
         .0.character, .0.tokens, .0.limit
     )]
     TooLong(SplitError),
-    /// Making codes.
+    /// The GPT could not generate codes.
     #[error(transparent)]
     Generate(#[from] GenerateError),
-    /// Making sound.
+    /// The waveform decoder could not make audio.
     #[error(transparent)]
     Wave(#[from] WaveError),
-    /// A recording that is too long to be copied.
+    /// The recording is too long to be copied.
     #[error(transparent)]
     TooLongToCopy(#[from] TooLong),
-    /// A text that is longer than one breath.
+    /// The text of a recording to copy does not fit in one piece.
     #[error(
-        "a recording is copied in one piece, and its text is cut into {pieces}\n  \
-         fix:   cut the recording at its sentences"
+        "a recording is copied in one piece, but its text is split into {pieces}\n  \
+         fix:   split the recording at its sentences"
     )]
     CopyInPieces {
-        /// Of the text.
+        /// The number of pieces that the text is split into.
         pieces: usize,
     },
-    /// The device.
+    /// The device failed while speech was made.
     #[error(
         "the device failed while it made speech: {0}\n  \
-         fix:   a device out of memory does this; use another device"
+         fix:   a device that is out of memory does this; use another device"
     )]
     Device(String),
 }

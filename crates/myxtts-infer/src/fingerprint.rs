@@ -1,11 +1,11 @@
-//! Whose weights hear a voice.
+//! Identifies the weights that a voice was made with.
 
 use std::fmt;
 
-/// Tells models apart by the weights that hear a voice: BLAKE3 over the names,
-/// shapes and numbers of the GPT's conditioning encoder and perceiver, and of
-/// the speaker encoder where there is one. The rest of a model may be trained
-/// further without its voices becoming strangers.
+/// Identifies a model by the weights that turn recordings into voices: BLAKE3 over the names,
+/// shapes and numbers of the GPT's conditioning encoder and perceiver, and of the speaker
+/// encoder if there is one. The rest of a model may be trained further without invalidating its
+/// voices.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Fingerprint([u8; 32]);
 

@@ -1,4 +1,4 @@
-//! A model's voices to files and back.
+//! Writes a model's voices to files and reads them back.
 
 use burn::tensor::{Tensor, TensorData};
 use myxtts_model::params;
@@ -12,10 +12,10 @@ use crate::voice_file::VoiceFile;
 use crate::voice_vector::of_latents;
 
 impl Synthesizer {
-    /// The weights that hear voices, told apart from others.
+    /// Returns the fingerprint of the weights that turn recordings into voices.
     ///
     /// # Errors
-    /// When they cannot be read from their device.
+    /// Returns an error if they cannot be read from their device.
     pub fn fingerprint(&self) -> Result<Fingerprint, InferError> {
         let (encoder, perceiver) = self.gpt().conditioning();
         let unread = |why: params::ReadError| InferError::Device(why.to_string());
@@ -40,10 +40,10 @@ impl Synthesizer {
         Ok(Fingerprint::from(*hasher.finalize().as_bytes()))
     }
 
-    /// A voice on its way to a file; `source` says what it was made from.
+    /// Prepares a voice for a file; `source` says what it was made from.
     ///
     /// # Errors
-    /// When it cannot be read from its device.
+    /// Returns an error if the voice cannot be read from its device.
     pub fn voice_file(&self, voice: &Voice, source: Vec<String>) -> Result<VoiceFile, InferError> {
         let read = |tensor: Tensor<3>| {
             let numbers = tensor.try_into_vec_as::<f32>();
@@ -59,17 +59,17 @@ impl Synthesizer {
         })
     }
 
-    /// The voice of a file, which this model must have heard.
+    /// Returns the voice of a file, which this model must have made.
     ///
     /// # Errors
-    /// When another model made it.
+    /// Returns an error if another model made it.
     pub fn voice_from_file(&self, name: &str, file: &VoiceFile) -> Result<Voice, InferError> {
         let own = self.fingerprint()?;
         if file.model != own {
             return Err(InferError::Voice {
                 name: name.to_owned(),
                 why: format!(
-                    "another model heard it ({:.8}, and this one is {:.8})",
+                    "it was made with another model ({:.8}, and this one is {:.8})",
                     file.model.to_string(),
                     own.to_string()
                 ),
@@ -79,7 +79,7 @@ impl Synthesizer {
         self.voice_of(name, file.sizes, file.latents.clone(), file.vector.clone())
     }
 
-    /// A voice from numbers, checked against the model's sizes.
+    /// Makes a voice from numbers, checked against the model's sizes.
     pub(crate) fn voice_of(
         &self,
         name: &str,
@@ -118,13 +118,14 @@ impl Synthesizer {
         };
         let latents_1nd = tensor(numbers, [1, latents, channels]);
         let vector_1c1 = match (&self.card().decoder, vector) {
-            // A model without a decoder has no use for one.
+            // A model without a decoder has no use for a vector.
             (None, _) => None,
             (Some(_), Some(vector)) => {
                 let width = vector.len();
                 Some(tensor(vector, [1, width, 1]))
             }
-            // Kept before the decoder was trained, which hears by these latents.
+            // The voice was kept before the decoder was trained, which is conditioned on these
+            // latents.
             (Some(decoder), None) if decoder.voice == VoiceKind::Conditioning => {
                 Some(of_latents(latents_1nd.clone()))
             }

@@ -8,13 +8,13 @@
 //!
 //! - [`ModelCard`] is everything about a model that its tensors do not say. It
 //!   is stored with the weights, or worked out for public XTTS-v2 files.
-//! - [`Modules`] and [`outgoing`] are the two ways between weights and modules; a
-//!   training streams its files through one, speaking loads them by the other.
-//!   [`checkpoint_of`] is the second way for weights that are in memory.
-//! - [`VoiceFile`] keeps a voice, [`named_voices`] are those stored with a model.
+//! - [`Modules`] and [`outgoing`] are the two ways between weights and modules:
+//!   speaking loads files by the first, a training streams its files through the
+//!   second. [`checkpoint_of`] does the same as the second for weights in memory.
+//! - [`VoiceFile`] stores a voice; [`named_voices`] lists those stored with a model.
 //! - [`Reading`] is a text as it is read aloud: breaths and pauses.
 //! - [`Synthesizer`] is a model that speaks; [`Speaking`] speaks many texts together,
-//!   and gives their sound as it becomes known.
+//!   and returns their audio as it becomes known.
 
 mod card;
 mod check;

@@ -1,4 +1,4 @@
-//! Where a model lies.
+//! Finds the folder of a model.
 //!
 //! ```text
 //! runs/NAME/checkpoints/step_000001000/   config.json, *.safetensors, vocab.json, voices/NAME.wav
@@ -16,26 +16,25 @@ use serde_json::Value;
 
 use crate::error::InferError;
 
-/// Describes our weights; a folder without it has none.
+/// The file that describes our weights; a folder without it has none.
 const CONFIG: &str = "config.json";
 const CHECKPOINTS: &str = "checkpoints";
-/// What every checkpoint of a training has, of whichever stage.
+/// The file that every checkpoint of a training has, in any stage.
 const MANIFEST: &str = "manifest.json";
-/// The run that a training without a name has.
+/// The name of a run that was not given one.
 const DEFAULT_RUN: &str = "default";
 
-/// Which checkpoint of a run.
+/// Which checkpoint of a run to use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pick {
-    /// Of the highest step.
+    /// The one with the highest step.
     #[default]
     Newest,
     /// The one that `best.json` names.
     Best,
 }
 
-/// The folder of weights that `folder` means: itself, or a checkpoint of the
-/// run it is.
+/// Returns the folder of weights that `folder` means: itself, or a checkpoint of the run in it.
 pub fn resolve(folder: &Path, pick: Pick) -> Result<PathBuf, InferError> {
     if folder.join(CONFIG).is_file() {
         return Ok(folder.to_owned());
@@ -72,12 +71,12 @@ pub fn resolve(folder: &Path, pick: Pick) -> Result<PathBuf, InferError> {
     let best = best(checkpoints).ok_or_else(|| no_best("none is marked as its best".to_owned()))?;
     match found.iter().find(|(step, _)| *step == best) {
         Some((_, path)) => Ok(path.clone()),
-        None => Err(no_best(format!("that of step {best} is gone"))),
+        None => Err(no_best(format!("the checkpoint of step {best} is gone"))),
     }
 }
 
-/// The run to speak with when none is named: `default`, else the one whose
-/// newest checkpoint is the youngest.
+/// Returns the run to speak with when none is named: `default`, or else the one with the most
+/// recent checkpoint.
 pub fn newest_run(runs: &Path) -> Option<PathBuf> {
     let default = runs.join(DEFAULT_RUN);
     if resolve(&default, Pick::Newest).is_ok() {
@@ -94,7 +93,7 @@ pub fn newest_run(runs: &Path) -> Option<PathBuf> {
         .map(|(_, run)| run)
 }
 
-/// The recordings of voices stored with a checkpoint, by name.
+/// Returns the recordings of the voices stored with a checkpoint, by name.
 pub fn voices(checkpoint: &Path) -> Vec<(String, PathBuf)> {
     let mut voices: Vec<(String, PathBuf)> = entries(&checkpoint.join("voices"))
         .into_iter()
@@ -105,14 +104,14 @@ pub fn voices(checkpoint: &Path) -> Vec<(String, PathBuf)> {
     voices
 }
 
-/// The manifest of a run's newest checkpoint, of whichever stage.
+/// Returns the manifest of a run's newest checkpoint, in any stage.
 pub(crate) fn newest_manifest(run: &Path) -> Option<PathBuf> {
     let (_, checkpoint) = steps(&run.join(CHECKPOINTS), MANIFEST).pop()?;
     Some(checkpoint.join(MANIFEST))
 }
 
-/// How a run that has a DVAE gets its GPT: by the command that began it, if
-/// that trains one, or else by another run that starts from its DVAE.
+/// Returns how a run that has a DVAE gets its GPT: by the command that started it, if that
+/// trains one, or else by another run that starts from its DVAE.
 fn to_train_the_gpt(run: &Path, checkpoint: &Path) -> String {
     let text = fs::read(checkpoint.join(MANIFEST)).unwrap_or_default();
     let manifest: Value = serde_json::from_slice(&text).unwrap_or_default();
@@ -138,7 +137,7 @@ fn to_train_the_gpt(run: &Path, checkpoint: &Path) -> String {
     format!("train it on these codes: {command}")
 }
 
-/// Checkpoints with a file of this name, lowest step first.
+/// Returns the checkpoints that hold a file of this name, lowest step first.
 fn steps(checkpoints: &Path, file: &str) -> Vec<(u64, PathBuf)> {
     let mut found: Vec<(u64, PathBuf)> = entries(checkpoints)
         .into_iter()
@@ -162,7 +161,7 @@ fn best(checkpoints: &Path) -> Option<u64> {
     Some(best.step)
 }
 
-/// What is in a folder; nothing in one that cannot be read.
+/// Returns the entries of a folder; none if it cannot be read.
 fn entries(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! Weights into modules, and back.
+//! Turns weights into modules, and back.
 
 use std::sync::Arc;
 
@@ -16,28 +16,28 @@ use crate::card::ModelCard;
 use crate::error::InferError;
 use crate::voice::ReferenceSpec;
 
-/// In front of the names of the GPT's tensors in a checkpoint.
+/// The prefix of the GPT's tensors in a checkpoint.
 const GPT: &str = "gpt";
 
 /// A model on a device.
 #[derive(Debug)]
 pub struct Modules {
-    /// What it is.
+    /// The description of the model.
     pub card: ModelCard,
-    /// Text to codes.
+    /// Turns text tokens into codes.
     pub gpt: Gpt,
-    /// Codes to mel; files of a GPT alone have none.
+    /// Turns codes into mels; files of a GPT alone have none.
     pub dvae: Option<Dvae>,
-    /// Divides each band of its mels.
+    /// The statistics that each band of its mels is divided by.
     pub mel_stats: Option<Vec<f32>>,
-    /// Text to tokens.
+    /// Turns text into tokens.
     pub vocabulary: Arc<Vocabulary>,
-    /// How much of a speaker's recordings it hears.
+    /// How much of a speaker's recordings the model listens to.
     pub references: ReferenceSpec,
 }
 
 impl Modules {
-    /// The modules of a checkpoint.
+    /// Loads the modules of a checkpoint onto a device.
     pub fn load(checkpoint: &Checkpoint, device: &Device) -> Result<Self, InferError> {
         let card = ModelCard::of(checkpoint)?;
         let wrong = |part: &'static str| move |why| InferError::Load { part, why };
@@ -54,7 +54,7 @@ impl Modules {
         Ok(Self {
             gpt,
             dvae,
-            // Public files have them twice: beside the model, and inside it.
+            // Public files hold the statistics twice: beside the model, and inside it.
             mel_stats: checkpoint
                 .mel_stats
                 .as_ref()
@@ -67,8 +67,8 @@ impl Modules {
     }
 }
 
-/// A checkpoint of modules' weights, under the names
-/// [`params::state_dict`] gives them.
+/// Returns a checkpoint with the weights of modules, under the names that [`params::state_dict`]
+/// gives them.
 pub fn checkpoint_of(
     card: &ModelCard,
     gpt: &StateDict,
@@ -112,8 +112,8 @@ pub fn checkpoint_of(
     })
 }
 
-/// A model in training on its way to files: its tensors are read as they are
-/// written, under the names [`params::unread`] gives them.
+/// Returns a model in training on its way to files: its tensors are read as they are written,
+/// under the names that [`params::unread`] gives them.
 pub fn outgoing<'a>(
     card: &ModelCard,
     gpt: Vec<TensorStream<'a>>,
@@ -138,7 +138,7 @@ pub fn outgoing<'a>(
     })
 }
 
-/// The public configuration of a model.
+/// Returns the public configuration of a model.
 fn config_of(card: &ModelCard) -> XttsConfig {
     let vocabulary = &card.gpt.vocabulary;
     let stride = card.codes_mel.hop.0 * card.dvae.stride();
@@ -175,7 +175,7 @@ fn config_of(card: &ModelCard) -> XttsConfig {
     config
 }
 
-/// The vocabulary of a checkpoint, without which it cannot speak.
+/// Returns the vocabulary of a checkpoint, which cannot speak without one.
 pub(crate) fn vocabulary_of(checkpoint: &Checkpoint) -> Result<Vocabulary, InferError> {
     let bytes = checkpoint.vocabulary.as_ref().ok_or(InferError::Missing {
         what: "vocab.json",
@@ -184,8 +184,8 @@ pub(crate) fn vocabulary_of(checkpoint: &Checkpoint) -> Result<Vocabulary, Infer
     Ok(Vocabulary::from_json(bytes)?)
 }
 
-/// Tensors of a file, each read when a module asks for it: a model is then in
-/// memory once, beside the file's own pages.
+/// The tensors of a file, each read when a module asks for it: the model is then in memory only
+/// once, beside the file's own pages.
 #[derive(Clone, Copy, Debug)]
 pub struct InFile<'a>(pub &'a TensorMap);
 
@@ -196,7 +196,7 @@ impl params::Weights for InFile<'_> {
     }
 }
 
-/// All tensors of a file as a module wants them.
+/// Returns all tensors of a file in the form a module loads.
 pub fn state_dict(tensors: &TensorMap) -> StateDict {
     tensors
         .iter()

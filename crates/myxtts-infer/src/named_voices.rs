@@ -1,8 +1,8 @@
 //! The voices that are stored with a model, by name.
 //!
-//! A training keeps a recording of each speaker (`voices/NAME.wav`). Public
-//! files bring `speakers_xtts.pth`, which `import` keeps as latents and vectors
-//! (`speakers.safetensors`); they were made by those weights and need no recording.
+//! A training keeps a recording of each speaker (`voices/NAME.wav`). Public files come with
+//! `speakers_xtts.pth`, which `import` stores as latents and vectors (`speakers.safetensors`);
+//! these were made by the same weights and need no recording.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,28 +18,28 @@ use crate::voice_file::{LATENTS, VECTOR};
 /// A voice that is stored with a model.
 #[derive(Clone, Debug)]
 pub struct NamedVoice {
-    /// What it is asked for by.
+    /// The name that `--speaker` takes.
     pub name: String,
-    /// What is stored of it.
+    /// What is stored of the voice.
     pub stored: StoredVoice,
 }
 
 /// What is stored of a voice.
 #[derive(Clone, Debug)]
 pub enum StoredVoice {
-    /// A recording, which the model has yet to hear.
+    /// A recording that the model has yet to listen to.
     Recording(PathBuf),
-    /// What the model made of recordings that it was released without.
+    /// Latents made from recordings that were not released with the model.
     Latents {
-        /// For the GPT: `(1, latents, channels)`.
+        /// The latents for the GPT: `(1, latents, channels)`.
         latents: Tensor,
-        /// For the waveform decoder: `(1, channels, 1)`.
+        /// The vector for the waveform decoder: `(1, channels, 1)`.
         vector: Option<Tensor>,
     },
 }
 
 impl StoredVoice {
-    /// In a word.
+    /// Returns the kind of what is stored, in a word.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Recording(_) => "recording",
@@ -48,11 +48,11 @@ impl StoredVoice {
     }
 }
 
-/// The voices stored in a folder of weights, in the order of their names. Where
-/// a recording and latents have one name, the recording comes first.
+/// Returns the voices stored in a folder of weights, sorted by name. If a recording and latents
+/// have the same name, the recording comes first.
 ///
 /// # Errors
-/// When the file of latents is not the one that was written.
+/// Returns an error if the file of latents is not the one that was written.
 pub fn named_voices(folder: &Path) -> Result<Vec<NamedVoice>, InferError> {
     let recordings = voices(folder).into_iter().map(|(name, path)| NamedVoice {
         name,
@@ -61,7 +61,7 @@ pub fn named_voices(folder: &Path) -> Result<Vec<NamedVoice>, InferError> {
     let mut named: Vec<NamedVoice> = recordings.collect();
     let mut speakers: BTreeMap<String, [Option<Tensor>; 2]> = BTreeMap::new();
     for (path, tensor) in read_speakers(folder)?.unwrap_or_default() {
-        // Names may have dots of their own.
+        // Names may contain dots.
         let Some((name, part)) = path.rsplit_once('.') else {
             continue;
         };
@@ -88,10 +88,10 @@ pub fn named_voices(folder: &Path) -> Result<Vec<NamedVoice>, InferError> {
 }
 
 impl Synthesizer {
-    /// The voice of latents stored with this model.
+    /// Returns the voice of latents stored with this model.
     ///
     /// # Errors
-    /// When they are not of this model's sizes.
+    /// Returns an error if the latents do not have this model's sizes.
     pub fn voice_from_latents(
         &self,
         name: &str,

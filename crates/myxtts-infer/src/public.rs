@@ -37,7 +37,7 @@ pub(crate) fn card(checkpoint: &Checkpoint) -> Result<ModelCard, InferError> {
     }
     let rate = args.input_sample_rate;
     if rate != AUDIO.sample_rate.hz() {
-        let needed = format!("XTTS hears {}", AUDIO.sample_rate);
+        let needed = format!("XTTS needs {}", AUDIO.sample_rate);
         let fault = CardFault::new("xtts.model_args.input_sample_rate", rate, needed);
         return Err(fault.into());
     }
@@ -60,7 +60,7 @@ pub(crate) fn card(checkpoint: &Checkpoint) -> Result<ModelCard, InferError> {
     Ok(card)
 }
 
-/// Fields of the card by the names that `config.json` has for them.
+/// The fields of the card by their names in `config.json`.
 const NAMES: [(&str, &str); 14] = [
     ("gpt.layers", "xtts.model_args.gpt_layers"),
     ("gpt.channels", "xtts.model_args.gpt_n_model_channels"),
@@ -114,7 +114,7 @@ fn in_public_words(error: InferError) -> InferError {
     InferError::Field(fault)
 }
 
-/// The waveform decoder and its speaker encoder, by the shapes of their tensors.
+/// Returns the waveform decoder and its speaker encoder, by the shapes of their tensors.
 fn decoder(checkpoint: &Checkpoint) -> Result<Option<DecoderCard>, InferError> {
     let args = &checkpoint.config.model_args;
     let tensors = &checkpoint.hifigan_decoder;
@@ -164,7 +164,7 @@ fn decoder(checkpoint: &Checkpoint) -> Result<Option<DecoderCard>, InferError> {
             latent_dim,
             speaker_dim,
             channels,
-            // No shape tells a stage's rate; it is half the taps in the release.
+            // A stage's rate does not follow from any shape; in the release it is half the taps.
             upsample_rates: upsample_kernels.iter().map(|taps| taps / 2).collect(),
             upsample_kernels,
             resblock_kernels: resblock_kernels?,
@@ -187,7 +187,8 @@ fn gpt(checkpoint: &Checkpoint) -> Result<GptConfig, InferError> {
     let [latents, _] = shape(tensors, "gpt.conditioning_perceiver.latents")?;
     let [inner, _] = shape(tensors, "gpt.conditioning_perceiver.layers.0.0.to_q.weight")?;
     let shapes = gpt_shapes(tensors);
-    // No shape tells heads from channels of a head; the release has one number.
+    // How channels are divided into heads does not follow from any shape; the release has one
+    // number.
     let heads = PerceiverConfig::XTTS_V2.heads;
     Ok(GptConfig {
         layers: args.gpt_layers,
@@ -236,7 +237,7 @@ fn gpt_shapes(tensors: &TensorMap) -> Shapes<'_> {
     }
 }
 
-/// The shape of a tensor that every XTTS v2 has.
+/// Returns the shape of a tensor that every XTTS v2 has.
 fn shape<const D: usize>(tensors: &TensorMap, name: &str) -> Result<[usize; D], InferError> {
     gpt_shapes(tensors).of(name).map_err(|error| match error {
         InferError::Load { why, .. } => InferError::NotXttsV2(why.to_string()),

@@ -28,12 +28,12 @@ use myxtts_text::{
 
 use crate::error::InferError;
 
-/// A text on its way to the model.
+/// A text as it is read aloud.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reading {
     /// What is said, in order.
     pub breaths: Vec<Breath>,
-    /// What a listener should know: what was left out, or is not known.
+    /// What a listener should know: what was left out, or what the model does not know.
     pub notices: Vec<String>,
 }
 
@@ -46,23 +46,23 @@ pub struct Breath {
     pub pause: Seconds,
 }
 
-/// The silence that a listener expects.
+/// Returns the pause that a listener expects after a breath.
 fn pause(end: Break) -> Seconds {
     Seconds(match end {
         Break::Paragraph => 0.6,
         Break::Sentence => 0.25,
         Break::Clause => 0.12,
-        // The text was cut where nobody would pause.
+        // The text was split where nobody would pause.
         Break::Word => 0.05,
     })
 }
 
-/// How much of a text is shown in a message.
+/// The number of characters of a text that a message shows.
 const SHOWN: usize = 40;
-/// How many characters are listed in a message.
+/// The number of characters that a message lists.
 const LISTED: usize = 20;
 
-/// Reads a text for a model that takes so many tokens at a time.
+/// Reads a text for a model that takes at most `limit` tokens at a time.
 pub(crate) fn read(
     text: &str,
     language: &Language,
@@ -97,7 +97,7 @@ pub(crate) fn read(
                 tokens: vocabulary.encode(&said, language)?,
                 pause: pause(piece.end),
             }),
-            // Nothing is said there, and the longer pause stays.
+            // Nothing is said here, and the longer pause stays.
             (false, last) => {
                 if let Some(last) = last {
                     last.pause = Seconds(last.pause.0.max(pause(piece.end).0));
@@ -129,13 +129,13 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// A piece of text as the model reads it.
+    /// Returns a piece of text as the model reads it.
     fn said(&self, piece: &str) -> String {
         self.known(&cleaned(piece, self.language).text, &mut BTreeSet::new())
     }
 
-    /// A cleaned text without symbols that the vocabulary does not have; those
-    /// that nothing stands for are added to `left_out`.
+    /// Returns a cleaned text without the symbols that the vocabulary does not have; those that
+    /// nothing stands in for are added to `left_out`.
     fn known(&self, cleaned: &str, left_out: &mut BTreeSet<char>) -> String {
         let has = |text: &str| text.chars().all(|c| self.vocabulary.covers(c));
         let mut known = String::with_capacity(cleaned.len());
@@ -152,8 +152,8 @@ impl Reader<'_> {
         known
     }
 
-    /// Numbers that are too large for words, digit by digit, where the language
-    /// has words for digits.
+    /// Writes numbers that are too large for words digit by digit, if the language has words for
+    /// digits.
     fn long_numbers(&self, text: String, notices: &mut Vec<String>) -> String {
         let mut numbers: BTreeSet<String> = BTreeSet::new();
         for gap in cleaned(&text, self.language).unsupported {
@@ -189,13 +189,13 @@ impl Reader<'_> {
         read
     }
 
-    /// Whether there is a letter in a cleaned text that the model knows.
+    /// Returns whether a cleaned text has a letter that the model knows.
     fn is_speakable(&self, cleaned: &str) -> bool {
         let mut letters = cleaned.chars().filter(|c| c.is_alphanumeric());
         letters.any(|c| self.vocabulary.covers(c))
     }
 
-    /// What cleaning could not do, what is left out, and letters that the model
+    /// Adds notices of what cleaning could not do, what is left out, and letters that the model
     /// never learned.
     fn notice(&self, text: &str, notices: &mut Vec<String>) {
         let cleaned = cleaned(text, self.language);
@@ -224,13 +224,13 @@ impl Reader<'_> {
     }
 }
 
-/// A text as training reads it.
+/// Returns a text cleaned as in training.
 fn cleaned(text: &str, language: &Language) -> Cleaned {
     clean_with(text, language, &CleanOptions::default())
 }
 
-/// What joins or changes the characters around it, and has no place of its
-/// own: joiners, variation selectors, skin tones, vowel signs and accents.
+/// Returns whether a character joins or changes those around it and has no place of its own:
+/// joiners, variation selectors, skin tones, vowel signs and accents.
 fn is_joiner(c: char) -> bool {
     matches!(
         c,
@@ -245,7 +245,7 @@ fn is_joiner(c: char) -> bool {
     )
 }
 
-/// What is nearest in sound to punctuation.
+/// Returns the punctuation that sounds nearest to this.
 fn nearest(c: char) -> Option<&'static str> {
     Some(match c {
         '‘' | '’' | 'ʼ' | '′' | '`' => "'",

@@ -1,4 +1,4 @@
-//! How a model draws its codes where nobody says otherwise.
+//! How a model samples its codes unless told otherwise.
 
 use std::ops::RangeInclusive;
 
@@ -9,29 +9,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::check::CardFault;
 
-/// How a model speaks best, stored in its card.
+/// The sampling settings a model speaks best with, stored in its card.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SamplingDefaults {
-    /// Below 1 steadier, above 1 livelier.
+    /// The softmax temperature: speech is steadier below 1 and livelier above.
     pub temperature: f32,
-    /// Makes codes that were drawn before less likely; 1 does not.
+    /// The penalty on codes that were already drawn; 1 is no penalty.
     pub repetition_penalty: f32,
-    /// Codes to draw from; 0 draws from all.
+    /// The number of likeliest codes to draw from; 0 draws from all.
     pub top_k: u32,
-    /// Probability to draw from; 1 draws from all.
+    /// The probability mass to draw from; 1 draws from all.
     pub top_p: f32,
 }
 
 impl SamplingDefaults {
-    /// Temperatures that make sense.
+    /// The temperatures that are accepted.
     pub const TEMPERATURES: RangeInclusive<f32> = 0.01..=10.0;
-    /// Penalties that make sense.
+    /// The repetition penalties that are accepted.
     pub const PENALTIES: RangeInclusive<f32> = 1.0..=100.0;
-    /// Shares of probability that make sense.
+    /// The values of `top_p` that are accepted.
     pub const SHARES: RangeInclusive<f32> = 0.01..=1.0;
 
-    /// Of the released XTTS-v2: what its `config.json` says.
+    /// The settings in the `config.json` of the released XTTS-v2.
     pub const RELEASED: Self = Self {
         temperature: 0.75,
         repetition_penalty: 5.0,
@@ -39,16 +39,15 @@ impl SamplingDefaults {
         top_p: 0.85,
     };
 
-    /// Of a model that was trained here from nothing. It has heard minutes or
-    /// hours, and its speech repeats codes where sound stays the same: a
-    /// penalty drives it off the right ones (6 of 24 sentences understandable
-    /// at 10, 22 of 24 at 1).
+    /// The settings of a model that was trained here from scratch. Such a model has heard
+    /// minutes or hours, and repeats codes where the sound stays the same; a penalty drives it
+    /// off the right ones (6 of 24 sentences understandable at 10, 22 of 24 at 1).
     pub const TRAINED_HERE: Self = Self {
         repetition_penalty: 1.0,
         ..Self::RELEASED
     };
 
-    /// What public files say.
+    /// Returns the settings of public files.
     #[expect(clippy::cast_possible_truncation, reason = "a few digits")]
     pub(crate) fn of(config: &XttsConfig) -> Self {
         Self {
@@ -59,7 +58,7 @@ impl SamplingDefaults {
         }
     }
 
-    /// Into public files.
+    /// Writes the settings into the configuration of public files.
     pub(crate) fn store(self, config: &mut XttsConfig) {
         // By way of text: 0.85 as f32 is 0.8500000238 as f64.
         let number = |value: f32| value.to_string().parse().unwrap_or(f64::from(value));
@@ -88,7 +87,7 @@ impl SamplingDefaults {
         Ok(())
     }
 
-    /// Draws with this seed.
+    /// Returns a configuration that draws codes with this seed.
     pub fn with_seed(self, seed: u64, quirks: Quirks) -> SamplingConfig {
         SamplingConfig {
             choice: Choice::Sample { seed },
@@ -102,7 +101,7 @@ impl SamplingDefaults {
         }
     }
 
-    /// Takes the likeliest code each time.
+    /// Returns a configuration that takes the likeliest code each time.
     pub fn greedy(quirks: Quirks) -> SamplingConfig {
         SamplingConfig {
             quirks,
@@ -112,8 +111,8 @@ impl SamplingDefaults {
     }
 }
 
-/// Public weights speak as they do elsewhere, where nothing ends them but STOP
-/// and the last position. A model trained here on little is watched.
+/// Returns the guards against endless speech. Public weights speak as they do elsewhere, where
+/// only STOP and the last position end a piece; a model trained here on little data is watched.
 fn guards(quirks: Quirks) -> Guards {
     match quirks {
         Quirks::Compat => Guards::default(),

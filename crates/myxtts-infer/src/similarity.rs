@@ -1,10 +1,9 @@
-//! How much what was spoken sounds like the voice that was asked for: in the
-//! model's own opinion.
+//! How similar the model itself finds what was spoken to the voice that was asked for.
 //!
-//! The model hears its own speech as it heard the voice, and the cosine between
-//! the two is taken. It knows nothing of other judges: a model that hears little
-//! difference between speakers finds every speech similar. So the figure compares
-//! two utterances of one model; it does not compare models.
+//! The model listens to its own speech as it listened to the voice, and the cosine between the
+//! two is taken. This is not an independent judgement: a model that hears little difference
+//! between speakers finds all speech similar. So the figure compares two utterances of one
+//! model; it does not compare models.
 
 use burn::tensor::Tensor;
 use myxtts_audio::{ResampleSpec, Resampler, Waveform};
@@ -20,22 +19,22 @@ use crate::voice::Voice;
 pub struct Similarity {
     /// 1 for the same direction, 0 for nothing in common.
     pub cosine: f64,
-    /// What was compared.
+    /// Which part of the two voices was compared.
     pub of: Compared,
 }
 
-/// What of two voices is compared.
+/// The part of two voices that is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Compared {
-    /// What the speaker encoder hears.
+    /// The vectors of the speaker encoder.
     SpeakerEncoder,
-    /// The mean of the latents that the GPT is conditioned on.
+    /// The means of the latents that the GPT is conditioned on.
     ConditioningLatents,
 }
 
 impl Compared {
-    /// In words.
+    /// Returns a phrase for the report.
     pub fn name(self) -> &'static str {
         match self {
             Self::SpeakerEncoder => "its speaker encoder",
@@ -45,10 +44,10 @@ impl Compared {
 }
 
 impl Synthesizer {
-    /// How similar speech is to the voice it was asked for in.
+    /// Returns how similar speech is to the voice that was asked for.
     ///
     /// # Errors
-    /// When there is too little sound to hear a voice in.
+    /// Returns an error if there is too little audio to hear a voice in.
     pub fn similarity(
         &mut self,
         asked: &Voice,

@@ -1,13 +1,13 @@
-//! Many texts at once, and their sound as it becomes known.
+//! Speaks many texts at once, and returns their audio as it becomes known.
 //!
 //! ```text
 //! admit(text) -> pieces ─> rows of the GPT, a code each per step ─> sound, in the order of the text
 //! ```
 //!
-//! A text is cut into pieces that the model can say in one breath. Each piece is
-//! a row of the GPT; rows of all texts advance together, which costs a device
-//! little more than one row alone. Whoever speaks one sentence, a file of them,
-//! or answers requests uses the same loop: admit, then step until it is idle.
+//! A text is split into pieces that the model can say in one breath. Each piece is a row of the
+//! GPT; the rows of all texts advance together, which costs a device little more than one row
+//! alone. Speaking one sentence, speaking a file of them and answering requests all use the same
+//! loop: admit, then step until idle.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -26,74 +26,74 @@ use crate::reading::Reading;
 use crate::synthesizer::Synthesizer;
 use crate::voice::Voice;
 
-/// Codes before the first sound of a stream: few, since somebody waits.
+/// Codes before the first audio of a stream: few, since somebody is waiting.
 const FIRST_CODES: usize = 4;
-/// Codes between its sounds: more, since each costs a call of the device.
+/// Codes between the later parts of a stream: more, since each part costs a call to the device.
 const NEXT_CODES: usize = 12;
 
 /// How a text is spoken.
 #[derive(Clone, Debug)]
 pub struct SpeakOptions {
-    /// Of the text.
+    /// The language of the text.
     pub language: Language,
-    /// How codes are drawn.
+    /// How codes are sampled.
     pub sampling: SamplingConfig,
     /// What makes the waveform.
     pub vocoder: Vocoder,
-    /// 1 is as the model speaks, 2 twice as fast.
+    /// The speed: 1 is as the model speaks, 2 is twice as fast.
     pub speed: f64,
-    /// Whether sound is wanted as soon as there is some: pieces are then spoken
-    /// one after the other, and each gives its sound in parts.
+    /// Whether audio is wanted as soon as there is some: pieces are then spoken one after the
+    /// other, and each gives its audio in parts.
     pub stream: bool,
 }
 
 /// One text in one voice.
 #[derive(Clone, Debug)]
 pub struct Utterance {
-    /// What to say.
+    /// The text to speak.
     pub text: String,
-    /// Whose voice.
+    /// The voice to speak in.
     pub voice: Voice,
-    /// How.
+    /// How to speak it.
     pub options: SpeakOptions,
 }
 
-/// An utterance that was admitted.
+/// Identifies an utterance that was admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(u64);
 
-/// What happened to an utterance in a step.
+/// Something that happened to an utterance in a step.
 #[derive(Debug)]
 pub enum Event {
-    /// Its next samples, at [`Synthesizer::rate`] of its vocoder.
+    /// The utterance's next samples, at [`Synthesizer::rate`] of its vocoder.
     Sound(Ticket, Vec<f32>),
-    /// All of its sound was given.
+    /// All of the utterance's audio was given out.
     Done(Ticket, Said),
-    /// It ended early.
+    /// The utterance ended early with an error.
     Failed(Ticket, InferError),
 }
 
-/// What became of an utterance, besides its sound.
+/// The result of an utterance, apart from its audio.
 #[derive(Clone, Debug, Default)]
 pub struct Said {
-    /// The codes, without STOP.
+    /// The codes that were generated, without STOP.
     pub codes: Vec<u32>,
-    /// What the DVAE made of the codes of each piece, where Griffin-Lim spoke.
+    /// The DVAE's mel of each piece, if Griffin-Lim spoke.
     pub mels: Vec<Mel>,
-    /// Pieces that the model did not end by itself.
+    /// The number of pieces that the model did not end with STOP.
     pub unended: usize,
-    /// Pieces of the text.
+    /// The number of pieces of the text.
     pub pieces: usize,
-    /// What a listener should know of the text.
+    /// What a listener should know about how the text was read.
     pub notices: Vec<String>,
 }
 
-/// Texts being spoken.
+/// The texts that are being spoken.
 pub struct Speaking<'a> {
     synthesizer: &'a mut Synthesizer,
-    /// Most rows that advance together.
+    /// The largest number of rows that advance together.
     most_rows: usize,
-    /// Of those, the ones that only an utterance without a row may take.
+    /// How many of those rows only an utterance without a row may take.
     kept_rows: usize,
     jobs: BTreeMap<Ticket, Job>,
     generation: Generation,
@@ -105,22 +105,22 @@ pub struct Speaking<'a> {
 struct Job {
     voice: Voice,
     options: SpeakOptions,
-    /// Pieces that no row speaks yet, with their place in the text.
+    /// Pieces that have no row yet, with their place in the text.
     waiting: VecDeque<(usize, Vec<u32>)>,
     /// The silence after each piece but the last, at the usual speed.
     pauses: Vec<Seconds>,
-    /// Pieces that were spoken before an earlier one was.
+    /// Pieces that were finished before an earlier one was.
     early: BTreeMap<usize, Piece>,
-    /// The piece whose sound comes next.
+    /// The place of the piece whose audio comes next.
     next: usize,
     said: Said,
 }
 
 /// A piece that was spoken.
 struct Piece {
-    /// Those that were not given out yet.
+    /// The samples that were not given out yet.
     samples: Vec<f32>,
-    /// Whether some were.
+    /// Whether some samples were given out already.
     begun: bool,
     codes: Vec<u32>,
     mel: Option<Mel>,
@@ -131,12 +131,12 @@ struct Piece {
 struct Row {
     ticket: Ticket,
     place: usize,
-    /// In the generation; `None` once it has all its codes.
+    /// The row in the generation; `None` once it has all its codes.
     id: Option<RowId>,
     codes: Vec<u32>,
-    /// What the waveform decoder hears and has not heard yet.
+    /// The latents that the waveform decoder has not consumed yet.
     latents: Vec<Tensor<3>>,
-    /// Where sound is given out in parts.
+    /// The open waveform, if audio is given out in parts.
     wave: Option<WaveStream>,
     begun: bool,
 }
@@ -154,8 +154,8 @@ impl<'a> Speaking<'a> {
         }
     }
 
-    /// Keeps the last free row for whoever has none, so that a text that comes
-    /// while a long one is spoken does not wait for a piece of it to end.
+    /// Keeps the last free row for an utterance that has none, so that a text that arrives while
+    /// a long one is spoken does not wait for one of its pieces to end.
     #[must_use]
     pub fn keeping_a_row(self) -> Self {
         Self {
@@ -164,7 +164,7 @@ impl<'a> Speaking<'a> {
         }
     }
 
-    /// Takes a text. What cannot be said is refused here.
+    /// Admits a text. A text that cannot be spoken is refused here.
     pub fn admit(&mut self, utterance: Utterance) -> Result<Ticket, InferError> {
         let Utterance {
             text,
@@ -195,12 +195,12 @@ impl<'a> Speaking<'a> {
         Ok(ticket)
     }
 
-    /// The model that speaks: for making a voice between two steps.
+    /// Returns the model, for making a voice between two steps.
     pub fn synthesizer(&mut self) -> &mut Synthesizer {
         self.synthesizer
     }
 
-    /// Forgets an utterance; nothing more is heard of it.
+    /// Drops an utterance; it causes no further events.
     pub fn cancel(&mut self, ticket: Ticket) {
         self.jobs.remove(&ticket);
         for row in self.rows.extract_if(.., |row| row.ticket == ticket) {
@@ -210,12 +210,12 @@ impl<'a> Speaking<'a> {
         }
     }
 
-    /// Whether everything admitted was spoken.
+    /// Returns whether everything admitted has been spoken.
     pub fn is_idle(&self) -> bool {
         self.jobs.is_empty()
     }
 
-    /// One more code of every row; what became known by it.
+    /// Generates one more code for every row, and returns the events that follow from it.
     pub fn step(&mut self) -> Vec<Event> {
         let mut events = vec![];
         self.fill(&mut events);
@@ -242,7 +242,7 @@ impl<'a> Speaking<'a> {
         events
     }
 
-    /// One more code of a row; its sound, where somebody waits for it.
+    /// Takes one more code of a row, and gives out its audio if somebody is waiting for it.
     fn take(&mut self, step: Step, events: &mut Vec<Event>) {
         let is_its = |row: &&mut Row| row.id == Some(step.row);
         let Some(row) = self.rows.iter_mut().find(is_its) else {
@@ -265,7 +265,7 @@ impl<'a> Speaking<'a> {
         match wave.push(Tensor::cat(std::mem::take(&mut row.latents), 1)) {
             Ok(samples) if samples.is_empty() => {}
             Ok(mut samples) => {
-                // Pieces of a stream are spoken in order: this one comes next.
+                // The pieces of a stream are spoken in order: this one comes next.
                 if let Some(job) = self.jobs.get(&ticket).filter(|_| !row.begun) {
                     let rate = self.synthesizer.rate(Vocoder::Hifigan);
                     samples.splice(0..0, job.silence_before(row.place, rate));
@@ -286,15 +286,15 @@ impl<'a> Speaking<'a> {
         }
     }
 
-    /// Whose piece takes the next free row: the utterance that has fewest, the
-    /// oldest of those. A long text then gives the rows of its pieces to short
-    /// ones as they end, and gets them back when nobody else wants them.
+    /// Returns the utterance whose piece takes the next free row: the one with the fewest rows,
+    /// or the oldest of those. A long text then gives up its rows to short ones as its pieces
+    /// end, and gets them back when nobody else wants them.
     fn whose_turn(&self) -> Option<Ticket> {
         let free = self.most_rows.saturating_sub(self.rows.len());
         let waiting = self.jobs.iter().filter(|(_, job)| !job.waiting.is_empty());
         let wanting = waiting.filter_map(|(&ticket, job)| {
             let rows = self.rows.iter().filter(|row| row.ticket == ticket).count();
-            // Pieces of a stream are spoken one after the other.
+            // The pieces of a stream are spoken one after the other.
             let takes = match (rows, job.options.stream) {
                 (0, _) => free > 0,
                 (_, true) => false,
@@ -305,7 +305,7 @@ impl<'a> Speaking<'a> {
         wanting.min().map(|(_, ticket)| ticket)
     }
 
-    /// The next piece of an utterance becomes a row.
+    /// Makes the next piece of an utterance a row.
     fn begin(&mut self, ticket: Ticket) -> Result<(), InferError> {
         let Some(job) = self.jobs.get_mut(&ticket) else {
             return Ok(());
@@ -328,7 +328,7 @@ impl<'a> Speaking<'a> {
             row.wave = self.synthesizer.wave_stream(&job.voice, &job.options)?;
         }
         if sampling.num_beams > 1 {
-            // A search has its rows to itself.
+            // A beam search has its rows to itself.
             let gpt = self.synthesizer.gpt();
             let found = generate(gpt, latents_1nd, &tokens, sampling)?;
             let latent = |at| found.latents_1nd.clone().narrow(1, at, 1);
@@ -349,7 +349,7 @@ impl<'a> Speaking<'a> {
         events.push(Event::Failed(ticket, why));
     }
 
-    /// A piece that has all its codes becomes sound.
+    /// Turns a piece that has all its codes into audio.
     fn end(&mut self, row: Row, events: &mut Vec<Event>) {
         let ticket = row.ticket;
         let Some(job) = self.jobs.get_mut(&ticket) else {
@@ -393,7 +393,7 @@ impl<'a> Speaking<'a> {
 }
 
 impl Job {
-    /// The breath between a piece and the one before it.
+    /// Returns the pause between a piece and the one before it.
     fn silence_before(&self, place: usize, rate: SampleRate) -> Vec<f32> {
         let pause = place.checked_sub(1).and_then(|at| self.pauses.get(at));
         let length = pause.map_or(0, |pause| {
@@ -402,7 +402,7 @@ impl Job {
         vec![0.0; length]
     }
 
-    /// The sound of the pieces whose turn it is.
+    /// Returns the audio of the pieces whose turn it is.
     fn in_order(&mut self, rate: SampleRate) -> Vec<f32> {
         let mut sound = vec![];
         while let Some(piece) = self.early.remove(&self.next) {
@@ -420,8 +420,8 @@ impl Job {
 }
 
 impl Row {
-    /// A model that lost its way says the same over and over until it is
-    /// stopped; a little of it is enough to hear where it did.
+    /// Cuts off a loop: a model that lost its way repeats itself until it is stopped, and a
+    /// little of that is enough to hear where it did.
     fn forget_the_loop(&mut self, ending: Ending) {
         let Ending::Loop { from } = ending else {
             return;
@@ -436,7 +436,7 @@ impl Row {
     }
 }
 
-/// The rest of a waveform's sound.
+/// Returns the rest of a waveform's audio.
 pub(crate) fn last_sound(
     mut wave: WaveStream,
     latents: Vec<Tensor<3>>,
@@ -449,7 +449,7 @@ pub(crate) fn last_sound(
     Ok(samples)
 }
 
-/// Each piece draws with a seed of its own.
+/// Returns the sampling of a piece, which draws with a seed of its own.
 fn of_piece(sampling: SamplingConfig, place: usize) -> SamplingConfig {
     match sampling.choice {
         Choice::Greedy => sampling,

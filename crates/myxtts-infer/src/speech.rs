@@ -1,20 +1,20 @@
-//! What was spoken.
+//! The result of speaking a text.
 
 use myxtts_audio::units::Frames;
 use myxtts_audio::{Mel, Waveform};
 
 use crate::speaking::Said;
 
-/// A spoken text.
+/// The audio of a text, and how it was made.
 #[derive(Clone, Debug)]
 pub struct Speech {
-    /// The sound, with a short silence between the pieces of a long text.
+    /// The audio, with a short silence between the pieces of a long text.
     pub waveform: Waveform,
-    /// What the DVAE made of the codes, where Griffin-Lim spoke.
+    /// The DVAE's mel of the codes, if Griffin-Lim spoke.
     pub mel: Option<Mel>,
-    /// The codes, without STOP.
+    /// The codes that were generated, without STOP.
     pub codes: Vec<u32>,
-    /// Whether the model itself came to an end, in every piece.
+    /// Whether the model ended every piece with STOP.
     pub stopped: bool,
 }
 
@@ -32,7 +32,7 @@ impl Speech {
     }
 }
 
-/// Two mels of the same bands, one after the other in time.
+/// Joins two mels with the same bands one after the other in time.
 fn beside(first: &Mel, second: &Mel) -> Mel {
     let frames = first.frames.0 + second.frames.0;
     let mut values = Vec::with_capacity(first.bands * frames);
@@ -50,8 +50,8 @@ fn beside(first: &Mel, second: &Mel) -> Mel {
     }
 }
 
-/// The last frame once more: frames are centred on their hops, so that the
-/// sound of n hops has n + 1 of them, and codes give n.
+/// Repeats the last frame: frames are centred on their hops, so n hops of audio have n + 1
+/// frames, and codes give n.
 pub(crate) fn with_last_frame_twice(mel: &Mel) -> Mel {
     let values = mel.rows().flat_map(|row| row.iter().chain(row.last()));
     Mel {

@@ -1,4 +1,4 @@
-//! What weights say of themselves before they are read.
+//! What weights say about themselves before they are read.
 
 use std::fs;
 use std::path::Path;
@@ -16,37 +16,37 @@ use crate::error::InferError;
 use crate::locate::{Pick, newest_manifest, resolve};
 use crate::public;
 
-/// What a training that starts from weights takes from them. Read off the
-/// description alone: the configuration is settled long before gigabytes of
-/// tensors are read, and `plan` never reads them.
+/// What a training that starts from weights takes from them. It is read from the description
+/// alone: the configuration is settled long before gigabytes of tensors are read, and `plan`
+/// never reads them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WeightsSummary {
-    /// The GPT; a run that has trained its DVAE alone has none yet.
+    /// The GPT; a run that has trained only its DVAE has none yet.
     pub gpt: Option<GptSummary>,
-    /// Sizes of the DVAE.
+    /// The sizes of the DVAE.
     pub dvae: DvaeConfig,
-    /// The size by name; the nearest one where the GPT is like none.
+    /// The named size, or the nearest one if the GPT has none of them.
     pub size: ModelSize,
-    /// How recordings were heard.
+    /// How recordings were turned into waveforms.
     pub audio: AudioConfig,
 }
 
-/// What is known of a GPT.
+/// What the description says about a GPT.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GptSummary {
-    /// Its sizes. Public weights tell some of them by the shapes of tensors
-    /// only; those are the release's here.
+    /// The sizes of the GPT. Some of those of public weights follow only from the shapes of
+    /// tensors; here these are the release's.
     pub sizes: GptConfig,
-    /// Whether it was trained with the public implementation's accidents.
+    /// Whether it was trained with the quirks of the public implementation.
     pub quirks: Quirks,
-    /// How long a segment of the voice is.
+    /// The length of the conditioning segment.
     pub conditioning: ConditioningSpec,
-    /// Tags of its languages.
+    /// The tags of its languages.
     pub languages: Vec<String>,
 }
 
 impl WeightsSummary {
-    /// Of a folder of weights, a checkpoint or a run.
+    /// Reads the summary of a folder of weights, a checkpoint or a run.
     pub fn of(folder: &Path) -> Result<Self, InferError> {
         match resolve(folder, Pick::Newest) {
             Ok(weights) => Self::described(&weights),
@@ -55,7 +55,7 @@ impl WeightsSummary {
         }
     }
 
-    /// Whether the GPT is of the named size, and not merely near to it.
+    /// Returns whether the GPT has exactly the named size, and is not merely near it.
     pub fn is_named_size(&self) -> bool {
         self.gpt
             .as_ref()
@@ -106,7 +106,7 @@ impl WeightsSummary {
         })
     }
 
-    /// Of a run that has trained its DVAE and nothing else: what it was told.
+    /// Returns the summary of a run that has trained only its DVAE, from its configuration.
     fn of_codes(run: &Path) -> Option<Self> {
         #[derive(Deserialize)]
         struct Manifest {
@@ -137,7 +137,7 @@ impl WeightsSummary {
     }
 }
 
-/// The size that is called by a name, if these are its.
+/// Returns the named size of a GPT, if it has one.
 fn named(gpt: &GptConfig) -> Option<ModelSize> {
     ModelSize::of(gpt.layers, gpt.channels, gpt.heads)
 }

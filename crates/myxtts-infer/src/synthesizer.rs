@@ -26,9 +26,9 @@ use crate::speaking::{Event, Said, SpeakOptions, Speaking, Utterance, last_sound
 use crate::speech::{Speech, with_last_frame_twice};
 use crate::voice::{Listener, ReferenceSpec, Voice, accept};
 
-/// Rows that advance together where nobody says otherwise.
+/// The number of rows that advance together unless told otherwise.
 const ROWS: usize = 8;
-/// What speech is slowed down to at most.
+/// The slowest speed that speech is slowed down to.
 const SLOWEST: f64 = 0.05;
 
 /// A model that speaks, on one device.
@@ -46,13 +46,13 @@ pub struct Synthesizer {
 }
 
 impl Synthesizer {
-    /// Loads a model: a folder of ours, a training's checkpoint `step_N`, or a
-    /// run folder, whose newest checkpoint is taken.
+    /// Loads a model from a folder of weights, a training's checkpoint `step_N`, or a run
+    /// folder, whose newest checkpoint is taken.
     pub fn open(folder: &Path, device: &Device) -> Result<Self, InferError> {
         let checkpoint = read_ours(&resolve(folder, Pick::Newest)?)?;
         let modules = Modules::load(&checkpoint, device)?;
-        // Mels that are not divided by them are of another scale: the model
-        // would hear, and sound, differently from what it was trained on.
+        // Mels that are not divided by the statistics have another scale: the model would hear,
+        // and sound, different from what it was trained on.
         if modules.mel_stats.is_none() {
             return Err(InferError::Missing {
                 what: "mel statistics",
@@ -60,12 +60,12 @@ impl Synthesizer {
             });
         }
         let decoder = Decoder::load(&checkpoint, &modules.card, device)?;
-        // Its pages count as memory until it is gone.
+        // The file's pages count as memory until it is dropped.
         drop(checkpoint);
         Self::new(modules, decoder, device)
     }
 
-    /// From modules on `device`, whether or not they carry gradients.
+    /// Makes a synthesizer from modules on `device`, whether or not they carry gradients.
     pub fn new(
         modules: Modules,
         decoder: Option<Decoder>,
@@ -107,23 +107,23 @@ impl Synthesizer {
             device,
             card,
         };
-        // It must have one of the two.
+        // The model must have one of the two vocoders.
         speaker.vocoder(None)?;
         Ok(speaker)
     }
 
-    /// What the model is.
+    /// Returns the description of the model.
     pub fn card(&self) -> &ModelCard {
         &self.card
     }
 
-    /// What it reads texts with.
+    /// Returns the vocabulary that texts are read with.
     pub fn vocabulary(&self) -> &Vocabulary {
         &self.vocabulary
     }
 
-    /// The vocoder to speak with: the one asked for, or the model's own decoder
-    /// where it has one.
+    /// Returns the vocoder to speak with: the one asked for, or else the model's own decoder if
+    /// it has one.
     pub fn vocoder(&self, asked: Option<Vocoder>) -> Result<Vocoder, InferError> {
         let usual = match self.decoder {
             Some(_) => Vocoder::Hifigan,
@@ -142,7 +142,7 @@ impl Synthesizer {
         }
     }
 
-    /// The rate of a vocoder's waveforms.
+    /// Returns the sample rate of a vocoder's waveforms.
     pub fn rate(&self, vocoder: Vocoder) -> SampleRate {
         match (&self.decoder, vocoder) {
             (Some(decoder), Vocoder::Hifigan) => decoder.rate,
@@ -150,13 +150,13 @@ impl Synthesizer {
         }
     }
 
-    /// Whether a recording has a voice in it, of those that
-    /// [`voice`](Self::voice) takes: for whoever can name the one at fault.
+    /// Checks that a recording has a voice in it, as [`voice`](Self::voice) requires, so that a
+    /// caller can name the recording at fault.
     pub fn accepts(&self, recording: &Waveform) -> Result<(), InferError> {
         accept(&self.card, &self.references, recording)
     }
 
-    /// A voice from recordings of one speaker, loaded as the card's `audio` says.
+    /// Makes a voice from recordings of one speaker, loaded as the card's `audio` says.
     pub fn voice(&mut self, recordings: &[Waveform]) -> Result<Voice, InferError> {
         let mut listener = Listener {
             card: &self.card,
@@ -169,13 +169,13 @@ impl Synthesizer {
         listener.voice(recordings)
     }
 
-    /// Speaks many texts together, so many rows at a time.
+    /// Speaks many texts together, at most `most_rows` rows at a time.
     pub fn speaking(&mut self, most_rows: usize) -> Speaking<'_> {
         Speaking::new(self, most_rows)
     }
 
-    /// Speaks a text. One that does not fit the model, or is longer than it
-    /// speaks well, is cut into sentences; each draws with a seed of its own.
+    /// Speaks a text. A text that does not fit the model, or is longer than it speaks well, is
+    /// split into sentences; each draws with a seed of its own.
     pub fn speak(
         &mut self,
         text: &str,
@@ -191,8 +191,8 @@ impl Synthesizer {
         Ok(Speech::of(Waveform { samples, rate }, said))
     }
 
-    /// Speaks a text and hands out its sound as it becomes known. Where `hear`
-    /// breaks off, the rest is not spoken.
+    /// Speaks a text and hands out its audio as it becomes known. If `hear` breaks off, the rest
+    /// is not spoken.
     pub fn stream(
         &mut self,
         text: &str,
@@ -222,7 +222,7 @@ impl Synthesizer {
         Ok(Said::default())
     }
 
-    /// How much of a speaker's recordings it hears.
+    /// Returns how much of a speaker's recordings the model listens to.
     pub fn references(&self) -> ReferenceSpec {
         self.references
     }
@@ -239,35 +239,35 @@ impl Synthesizer {
         &self.device
     }
 
-    /// Whether this model can speak so.
+    /// Checks whether this model can speak with these options.
     pub(crate) fn check(&self, options: &SpeakOptions) -> Result<(), InferError> {
         self.vocoder(Some(options.vocoder))?;
-        // A language without a tag is said before a text that does not fit.
+        // A language without a tag is reported before a text that does not fit.
         self.vocabulary.encode("", &options.language)?;
         Ok(())
     }
 
-    /// A text cut to what the model says in one breath, with its pauses.
+    /// Splits a text into what the model says in one breath, with its pauses.
     pub fn reading(&self, text: &str, language: &Language) -> Result<Reading, InferError> {
         let limit = Limit(self.gpt.config().vocabulary.max_text_tokens);
         reading::read(text, language, &self.vocabulary, limit)
     }
 
-    /// Leaves the codes of sounds: neither STOP nor a START that an untrained
-    /// model may draw is one.
+    /// Keeps only the codes of sounds: neither STOP nor a START that an untrained model may draw
+    /// is one.
     pub(crate) fn keep_sounds(&self, codes: &mut Vec<u32>) {
         let known = self.gpt.config().vocabulary.codes;
         codes.retain(|code| *code < known);
     }
 
-    /// Whether the decoder hears the latent of this code: the public one heard
-    /// that of STOP, too; one trained here did not.
+    /// Returns whether the decoder takes the latent of this code: the public decoder takes that
+    /// of STOP as well, one trained here does not.
     pub(crate) fn hears(&self, code: u32) -> bool {
         code < self.gpt.config().vocabulary.codes || self.card.quirks == Quirks::Compat
     }
 
-    /// A waveform in parts, where the vocoder can give one: Griffin-Lim needs
-    /// the whole mel.
+    /// Opens a waveform that is given out in parts, if the vocoder can do that: Griffin-Lim
+    /// needs the whole mel.
     pub(crate) fn wave_stream(
         &self,
         voice: &Voice,
@@ -279,8 +279,8 @@ impl Synthesizer {
         }
     }
 
-    /// The sound of a piece: `codes` as they were drawn, STOP included, and the
-    /// latents that the decoder hears of them.
+    /// Returns the audio of a piece from `codes` as they were drawn, STOP included, and the
+    /// latents that the decoder takes of them.
     pub(crate) fn sound(
         &mut self,
         codes: &[u32],
@@ -317,7 +317,7 @@ fn empty(bands: usize) -> Mel {
     }
 }
 
-/// What the DVAE makes of codes, `speed` times as fast.
+/// Returns the DVAE's mel of the codes, `speed` times as fast.
 fn mel(dvae: &Dvae, codes: &[u32], speed: f64, device: &Device) -> Result<Mel, InferError> {
     let ids: Vec<i64> = codes.iter().map(|code| i64::from(*code)).collect();
     let shape = [1, ids.len()];

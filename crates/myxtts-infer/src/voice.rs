@@ -1,7 +1,7 @@
 //! A voice, from recordings.
 //!
-//! The GPT hears a voice as latents, the waveform decoder as a vector. Both are
-//! made once for a voice, and are all that is kept of it.
+//! The GPT takes a voice as latents, the waveform decoder as a vector. Both are computed once
+//! per voice, and are all that is kept of it.
 
 use burn::tensor::{Device, Tensor};
 use myxtts_audio::Waveform;
@@ -16,37 +16,37 @@ use crate::check::CardFault;
 use crate::decoder::Decoder;
 use crate::error::InferError;
 
-/// The least of a recording that the public implementation takes.
+/// The shortest recording that the public implementation takes.
 const LEAST: Seconds = Seconds(0.33);
 
-/// A recording whose highest sample is below has no voice in it; `prepare`
-/// leaves such clips out, too.
+/// A recording whose highest sample is below this has no voice in it; `prepare` leaves such
+/// clips out as well.
 const SILENCE: Decibels = Decibels(-60.0);
 
 /// What a model knows of a voice.
 #[derive(Clone, Debug)]
 pub struct Voice {
-    /// For the GPT: `(1, latents, channels)`.
+    /// The latents for the GPT: `(1, latents, channels)`.
     pub latents_1nd: Tensor<3>,
-    /// For the waveform decoder, where the model has one: `(1, channels, 1)`.
+    /// The vector for the waveform decoder, if the model has one: `(1, channels, 1)`.
     pub vector_1c1: Option<Tensor<3>>,
 }
 
-/// How much of a speaker's recordings is heard.
+/// How much of a speaker's recordings the model listens to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReferenceSpec {
-    /// Of each recording.
+    /// How much of each recording is used.
     pub of_each: Seconds,
-    /// Of all of them, one after the other, by the GPT; 0 is everything.
+    /// How much of all recordings together the GPT listens to; 0 is everything.
     pub by_gpt: Seconds,
-    /// Of what the GPT hears at a time.
+    /// The length of the segments that the GPT listens to.
     pub segment: Seconds,
-    /// Whether the highest sample of each is brought to this share of full scale.
+    /// The share of full scale that each recording's highest sample is brought to, if any.
     pub peak: Option<f32>,
 }
 
 impl Default for ReferenceSpec {
-    /// As the released model hears.
+    /// Returns the settings of the released model.
     fn default() -> Self {
         Self {
             of_each: Seconds(30.0),
@@ -58,14 +58,14 @@ impl Default for ReferenceSpec {
 }
 
 impl ReferenceSpec {
-    /// As public files say.
+    /// Returns the settings of public files.
     pub fn of(config: &XttsConfig) -> Result<Self, CardFault> {
         for (field, seconds) in [
             ("max_ref_len", config.max_ref_len),
             ("gpt_cond_chunk_len", config.gpt_cond_chunk_len),
         ] {
             if seconds == 0 {
-                let needed = "at least a second of a recording must be heard";
+                let needed = "at least a second of a recording is needed";
                 return Err(CardFault::new(format!("xtts.{field}"), seconds, needed));
             }
         }
@@ -80,7 +80,7 @@ impl ReferenceSpec {
     }
 }
 
-/// What listens to recordings.
+/// Turns recordings into voices.
 pub(crate) struct Listener<'a> {
     pub(crate) card: &'a ModelCard,
     pub(crate) references: ReferenceSpec,
@@ -91,7 +91,7 @@ pub(crate) struct Listener<'a> {
 }
 
 impl Listener<'_> {
-    /// The voice of one speaker's recordings.
+    /// Returns the voice of one speaker's recordings.
     pub(crate) fn voice(&mut self, recordings: &[Waveform]) -> Result<Voice, InferError> {
         let mut heard: Vec<Vec<f32>> = vec![];
         for recording in recordings {
@@ -121,7 +121,7 @@ impl Listener<'_> {
         })
     }
 
-    /// The part of a recording that is heard, at its level.
+    /// Returns the part of a recording that is used, at its level.
     fn cut(&self, recording: &Waveform) -> Vec<f32> {
         let spec = &self.references;
         let samples = &recording.samples;
@@ -134,8 +134,8 @@ impl Listener<'_> {
         heard
     }
 
-    /// All recordings one after the other, in segments of one length; a rest
-    /// under a third of a second is left out, where there is more.
+    /// Joins all recordings and cuts them into segments of one length. A remainder under a third
+    /// of a second is dropped if there is more.
     fn public_segments(&self, wave: &[f32]) -> Vec<Vec<f32>> {
         let rate = self.card.audio.sample_rate;
         let [Samples(most), Samples(segment), Samples(least)] =
@@ -153,11 +153,10 @@ impl Listener<'_> {
         segments
     }
 
-    /// A recording in segments of the length training uses at most.
+    /// Cuts a recording into segments of the longest length that training uses.
     ///
-    /// Training pads a shorter segment with silence to that length, and so does
-    /// this. A rest that is shorter than training's shortest is left out, where
-    /// there is more.
+    /// Training pads a shorter segment with silence to that length, and so does this. A
+    /// remainder shorter than training's shortest segment is dropped if there is more.
     fn segments(&self, wave: &[f32]) -> Vec<Vec<f32>> {
         let Samples(longest) = self.card.conditioning.max.max(Samples(1));
         let mut segments: Vec<Vec<f32>> = vec![];
@@ -172,7 +171,7 @@ impl Listener<'_> {
     }
 }
 
-/// Refuses a recording that has no voice in it, or none in the part that is heard.
+/// Refuses a recording that has no voice in it, or none in the part that is used.
 pub(crate) fn accept(
     card: &ModelCard,
     references: &ReferenceSpec,

@@ -43,25 +43,25 @@ const VERSION: &str = "1";
 pub(crate) const LATENTS: &str = "gpt_cond_latent";
 /// The decoder's part, under the name of the public implementation.
 pub(crate) const VECTOR: &str = "speaker_embedding";
-/// A released voice has 133 KB.
+/// The largest file that is read; a released voice has 133 KB.
 const LARGEST: u64 = 64 << 20;
-/// Headers end on a multiple of this, so that the numbers after them begin on one.
+/// Headers end on a multiple of this, so that the numbers after them are aligned.
 const ALIGNMENT: usize = 8;
 
-/// What is in a file of a voice.
+/// The contents of a voice file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VoiceFile {
-    /// n and d.
+    /// The sizes n and d.
     pub(crate) sizes: [usize; 2],
     pub(crate) latents: Vec<f32>,
     pub(crate) vector: Option<Vec<f32>>,
-    /// The weights that heard it.
+    /// The fingerprint of the weights that made the voice.
     pub(crate) model: Fingerprint,
-    /// What it was made from, for people.
+    /// What the voice was made from, for people to read.
     pub(crate) source: Vec<String>,
 }
 
-/// A file of a voice that cannot be read.
+/// A voice file that cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "the voice cannot be read: {fault}\n  --> {}\n  \
@@ -69,72 +69,72 @@ pub struct VoiceFile {
     path.display()
 )]
 pub struct VoiceFileError {
-    /// The file.
+    /// The path of the file.
     pub path: PathBuf,
-    /// What is wrong with it.
+    /// What is wrong with the file.
     pub fault: VoiceFault,
 }
 
-/// What is wrong with a file of a voice.
+/// What is wrong with a voice file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum VoiceFault {
-    /// The operating system refused.
+    /// The operating system refused to read the file.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// A folder, a pipe, a device.
+    /// The path is a folder, a pipe or a device.
     #[error("it is not a file")]
     NotAFile,
-    /// Far larger than any voice.
+    /// The file is far larger than any voice.
     #[error("it has {0} bytes, and a voice has at most {LARGEST}")]
     TooLarge(u64),
-    /// Not safetensors, or broken.
+    /// The file is not safetensors, or is broken.
     #[error("it is not a valid safetensors file: {0}")]
     Safetensors(#[from] safetensors::SafeTensorError),
-    /// Safetensors of something else.
+    /// The file is safetensors of something else.
     #[error(
         "it is a safetensors file of something else: its metadata has no `format` = `{FORMAT}`"
     )]
     Format,
-    /// Of a later version of this program.
+    /// The file was written by a later version of this program.
     #[error("it is in version {0} of the format, and this program reads version {VERSION}")]
     Version(String),
-    /// Metadata that is missing or makes no sense.
+    /// An entry of the metadata is missing or makes no sense.
     #[error("its metadata `{key}` is {found}, and {needed} is needed")]
     Metadata {
-        /// The key.
+        /// The key of the entry.
         key: &'static str,
-        /// What it is.
+        /// The value that was found.
         found: String,
-        /// What it would have to be.
+        /// What the value would have to be.
         needed: &'static str,
     },
-    /// A tensor that must be there.
+    /// A tensor is missing.
     #[error("it has no tensor `{0}`")]
     Missing(&'static str),
-    /// A tensor that is no part of a voice.
+    /// A tensor is not part of a voice.
     #[error("it has the tensor `{0}`, which is not a part of a voice")]
     Surplus(String),
-    /// A tensor of another type or shape.
+    /// A tensor has another type or shape.
     #[error("its tensor `{name}` is {found}, and F32 {needed:?} is needed")]
     Tensor {
-        /// Its name.
+        /// The name of the tensor.
         name: &'static str,
-        /// Type and shape.
+        /// The type and shape that were found.
         found: String,
-        /// By the metadata.
+        /// The shape that the metadata gives.
         needed: [usize; 3],
     },
-    /// Infinite, or not a number.
+    /// A tensor holds infinity, or not a number.
     #[error("its tensor `{0}` has numbers that are not finite")]
     NotFinite(&'static str),
 }
 
 impl VoiceFile {
-    /// Reads a file.
+    /// Reads a voice from a file.
     ///
     /// # Errors
-    /// When it is not a voice; see the module for what is enforced.
+    /// Returns an error if it is not a voice; see the module for what is enforced.
     pub fn read(path: &Path) -> Result<Self, VoiceFileError> {
         bytes(path)
             .and_then(|bytes| Self::parse(&bytes))
@@ -147,7 +147,7 @@ impl VoiceFile {
     /// Parses the bytes of a file.
     ///
     /// # Errors
-    /// When they are not a voice.
+    /// Returns an error if they are not a voice.
     pub fn parse(bytes: &[u8]) -> Result<Self, VoiceFault> {
         let (_, header) = SafeTensors::read_metadata(bytes)?;
         let metadata = header.metadata().clone().unwrap_or_default();
@@ -192,7 +192,7 @@ impl VoiceFile {
         })
     }
 
-    /// The bytes of the file; the same voice always has the same.
+    /// Returns the bytes of the file; the same voice always gives the same bytes.
     pub fn bytes(&self) -> Vec<u8> {
         let [latents, channels] = self.sizes;
         let width = self.vector.as_ref().map_or(0, Vec::len);
@@ -222,14 +222,14 @@ impl VoiceFile {
         bytes
     }
 
-    /// What it was made from, for people.
+    /// Returns what the voice was made from, for people to read.
     pub fn source(&self) -> &[String] {
         &self.source
     }
 }
 
-/// The file, unless it is far too large or not a file: opening a pipe waits for
-/// a writer that may never come.
+/// Reads the file, unless it is far too large or not a file: opening a pipe would wait for a
+/// writer that may never come.
 fn bytes(path: &Path) -> Result<Vec<u8>, VoiceFault> {
     if !fs::metadata(path)?.is_file() {
         return Err(VoiceFault::NotAFile);

@@ -1,4 +1,4 @@
-//! What the waveform decoder knows of a voice: a vector of length 1.
+//! What the waveform decoder is conditioned on: a vector of length 1 for each voice.
 
 use burn::tensor::{Device, Tensor, TensorData};
 use myxtts_audio::units::SampleRate;
@@ -13,12 +13,12 @@ use crate::card::VoiceKind;
 use crate::error::InferError;
 use crate::modules::InFile;
 
-/// In front of the names of the speaker encoder's tensors.
+/// The prefix of the speaker encoder's tensors.
 const SPEAKER_ENCODER: &str = "hifigan_decoder.speaker_encoder";
-/// Samples the speaker encoder hears of each recording in a batch: four seconds.
+/// The samples of each recording that the speaker encoder uses in a batch: four seconds.
 const HEARD: usize = 4 * 16_000;
 
-/// Makes vectors of voices on one device.
+/// Makes the vectors of voices on one device.
 #[derive(Debug)]
 pub struct VoiceVectors {
     encoder: Option<Box<Encoder>>,
@@ -33,8 +33,8 @@ struct Encoder {
 }
 
 impl VoiceVectors {
-    /// For recordings at `rate`; `tensors` are those of the decoder, where a
-    /// speaker encoder has its own.
+    /// Prepares for recordings at `rate`; `tensors` are those of the decoder, which hold the
+    /// speaker encoder's if it has one.
     pub fn new(
         kind: VoiceKind,
         tensors: &TensorMap,
@@ -65,13 +65,13 @@ impl VoiceVectors {
         })
     }
 
-    /// What listens, where it is a network of its own.
+    /// Returns the speaker encoder, if the vectors come from one.
     pub(crate) fn speaker_encoder(&self) -> Option<&SpeakerEncoder> {
         self.encoder.as_ref().map(|encoder| &encoder.encoder)
     }
 
-    /// The vector `(1, channels, 1)` of one recording, all of it heard, whose
-    /// latents in the GPT are `voice_1nd`.
+    /// Returns the vector `(1, channels, 1)` of one whole recording, whose latents in the GPT
+    /// are `voice_1nd`.
     pub fn whole(&mut self, wave: &[f32], voice_1nd: Tensor<3>) -> Result<Tensor<3>, InferError> {
         match &mut self.encoder {
             None => Ok(of_latents(voice_1nd)),
@@ -83,11 +83,11 @@ impl VoiceVectors {
         }
     }
 
-    /// Vectors `(batch, channels, 1)` of recordings, whose latents in the GPT
-    /// are `voice_bnd`.
+    /// Returns the vectors `(batch, channels, 1)` of recordings, whose latents in the GPT are
+    /// `voice_bnd`.
     ///
-    /// The speaker encoder hears the first four seconds of each, a shorter one
-    /// again and again: one shape for all, and no silence that nobody spoke.
+    /// The speaker encoder takes the first four seconds of each, and repeats a shorter one: that
+    /// is one shape for all, without silence that nobody spoke.
     pub fn of(&mut self, waves: &[&[f32]], voice_bnd: Tensor<3>) -> Result<Tensor<3>, InferError> {
         let Some(encoder) = &mut self.encoder else {
             return Ok(of_latents(voice_bnd));
@@ -112,7 +112,7 @@ impl Encoder {
     }
 }
 
-/// The mean of the GPT's latents, with length 1.
+/// Returns the mean of the GPT's latents, scaled to length 1.
 pub(crate) fn of_latents(voice_bnd: Tensor<3>) -> Tensor<3> {
     let [rows, _, channels] = voice_bnd.dims();
     let mean_bd = voice_bnd.mean_dim(1).reshape([rows, channels]);

@@ -37,7 +37,7 @@ pub enum ScoreError {
         peak: f32,
     },
     /// There is too little sound in the clip.
-    #[error("it has {found} of sound, and at least {least} are scored", least = SHORTEST)]
+    #[error("it has {found} of audio, and at least {least} is needed", least = SHORTEST)]
     TooShort {
         /// The duration without the silence around it.
         found: Seconds,

@@ -34,7 +34,7 @@ pub enum ServeError {
     /// The token that was chosen is too short, or has characters a header cannot carry.
     #[error(
         "a token needs at least {} letters, digits or signs, without spaces\n  \
-         fix:   leave --token out where it is needed, and one is made and printed",
+         fix:   leave --token out: where one is needed, it is generated and printed",
         crate::Token::SHORTEST
     )]
     Token,

@@ -122,7 +122,12 @@ impl Metrics {
             .iter()
             .map(|(status, count)| (format!("{{status=\"{status}\"}}"), count.to_string()))
             .collect();
-        family("requests_total", "counter", "Answers by status.", &answers);
+        family(
+            "requests_total",
+            "counter",
+            "Responses by status.",
+            &answers,
+        );
         let endings = [
             ("spoken", counts.spoken),
             ("cancelled", counts.cancelled),
@@ -132,7 +137,7 @@ impl Metrics {
         family(
             "texts_total",
             "counter",
-            "Texts that were begun, by how they ended.",
+            "Texts started, by how they ended.",
             &endings,
         );
         let gauges = [
@@ -141,21 +146,21 @@ impl Metrics {
             ("rows_busy", "Texts that are being spoken.", counts.rows),
             (
                 "rows_bound",
-                "Most texts that are spoken together.",
+                "Most texts that are spoken at the same time.",
                 now.rows_bound,
             ),
         ];
         for (name, help, value) in gauges {
             family(name, "gauge", help, &one(value.to_string()));
         }
-        let help = "Seconds of sound that were made.";
+        let help = "Seconds of audio made.";
         family(
             "audio_seconds_total",
             "counter",
             help,
             &one(counts.audio_s.to_string()),
         );
-        let help = "Seconds that making sound took.";
+        let help = "Seconds spent making audio.";
         family(
             "synthesis_seconds_total",
             "counter",
@@ -164,7 +169,7 @@ impl Metrics {
         );
         if counts.audio_s > 0.0 {
             let factor = counts.busy_s / counts.audio_s;
-            let help = "Seconds that a second of sound took, since the start.";
+            let help = "Seconds spent per second of audio, since the start.";
             family("real_time_factor", "gauge", help, &one(factor.to_string()));
         }
         let mut classes = Vec::new();
@@ -176,7 +181,7 @@ impl Metrics {
         }
         classes.push(("_sum".to_owned(), counts.first_audio_s.to_string()));
         classes.push(("_count".to_owned(), below.to_string()));
-        let help = "Seconds from a request to its first sound.";
+        let help = "Seconds from a request to its first audio.";
         family("first_audio_seconds", "histogram", help, &classes);
         page
     }

@@ -107,7 +107,7 @@ impl VoiceBook {
         match voice {
             Ok(voice) => {
                 if self.voices.insert(name, (source, voice)).is_some() {
-                    let notice = format!("{told} stands in for another voice of its name");
+                    let notice = format!("{told} replaces another voice of the same name");
                     self.notices.push(notice);
                 }
             }

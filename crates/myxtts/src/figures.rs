@@ -1,4 +1,4 @@
-//! What a model of some size needs, before anything is allocated.
+//! What a model of a given size needs, before anything is allocated.
 
 use std::fmt;
 
@@ -14,20 +14,20 @@ use crate::config::{Config, Sizes};
 
 const MIB: f64 = 1024.0 * 1024.0;
 
-/// Parameters and memory of one training.
+/// The parameters and memory of one training.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct ModelFigures {
-    /// By name, or the nearest that has one.
+    /// The named size, or the nearest one.
     size: ModelSize,
     has_name: bool,
     gpt_parameters: usize,
     dvae_parameters: usize,
     precision: Precision,
-    /// Of the vocabulary the counts are for.
+    /// The size of the vocabulary that the counts are for.
     text_tokens: usize,
-    /// Weights, gradients and both moments, in bytes.
+    /// The memory of weights, gradients and both moments, in bytes.
     weights_and_optimiser: u64,
-    /// Bytes kept for one sample, shortest shape first.
+    /// The memory for one sample of each shape, shortest first.
     per_sample: Vec<SampleMemory>,
 }
 
@@ -40,7 +40,7 @@ struct SampleMemory {
 }
 
 impl ModelFigures {
-    /// For the sizes and the longest lengths of a configuration.
+    /// Computes the figures for the sizes and the longest lengths of a configuration.
     pub(crate) fn of(config: &Config, sizes: &Sizes, precision: Precision, on_cpu: bool) -> Self {
         let size = config.model.size;
         let Sizes { gpt, dvae } = sizes;
@@ -92,7 +92,7 @@ impl fmt::Display for ModelFigures {
             "Model {}: {} parameters in the GPT ({} text tokens), {} in the DVAE",
             match self.has_name {
                 true => self.size.name().to_owned(),
-                false => format!("of its own size, near {}", self.size.name()),
+                false => format!("of a custom size, near {}", self.size.name()),
             },
             grouped(self.gpt_parameters),
             grouped(self.text_tokens),
@@ -117,7 +117,7 @@ impl fmt::Display for ModelFigures {
     }
 }
 
-/// `441,018,563`.
+/// Formats a number with commas: `441,018,563`.
 fn grouped(number: usize) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);

@@ -14,10 +14,10 @@ pub(crate) struct NewFile {
 }
 
 impl NewFile {
-    /// Begins a file for `path`: whether it can be written there is known now,
-    /// and nothing is there to see until it is whole.
+    /// Begins a file for `path`. An unwritable path is reported now, and nothing appears there
+    /// until the file is complete.
     pub(crate) fn beside(path: &Path) -> io::Result<Self> {
-        // A name that leads elsewhere stays, and what it leads to is replaced.
+        // A symbolic link stays, and what it points to is replaced.
         let path = match fs::symlink_metadata(path) {
             Ok(found) if found.is_symlink() => fs::canonicalize(path)?,
             _ => path.to_owned(),
@@ -28,21 +28,21 @@ impl NewFile {
         let folder = myxtts_files::folder_of(&path);
         fs::metadata(folder)?;
         Ok(Self {
-            // The name of the file beside it would tell nobody anything.
+            // The name of the temporary file would mean nothing to anybody.
             file: myxtts_files::temporary(folder, ".myxtts-")
                 .map_err(|why| io::Error::from(why.kind()))?,
             path,
         })
     }
 
-    /// Writes it whole, and gives it its name.
+    /// Writes the whole file and gives it its name.
     pub(crate) fn keep(self, bytes: &[u8]) -> io::Result<()> {
         let path = self.written(bytes)?;
         path.1.persist(path.0)?;
         Ok(())
     }
 
-    /// The same where no file has the name yet.
+    /// Does the same if no file has the name yet.
     pub(crate) fn keep_new(self, bytes: &[u8]) -> io::Result<()> {
         let path = self.written(bytes)?;
         path.1.persist_noclobber(path.0)?;

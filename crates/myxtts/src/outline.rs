@@ -1,5 +1,5 @@
-//! What a training will do, before it does anything: its stages, how fast and
-//! how long it learns, and what it takes from the weights it starts from.
+//! An outline of a training before it does anything: its stages, its learning rate and epochs,
+//! and what it takes from the weights it starts from.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::config::{Config, Part};
 use crate::output::Failure;
 
-/// Stages and values, each with where it came from.
+/// The stages and values of a training, each value with its origin.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Outline {
     /// What is trained, in order.
@@ -20,7 +20,7 @@ pub(crate) struct Outline {
     values: Vec<Told>,
 }
 
-/// A value of the configuration.
+/// A value of the configuration, with its origin.
 #[derive(Clone, Debug, Serialize)]
 struct Told {
     key: &'static str,
@@ -28,9 +28,9 @@ struct Told {
     origin: String,
 }
 
-/// Worth a line in every plan.
+/// Keys that every plan shows.
 const ALWAYS: [&str; 2] = ["training.learning_rate", "training.epochs"];
-/// Worth one where weights decide it.
+/// Keys that a plan shows if weights decide them.
 const OF_WEIGHTS: [&str; 9] = [
     "model.size",
     "model.quirks",

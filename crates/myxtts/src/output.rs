@@ -5,16 +5,16 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-/// Why a command did not do its job.
+/// The reason why a command did not do its job.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// It was tried and failed.
+    /// The job was tried and failed.
     Job(String),
-    /// It was done and its result, already printed, is a failure.
+    /// The job was done, and its result, already printed, is a failure.
     Result(String),
-    /// It could not be tried: wrong usage or configuration.
+    /// The job could not be tried: wrong usage or configuration.
     Usage(String),
-    /// Somebody asked it to stop, and it did; with the exit code that says so.
+    /// The command was asked to stop, and did; the code is its exit code.
     Stopped(String, u8),
 }
 
@@ -33,7 +33,7 @@ impl Failure {
     }
 }
 
-/// Where results go, and in which form.
+/// Prints results in the form that was asked for.
 pub(crate) struct Output {
     json: bool,
 }
@@ -43,7 +43,7 @@ impl Output {
         Self { json }
     }
 
-    /// Whether stdout is for one JSON document.
+    /// Returns whether stdout is reserved for one JSON document.
     pub(crate) fn is_json(&self) -> bool {
         self.json
     }
@@ -82,7 +82,7 @@ impl Output {
         }
     }
 
-    /// Says something on stderr. A closed stderr has nobody to tell.
+    /// Writes a message to stderr. If stderr is closed, there is nobody to tell.
     pub(crate) fn log(&self, message: impl Display) {
         let _ = writeln!(io::stderr().lock(), "{message}");
     }
@@ -93,9 +93,9 @@ impl Output {
             Failure::Stopped(message, _) => self.log(message),
             failure => self.log(format_args!("error: {}", failure.message())),
         }
-        // A result that was printed is the one document there may be.
+        // At most one document may be printed, and a result was printed already.
         if self.json && !matches!(failure, Failure::Result(_) | Failure::Stopped(..)) {
-            // A broken stdout while reporting a failure: the exit code remains.
+            // If stdout breaks while a failure is reported, the exit code remains.
             let _ = self.document(&serde_json::json!({ "error": failure.message() }));
         }
     }

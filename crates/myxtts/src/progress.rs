@@ -1,14 +1,14 @@
-//! One line on a terminal that says how far a long job is. Where stderr is not
-//! a terminal, nothing: a log wants results, not frames of an animation.
+//! A progress line for long jobs on a terminal. If stderr is not a terminal nothing is shown: a
+//! log wants results, not frames of an animation.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-/// Often enough to look alive, seldom enough to cost nothing.
+/// How often the line is drawn: often enough to look alive, rarely enough to cost nothing.
 const EVERY: Duration = Duration::from_millis(200);
 const WIDTH: u64 = 24;
 
-/// A progress bar that is drawn again and again in place.
+/// A progress bar that is redrawn in place.
 pub(crate) struct ProgressBar {
     is_shown: bool,
     started: Instant,
@@ -35,7 +35,7 @@ impl ProgressBar {
         }
     }
 
-    /// Takes the line away.
+    /// Removes the line from the terminal.
     pub(crate) fn clear(&mut self) {
         if self.drawn.take().is_some() {
             self.draw("");

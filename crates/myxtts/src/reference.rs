@@ -1,6 +1,6 @@
 //! The reference pages, checked against the code they describe.
 //!
-//! `UPDATE_DOCS=1 cargo test --release reference` writes them anew.
+//! `UPDATE_DOCS=1 cargo test --release reference` writes them again.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -12,8 +12,8 @@ use crate::config::keys;
 fn flags_page() -> String {
     let mut page = String::from(
         "# Training flags\n\n\
-         Taken by `myxtts train`, `myxtts plan` and `myxtts config show`; `myxtts prepare` takes \
-         those that concern a dataset (see [dataset](dataset.md)). Each flag sets the key \
+         These flags are taken by `myxtts train`, `myxtts plan` and `myxtts config show`; `myxtts \
+         prepare` takes those that concern a dataset (see [dataset](dataset.md)). Each flag sets the key \
          beside it; `--set KEY=VALUE` reaches every other key (see \
          [configuration](configuration.md)). Layers: built-in defaults, then preset, then file, \
          then environment `MYXTTS_*`, then flags.\n",
@@ -42,12 +42,12 @@ fn flags_page() -> String {
             row(
                 "--config FILE",
                 "",
-                "YAML file; layers: built-in defaults, preset, file, environment MYXTTS_*, flags",
+                "YAML file. Later layers win: built-in defaults, preset, file, environment MYXTTS_*, flags",
             ),
             row(
                 "--set KEY=VALUE",
                 "any",
-                "set any key, for example data.language=fa; may be repeated",
+                "Set any key, for example data.language=fa; may be repeated",
             ),
         ],
     );
@@ -77,7 +77,7 @@ fn configuration_page() -> String {
     let keys = keys();
     let mut page = String::from(
         "# Configuration keys\n\n\
-         Written in a YAML file under their sections, in the environment as \
+         Keys are written in a YAML file under their sections, in the environment as \
          `MYXTTS_SECTION_KEY` (`data.batch_size` is `MYXTTS_DATA_BATCH_SIZE`), or on the command \
          line as `--set section.key=value`. An unknown key, a wrong type, a value out of range or \
          a key given twice is an error that names the file, the line, the column and the nearest \
@@ -107,7 +107,7 @@ fn configuration_page() -> String {
         }
     }
     page.push_str(
-        "\n## Older names\n\nKeys of older files keep working as what they meant; `config show` \
+        "\n## Older names\n\nKeys of older files keep working and mean what they meant; `config show` \
          names the one that was used. Several names of one key in one file must agree.\n\n\
          | older name | means |\n|---|---|\n",
     );
@@ -136,29 +136,29 @@ fn synthesize_page() -> String {
 fn evaluate_page() -> String {
     let mut page = String::from(
         "# Evaluating\n\n\
-         `myxtts evaluate` speaks a list of sentences with a model and measures. With no arguments: \
-         the newest run, on the clips that it was validated on.\n\n\
-         - The sentences: a text file with one a line; JSON lines (`.jsonl`) with `text` and, where \
-         they are known, `recording` (a path from the list's folder), `speaker`, `language` and `id`; \
+         `myxtts evaluate` speaks a list of sentences with a model and measures the result. With no \
+         arguments it takes the newest run and the clips that it was validated on.\n\n\
+         - The sentences: a text file with one per line; JSON lines (`.jsonl`) with `text` and, if \
+         known, `recording` (a path from the list's folder), `speaker`, `language` and `id`; \
          or a dataset (`--dataset`), of which the clips are taken that a preparation held out, else \
-         those that it sets apart itself, else all. Nothing is written to it.\n\
-         - The voice: that of `--speaker-wav`, `--voice` or `--speaker`; without, the stored voice of the \
-         sentence's speaker, else that of its own recording, else the first stored.\n\
-         - Codes are drawn as the model's card says, with one seed for all: the same command measures \
-         the same speech. One sentence is spoken at a time, and once before the clock runs.\n\
-         - `--copy` speaks nothing. Recordings go through the model's own codes and come back by each \
-         vocoder it has: the DVAE's mel and Griffin-Lim, and the waveform decoder from the latents of \
-         the GPT, which is told text and codes. That compares a decoder with Griffin-Lim, and bounds \
-         what speech of the model can score.\n\
-         - `--recogniser 'COMMAND {wav}'` starts a recogniser of yours for each clip, without a shell. \
-         What it prints on stdout is the transcript. The recordings are recognised, too: the \
-         recogniser's own errors are in every figure, and these are how many. A recogniser that cannot \
-         be started ends the command; one that fails, takes too long (`--recogniser-timeout`) or prints \
-         what is not text is told of beside its sentence, has no part in the rates, and the command \
-         exits with code 1.\n\
+         those that it sets apart itself, else all. Nothing is written to the dataset.\n\
+         - The voice: that of `--speaker-wav`, `--voice` or `--speaker`; without these, the stored voice \
+         of the sentence's speaker, else that of its own recording, else the first one stored.\n\
+         - Codes are sampled as the model's card says, with one seed for all: the same command measures \
+         the same speech. Sentences are spoken one at a time, after one that is not timed.\n\
+         - `--copy` speaks nothing. Recordings are turned into the model's own codes and back by each \
+         vocoder it has: Griffin-Lim from the DVAE's mel, and the waveform decoder from the latents of \
+         the GPT, which is given text and codes. This compares a decoder with Griffin-Lim, and bounds \
+         what the model's speech can score.\n\
+         - `--recogniser 'COMMAND {wav}'` runs a recogniser of yours for each clip, without a shell. \
+         What it prints on stdout is the transcript. The recordings are recognised as well, because the \
+         recogniser's own errors are in every figure: this shows how many there are. A recogniser that \
+         cannot be started ends the command. If it fails, takes too long (`--recogniser-timeout`) or \
+         prints something other than text, that is reported with the sentence, which has no part in the \
+         rates, and the command exits with code 1.\n\
          - `--page DIR` writes `index.html` with the table, the mel of both clips, the alignment, both \
-         pitch curves and players. Pictures are inside the page, sound lies beside it, nothing comes \
-         from elsewhere.\n\
+         pitch curves and players. Pictures are inside the page, audio files lie beside it, and nothing \
+         is loaded from elsewhere.\n\
          - The table is for people; `--json` has every figure of every sentence, and what each means.\n\n\
          ## Scores\n\n\
          | name | meaning |\n|---|---|\n",
@@ -169,8 +169,8 @@ fn evaluate_page() -> String {
     page.push_str(
         "\nClips are compared at 22,050 Hz without the silence around them, in frames 256 samples \
          apart; a clip's level changes nothing. Two clips that are too long to align exactly, about two \
-         minutes each, have no scores and say so. [benchmarks/scores.md](../../benchmarks/scores.md) has \
-         each measure beside a public package. Not here: what listeners or models of listeners think.\n\n\
+         minutes each, have no scores and say so. [benchmarks/scores.md](../../benchmarks/scores.md) compares \
+         each measure with a public package. Not measured: what listeners or models of listeners think.\n\n\
          ## Flags\n\n| flag | meaning |\n|---|---|\n",
     );
     page.push_str(&flags_of("evaluate"));
@@ -202,7 +202,7 @@ fn doctor_page() -> String {
     for row in own.lines().filter(|row| !is_training(row)) {
         writeln!(page, "{row}").unwrap();
     }
-    page.push_str("\nEvery flag of `myxtts train` says what to measure; see [flags](flags.md).\n");
+    page.push_str("\nThe flags of `myxtts train` say what to measure; see [flags](flags.md).\n");
     page.push_str("\n## Findings\n");
     for rule in myxtts_doctor::rules::ALL {
         let texts = &rule.texts.en;

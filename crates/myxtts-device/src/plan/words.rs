@@ -90,7 +90,7 @@ impl Plan {
                 format!("{mean:.1} on average, {least} to {most}")
             }
             None => format!(
-                "{} where all are of the greatest length, more where they are shorter; the average \
+                "{} if all are of the greatest length, more if they are shorter; the average \
                  is known once the dataset is prepared",
                 self.rows_per_step
             ),

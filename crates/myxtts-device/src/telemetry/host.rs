@@ -45,11 +45,11 @@ impl HostTelemetry {
         let cpu_percent = match (has_past, self.system.cpus().is_empty()) {
             (true, false) => Reading::Value(f64::from(self.system.global_cpu_usage())),
             (true, true) => Reading::Unavailable("the system lists no processor".to_owned()),
-            (false, _) => Reading::Unavailable("there was no look before this one".to_owned()),
+            (false, _) => Reading::Unavailable("this is the first reading".to_owned()),
         };
         let (used, total) = (self.system.used_memory(), self.system.total_memory());
         let memory = |bytes: u64| match total {
-            0 => Reading::Unavailable("the system does not tell its memory".to_owned()),
+            0 => Reading::Unavailable("the system does not report its memory".to_owned()),
             _ => Reading::Value(Megabytes::from_bytes(bytes)),
         };
         HostReadings {

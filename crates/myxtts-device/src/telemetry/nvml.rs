@@ -31,7 +31,7 @@ impl NvmlTelemetry {
         // By address and not by index: CUDA, Vulkan and NVML each number the
         // cards in an order of their own.
         let Some(address) = &gpu.pci_address else {
-            return Err("the backend does not tell the card's PCI address".to_owned());
+            return Err("the backend does not report the card's PCI address".to_owned());
         };
         library
             .device_by_pci_bus_id(address.as_str())

@@ -19,7 +19,7 @@ pub(super) const RULE: Rule = Rule {
             meaning: "`myxtts profile` measured a mode that is faster than Multi-GPU Mode on the same devices.",
             forms: &[Form {
                 name: "run",
-                cause: "{mode} trains on {other} s of sound a second, Multi-GPU Mode on {split}: {ratio} times as fast",
+                cause: "{mode} trains on {other} s of audio per second, Multi-GPU Mode on {split}: {ratio} times as fast",
                 fix: "leave `--data-gpu` and `--model-gpu` out; with several GPUs, use `--multi-gpu`",
             }],
         },

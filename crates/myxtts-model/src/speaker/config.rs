@@ -46,7 +46,7 @@ impl SpeakerConfig {
     /// Refuses sizes no speaker encoder can have.
     pub fn check(&self) -> Result<(), SpeakerConfigError> {
         let fault = if self.bands == 0 || !self.bands.is_multiple_of(8) {
-            format!("{} bands are no multiple of 8", self.bands)
+            format!("{} bands are not a multiple of 8", self.bands)
         } else if self.filters.iter().any(|&channels| channels < SQUEEZE) {
             format!(
                 "a stage has fewer than {SQUEEZE} channels: {:?}",

@@ -6,8 +6,8 @@ use super::theme::Theme;
 use super::words::wrapped;
 
 const KEYS: [(&str, &str); 10] = [
-    ("q, Ctrl-C", "leave; the training is not touched"),
-    ("left, right", "the run before, the next run (also p, n)"),
+    ("q, Ctrl-C", "quit; the training is not affected"),
+    ("left, right", "the previous run, the next run (also p, n)"),
     ("1 to 6, Tab", "overview, run, devices, findings, log, runs"),
     (
         "up, down",

@@ -95,7 +95,7 @@ pub enum CheckpointError {
         expected: String,
     },
     /// A checkpoint is damaged; this names the others that are not.
-    #[error("{what}\n  whole: {}\n  fix:   {}", whole_steps(.whole), fix(.whole, .folder))]
+    #[error("{what}\n  found: {}\n  fix:   {}", whole_steps(.whole), fix(.whole, .folder))]
     Damaged {
         /// What is wrong with the checkpoint.
         what: Box<CheckpointError>,
@@ -131,11 +131,11 @@ pub enum CheckpointError {
 /// Names the checkpoints that are whole, for a message.
 pub fn whole_steps(whole: &[Step]) -> String {
     match whole {
-        [] => "no other checkpoint".to_owned(),
-        [step] => format!("the checkpoint of step {step}"),
+        [] => "no other checkpoint is intact".to_owned(),
+        [step] => format!("the checkpoint of step {step} is intact"),
         steps => {
             let steps: Vec<String> = steps.iter().map(Step::to_string).collect();
-            format!("the checkpoints of steps {}", steps.join(", "))
+            format!("the checkpoints of steps {} are intact", steps.join(", "))
         }
     }
 }

@@ -30,7 +30,7 @@ pub(super) async fn guard(State(app): State<App>, request: Request, next: Next) 
 
 fn refusal(app: &App, path: &str, headers: &HeaderMap) -> Option<ApiError> {
     if app.config.host.is_loopback() && !is_local(headers) {
-        let words = "the Host line of the request does not name this machine: use 127.0.0.1, \
+        let words = "the Host header of the request does not name this machine: use 127.0.0.1, \
                      [::1] or localhost";
         return Some(ApiError::new(StatusCode::FORBIDDEN, words).with_code("wrong_host"));
     }
@@ -39,7 +39,7 @@ fn refusal(app: &App, path: &str, headers: &HeaderMap) -> Option<ApiError> {
     if path == "/health" || given_token(headers).is_some_and(|given| token.is(given)) {
         return None;
     }
-    let words = "this server wants its token: send the line `Authorization: Bearer TOKEN`";
+    let words = "this server requires a token: send the header `Authorization: Bearer TOKEN`";
     Some(ApiError::new(StatusCode::UNAUTHORIZED, words).with_code("invalid_api_key"))
 }
 

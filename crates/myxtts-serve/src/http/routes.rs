@@ -103,12 +103,12 @@ async fn metrics(State(app): State<App>) -> Response {
 }
 
 async fn nothing() -> ApiError {
-    let words = "there is nothing here: POST /v1/audio/speech, GET /v1/voices, /v1/models, \
-                 /health and /metrics are answered";
+    let words = "there is nothing here: use POST /v1/audio/speech, or GET /v1/voices, /v1/models, \
+                 /health or /metrics";
     ApiError::new(StatusCode::NOT_FOUND, words).with_code("unknown_url")
 }
 
 async fn wrong_method() -> ApiError {
-    let words = "speech is asked for with POST, everything else with GET";
+    let words = "use POST for speech, and GET for everything else";
     ApiError::new(StatusCode::METHOD_NOT_ALLOWED, words).with_code("method_not_allowed")
 }

@@ -160,11 +160,11 @@ async fn finish(encoder: Encoder) -> Result<Vec<u8>, ApiError> {
 }
 
 fn internal(why: String) -> ApiError {
-    let words = format!("the sound could not be encoded: {why}");
+    let words = format!("the audio could not be encoded: {why}");
     ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, words)
 }
 
 fn silent() -> ApiError {
-    let words = "the model ended before it made a sound: try another `seed`";
+    let words = "the model stopped before it made any audio: try another `seed`";
     ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, words).with_code("no_sound")
 }

@@ -32,7 +32,7 @@ pub(super) async fn read(
     match timeout(patience, gather(request.into_body(), most)).await {
         Ok(body) => body,
         Err(_) => {
-            let words = "the body of the request did not come in time";
+            let words = "the body of the request did not arrive in time";
             Err(ApiError::new(StatusCode::REQUEST_TIMEOUT, words).with_code("timeout"))
         }
     }
@@ -43,7 +43,7 @@ fn check(headers: &HeaderMap, most: usize) -> Result<(), ApiError> {
     let header = |name| headers.get(name)?.to_str().ok();
     // Pages in a browser may send other types to any server without asking it.
     if !header(CONTENT_TYPE).is_some_and(is_json) {
-        let words = "the body must be JSON: send the line `Content-Type: application/json`";
+        let words = "the body must be JSON: send the header `Content-Type: application/json`";
         let refusal = ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, words);
         return Err(refusal.with_code("unsupported_media_type"));
     }

@@ -92,7 +92,7 @@ pub(super) fn read(body: &[u8], app: &App) -> Result<Wanted, ApiError> {
 fn check_text(text: &str, most: usize) -> Result<(), ApiError> {
     let length = text.chars().count();
     if length > most {
-        let words = format!("the text is {length} characters long, and {most} are the most");
+        let words = format!("the text is {length} characters long, but at most {most} are allowed");
         return Err(ApiError::request("input", words).with_code("string_above_max_length"));
     }
     Ok(())
@@ -103,7 +103,7 @@ fn form(raw: &Raw) -> Result<Form, ApiError> {
     let format = Format::named(asked.unwrap_or("mp3")).ok_or_else(|| {
         let known = Format::ALL.map(|(name, _)| name).join(", ");
         let asked = asked.unwrap_or_default();
-        let words = format!("there is no format `{asked}` here: {known} are made");
+        let words = format!("there is no format `{asked}` here: this server makes {known}");
         ApiError::request("response_format", words)
     })?;
     let delivery = match (raw.stream, raw.stream_format.as_deref()) {
@@ -115,7 +115,8 @@ fn form(raw: &Raw) -> Result<Form, ApiError> {
             return Err(ApiError::request("stream", words));
         }
         (_, Some(other)) => {
-            let words = format!("there is no stream format `{other}`: audio and sse are made");
+            let words =
+                format!("there is no stream format `{other}`: this server makes audio and sse");
             return Err(ApiError::request("stream_format", words));
         }
     };
@@ -187,7 +188,7 @@ fn within<T: PartialOrd + Display>(
         return Ok(value);
     }
     let (least, most) = (range.start(), range.end());
-    let words = format!("`{field}` is {value}, and {least} to {most} is possible");
+    let words = format!("`{field}` is {value}, but {least} to {most} is allowed");
     Err(ApiError::request(field, words))
 }
 

@@ -68,7 +68,7 @@ pub enum StateError {
     },
     /// A tensor that no state has.
     #[error(
-        "`{0}` is no part of an optimiser state: the file is of something else; \
+        "`{0}` is not part of an optimiser state: the file holds something else; \
          name the optimiser's own file"
     )]
     Unknown(String),

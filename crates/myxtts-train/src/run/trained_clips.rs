@@ -52,7 +52,7 @@ impl Clips {
     fn changed_from(&self, then: &Self) -> String {
         let (before, now) = (then.count, self.count);
         match before == now {
-            true => format!("{now} clips then and now, with other recordings or texts"),
+            true => format!("{now} clips then and now, but with other recordings or texts"),
             false => format!("{before} clips then, {now} now"),
         }
     }
@@ -88,7 +88,7 @@ impl TrainedClips {
         Ok((self.validation != then.validation).then(|| {
             format!(
                 "the clips to validate on have changed since the checkpoint: {}; validation \
-                 figures before and after are not of the same clips",
+                 figures before and after are for different clips",
                 self.validation.changed_from(&then.validation)
             )
         }))

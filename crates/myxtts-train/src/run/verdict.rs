@@ -109,7 +109,7 @@ pub(super) fn validation(stage: StageName, values: &[(u64, f64)]) -> Option<Find
         ),
         false => format!(
             "{name}: the validation loss rose from {best:.4} at step {best_step} to {last:.4} at \
-             step {last_step}: the model learns its recordings by heart; fewer epochs or more \
+             step {last_step}: the model is memorising its recordings; fewer epochs or more \
              recordings help, and --best speaks with the best checkpoint"
         ),
     };

@@ -9,13 +9,13 @@ use super::flags;
 pub(super) fn command() -> Command {
     Command::new("doctor")
         .visible_alias("diagnose")
-        .about("Say where the time of a training goes, and rank what to change")
+        .about("Show where the time of a training goes, and rank what to change")
         .long_about(
-            "Look at the machine and train for some seconds through the real pipeline, on your data or \
-             the sample corpus; or read a run folder, of a training in progress or a finished one. Say \
+            "Look at the machine and train for a few seconds through the real pipeline, on your data or \
+             the sample corpus; or read the run folder of a training, in progress or finished. Show \
              where the time goes: environment, devices, configuration, dataset, storage, pipeline speed, \
-             model step, verdict, and what to change, ranked by the seconds it gives back. Exits with \
-             code 1 when something keeps training from running.",
+             model step, verdict, and what to change, ranked by the seconds it saves. Exits with \
+             code 1 if something keeps training from running.",
         )
         .arg(
             Arg::new("run")
@@ -23,21 +23,21 @@ pub(super) fn command() -> Command {
                 .value_name("DIR")
                 .value_parser(value_parser!(PathBuf))
                 .conflicts_with_all(["quick", "num-batches", "seconds"])
-                .help("Read this run, as in runs/default, and measure nothing [default: measure this machine]"),
+                .help("Read this run, for example runs/default, and measure nothing [default: measure this machine]"),
         )
         .arg(
             Arg::new("quick")
                 .long("quick")
                 .action(ArgAction::SetTrue)
-                .help("A look of some seconds: --num-batches 6 --seconds 4, and no long preparation [default: off]"),
+                .help("Take a quick look: --num-batches 6 --seconds 4, and no long preparation [default: off]"),
         )
         .arg(number("num-batches").help("Steps to measure [default: 40]"))
-        .arg(number("seconds").help("Time for them, live and cached together [default: 60]"))
+        .arg(number("seconds").help("Time limit for these steps, live and cached together [default: 60]"))
         .arg(
             Arg::new("fix")
                 .long("fix")
                 .action(ArgAction::SetTrue)
-                .help("Write NAME.fixed.yaml beside --config with the edits shown and nothing else changed [default: off]"),
+                .help("Write NAME.fixed.yaml beside --config, with the edits shown and nothing else changed [default: off]"),
         )
         .arg(lang())
         .args(flags::arguments())
@@ -50,12 +50,12 @@ fn number(name: &'static str) -> Arg {
         .value_parser(value_parser!(u32).range(1..=100_000))
 }
 
-/// The language of what people read.
+/// The flag for the language of what people read.
 pub(super) fn lang() -> Arg {
     Arg::new("lang")
         .long("lang")
         .value_name("en|fa")
         .value_parser(["en", "fa"])
         .hide_possible_values(true)
-        .help("Language of the report; keys, flags, codes and JSON have one only [default: by LANG, else en]")
+        .help("Language of the report; keys, flags, codes and JSON are never translated [default: by LANG, else en]")
 }

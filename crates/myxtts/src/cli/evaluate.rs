@@ -8,7 +8,7 @@ use myxtts_text::Language;
 use super::{flags, synthesize};
 use crate::commands::evaluate::Recogniser;
 
-/// Flags that mean here what they mean to `synthesize`.
+/// The flags that mean the same here as in `synthesize`.
 const SHARED: [&str; 15] = [
     "checkpoint",
     "best",
@@ -37,37 +37,37 @@ pub(super) fn command() -> Command {
     Command::new("evaluate")
         .about("Measure how a model speaks: speed, endings, distance from recordings, error rates")
         .long_about(
-            "Speak a list of sentences and measure: real-time factor, first audio, whether the \
-             model ends by itself; where recordings of the sentences are given, mel-cepstral \
-             distortion, pitch and voicing errors and the model's own opinion of the voice; with \
-             a recogniser of yours, word and character error rates. Exits with code 1 where a \
-             sentence could not be spoken or heard.",
+            "Speak a list of sentences and measure the real-time factor, the time to first audio, and \
+             whether the model stops by itself; if there are recordings of the sentences, also \
+             mel-cepstral distortion, pitch and voicing errors, and how similar the model finds the \
+             voice; with a recogniser of yours, word and character error rates. Exits with code 1 if \
+             a sentence could not be spoken or recognised.",
         )
         .arg(
             path("sentences", "FILE")
                 .conflicts_with("dataset")
                 .help(
-                    "Sentences, one a line; or JSON lines (.jsonl) with `text` and, where known, \
-                     `recording`, `speaker`, `language` [default: the validation clips of the run]",
+                    "Sentences, one per line; or JSON lines (.jsonl) with `text` and, if known, \
+                     `recording`, `speaker` and `language` [default: the validation clips of the run]",
                 ),
         )
         .arg(path("dataset", "DIR").help(
-            "A dataset, as for `prepare`: its held-out clips are spoken and compared with [default: none]",
+            "A dataset, as for `prepare`, whose held-out clips are spoken and compared [default: none]",
         ))
         .arg(
             Arg::new("limit")
                 .long("limit")
                 .value_name("N")
                 .value_parser(value_parser!(u32).range(1..))
-                .help("Only the first N sentences [default: all]"),
+                .help("Speak only the first N sentences [default: all]"),
         )
         .arg(
             Arg::new("copy")
                 .long("copy")
                 .action(ArgAction::SetTrue)
                 .help(
-                    "Speak nothing: send the recordings through the model's codes and back, by --vocoder or \
-                     each that it has, and compare the copies [default: off]",
+                    "Speak nothing: turn the recordings into the model's codes and back, with --vocoder or \
+                     with every vocoder the model has, and compare the copies [default: off]",
                 ),
         )
         .arg(
@@ -76,8 +76,8 @@ pub(super) fn command() -> Command {
                 .value_name("COMMAND")
                 .value_parser(Recogniser::parse)
                 .help(
-                    "A command that prints the transcript of the WAV file {wav}, as in \
-                     'listen {wav}'; started without a shell, once a clip [default: none]",
+                    "A command that prints the transcript of the WAV file {wav}, for example \
+                     'listen {wav}'; run without a shell, once per clip [default: none]",
                 ),
         )
         .arg(
@@ -86,17 +86,17 @@ pub(super) fn command() -> Command {
                 .value_name("SECONDS")
                 .requires("recogniser")
                 .value_parser(value_parser!(u64).range(1..=86_400))
-                .help("How long it may take for a clip before it is stopped [default: 60]"),
+                .help("How long the recogniser may take for a clip before it is stopped [default: 60]"),
         )
         .arg(path("page", "DIR").help(
-            "Write a page with mels, alignments, pitch curves and sound to DIR/index.html [default: none]",
+            "Write a page with mels, alignments, pitch curves and audio to DIR/index.html [default: none]",
         ))
         .arg(
             Arg::new("language")
                 .long("language")
                 .value_name("TAG")
                 .value_parser(value_parser!(Language))
-                .help("Language of sentences that name none [default: the only one the model speaks]"),
+                .help("Language of sentences that do not name one [default: the only one the model speaks]"),
         )
         .args(shared())
         .args(flags::device_arguments())

@@ -6,9 +6,9 @@ use clap::{Arg, ArgAction, ArgMatches};
 
 use crate::config::GivenFlag;
 
-/// One flag.
+/// One flag of `train`, as it is typed and what it sets.
 pub(crate) struct Flag {
-    /// Without its dashes.
+    /// The flag's name without its dashes.
     pub(crate) long: &'static str,
     /// The configuration key it sets.
     pub(crate) key: &'static str,
@@ -21,9 +21,9 @@ pub(crate) struct Flag {
 pub(crate) enum Takes {
     /// A value, shown under this name.
     Value(&'static str),
-    /// Nothing: the flag means this value.
+    /// No value: the flag itself means this one.
     Switch(&'static str),
-    /// A value, or none, which means the second.
+    /// A value shown under the first name, or none, which means the second.
     MaybeValue(&'static str, &'static str),
 }
 
@@ -69,77 +69,77 @@ pub(crate) const FLAGS: &[(&str, &[Flag])] = &[
                 "DIR",
                 "data.train_data",
                 "sample corpus",
-                "folder of the training recordings",
+                "Folder of the training recordings",
             ),
             value(
                 "val-data",
                 "DIR",
                 "data.val_data",
                 "held-out split of train data",
-                "folder of the validation recordings",
+                "Folder of the validation recordings",
             ),
             value(
                 "language",
                 "TAG",
                 "data.language",
                 "the model's, else by the text's script, else asked for",
-                "language of the recordings; a script that does not fit it is refused",
+                "Language of the recordings; a script that does not fit it is refused",
             ),
             value(
                 "columns",
                 "id,text,speaker",
                 "data.columns",
                 "by content, shown in the report",
-                "what the columns of the metadata hold; ambiguous tables are refused",
+                "What the columns of the metadata hold; ambiguous tables are refused",
             ),
             value(
                 "prepared",
                 "DIR",
                 "data.prepared",
                 "myxtts in the dataset, else the cache folder when it may not be written to",
-                "where preparation puts its files",
+                "Where preparation puts its files",
             ),
             value(
                 "batch-size",
                 "N",
                 "data.batch_size",
                 "by GPU profile",
-                "clips of the greatest length in a batch, on each model device; more of shorter ones",
+                "Clips in a batch of the longest clips, on each model device; batches of shorter clips hold more",
             ),
             value(
                 "num-workers",
                 "N",
                 "data.num_workers",
                 "what the machine can use",
-                "host threads that prepare batches; one core is left to launch kernels",
+                "Host threads that prepare batches; one core is left to launch kernels",
             ),
             value(
                 "max-text-length",
                 "TOKENS",
                 "data.max_text_length",
                 "200",
-                "longest text; longer clips are left out and named",
+                "Longest text; clips with longer text are left out and reported",
             ),
             value(
                 "max-mel-frames",
                 "FRAMES",
                 "data.max_mel_frames",
                 "800",
-                "longest clip, in frames of 256 samples; longer clips are left out and named",
+                "Longest clip, in frames of 256 samples; longer clips are left out and reported",
             ),
             value(
                 "buckets",
                 "N",
                 "data.buckets",
                 "8",
-                "length buckets: the closed set of batch shapes, so that padding stays low",
+                "Length buckets: the closed set of batch shapes that keeps padding low",
             ),
             value(
                 "cache",
                 "none|memory|disk",
                 "data.cache",
                 "disk",
-                "feature cache; content-addressed, verified, rebuilt when stale",
+                "Feature cache; content-addressed, verified, rebuilt when stale",
             ),
         ],
     ),
@@ -151,63 +151,63 @@ pub(crate) const FLAGS: &[(&str, &[Flag])] = &[
                 "tiny|small|normal|big|xtts-v2",
                 "model.size",
                 "tiny",
-                "size of the model; never changed silently",
+                "Size of the model; never changed silently",
             ),
             value(
                 "stage",
                 "dvae|gpt|decoder|all",
                 "training.stage",
                 "all",
-                "the parts of XTTS to train; a list (dvae,gpt) leaves one out",
+                "Parts of XTTS to train; a list (dvae,gpt) leaves one out",
             ),
             value(
                 "init",
                 "DIR",
                 "training.init",
                 "none",
-                "start from imported or earlier weights (fine-tuning)",
+                "Start from imported or earlier weights (fine-tuning)",
             ),
             value(
                 "epochs",
                 "N",
                 "training.epochs",
                 "by model size",
-                "passes over the training data, in every stage",
+                "Passes over the training data in every stage",
             ),
             value(
                 "max-steps",
                 "N",
                 "training.max_steps",
                 "none",
-                "stop each stage after this many steps",
+                "Stop each stage after this many steps",
             ),
             value(
                 "seed",
                 "N",
                 "training.seed",
                 "0",
-                "seed of every random choice",
+                "Seed for every random choice",
             ),
             value(
                 "checkpoint-dir",
                 "DIR",
                 "training.checkpoint_dir",
                 "runs/NAME",
-                "folder of the run",
+                "Folder of the run",
             ),
             Flag {
                 long: "resume",
                 key: "training.resume",
                 takes: Takes::MaybeValue("auto|never|STEP", "auto"),
                 default: "auto",
-                meaning: "where to go on; resume is exact",
+                meaning: "Checkpoint to resume from; resume is exact",
             },
             switch(
                 "reset-training",
                 "true",
                 "training.reset_training",
                 "off",
-                "start from step 0 with the weights of the checkpoint",
+                "Start again from step 0 with the weights of the checkpoint",
             ),
         ],
     ),
@@ -219,28 +219,28 @@ pub(crate) const FLAGS: &[(&str, &[Flag])] = &[
                 "RATE",
                 "training.learning_rate",
                 "by model size",
-                "learning rate; given here, it always wins",
+                "Learning rate; a value given here always wins",
             ),
             value(
                 "grad-accum",
                 "N",
                 "training.gradient_accumulation_steps",
                 "by GPU profile",
-                "batches per step; multiplies the clips of a step",
+                "Batches per step; multiplies the effective batch size",
             ),
             value(
                 "optimization-level",
                 "basic|enhanced|experimental|plateau_breaker",
                 "training.optimization_level",
                 "enhanced",
-                "named set of schedule, clipping and smoothing values; `config show` prints what it sets",
+                "Named set of schedule, clipping and smoothing values; `config show` prints what it sets",
             ),
             value(
                 "precision",
                 "auto|f32|bf16|f16",
                 "training.precision",
                 "auto",
-                "mixed precision with f32 master weights; auto decides by device",
+                "Mixed precision with f32 master weights; auto decides by device",
             ),
         ],
     ),
@@ -252,63 +252,63 @@ pub(crate) const FLAGS: &[(&str, &[Flag])] = &[
                 "ID",
                 "data.data_gpu",
                 "none",
-                "with --model-gpu, Multi-GPU Mode: data work on this GPU, any id; one alone or equal ids is an error",
+                "With --model-gpu, Multi-GPU Mode: this GPU prepares data; one flag alone or equal ids are an error",
             ),
             value(
                 "model-gpu",
                 "ID",
                 "data.model_gpu",
                 "none",
-                "with --data-gpu, Multi-GPU Mode: the model on this GPU",
+                "With --data-gpu, Multi-GPU Mode: this GPU trains the model",
             ),
             switch(
                 "multi-gpu",
                 "true",
                 "training.multi_gpu",
                 "off",
-                "mirrored data parallel over the visible GPUs; with --data-gpu too, that GPU prepares data for all replicas",
+                "Mirrored data parallel over the visible GPUs; with --data-gpu as well, that GPU prepares data for all replicas",
             ),
             value(
                 "visible-gpus",
                 "IDS",
                 "training.visible_gpus",
                 "all",
-                "the GPUs that may be used, for example 0,1,2",
+                "GPUs that may be used, for example 0,1,2",
             ),
             value(
                 "gpu-profile",
                 "auto|rtx4090|rtx3090|rtx3080|rtx3060",
                 "training.gpu_profile",
                 "auto",
-                "named settings per card; auto goes by memory",
+                "Named settings per card; auto chooses by memory",
             ),
             switch(
                 "enable-memory-isolation",
                 "true",
                 "data.enable_memory_isolation",
                 "off",
-                "hard memory budget per device, enforced and reported",
+                "Hard memory budget per device, enforced and reported",
             ),
             value(
                 "data-gpu-memory",
                 "MB",
                 "data.data_gpu_memory",
                 "8192",
-                "memory budget of the data work under memory isolation",
+                "Memory budget for the data work under memory isolation",
             ),
             value(
                 "model-gpu-memory",
                 "MB",
                 "data.model_gpu_memory",
                 "16384",
-                "memory budget of the model under memory isolation",
+                "Memory budget for the model under memory isolation",
             ),
             switch(
                 "allow-fallback",
                 "true",
                 "training.allow_fallback",
                 "off",
-                "let a mode that cannot be honoured be replaced by the nearest; without it that is an error",
+                "Replace a mode that cannot be honoured with the nearest one; without this flag it is an error",
             ),
         ],
     ),
@@ -320,76 +320,76 @@ pub(crate) const FLAGS: &[(&str, &[Flag])] = &[
                 "N",
                 "data.pipeline_buffer_size",
                 "50",
-                "bound on prepared batches in flight, all stages together; also bounded in bytes",
+                "Bound on prepared batches in flight, all stages together; also bounded in bytes",
             ),
             value(
                 "model-start-delay",
                 "SECONDS",
                 "data.model_start_delay",
                 "2.0",
-                "longest wait for the buffer to fill before the first step in Multi-GPU Mode",
+                "Longest wait for the buffer to fill before the first step in Multi-GPU Mode",
             ),
             switch(
                 "prefetch-to-gpu",
                 "true",
                 "data.prefetch_to_gpu",
                 "on",
-                "keep a ring of ready batches on the device",
+                "Keep a ring of ready batches on the device",
             ),
             switch(
                 "no-prefetch-to-gpu",
                 "false",
                 "data.prefetch_to_gpu",
                 "off",
-                "upload each batch when it is used",
+                "Upload each batch when it is used",
             ),
             value(
                 "prefetch-buffer-size",
                 "N",
                 "data.prefetch_buffer_size",
                 "by GPU profile",
-                "batches in the device-side ring",
+                "Batches in the device-side ring",
             ),
             switch(
                 "enable-static-shapes",
                 "true",
                 "data.static_shapes",
                 "on",
-                "a small closed set of shapes: nothing recompiles after warm-up",
+                "Use a small closed set of shapes, so that nothing recompiles after warm-up",
             ),
             switch(
                 "disable-static-shapes",
                 "false",
                 "data.static_shapes",
                 "off",
-                "pad each batch to its own longest clip",
+                "Pad each batch to its own longest clip",
             ),
             switch(
                 "graph-mode",
                 "true",
                 "training.enable_graph_mode",
                 "on",
-                "kernel fusion",
+                "Fuse kernels on GPUs",
             ),
             switch(
                 "eager-debug",
                 "false",
                 "training.enable_graph_mode",
                 "off",
-                "run op by op, for debugging",
+                "Run op by op, for debugging",
             ),
         ],
     ),
 ];
 
-/// Pairs that say opposite things.
+/// Pairs of flags that contradict each other.
 const OPPOSITES: [(&str, &str); 3] = [
     ("prefetch-to-gpu", "no-prefetch-to-gpu"),
     ("enable-static-shapes", "disable-static-shapes"),
     ("graph-mode", "eager-debug"),
 ];
 
-/// Those that change what `prepare` does.
+/// The flags that change what `prepare` does.
 const DATASET_FLAGS: [&str; 11] = [
     "train-data",
     "val-data",
@@ -404,10 +404,10 @@ const DATASET_FLAGS: [&str; 11] = [
     "seed",
 ];
 
-/// Which devices may be used.
+/// The flag that says which devices may be used.
 const DEVICE_FLAG: &str = "visible-gpus";
 
-/// The dataset given without a flag.
+/// The name of the dataset argument, which is given without a flag.
 pub(crate) const DATASET: &str = "dataset";
 
 pub(super) const CONFIG: &str = "config";
@@ -417,17 +417,17 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Flag> {
     FLAGS.iter().flat_map(|(_, flags)| flags.iter())
 }
 
-/// The flags as arguments of a command.
+/// Returns the flags as arguments of a command.
 pub(crate) fn arguments() -> Vec<Arg> {
     arguments_among(|_| true)
 }
 
-/// The flags of a command that looks at a dataset and trains nothing.
+/// Returns the flags of a command that reads a dataset and trains nothing.
 pub(crate) fn dataset_arguments() -> Vec<Arg> {
     arguments_among(|flag| DATASET_FLAGS.contains(&flag.long))
 }
 
-/// The flags of a command that uses a device and trains nothing.
+/// Returns the flags of a command that uses a device and trains nothing.
 pub(crate) fn device_arguments() -> Vec<Arg> {
     arguments_among(|flag| flag.long == DEVICE_FLAG)
 }
@@ -438,7 +438,7 @@ fn arguments_among(wanted: impl Fn(&Flag) -> bool) -> Vec<Arg> {
         .value_name("FILE")
         .help_heading("Configuration")
         .help(
-            "YAML file; layers: built-in defaults, preset, file, environment MYXTTS_*, flags \
+            "YAML file. Later layers win: built-in defaults, preset, file, environment MYXTTS_*, flags \
              [default: none]",
         );
     let set = Arg::new(SET)
@@ -446,7 +446,7 @@ fn arguments_among(wanted: impl Fn(&Flag) -> bool) -> Vec<Arg> {
         .value_name("KEY=VALUE")
         .action(ArgAction::Append)
         .help_heading("Configuration")
-        .help("set any key, for example data.language=fa; may be repeated [default: none]");
+        .help("Set any key, for example data.language=fa; may be repeated [default: none]");
     let mut arguments = vec![config, set];
     for (group, flags) in FLAGS {
         let flags = flags.iter().filter(|flag| wanted(flag));
@@ -478,7 +478,7 @@ fn argument(flag: &Flag) -> Arg {
     }
 }
 
-/// What was given on the command line: the file, and values by key.
+/// Returns what was given on the command line: the file, and the values by key.
 pub(crate) fn given(
     matches: &ArgMatches,
 ) -> Result<(Option<std::path::PathBuf>, Vec<GivenFlag>), String> {

@@ -15,7 +15,7 @@ use clap_complete::Shell;
 
 pub(crate) use synthesize::{BEAMS, Format, LENGTH_PENALTIES, SPEEDS};
 
-/// Commands whose work is not there yet: name, alias, job.
+/// Commands that are not implemented yet: name, alias, job.
 pub(crate) const LATER: &[(&str, Option<&str>, &str)] = &[(
     "dashboard",
     None,
@@ -26,16 +26,16 @@ const ABOUT: &str = "Train XTTS voices and speak with them, keeping every GPU bu
 
 const AFTER: &str = "\
 Start with:
-  myxtts train            a small voice from nothing, in minutes
+  myxtts train            a small voice from scratch, in minutes
   myxtts devices          what this machine has
-  myxtts prepare DIR      what a dataset has, and what is wrong with it
+  myxtts prepare DIR      what a dataset holds, and what is wrong with it
   myxtts plan             what a training would do with it
   myxtts doctor           where the time of a training goes, and what to change
   myxtts config new       a commented configuration file
 
 Exit codes: 0 done, 1 the job failed or the doctor found a blocking problem, 2 wrong usage or configuration, 130 interrupted.";
 
-/// The whole command line.
+/// Returns the whole command line.
 pub(crate) fn command() -> Command {
     let version: &'static str = Box::leak(version().into_boxed_str());
     Command::new("myxtts")
@@ -94,7 +94,7 @@ pub(crate) fn command() -> Command {
         .subcommand(profile::probe_steps())
 }
 
-/// `0.1.0 (backends: cpu, wgpu)`.
+/// Returns the version with its backends: `0.1.0 (backends: cpu, wgpu)`.
 fn version() -> String {
     let mut backends = vec!["cpu", "wgpu"];
     for (name, built) in [
@@ -136,13 +136,13 @@ fn train() -> Command {
         .long_about(
             "Train a voice: prepare the dataset, then train the DVAE and the GPT on the devices of \
              the plan. With no arguments it trains the tiny model on the embedded sample corpus and \
-             ends with speech to listen to. A run that was interrupted goes on where it stood.",
+             ends with speech to listen to. An interrupted run resumes where it stopped.",
         )
         .arg(
             Arg::new("quick")
                 .long("quick")
                 .action(ArgAction::SetTrue)
-                .help("A smoke test of the same path in about a minute: few steps, few samples [default: off]"),
+                .help("Smoke-test the same path in about a minute, with few steps and few samples [default: off]"),
         )
         .args(flags::arguments())
 }
@@ -153,14 +153,14 @@ fn plan() -> Command {
         .long_about(
             "Print what a training would do and stop: devices, strategy, buffers, memory, \
              precision, with the reason for each decision. Takes every flag of `train` and \
-             touches no device. Exits with code 2 where the training would not fit the memory.",
+             touches no device. Exits with code 2 if the training would not fit in memory.",
         )
         .arg(
             Arg::new("assume-gpus")
                 .long("assume-gpus")
                 .value_name("N")
                 .value_parser(value_parser!(u32).range(0..=64))
-                .help("Plan for N imaginary GPUs in place of those found"),
+                .help("Plan for N imaginary GPUs instead of those found"),
         )
         .arg(
             Arg::new("assume-memory")
@@ -169,7 +169,7 @@ fn plan() -> Command {
                 .requires("assume-gpus")
                 .value_delimiter(',')
                 .value_parser(value_parser!(u64).range(1..=1_048_576))
-                .help("Memory of the imaginary GPUs: one size for all, or one for each, as in 12000,6000 [default: 24576]"),
+                .help("Memory of the imaginary GPUs: one size for all, or one for each, for example 12000,6000 [default: 24576]"),
         )
         .args(flags::arguments())
 }
@@ -179,8 +179,8 @@ fn prepare() -> Command {
         .about("Check and index a dataset folder, report, fill the cache")
         .long_about(
             "Read every clip of a dataset once. Good clips go to manifest.jsonl, all others to \
-             quarantine.jsonl with their reason; report.txt and report.json say what was found. \
-             Exits with code 1 when more than data.max_bad_fraction of the clips are bad.",
+             quarantine.jsonl with the reason; report.txt and report.json say what was found. \
+             Exits with code 1 if more than data.max_bad_fraction of the clips are bad.",
         )
         .arg(
             Arg::new(flags::DATASET)
@@ -192,20 +192,20 @@ fn prepare() -> Command {
             Arg::new("vocab")
                 .long("vocab")
                 .value_name("FILE")
-                .help("XTTS vocab.json: checks that it has every character, counts text in its tokens [default: none]"),
+                .help("XTTS vocab.json, to check that it covers every character and to count text in its tokens [default: none]"),
         )
         .arg(
             Arg::new("convert")
                 .long("convert")
                 .action(ArgAction::SetTrue)
-                .help("Write every clip once as mono FLAC at data.sample_rate, and index those [default: off]"),
+                .help("Convert every clip to mono FLAC at data.sample_rate, and index the copies [default: off]"),
         )
         .arg(
             Arg::new("encode")
                 .long("encode")
                 .action(ArgAction::SetTrue)
                 .requires("checkpoint")
-                .help("Make the codes of every clip now, in the batches that `train` with the same configuration will ask for [default: off]"),
+                .help("Make the codes of every clip now, in the batches that `train` will use with the same configuration [default: off]"),
         )
         .arg(
             Arg::new("checkpoint")
@@ -213,7 +213,7 @@ fn prepare() -> Command {
                 .visible_alias("init")
                 .value_name("DIR")
                 .requires("encode")
-                .help("The run or the weights whose DVAE makes the codes [default: none]"),
+                .help("The run or weights whose DVAE makes the codes [default: none]"),
         )
         .args(flags::dataset_arguments())
         .mut_arg("prepared", |prepared| prepared.visible_alias("out"))
@@ -225,8 +225,8 @@ fn import() -> Command {
         .long_about(
             "Read public XTTS-v2 files into our safetensors layout: model.pth, best_model.pth or \
              checkpoint_STEP.pth with config.json beside it, and dvae.pth, mel_stats.pth, \
-             vocab.json and speakers_xtts.pth where they are. Nothing in the files is executed; \
-             what is not taken over is named.",
+             vocab.json and speakers_xtts.pth if they are there. Nothing in the files is executed; \
+             what is not imported is listed.",
         )
         .arg(
             Arg::new("from")
@@ -257,7 +257,7 @@ fn out() -> Arg {
         .value_name("DIR")
         .required(true)
         .value_parser(value_parser!(PathBuf))
-        .help("Folder to make; it must not exist, or be empty")
+        .help("Folder to create; it must not exist, or must be empty")
 }
 
 fn config() -> Command {
@@ -318,46 +318,46 @@ fn bench() -> Command {
             .value_parser(value_parser!(u32).range(1..=most))
     };
     Command::new("bench")
-        .about("Measure the numbers the documentation states")
+        .about("Measure the figures that the documentation quotes")
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(
             Command::new("data")
-                .about("Decode, log-mel and the whole host stage, on one core")
-                .arg(number("clips", "300", 99_999).help("Clips of the corpus that is generated"))
+                .about("Measure decoding, log-mel and the whole host stage on one core")
+                .arg(number("clips", "300", 99_999).help("Clips in the generated corpus"))
                 .arg(
                     path("corpus", "DIR")
                         .conflicts_with("clips")
-                        .help("Measure on this dataset in place of a generated corpus"),
+                        .help("Measure on this dataset instead of a generated corpus"),
                 )
                 .arg(
                     path("make-corpus", "DIR")
                         .conflicts_with("corpus")
-                        .help("Only write the generated corpus here, and stop"),
+                        .help("Only write the generated corpus to this folder"),
                 )
                 .arg(path("vocab", "FILE").help(
                     "Tokenise with this vocab.json; without it, one is trained on the transcripts",
                 ))
-                .arg(number("passes", "7", 1000).help("Times that each stage is measured")),
+                .arg(number("passes", "7", 1000).help("How many times each stage is measured")),
         )
         .subcommand(
             Command::new("pipeline")
-                .about("How long a train step waits for its batch, on the CPU")
+                .about("Measure how long a train step waits for its batch, on the CPU")
                 .long_about(
-                    "Real batches of a generated corpus through the whole pipeline on the CPU, and \
-                     a train step that only sleeps: how long the step waits for data, with codes \
-                     made by a DVAE of the tiny size and with codes from the cache, beside the \
-                     same work in one loop.",
+                    "Send real batches of a generated corpus through the whole pipeline on the CPU to \
+                     a train step that only sleeps, and measure how long the step waits for data, with \
+                     codes made by a DVAE of the tiny size and with codes from the cache. The same \
+                     work in one loop is measured for comparison.",
                 )
-                .arg(number("clips", "1200", 99_999).help("Clips of the corpus that is generated"))
+                .arg(number("clips", "1200", 99_999).help("Clips in the generated corpus"))
                 .arg(
                     number("steps", "200", 1_000_000)
-                        .help("Steps with cached codes; one epoch without comes first"),
+                        .help("Steps with cached codes, after one epoch without"),
                 )
                 .arg(
                     number("step-ms", "50", 60_000)
                         .value_name("MS")
-                        .help("What the artificial train step takes"),
+                        .help("How long the artificial train step takes"),
                 )
                 .arg(number("batch-size", "8", 1024).help("Rows of the longest bucket"))
                 .arg(
@@ -370,12 +370,12 @@ fn bench() -> Command {
         )
         .subcommand(
             Command::new("train")
-                .about("Training the GPT on the sample corpus, codes cached: clips a second")
+                .about("Measure training of the GPT on the sample corpus with cached codes, in clips per second")
                 .long_about(
-                    "Train the GPT of a preset on the sample corpus through the whole pipeline. An \
-                     epoch that fills the cache of codes comes first; the steps after it are \
-                     measured. With the record of the Python reference on the same corpus and size, \
-                     the ratio to it.",
+                    "Train the GPT of a preset on the sample corpus through the whole pipeline. The \
+                     first epoch fills the cache of codes; the steps after it are measured. Given a \
+                     record of the Python reference on the same corpus and size, the ratio to it is \
+                     reported.",
                 )
                 .arg(
                     Arg::new("size")
@@ -385,19 +385,19 @@ fn bench() -> Command {
                         .value_parser(["tiny", "small", "normal", "big", "xtts-v2"])
                         .help("Preset to measure; may be repeated [default: tiny and small]"),
                 )
-                .arg(number("steps", "30", 1_000_000).help("Steps that are measured"))
+                .arg(number("steps", "30", 1_000_000).help("Steps to measure"))
                 .arg(number("batch-size", "16", 1024).help("Rows of the longest bucket"))
                 .arg(path("peer", "FILE").help(
-                    "Record of the Python reference, as `benchmarks/train_vs_reference.py` prints it",
+                    "Record of the Python reference, as printed by `benchmarks/train_vs_reference.py`",
                 )),
         )
         .subcommand(
             Command::new("telemetry")
-                .about("What it costs a training to record itself")
+                .about("Measure what it costs a training to record itself")
                 .long_about(
-                    "Train the GPT of a preset on the sample corpus. Epochs are in turn recorded, \
-                     with the times of every step, readings of the devices and a verdict at the end, \
-                     and not; two that follow each other hold the same clips.",
+                    "Train the GPT of a preset on the sample corpus, in pairs of epochs that hold the \
+                     same clips. One epoch of a pair is recorded, with the times of every step, \
+                     readings of the devices and a verdict at the end; the other is not.",
                 )
                 .arg(
                     Arg::new("size")
@@ -407,17 +407,17 @@ fn bench() -> Command {
                         .default_value("tiny")
                         .help("Preset to measure"),
                 )
-                .arg(number("pairs", "10", 100_000).help("Pairs of epochs"))
+                .arg(number("pairs", "10", 100_000).help("Pairs of epochs to measure"))
                 .arg(number("batch-size", "16", 1024).help("Rows of the longest bucket")),
         )
         .subcommand(
             Command::new("synth")
-                .about("Speaking on the CPU: whole sentences, and the first sound of a stream")
+                .about("Measure speaking on the CPU: whole sentences, and the first audio of a stream")
                 .long_about(
                     "Speak sentences of 100, 200 and 400 codes with random weights on the CPU, greedily, \
-                     from text tokens to samples, and measure when a stream gives its first sound. With \
+                     from text tokens to samples, and measure when a stream gives its first audio. Given \
                      the Python of an environment that has coqui-tts, the weights are made there and \
-                     imported, and both sides are measured in turns.",
+                     imported, and both sides are measured in turn.",
                 )
                 .arg(
                     Arg::new("size")
@@ -428,24 +428,24 @@ fn bench() -> Command {
                         .hide_possible_values(true)
                         .help("Preset to measure"),
                 )
-                .arg(number("rounds", "3", 1000).help("Times that each is measured"))
+                .arg(number("rounds", "3", 1000).help("How many times each is measured"))
                 .arg(path("peer", "PYTHON").help(
-                    "Python with coqui-tts 0.27.2 to measure beside, as `benchmarks/synth_vs_reference.py` says",
+                    "Python with coqui-tts 0.27.2 to compare with, as `benchmarks/synth_vs_reference.py` describes",
                 )),
         )
         .subcommand(
             Command::new("step")
-                .about("One training step of the GPT on the CPU: forward, backward, optimiser")
+                .about("Measure one training step of the GPT on the CPU: forward, backward, optimiser")
                 .arg(
                     Arg::new("steps")
                         .long("steps")
                         .value_name("N")
                         .default_value("5")
                         .value_parser(value_parser!(u32).range(1..=1000))
-                        .help("Steps that are measured, after two that warm up"),
+                        .help("Steps to measure, after two warm-up steps"),
                 )
                 .arg(path("peer", "FILE").help(
-                    "Record of PyTorch doing the same, as `benchmarks/step_vs_pytorch --record` writes it",
+                    "Record of PyTorch doing the same, as written by `benchmarks/step_vs_pytorch --record`",
                 )),
         )
 }

@@ -9,9 +9,9 @@ pub(super) fn command() -> Command {
         .about("Watch devices and a running training in the terminal")
         .long_about(
             "Watch a run and this machine's devices: steps, loss, time left, where every stage of \
-             the pipeline spends its time, findings, and what the GPUs do, with their history. \
-             Keys: q leaves, left and right switch runs, ? explains the rest. A run is only read; \
-             it does not notice. Without a terminal to draw on, one frame is printed in words.",
+             the pipeline spends its time, findings, and what the GPUs are doing, with their history. \
+             Keys: q quits, left and right switch runs, ? explains the rest. A run is only read, \
+             never disturbed. Without a terminal to draw on, one frame is printed as text.",
         )
         .arg(
             Arg::new("run")
@@ -23,6 +23,6 @@ pub(super) fn command() -> Command {
             Arg::new("once")
                 .long("once")
                 .action(ArgAction::SetTrue)
-                .help("Print one frame in words and leave; with --json, one document [default: off]"),
+                .help("Print one frame as text and quit; with --json, one document [default: off]"),
         )
 }

@@ -8,7 +8,7 @@ use super::flags;
 
 const HEADING: &str = "Measuring";
 
-/// What `tune --only` takes.
+/// The words that `tune --only` takes.
 const TUNED: [&str; 4] = ["batch", "workers", "ring", "precision"];
 
 pub(super) fn command() -> Command {
@@ -24,10 +24,10 @@ pub(super) fn command() -> Command {
     Command::new("profile")
         .about("Time every stage of the real pipeline and the real model")
         .long_about(
-            "Train a new GPT for some steps on the devices of the plan, through the pipeline of a \
-             training, and say where the time went: each stage with its mean, deviation and \
-             percentiles, how much was done beside other work, how full the rings were, how evenly \
-             steps follow each other. Takes every flag of `train` and keeps nothing of what it trains.",
+            "Train a new GPT for a few steps on the devices of the plan, through the pipeline of a \
+             training, and show where the time went: each stage with its mean, deviation and \
+             percentiles, how much of it overlapped other work, how full the rings were, and how \
+             regular the steps were. Takes every flag of `train` and keeps nothing that it trains.",
         )
         .arg(steps("20"))
         .arg(seconds("120"))
@@ -45,14 +45,14 @@ pub(super) fn command() -> Command {
                 .action(ArgAction::SetTrue)
                 .conflicts_with("what-if")
                 .help_heading(HEADING)
-                .help("Measure single, split and mirrored on the GPUs there are, in turns, and recommend one [default: off]"),
+                .help("Measure single, split and mirrored in turn on the GPUs of this machine, and recommend one [default: off]"),
         )
         .arg(
             Arg::new("what-if")
                 .long("what-if")
                 .value_name("KEY=VALUE")
                 .help_heading(HEADING)
-                .help("Measure with and without one changed key, in turns: predicted and measured gain [default: none]"),
+                .help("Measure in turn with and without one changed key, and show the predicted and measured gain [default: none]"),
         )
         .arg(rounds("3"))
         .arg(hang_limit())
@@ -66,8 +66,8 @@ pub(super) fn tune() -> Command {
             "Find the settings that train fastest on this machine: on a GPU the largest batch that its \
              memory holds, then workers, the device ring and precision by measured steps, each kept if it \
              gains 2 % or more. Every configuration is measured in a process of its own, so running out \
-             of memory ends nothing else. Takes every flag of `train`; what was chosen with one is where \
-             the search begins. Writes a configuration file with the measurements in comments.",
+             of memory ends nothing else. Takes every flag of `train`; the search begins with the values \
+             that you choose. Writes a configuration file with the measurements in comments.",
         )
         .arg(
             Arg::new("out")
@@ -91,7 +91,7 @@ pub(super) fn tune() -> Command {
                 .value_parser(value_parser!(PathBuf))
                 .conflicts_with_all(["out", "force", flags::CONFIG])
                 .help_heading(HEADING)
-                .help("Measure a tuned configuration against its record; exits with code 1 when it is more than 10 % slower [default: none]"),
+                .help("Measure a tuned configuration against its record; exits with code 1 if it is more than 10 % slower [default: none]"),
         )
         .arg(
             Arg::new("only")
@@ -101,7 +101,7 @@ pub(super) fn tune() -> Command {
                 .value_delimiter(',')
                 .conflicts_with("verify")
                 .help_heading(HEADING)
-                .help("Search these alone [default: all]"),
+                .help("Search only these [default: all]"),
         )
         .arg(steps("20"))
         .arg(seconds("60"))
@@ -110,7 +110,7 @@ pub(super) fn tune() -> Command {
         .args(flags::arguments())
 }
 
-/// Measures one configuration; called by `profile` and `tune`.
+/// The hidden command that measures one configuration; `profile` and `tune` call it.
 pub(super) fn probe_steps() -> Command {
     Command::new("probe-steps")
         .hide(true)
@@ -119,13 +119,13 @@ pub(super) fn probe_steps() -> Command {
             Arg::new("parent")
                 .long("parent")
                 .action(ArgAction::SetTrue)
-                .help("End when standard input is closed"),
+                .help("Exit when standard input is closed"),
         )
         .arg(
             Arg::new("fits")
                 .long("fits")
                 .action(ArgAction::SetTrue)
-                .help("Meet every shape once or twice: enough for the memory, not for a speed"),
+                .help("Run every shape once or twice: enough to measure memory, not speed"),
         )
         .arg(steps("20"))
         .arg(seconds("120"))
@@ -133,23 +133,23 @@ pub(super) fn probe_steps() -> Command {
 }
 
 fn steps(default: &'static str) -> Arg {
-    number("steps", "N", default, 100_000).help("Steps that are measured, after those that warm up")
+    number("steps", "N", default, 100_000).help("Steps to measure, after the warm-up steps")
 }
 
 fn seconds(default: &'static str) -> Arg {
     number("seconds", "S", default, 86_400)
-        .help("Longest time for them; what was measured by then is reported")
+        .help("Time limit for these steps; what was measured by then is reported")
 }
 
 fn rounds(default: &'static str) -> Arg {
     number("rounds", "N", default, 100)
-        .help("Times that each of several configurations is measured, in turns")
+        .help("How many times each configuration is measured, in turn, if there are several")
 }
 
 fn hang_limit() -> Arg {
     number("hang-limit", "S", "900", 86_400).help(
-        "Seconds without progress after which a measuring process is ended: a shape that a driver \
-         compiles, a step",
+        "Seconds without progress (a shape compiled by the driver, a step) after which a measuring \
+         process is stopped",
     )
 }
 

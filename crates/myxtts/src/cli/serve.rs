@@ -23,12 +23,12 @@ pub(super) fn command() -> Command {
             .value_parser(value_parser!(u32).range(1..=most))
     };
     Command::new("serve")
-        .about("Speech over HTTP, as clients of OpenAI's API ask for it")
+        .about("Serve speech over HTTP to clients of OpenAI's API")
         .long_about(
-            "Speak over HTTP: POST /v1/audio/speech in the form of OpenAI's API, whole or \
-             streamed, with the voices stored with the model and those of a folder. Listens on \
-             this machine alone unless --host says otherwise, and then every client needs the \
-             token. Stops on SIGINT or SIGTERM, after what is being spoken.",
+            "Serve speech over HTTP: POST /v1/audio/speech in the form of OpenAI's API, whole or \
+             streamed, with the voices stored with the model and those of a folder. Listens only on \
+             this machine unless --host says otherwise, and then every client needs the token. On \
+             SIGINT or SIGTERM it finishes what is being spoken, then stops.",
         )
         .arg(
             Arg::new("host")
@@ -36,7 +36,7 @@ pub(super) fn command() -> Command {
                 .value_name("ADDRESS")
                 .default_value("127.0.0.1")
                 .value_parser(host)
-                .help("Address to listen on; any but this machine's own needs a token"),
+                .help("Address to listen on; any other than this machine's own needs a token"),
         )
         .arg(
             Arg::new("port")
@@ -44,13 +44,13 @@ pub(super) fn command() -> Command {
                 .value_name("N")
                 .default_value("8020")
                 .value_parser(value_parser!(u16))
-                .help("Port to listen on; 0 takes a free one, which is printed"),
+                .help("Port to listen on; 0 takes a free one and prints it"),
         )
         .arg(
             Arg::new("token")
                 .long("token")
                 .value_name("TOKEN")
-                .help("What clients must send as `Authorization: Bearer TOKEN` [default: none on this machine; else one is made and printed]"),
+                .help("Token that clients must send as `Authorization: Bearer TOKEN` [default: none on this machine; else one is generated and printed]"),
         )
         .arg(
             Arg::new("token-file")
@@ -58,7 +58,7 @@ pub(super) fn command() -> Command {
                 .value_name("FILE")
                 .value_parser(value_parser!(PathBuf))
                 .conflicts_with("token")
-                .help("A file with the token, which --token would show to everybody who lists processes [default: none]"),
+                .help("A file with the token; --token would show it to everybody who lists processes [default: none]"),
         )
         .arg(path("checkpoint").help(
             "A run, one of its checkpoints, or imported weights [default: runs/default, else the newest run]",
@@ -67,23 +67,23 @@ pub(super) fn command() -> Command {
             Arg::new("best")
                 .long("best")
                 .action(ArgAction::SetTrue)
-                .help("Take the run's best checkpoint in place of its newest [default: off]"),
+                .help("Use the run's best checkpoint instead of its newest [default: off]"),
         )
         .arg(path("voices").help(
-            "A folder of voices, NAME.voice or NAME.wav, besides those stored with the model [default: none]",
+            "A folder of voices, NAME.voice or NAME.wav, in addition to those stored with the model [default: none]",
         ))
         .arg(
             Arg::new("language")
                 .long("language")
                 .value_name("TAG")
                 .value_parser(value_parser!(Language))
-                .help("Of texts whose request does not say [default: the only one the model speaks]"),
+                .help("Language of texts whose request does not name one [default: the only one the model speaks]"),
         )
         .arg(
             number("queue", "64", 100_000)
-                .help("Most requests that wait; others are told to come again later"),
+                .help("Most requests that may wait; further ones are told to try again later"),
         )
-        .arg(number("rows", "8", 1024).help("Most texts that are spoken together"))
+        .arg(number("rows", "8", 1024).help("Most texts that are spoken at the same time"))
         .arg(
             number("max-text", "4096", 1_000_000)
                 .help("Longest text of a request, in characters"),
@@ -94,24 +94,24 @@ pub(super) fn command() -> Command {
                 .value_name("S")
                 .default_value("10")
                 .value_parser(value_parser!(u64).range(0..=3600))
-                .help("Seconds that speech may take to end after a stop, before it is cut"),
+                .help("Seconds that speech in progress may take to finish after a stop before it is cut off"),
         )
         .arg(
             Arg::new("parent")
                 .long("parent")
                 .action(ArgAction::SetTrue)
-                .help("Stop when standard input is closed, and so with the program that started this one [default: off]"),
+                .help("Stop when standard input is closed, and so together with the program that started this one [default: off]"),
         )
         .args(flags::device_arguments())
 }
 
-/// An address by its numbers. Other names would have to be looked up, and could
-/// mean several.
+/// Parses a numeric address. Other names would have to be looked up, and could mean
+/// several addresses.
 fn host(text: &str) -> Result<IpAddr, String> {
     match text {
         "localhost" => Ok(Ipv4Addr::LOCALHOST.into()),
         _ => text
             .parse()
-            .map_err(|_| "an address such as 127.0.0.1, 0.0.0.0 or ::1 is needed".to_owned()),
+            .map_err(|_| "expected an address such as 127.0.0.1, 0.0.0.0 or ::1".to_owned()),
     }
 }

@@ -9,30 +9,30 @@ use myxtts_text::Language;
 
 use super::flags;
 
-/// Speeds that make sense.
+/// The speeds that `--speed` takes.
 pub(crate) const SPEEDS: RangeInclusive<f64> = 0.25..=4.0;
 
-/// Beams that make sense: each costs as much as a text of its own.
+/// The numbers of beams that `--beams` takes; each beam costs as much as a text of its own.
 pub(crate) const BEAMS: RangeInclusive<usize> = 2..=16;
-/// Powers of the length that make sense.
+/// The powers of the length that `--length-penalty` takes.
 pub(crate) const LENGTH_PENALTIES: RangeInclusive<f32> = -10.0..=10.0;
 
-/// What is written to stdout.
+/// The format of the audio written to stdout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
-    /// With a header.
+    /// A WAV file, with its header.
     Wav,
-    /// Samples alone.
+    /// Raw 16-bit samples without a header.
     Pcm,
 }
 
 pub(super) fn command() -> Command {
     let command = Command::new("synthesize")
-        .about("Speak text with a trained voice: to a WAV file, to stdout, or a file of lines")
+        .about("Speak text with a trained voice: to a WAV file, to stdout, or to a file per line")
         .long_about(
             "Speak text with a trained voice: to a WAV file, to stdout while it is made (--stream), \
-             or many lines to many files (--out-dir). A long text is cut at its sentences. \
-             The voice is that of recordings (--speaker-wav), one that was saved (--voice), or one \
+             or many lines to many files (--out-dir). A long text is split into sentences. \
+             The voice comes from recordings (--speaker-wav), from a file (--voice), or from those \
              stored with the model (--speaker, --list-voices).",
         );
     let command = sampling(voice(output(text(command))));
@@ -47,11 +47,11 @@ fn text(command: Command) -> Command {
                 .value_name("TEXT")
                 .allow_hyphen_values(true)
                 .conflicts_with("text-file")
-                .help("What to say; - reads it from stdin"),
+                .help("Text to speak; - reads it from stdin"),
         )
         .arg(file("text-file", "FILE").help(
-            "A text file with what to say, in UTF-8, of at most 128 KiB; with --out-dir a text for \
-             each line, or JSON lines where it ends in .jsonl",
+            "File with the text to speak, in UTF-8, at most 128 KiB; with --out-dir one text per \
+             line, or JSON lines if its name ends in .jsonl",
         ))
         .arg(
             Arg::new("language")
@@ -66,34 +66,34 @@ fn output(command: Command) -> Command {
     let output = |arg: Arg| arg.help_heading("Output");
     command
         .arg(output(file("out", "FILE.wav")).help(
-            "The recording to write; an existing one is replaced once the new one is whole; - is stdout",
+            "WAV file to write; an existing one is replaced once the new one is complete; - is stdout",
         ))
         .arg(
             output(file("out-dir", "DIR"))
                 .conflicts_with_all(["out", "stream", "text", "format", "save-voice"])
                 .help(
-                    "A folder for a recording of each line of --text-file, and manifest.jsonl; what is \
-                     in it already is not spoken again",
+                    "Folder for a recording of each line of --text-file, and manifest.jsonl; lines \
+                     already in it are not spoken again",
                 ),
         )
         .arg(
             output(Arg::new("stream").long("stream"))
                 .action(ArgAction::SetTrue)
-                .help("Write the sound to stdout while it is made [default: off]"),
+                .help("Write the audio to stdout while it is made [default: off]"),
         )
         .arg(
             output(Arg::new("format").long("format"))
                 .value_name("wav|pcm")
                 .value_parser(format)
-                .help("What goes to stdout: a WAV file, or 16-bit mono samples alone [default: wav]"),
+                .help("What goes to stdout: a WAV file, or raw 16-bit mono samples [default: wav]"),
         )
         .arg(
             output(Arg::new("similarity").long("similarity"))
                 .action(ArgAction::SetTrue)
                 .conflicts_with("stream")
                 .help(
-                    "Let the model hear what it spoke, and say how similar it finds it to the voice \
-                     [default: off]",
+                    "Let the model listen to what it spoke, and report how similar it finds it to the \
+                     voice [default: off]",
                 ),
         )
 }
@@ -107,13 +107,13 @@ fn voice(command: Command) -> Command {
         .arg(
             voice(Arg::new("best").long("best"))
                 .action(ArgAction::SetTrue)
-                .help("Take the run's best checkpoint in place of its newest [default: off]"),
+                .help("Use the run's best checkpoint instead of its newest [default: off]"),
         )
         .arg(
             voice(Arg::new("vocoder").long("vocoder"))
                 .value_name("hifigan|griffin-lim")
                 .value_parser(vocoder)
-                .help("What makes the sound [default: the model's own decoder, else griffin-lim]"),
+                .help("What produces the waveform [default: the model's own decoder, else griffin-lim]"),
         )
         .arg(
             voice(file("speaker-wav", "WAV"))
@@ -128,16 +128,16 @@ fn voice(command: Command) -> Command {
                 .conflicts_with("voice")
                 .help("A voice stored with the model [default: the first by name]"),
         )
-        .arg(voice(file("voice", "FILE.voice")).help("A voice that --save-voice wrote"))
+        .arg(voice(file("voice", "FILE.voice")).help("A voice written by --save-voice"))
         .arg(
             voice(file("save-voice", "FILE.voice"))
-                .help("Keep the voice in a small file; needs no text"),
+                .help("Save the voice to a small file; needs no text"),
         )
         .arg(
             voice(Arg::new("list-voices").long("list-voices"))
                 .action(ArgAction::SetTrue)
                 .conflicts_with_all(["text", "text-file", "out", "out-dir", "stream", "save-voice"])
-                .help("List the voices stored with the model, and stop"),
+                .help("List the voices stored with the model, and quit"),
         )
 }
 
@@ -156,7 +156,7 @@ fn sampling(command: Command) -> Command {
                 .value_name("X")
                 .help_heading("Sampling")
                 .value_parser(|text: &str| between(text, &SPEEDS))
-                .help("How fast is spoken, from 0.25 to 4 [default: 1]"),
+                .help("How fast to speak, from 0.25 to 4 [default: 1]"),
         )
         .arg(
             Arg::new("seed")
@@ -164,7 +164,7 @@ fn sampling(command: Command) -> Command {
                 .value_name("N")
                 .help_heading("Sampling")
                 .value_parser(value_parser!(u64))
-                .help("The same seed says the same again [default: 0]"),
+                .help("Seed; the same seed gives the same speech [default: 0]"),
         )
         .arg(
             Arg::new("greedy")
@@ -172,7 +172,7 @@ fn sampling(command: Command) -> Command {
                 .action(ArgAction::SetTrue)
                 .help_heading("Sampling")
                 .conflicts_with_all(["seed", "temperature", "top-k", "top-p"])
-                .help("Take the likeliest code each time, without chance [default: off]"),
+                .help("Take the likeliest code each time, without randomness [default: off]"),
         )
         .arg(
             Arg::new("beams")
@@ -181,17 +181,17 @@ fn sampling(command: Command) -> Command {
                 .help_heading("Sampling")
                 .value_parser(|text: &str| between(text, &BEAMS))
                 .conflicts_with_all(["seed", "temperature", "top-k", "top-p"])
-                .help("Search for the likeliest speech with N beams, without chance [default: off]"),
+                .help("Search for the likeliest speech with N beams, without randomness [default: off]"),
         )
         .arg(
             number("length-penalty", LENGTH_PENALTIES)
                 .allow_hyphen_values(true)
                 .requires("beams")
-                .help("Above 0 a search favours longer speech, below 0 shorter [default: 1]"),
+                .help("Above 0 the search favours longer speech, below 0 shorter [default: 1]"),
         )
         .arg(
             number("temperature", SamplingDefaults::TEMPERATURES)
-                .help("Below 1 speaks steadier, above 1 livelier [default: the model's]"),
+                .help("Below 1 speech is steadier, above 1 livelier [default: the model's]"),
         )
         .arg(
             Arg::new("top-k")
@@ -199,13 +199,13 @@ fn sampling(command: Command) -> Command {
                 .value_name("N")
                 .help_heading("Sampling")
                 .value_parser(value_parser!(u32))
-                .help("Draw from the N likeliest codes; 0 from all [default: the model's]"),
+                .help("Draw from the N likeliest codes; 0 draws from all [default: the model's]"),
         )
         .arg(number("top-p", SamplingDefaults::SHARES).help(
-            "Draw from the likeliest codes of this probability together [default: the model's]",
+            "Draw from the likeliest codes that together have this probability [default: the model's]",
         ))
         .arg(number("repetition-penalty", SamplingDefaults::PENALTIES).help(
-            "Makes spoken codes less likely; 1 does not [default: the model's, with --greedy 1]",
+            "Make codes that were already spoken less likely; 1 changes nothing [default: the model's, with --greedy 1]",
         ))
 }
 
@@ -220,18 +220,18 @@ fn vocoder(text: &str) -> Result<Vocoder, String> {
     [Vocoder::Hifigan, Vocoder::GriffinLim]
         .into_iter()
         .find(|vocoder| vocoder.name() == text)
-        .ok_or_else(|| "hifigan or griffin-lim is needed".to_owned())
+        .ok_or_else(|| "expected hifigan or griffin-lim".to_owned())
 }
 
 fn format(text: &str) -> Result<Format, String> {
     match text {
         "wav" => Ok(Format::Wav),
         "pcm" => Ok(Format::Pcm),
-        _ => Err("wav or pcm is needed".to_owned()),
+        _ => Err("expected wav or pcm".to_owned()),
     }
 }
 
-/// A number within bounds.
+/// Parses a number and checks that it is within `range`.
 pub(crate) fn between<T>(text: &str, range: &RangeInclusive<T>) -> Result<T, String>
 where
     T: std::str::FromStr + PartialOrd + std::fmt::Display,
@@ -239,7 +239,7 @@ where
     match text.parse::<T>() {
         Ok(number) if range.contains(&number) => Ok(number),
         _ => Err(format!(
-            "a number from {} to {} is needed",
+            "expected a number from {} to {}",
             range.start(),
             range.end()
         )),

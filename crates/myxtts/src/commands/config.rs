@@ -71,8 +71,8 @@ fn shown_text(keys: &Keys, settings: &Settings<Config>) -> String {
     table(&rows)
 }
 
-/// The configuration in force as a file that gives it again, with the origin
-/// of every value.
+/// Returns the configuration in force as a file that reproduces it, with the origin of every
+/// value.
 pub(super) fn effective_yaml(keys: &Keys, settings: &Settings<Config>) -> String {
     let mut text = String::new();
     let mut section = "";
@@ -84,7 +84,7 @@ pub(super) fn effective_yaml(keys: &Keys, settings: &Settings<Config>) -> String
             text.push_str(&format!("{of}:\n"));
             section = of;
         }
-        // A JSON value is a YAML value; what is not set has no line to give.
+        // A JSON value is a YAML value; a value that is not set becomes a comment.
         let line = match (&setting.value, keys.get(path)) {
             (Value::Null, Some(key_of)) => {
                 format!("  # {key}: {}", key_of.show(&setting.value))
@@ -96,8 +96,8 @@ pub(super) fn effective_yaml(keys: &Keys, settings: &Settings<Config>) -> String
     text
 }
 
-/// What a person chose, and these edits, as a file that gives it again. An edit
-/// without a value takes a choice back.
+/// Returns what a person chose, and these edits, as a file that reproduces it. An edit without a
+/// value undoes a choice.
 pub(super) fn chosen_yaml(
     keys: &Keys,
     settings: &Settings<Config>,
@@ -139,9 +139,9 @@ fn in_declared_order<'a>(
         .filter_map(|path| Some((path, layer.get(path)?)))
 }
 
-/// What `train` would say of the configuration before it looks at data or
-/// devices. The plan is made for a machine that has every GPU the configuration
-/// names: whether this one does is a question for `plan`.
+/// Checks what `train` would check before it looks at data or devices. The plan is made for a
+/// machine that has every GPU the configuration names: whether this one does is a question for
+/// `plan`.
 fn validate(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
     let mut given = super::given(matches)?;
     let named = matches.get_one::<String>("file").map(Into::into);
@@ -155,7 +155,7 @@ fn validate(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
     let request = config::plan_request(&settings);
     plan(&request, &machine_with_all(&request)).map_err(|why| {
         Failure::Usage(format!(
-            "{why}\n  note:  no device was asked: these are imaginary GPUs; `myxtts plan` looks at \
+            "{why}\n  note:  no device was queried: these are imaginary GPUs; `myxtts plan` looks at \
              this machine"
         ))
     })?;
@@ -169,7 +169,7 @@ fn validate(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
     )
 }
 
-/// A machine with the GPUs that a configuration names, and some more.
+/// Returns a machine with the GPUs that a configuration names, and a few more.
 fn machine_with_all(request: &PlanRequest) -> Machine {
     const SOME: u32 = 4;
     const PLENTY: Megabytes = Megabytes(1 << 20);
@@ -192,11 +192,11 @@ fn machine_with_all(request: &PlanRequest) -> Machine {
     machine
 }
 
-/// Named sets of values that one key chooses between.
+/// The named sets of values that one key chooses between.
 struct PresetGroup {
     key: &'static str,
     title: &'static str,
-    /// Name, what it is for, values.
+    /// The name, purpose and values of each set.
     sets: Vec<(&'static str, &'static str, Layer)>,
 }
 
@@ -267,7 +267,7 @@ fn new(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
     )
 }
 
-/// Writes the file whole or not at all.
+/// Writes the file completely or not at all.
 fn write_new(path: &Path, text: &str, replace: bool) -> Result<(), Failure> {
     let write = || -> std::io::Result<()> {
         let file = NewFile::beside(path)?;
@@ -278,14 +278,14 @@ fn write_new(path: &Path, text: &str, replace: bool) -> Result<(), Failure> {
     };
     write().map_err(|why| match why.kind() {
         ErrorKind::AlreadyExists => Failure::Usage(format!(
-            "{} exists already\n  fix:   give another name, or --force to replace it",
+            "{} already exists\n  fix:   give another name, or --force to replace it",
             path.display()
         )),
         _ => Failure::Job(format!("cannot write {}: {why}", path.display())),
     })
 }
 
-/// Columns wide enough for their cells.
+/// Lays out rows in columns wide enough for their cells.
 fn table(rows: &[[String; 3]]) -> String {
     let width = |column: usize| {
         rows.iter()

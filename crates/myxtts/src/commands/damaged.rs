@@ -1,10 +1,9 @@
-//! Damaged checkpoints: which others of the run are whole, and the command line
-//! that uses the newest of them.
+//! Damaged checkpoints: which others of the run are intact, and the command line that uses the
+//! newest of them.
 //!
-//! A command fails by what it cannot read first, which says little: a tensor
-//! that is too short, a field that is not there. Only then is the checkpoint
-//! compared with its manifest, hash by hash, and so are the others of the run;
-//! a command that works reads nothing twice.
+//! A command fails with the first thing it cannot read, which says little: a tensor that is too
+//! short, a field that is missing. Only then is the checkpoint compared with its manifest, hash
+//! by hash, and so are the others of the run; a command that works reads nothing twice.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -15,14 +14,13 @@ use myxtts_run::units::Step;
 
 use crate::output::Failure;
 
-/// Describes weights that can speak; a checkpoint of the DVAE's stage has none.
+/// The file that describes weights that can speak; a checkpoint of the DVAE stage has none.
 const CARD: &str = "config.json";
-/// What every checkpoint of a training has.
+/// The file that every checkpoint of a training has.
 const MANIFEST: &str = "manifest.json";
 
-/// The failure of a command that reads the weights of `checkpoint`; where they
-/// are damaged, with what to do. `again` puts another checkpoint into the
-/// command line.
+/// Explains the failure of a command that reads the weights of `checkpoint`: if they are
+/// damaged, it says what to do. `again` puts another checkpoint into the command line.
 pub(super) fn explained(
     failure: Failure,
     checkpoint: &Path,
@@ -31,7 +29,7 @@ pub(super) fn explained(
     let (Failure::Job(message), Some(checkpoints)) = (&failure, checkpoint.parent()) else {
         return failure;
     };
-    // Weights that were imported have no manifest to be compared with.
+    // Imported weights have no manifest to compare with.
     if !checkpoint.join(MANIFEST).is_file() {
         return failure;
     }
@@ -49,12 +47,12 @@ pub(super) fn explained(
     let steps: Vec<Step> = whole.iter().map(Checkpoint::step).collect();
     let first = message.lines().next().unwrap_or_default();
     Failure::Job(format!(
-        "{first}\n  why:   {what}\n  whole: {}\n  fix:   {fix}",
+        "{first}\n  why:   {what}\n  found: {}\n  fix:   {fix}",
         whole_steps(&steps)
     ))
 }
 
-/// The failure of a training that resumes from a damaged checkpoint of `run`.
+/// Returns the failure of a training that resumes from a damaged checkpoint of `run`.
 pub(super) fn resuming(what: &CheckpointError, whole: &[Step], run: &Path) -> Failure {
     let arguments = arguments();
     let arguments = match whole.last() {
@@ -65,13 +63,13 @@ pub(super) fn resuming(what: &CheckpointError, whole: &[Step], run: &Path) -> Fa
         }
     };
     Failure::Job(format!(
-        "{what}\n  whole: {}\n  fix:   {}",
+        "{what}\n  found: {}\n  fix:   {}",
         whole_steps(whole),
         line(arguments)
     ))
 }
 
-/// A folder like this one that is not there yet, for a run that begins anew.
+/// Returns a folder name like this one that does not exist yet, for a run that starts over.
 fn beside(run: &Path) -> OsString {
     let numbered = (2..).map(|number: u64| {
         let mut name = run.as_os_str().to_owned();
@@ -82,7 +80,7 @@ fn beside(run: &Path) -> OsString {
     free.next().unwrap_or_default()
 }
 
-/// What was typed after `myxtts`.
+/// Returns what was typed after `myxtts`.
 fn arguments() -> Vec<OsString> {
     std::env::args_os().skip(1).collect()
 }
@@ -91,7 +89,7 @@ fn line(arguments: Vec<OsString>) -> String {
     shell::command(arguments.iter().map(OsString::as_os_str))
 }
 
-/// The arguments with one flag given once, with this value.
+/// Returns the arguments with one flag given once, with this value.
 pub(super) fn with_flag(
     arguments: Vec<OsString>,
     flag: &str,
@@ -102,7 +100,7 @@ pub(super) fn with_flag(
     arguments
 }
 
-/// The arguments without a flag that takes a value, in both of its spellings.
+/// Returns the arguments without a flag that takes a value, in both of its spellings.
 fn without_flag(arguments: Vec<OsString>, flag: &str) -> Vec<OsString> {
     let joined = format!("{flag}=");
     let mut kept = Vec::with_capacity(arguments.len());
@@ -118,9 +116,9 @@ fn without_flag(arguments: Vec<OsString>, flag: &str) -> Vec<OsString> {
     kept
 }
 
-/// The arguments with the last one that is `path` replaced: a folder that is
-/// given without a flag. (A value of a flag that happens to be the same folder
-/// stands before or after it as the user likes; `out` is never the source.)
+/// Returns the arguments with the last one that equals `path` replaced: a folder that is given
+/// without a flag. (The value of a flag may happen to be the same folder, before or after it as
+/// the user likes; `out` is never the source.)
 pub(super) fn with_path(mut arguments: Vec<OsString>, path: &Path, other: &Path) -> Vec<OsString> {
     let found = arguments
         .iter()

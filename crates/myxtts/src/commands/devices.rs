@@ -24,7 +24,7 @@ struct Listing<'a> {
 }
 
 impl Listing<'_> {
-    /// Every backend the same way, the CPU first.
+    /// Returns every backend in the same form, the CPU first.
     fn document(&self) -> Value {
         let host = &self.machine.host;
         let cpu = json!({

@@ -66,7 +66,7 @@ fn of_machine(looked: Looked, lang: Lang) -> Report {
     )
 }
 
-/// As asked for, else as the system speaks.
+/// Returns the language that was asked for, or else the system's.
 pub(super) fn lang(asked: Option<&str>) -> Lang {
     let system = || std::env::var("LANG").unwrap_or_default();
     let name = asked.map_or_else(system, str::to_owned);

@@ -27,7 +27,7 @@ fn export(from: &Path, out: &Path, output: &Output) -> Result<(), Failure> {
     let failed = |error: myxtts_weights::WeightsError| Failure::Job(error.to_string());
     let checkpoint = read_ours(from).map_err(failed)?;
     if checkpoint.model.is_some() {
-        // A card that is not true would be published as a configuration.
+        // A card that is wrong would be published as a configuration.
         ModelCard::of(&checkpoint).map_err(|why| Failure::Job(why.to_string()))?;
     }
     write_public(out, &checkpoint).map_err(failed)?;

@@ -19,11 +19,11 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     output.result(&report.document(), &report)
 }
 
-/// What a folder of weights holds; `export` reports the same.
+/// What was written to a folder of weights; `export` reports the same.
 pub(super) struct Report<'a> {
     checkpoint: &'a Checkpoint,
     out: &'a Path,
-    /// Reasons and how many tensors each has.
+    /// The number of tensors left out, by reason.
     ignored: BTreeMap<&'static str, usize>,
 }
 
@@ -75,20 +75,28 @@ impl Display for Report<'_> {
         for (name, map) in self.parts() {
             writeln!(
                 f,
-                "  {name}: {} tensors, {} numbers",
-                map.len(),
+                "  {name}: {}, {} numbers",
+                counted(map.len()),
                 map.elements()
             )?;
         }
         for (reason, count) in &self.ignored {
             writeln!(
                 f,
-                "  not taken over: {count} tensors ({reason}); --json names them"
+                "  left out: {} ({reason}); --json lists them",
+                counted(*count)
             )?;
         }
         for notice in &self.checkpoint.notices {
             writeln!(f, "  notice: {notice}")?;
         }
         Ok(())
+    }
+}
+
+fn counted(tensors: usize) -> String {
+    match tensors {
+        1 => "1 tensor".to_owned(),
+        tensors => format!("{tensors} tensors"),
     }
 }

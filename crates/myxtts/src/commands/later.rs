@@ -1,4 +1,4 @@
-//! Commands whose work is not there yet. They say so.
+//! Commands that are not implemented yet. They say so.
 
 use crate::output::Failure;
 

@@ -1,4 +1,4 @@
-//! What a configuration asks of the memory of devices.
+//! What a configuration needs of the devices' memory.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,8 +20,8 @@ use super::train::{DECODER_FRAMES, SEGMENT_BATCH, SEGMENT_FRAMES, conditioning, 
 use crate::config::{self, Config, Sizes};
 use crate::output::Failure;
 
-/// What a configuration asks of devices, their memory included. With `clips`
-/// the plan also says how many of them a step has.
+/// Returns what a configuration asks of devices, memory included. With `clips`, the plan also
+/// says how many of them a step has.
 pub(super) fn training_request(
     settings: &Settings<Config>,
     clips: Option<Clips>,
@@ -63,9 +63,8 @@ fn demand(settings: &Settings<Config>) -> Result<Demand, Failure> {
     })
 }
 
-/// The clips of a dataset that is prepared as this configuration wants it.
-/// `None` where it is not, or where their texts are counted with a vocabulary
-/// that earlier weights bring along.
+/// Returns the clips of a dataset that is prepared as this configuration wants it. `None` if it
+/// is not, or if their texts are counted with a vocabulary that comes with earlier weights.
 pub(super) fn clips(settings: &Settings<Config>) -> Option<Clips> {
     let Config { data, training, .. } = &settings.config;
     if training.run.init.is_some() {

@@ -59,7 +59,7 @@ pub(crate) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     }
 }
 
-/// What a person gave: flags, their file, the environment.
+/// Returns what a person gave: flags, their file, the environment.
 fn given(matches: &ArgMatches) -> Result<Given, Failure> {
     let (file, flags) = flags::given(matches).map_err(Failure::Usage)?;
     Ok(Given {
@@ -78,7 +78,7 @@ fn from_and_out(matches: &ArgMatches) -> Result<(&Path, &Path), Failure> {
     Ok((path("from")?, path("out")?))
 }
 
-/// The environment, without what is not text; ours always is.
+/// Returns the environment without values that are not text; ours always are.
 fn environment() -> Vec<(String, String)> {
     let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
         Some((
@@ -89,7 +89,7 @@ fn environment() -> Vec<(String, String)> {
     std::env::vars_os().filter_map(text).collect()
 }
 
-/// What this machine has. Each backend is asked in a process of its own.
+/// Returns what this machine has. Each backend is probed in a process of its own.
 fn machine() -> Result<Machine, Failure> {
     let variable = std::env::var_os(SOFTWARE_GPUS_VARIABLE);
     let value = variable.as_ref().map(|value| value.to_string_lossy());

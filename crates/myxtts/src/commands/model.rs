@@ -11,17 +11,17 @@ use super::synthesize::failure;
 use crate::config;
 use crate::output::Failure;
 
-/// Where trainings put their runs.
+/// The folder that trainings put their runs in.
 const RUNS: &str = "runs";
 
-/// A loaded model.
+/// A loaded model and its device.
 pub(in crate::commands) struct Model {
     pub(in crate::commands) synthesizer: Synthesizer,
-    /// Where it is.
+    /// The device the model is on, as shown in reports.
     pub(in crate::commands) device: String,
 }
 
-/// The folder of weights that the flags mean.
+/// Returns the folder of weights that the flags mean.
 pub(in crate::commands) fn checkpoint(matches: &ArgMatches) -> Result<PathBuf, Failure> {
     let pick = match matches.get_flag("best") {
         true => Pick::Best,

@@ -15,8 +15,8 @@ use myxtts_run::signals::StopRequest;
 
 use crate::output::{Failure, Output};
 
-/// How long the first look at the processor takes: its share of work is that
-/// between two looks.
+/// How long the first reading of the processor takes: its load is what it did between two
+/// readings.
 const FIRST_LOOK: Duration = Duration::from_millis(200);
 
 pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
@@ -37,7 +37,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     }
 }
 
-/// `NO_COLOR`, set to anything, asks for none.
+/// Returns whether colour is wanted: `NO_COLOR`, set to anything, turns it off.
 fn has_colour() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
@@ -49,8 +49,8 @@ fn failure(error: MonitorError) -> Failure {
     }
 }
 
-/// Asks this machine. Finding its devices and loading drivers takes a while, so
-/// that is done by whoever asks first.
+/// Returns a reader of this machine. Finding devices and loading drivers takes a while, so the
+/// first reading does it.
 fn devices() -> ReadMachine {
     let mut asked: Option<Asked> = None;
     Box::new(move || asked.get_or_insert_with(Asked::new).look())
@@ -96,8 +96,8 @@ impl Asked {
         }
     }
 
-    /// What each backend said, where none has a GPU. That one is not built in is
-    /// said where nothing else is.
+    /// Returns what each backend said, if none has a GPU. Backends that are not built in are
+    /// mentioned only if there is nothing else to say.
     fn why_no_gpu(&self) -> Option<String> {
         let machine = match &self.machine {
             Ok(machine) => machine,

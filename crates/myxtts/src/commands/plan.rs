@@ -36,7 +36,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     output.result(&document, &words)
 }
 
-/// Memory of each imaginary GPU: one size for all, or one for each.
+/// Returns the memory of each imaginary GPU: one size for all, or one for each.
 fn assumed(matches: &ArgMatches, count: u32) -> Result<Vec<Megabytes>, Failure> {
     let given = matches.get_many::<u64>("assume-memory");
     let given: Vec<Megabytes> = given

@@ -89,7 +89,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         let place = request.out.clone();
         let encoded = codes(&settings, &machine, place, &weights, &stop, output)?;
         words.push_str(&format!(
-            "codes: {} clips encoded, {} had theirs\n",
+            "codes: {} clips encoded, {} already cached\n",
             encoded.encoded, encoded.cached
         ));
         document["codes"] = json!(encoded);

@@ -19,13 +19,13 @@ use super::model::{Model, checkpoint};
 use super::parent;
 use crate::output::{Failure, Output};
 
-/// Where a server can be found, and what it offers.
+/// The address of a server, and what it offers.
 #[derive(Serialize)]
 struct Started {
     url: String,
-    /// Where one was made.
+    /// The token, if one was generated.
     token: Option<String>,
-    /// Whether clients must know one.
+    /// Whether clients must send a token.
     needs_token: bool,
     model: String,
     checkpoint: PathBuf,
@@ -45,7 +45,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         false => Some(Token::random().map_err(failure)?),
     };
     config.token = config.token.or_else(|| made.clone());
-    // Before the model is loaded: a port that is taken is known now.
+    // The port is bound before the model is loaded, so that one in use is reported at once.
     let listening = bind(config.clone()).map_err(failure)?;
     let mut model = Model::open(matches, &checkpoint)?;
     let folder = matches.get_one::<PathBuf>("voices").map(PathBuf::as_path);
@@ -102,7 +102,7 @@ fn config(matches: &ArgMatches, checkpoint: &Path) -> Result<ServeConfig, Failur
         let number = matches.get_one::<u32>(name).copied().unwrap_or(1);
         usize::try_from(number).unwrap_or(usize::MAX)
     };
-    let missing = || Failure::Usage("an address was not given".to_owned());
+    let missing = || Failure::Usage("no address was given".to_owned());
     let host = *matches.get_one::<IpAddr>("host").ok_or_else(missing)?;
     let written = match matches.get_one::<PathBuf>("token-file") {
         Some(file) => Some(token_in(file)?),
@@ -126,7 +126,7 @@ fn config(matches: &ArgMatches, checkpoint: &Path) -> Result<ServeConfig, Failur
     })
 }
 
-/// The token in a file, which may end in a line break.
+/// Reads the token in a file, which may end in a line break.
 fn token_in(file: &Path) -> Result<String, Failure> {
     let text = fs::read_to_string(file).map_err(|why| {
         Failure::Usage(format!(
@@ -137,7 +137,7 @@ fn token_in(file: &Path) -> Result<String, Failure> {
     Ok(text.trim_end().to_owned())
 }
 
-/// What a model is called: its run, or the folder of its weights.
+/// Returns the name of a model: its run, or the folder of its weights.
 fn name(checkpoint: &Path) -> String {
     let is_run_part = |path: &&Path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -166,7 +166,7 @@ fn said(served: &Served) -> String {
     format!("{texts}, {length} of speech{cut}")
 }
 
-/// Whether what was asked is at fault, or what was tried.
+/// Turns an error into a failure of usage or of the job.
 fn failure(error: ServeError) -> Failure {
     let words = error.to_string();
     match error {
@@ -183,7 +183,7 @@ impl fmt::Display for Started {
         writeln!(f, "{}", self.url)?;
         match (&self.token, self.needs_token) {
             (Some(token), _) => writeln!(f, "  token:      {token}")?,
-            (None, true) => writeln!(f, "  token:      the one that was given")?,
+            (None, true) => writeln!(f, "  token:      the one you gave")?,
             (None, false) => {}
         }
         writeln!(f, "  model:      {}", self.model)?;
@@ -191,7 +191,7 @@ impl fmt::Display for Started {
         writeln!(f, "  voices:     {}", self.voices.join(", "))?;
         writeln!(f, "  languages:  {}", self.languages.join(", "))?;
         let (rows, queue) = (self.rows, self.queue);
-        writeln!(f, "  together:   {rows}, and {queue} more may wait")?;
+        writeln!(f, "  at once:    {rows}, and {queue} more may wait")?;
         writeln!(f, "  device:     {}", self.device)?;
         for notice in &self.notices {
             writeln!(f, "  notice: {notice}")?;

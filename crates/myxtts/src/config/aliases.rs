@@ -1,4 +1,4 @@
-//! Keys of the ancestor's files, as what they meant.
+//! Keys of older trainers' files, and what they meant.
 
 use myxtts_config::{Alias, Meaning};
 
@@ -44,7 +44,7 @@ pub(super) const ALIASES: &[Alias] = &[
     Alias {
         name: "data.use_tf_native_loading",
         meaning: Meaning::AlwaysOn {
-            why: "the native loader is the only one there is, and it is always on",
+            why: "the native loader is the only one, and it is always on",
         },
     },
 ];

@@ -1,7 +1,7 @@
-//! What a configuration must not say although each value alone is fine.
+//! Checks what a configuration must not say although each value alone is fine.
 //!
-//! Part of loading, so that `train`, `plan`, `prepare`, `config show` and
-//! `config validate` refuse the same.
+//! This is part of loading, so that `train`, `plan`, `prepare`, `config show` and `config
+//! validate` refuse the same configurations.
 
 use myxtts_config::{Problem, Problems, Settings};
 use myxtts_data::layout::Columns;
@@ -10,10 +10,10 @@ use myxtts_text::Language;
 
 use super::Config;
 
-/// File systems allow this many bytes in a name.
+/// The number of bytes that file systems allow in a name.
 const LONGEST_NAME: usize = 255;
 
-/// Everything that is wrong, each with the place it was written at.
+/// Returns everything that is wrong, each with the place where it was written.
 pub(super) fn check(settings: &Settings<Config>) -> Result<(), Problems> {
     let Config {
         data,
@@ -54,14 +54,14 @@ pub(super) fn check(settings: &Settings<Config>) -> Result<(), Problems> {
         refuse(
             "training.name",
             format!(
-                "`training.name` is one plain folder name below `runs`, and `{}` {why}",
+                "`training.name` must be one plain folder name below `runs`, and `{}` {why}",
                 training.run.name.escape_debug()
             ),
             Some("for a folder anywhere else: --checkpoint-dir DIR".to_owned()),
         );
     }
-    // Weights of `training.init` have their own number of blocks, which the run
-    // knows once it has read them.
+    // Weights of `training.init` have their own number of blocks, which the run knows only after
+    // reading them.
     let frozen = training.run.freeze.as_deref().unwrap_or_default();
     if training.run.init.is_none()
         && let Err(why) = check_frozen(&model.size.gpt(Vocabulary::XTTS_V2), frozen)
@@ -79,7 +79,7 @@ pub(super) fn check(settings: &Settings<Config>) -> Result<(), Problems> {
     }
 }
 
-/// A message and the hint it ends with: the place stands between the two.
+/// Splits a message from the hint at its end: the place is shown between the two.
 fn hinted(message: &str) -> (String, Option<String>) {
     match message.split_once("\n  hint: ") {
         Some((what, hint)) => (what.to_owned(), Some(hint.to_owned())),
@@ -90,7 +90,7 @@ fn hinted(message: &str) -> (String, Option<String>) {
 fn not_a_folder_name(name: &str) -> Option<&'static str> {
     match name {
         "" => Some("is empty"),
-        "." | ".." => Some("is a folder that is there already"),
+        "." | ".." => Some("is a folder that already exists"),
         name if name.contains(['/', '\\']) => Some("is a path"),
         name if name.contains(char::is_control) => Some("has control characters"),
         name if name.len() > LONGEST_NAME => Some("is longer than a file system allows"),

@@ -1,11 +1,10 @@
 //! What a training that starts from weights takes from them.
 //!
-//! Fine-tuning keeps what the weights know: their sizes, how they hear, how
-//! long a piece of a voice they listen to, whether the accidents of the public
-//! implementation were part of their training. The size brings its learning
-//! rate and its epochs. A person may choose another rate, other epochs and
-//! another treatment of the new recordings (trimming, level), which is then
-//! what the new model is told to hear; what contradicts the weights is refused.
+//! Fine-tuning keeps what the weights were trained with: their sizes, their audio settings, the
+//! length of their conditioning segments, and whether they have the quirks of the public
+//! implementation. The size determines the default learning rate and epochs. A person may choose
+//! another rate, other epochs and another treatment of the new recordings (trimming, level),
+//! which is then recorded with the new model; what contradicts the weights is refused.
 
 use std::path::Path;
 
@@ -18,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::{Config, Init};
 
-/// Keys that a person may set as well, because the new model is told.
+/// Keys that a person may set as well, because the new model records them.
 const FREE: [&str; 2] = ["data.trim_silence", "data.normalize"];
 
 /// The weights of `training.init`.
@@ -28,7 +27,7 @@ pub(super) struct StartingWeights {
 }
 
 impl StartingWeights {
-    /// Those that a configuration names, described by themselves.
+    /// Reads the description of the weights that a configuration names.
     pub(super) fn of(chosen: &Settings<Config>, needed: Init) -> Result<Option<Self>, Problems> {
         let Some(folder) = &chosen.config.training.run.init else {
             return Ok(None);
@@ -36,8 +35,8 @@ impl StartingWeights {
         if needed == Init::IfThere && !Path::new(folder).exists() {
             return Ok(None);
         }
-        // A run resumes without the weights it once started from: its own
-        // checkpoint knows what they were.
+        // A run can resume without the weights it once started from: its own checkpoint says
+        // what they were.
         let run = chosen.config.training.run.folder();
         if !Path::new(folder).exists()
             && let Ok(summary) = WeightsSummary::of(&run)
@@ -62,13 +61,13 @@ impl StartingWeights {
         }
     }
 
-    /// Sizes as they are, whether they have a name or not.
+    /// Returns the actual sizes, whether they have a name or not.
     pub(super) fn sizes(&self) -> (Option<&GptConfig>, &DvaeConfig) {
         let gpt = self.summary.gpt.as_ref().map(|gpt| &gpt.sizes);
         (gpt, &self.summary.dvae)
     }
 
-    /// The size by name, or the nearest.
+    /// Returns the named size, or the nearest one.
     pub(super) fn size(&self) -> ModelSize {
         self.summary.size
     }
@@ -108,7 +107,7 @@ impl StartingWeights {
         values
     }
 
-    /// The values as a layer over the presets.
+    /// Returns the values as a layer over the presets.
     pub(super) fn layer(&self) -> Layer {
         Layer::from_one(&Origin::Weights(self.folder.clone()), self.values())
     }
@@ -116,8 +115,8 @@ impl StartingWeights {
     /// Refuses what a person chose and the weights contradict.
     pub(super) fn check(&self, settings: &Settings<Config>) -> Result<(), Problems> {
         let contradicts = |key: &str, value: &Value| match key {
-            // The size only picks start values for a GPT that is like none of
-            // them, and a DVAE alone binds the sizes that share it.
+            // For a GPT with none of the named sizes, the size only picks start values; a DVAE
+            // alone fixes only the sizes that share it.
             "model.size" => {
                 let asked = settings.config.model.size;
                 match self.summary.gpt {
@@ -146,7 +145,7 @@ impl StartingWeights {
                 place: settings.place(key),
                 hint: Some(format!(
                     "leave `{key}` out: it comes from the weights; or leave `training.init` out to \
-                     train from nothing"
+                     train from scratch"
                 )),
             });
         }

@@ -78,7 +78,7 @@ fn a_new_file_loads_and_is_not_overwritten() {
     let again = new(&[]);
     assert_eq!(again.code, Some(2));
     insta::assert_snapshot!(again.stderr, @r"
-    error: myxtts.yaml exists already
+    error: myxtts.yaml already exists
       fix:   give another name, or --force to replace it
     ");
     assert_eq!(new(&["--force"]).code, Some(0));

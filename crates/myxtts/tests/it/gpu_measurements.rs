@@ -306,7 +306,7 @@ fn running_out_of_memory_ends_a_trial_and_nothing_else() {
         .map(|trial| outcome(&trial))
         .filter(|outcome| {
             outcome.starts_with("out of memory")
-                || outcome.starts_with("the process that measures died")
+                || outcome.starts_with("the measuring process died")
         });
     assert!(failed.count() > 0, "{document:#}");
     assert!(tuned_rows(&document, 4) < 64, "{document:#}");

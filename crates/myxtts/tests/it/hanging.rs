@@ -93,7 +93,7 @@ fn names_its_place(words: &str) {
     let known = ["reading the clips", "making the first batches"];
     assert!(known.contains(&at) || at.starts_with("step "), "{words}");
     assert!(
-        rest.starts_with(", and the process that measures was ended\n  fix:   if the machine is only slow, give --hang-limit"),
+        rest.starts_with(", so the measuring process was stopped\n  fix:   if the machine is only slow, give --hang-limit"),
         "{words}"
     );
 }

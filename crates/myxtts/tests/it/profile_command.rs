@@ -83,9 +83,9 @@ fn a_report_reads_the_same_but_for_its_figures() {
 /// Numbers, curves and names of machines are this run's.
 fn without_figures(line: &str) -> String {
     let line = match line.split_once(" on ") {
-        Some(("the GPT's stage", rest)) => {
+        Some(("the GPT stage", rest)) => {
             let settings = rest.rsplit_once(": ").map_or("", |(_, settings)| settings);
-            format!("the GPT's stage on DEVICE: {settings}")
+            format!("the GPT stage on DEVICE: {settings}")
         }
         _ => line.to_owned(),
     };
@@ -141,9 +141,8 @@ fn without_a_second_gpu_there_is_nothing_to_compare() {
     let run = profile(folder.path(), &arguments);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert!(
-        run.stdout.ends_with(
-            "recommended: single (no GPU was found: there is nothing to compare it with)\n"
-        ),
+        run.stdout
+            .ends_with("recommended: single (no GPU was found, so there is nothing to compare)\n"),
         "{}",
         run.stdout
     );

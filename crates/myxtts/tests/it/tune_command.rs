@@ -37,7 +37,7 @@ fn a_file_is_written_that_trains_and_is_verified() {
     assert!(outcome("batch size 4").contains("against 2"), "{document}");
     assert!(outcome("recomputation").starts_with("not tried: this version"));
     assert!(
-        outcome("precision f16").contains("of sound a second"),
+        outcome("precision f16").contains("of audio per second"),
         "{document}"
     );
     decisions_follow_from_the_figures(&document);

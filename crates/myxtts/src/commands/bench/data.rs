@@ -23,7 +23,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     }
     let vocabulary = path("vocab").map(|file| Vocabulary::read(file));
     let vocabulary = vocabulary.transpose().map_err(Failure::usage)?;
-    // Kept until the end: the folder goes when this does.
+    // Kept until the end: dropping it removes the folder.
     let mut generated = None;
     let corpus = match path("corpus") {
         Some(folder) => folder.clone(),

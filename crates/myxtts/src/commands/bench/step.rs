@@ -61,7 +61,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         });
     }
     let Some(main) = cases.first().cloned() else {
-        return Err(Failure::Job("there is no case to measure".to_owned()));
+        return Err(Failure::Job("no case was measured".to_owned()));
     };
     let document = Document {
         machine: host(),
@@ -75,7 +75,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
 fn read_peer(path: &PathBuf) -> Result<Peer, Failure> {
     let problem = |why: String| {
         Failure::Usage(format!(
-            "{} is no record of the peer: {why}\n  fix: write one with \
+            "{} is not a record of the peer: {why}\n  fix: write one with \
              `benchmarks/step_vs_pytorch --record FILE`",
             path.display()
         ))

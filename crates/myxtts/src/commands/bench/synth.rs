@@ -22,38 +22,38 @@ use super::Document;
 use super::synth_peer::Peer;
 use crate::output::{Failure, Output};
 
-/// Codes of the sentences that are measured: cost should be linear in them.
+/// The lengths of the measured sentences, in codes: cost should be linear in them.
 const LENGTHS: [usize; 3] = [100, 200, 400];
-/// The length that the ratios are of.
+/// The length that the ratios are for.
 const MAIN: usize = 200;
-/// Text tokens where there is no reference to say them.
+/// The number of text tokens if no reference gives them.
 const TOKENS: u32 = 40;
-/// Samples of sound in a second.
+/// The samples per second of audio.
 const RATE: f64 = 24_000.0;
 
-/// What was measured of one size.
+/// What was measured for one size.
 #[derive(Serialize)]
 struct Report {
     size: &'static str,
     rounds: usize,
     threads: usize,
-    /// Seconds that a second of sound takes.
+    /// Seconds of work per second of audio.
     rtf: f64,
-    /// From the text's tokens to the first samples of a stream, for the first
-    /// text of a voice.
+    /// Seconds from the text's tokens to the first samples of a stream, for the first text of a
+    /// voice.
     first_audio_s: f64,
-    /// How many they are.
+    /// The number of these first samples.
     first_audio_samples: usize,
-    /// The same for every later text of the voice: what was computed of the
-    /// voice is kept, which the reference does not do.
+    /// The same for every later text of the voice: what was computed for the voice is kept,
+    /// which the reference does not do.
     later_first_audio_s: f64,
-    /// Seconds for sentences of so many codes.
+    /// Seconds for sentences of each length.
     seconds: Vec<Length>,
     peak_rss_bytes: Option<u64>,
     /// Our time for a sentence of 200 codes over the reference's.
     #[serde(skip_serializing_if = "Option::is_none")]
     ratio_to_reference: Option<f64>,
-    /// Our time to the first sound over the reference's, for the first text of a voice.
+    /// Our time to the first audio over the reference's, for the first text of a voice.
     #[serde(skip_serializing_if = "Option::is_none")]
     first_audio_ratio: Option<f64>,
     /// Our time for a later text over the reference's, which is the same for each.
@@ -63,31 +63,31 @@ struct Report {
     reference: Option<Reference>,
 }
 
-/// The other side.
+/// What was measured of the reference.
 #[derive(Serialize)]
 struct Reference {
     first_audio_s: f64,
     first_audio_samples: usize,
     peak_rss_bytes: u64,
-    /// Greedy codes that are the same on both sides, from the first on.
+    /// The number of greedy codes that are the same on both sides, from the first on.
     same_codes: usize,
     threads: u64,
     torch: String,
     coqui_tts: String,
 }
 
-/// Sentences of one length, the median of the rounds.
+/// Sentences of one length, with the median of the rounds.
 #[derive(Clone, Serialize)]
 struct Length {
     codes: usize,
     seconds: f64,
-    /// Of these, for the codes.
+    /// The part of these seconds that the codes took.
     codes_s: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     reference_s: Option<f64>,
 }
 
-/// A model that is measured, and what it says.
+/// A model that is measured, and the text it speaks.
 struct Subject {
     gpt: SpeakingGpt,
     decoder: SpeakingDecoder,
@@ -127,7 +127,7 @@ fn measure(
     threads: usize,
     output: &Output,
 ) -> Result<Report, Failure> {
-    // Both sides once, unmeasured.
+    // Both sides speak once, unmeasured.
     subject.whole(LENGTHS[0])?;
     let mut same_codes = 0;
     if let Some(peer) = &mut peer {
@@ -208,7 +208,7 @@ fn measure(
 }
 
 impl Subject {
-    /// Random weights of our own.
+    /// Makes a model with random weights of our own.
     fn random(size: ModelSize) -> Result<Self, Failure> {
         let device = Device::flex();
         let vocabulary = Vocabulary {
@@ -218,7 +218,7 @@ impl Subject {
         let init = Init::new(1, &device);
         let config = size.gpt(vocabulary);
         let mut gpt = Gpt::new(&init, &config);
-        // Never STOP: a sentence is as long as it is asked to be.
+        // STOP is never drawn: a sentence is as long as it is asked to be.
         let mut bias = vec![0.0_f32; vocabulary.audio_tokens()];
         if let Some(stop) = bias.get_mut(vocabulary.stop_audio() as usize) {
             *stop = -1e4;
@@ -237,12 +237,13 @@ impl Subject {
         })
     }
 
-    /// The reference's weights, by way of `myxtts import`.
+    /// Loads the reference's weights through `myxtts import`.
     fn imported(folder: &Path, tokens: Vec<u32>) -> Result<Self, Failure> {
         let device = Device::flex();
         let ours = folder.join("imported");
         let program = std::env::current_exe().map_err(job)?;
-        // In a process of its own: what it needs is not what speaking needs.
+        // The import runs in a process of its own: the memory it needs is not what speaking
+        // needs.
         let import = Command::new(program)
             .arg("import")
             .arg(folder)
@@ -270,7 +271,7 @@ impl Subject {
         let tensors = InFile(&checkpoint.hifigan_decoder);
         let decoder = params::load(decoder, &tensors, "hifigan_decoder").map_err(job)?;
         let modules = Modules::load(&checkpoint, &device).map_err(job)?;
-        // Its pages count as memory until it is gone.
+        // The file's pages count as memory until it is dropped.
         drop(checkpoint);
         Ok(Self {
             voice_1nd: tensor("voice")?,
@@ -299,8 +300,8 @@ impl Subject {
         Ok(said.map_err(job)?.codes)
     }
 
-    /// Seconds for a whole sentence, the first of its voice, and those of them
-    /// for its codes.
+    /// Returns the seconds for a whole sentence, the first of its voice, and those of them for
+    /// its codes.
     fn whole(&self, codes: usize) -> Result<(f64, f64), Failure> {
         let gpt = self.gpt.without_voices();
         let start = Instant::now();
@@ -313,14 +314,14 @@ impl Subject {
         let heard = samples.map_err(job)?.len() as f64 / RATE;
         if said.codes.len() != codes || (heard - self.seconds_of(codes)).abs() > 0.1 {
             return Err(Failure::Job(format!(
-                "{} codes and {heard} s of sound were made where {codes} codes were asked for",
+                "{} codes and {heard} s of audio were made, but {codes} codes were asked for",
                 said.codes.len()
             )));
         }
         Ok((start.elapsed().as_secs_f64(), of_codes))
     }
 
-    /// Seconds until the first samples, and how many they are.
+    /// Returns the seconds until the first samples, and how many there are.
     fn first(&self, gpt: &SpeakingGpt) -> Result<(f64, usize), Failure> {
         let start = Instant::now();
         let mut generation = Generation::new(gpt);
@@ -337,7 +338,7 @@ impl Subject {
                 }
             }
         }
-        Err(Failure::Job("no sound in 100 codes".to_owned()))
+        Err(Failure::Job("100 codes gave no audio".to_owned()))
     }
 }
 
@@ -354,7 +355,7 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{}, {} threads, median of {}: {:.3} s for a second of sound\n",
+            "{}, {} threads, median of {}: {:.3} s per second of audio\n",
             self.size, self.threads, self.rounds, self.rtf
         )?;
         writeln!(
@@ -377,7 +378,7 @@ impl fmt::Display for Report {
         }
         let reference = self.reference.as_ref();
         for (name, seconds, ratio) in [
-            ("first sound", self.first_audio_s, self.first_audio_ratio),
+            ("first audio", self.first_audio_s, self.first_audio_ratio),
             (
                 "later texts",
                 self.later_first_audio_s,

@@ -1,4 +1,4 @@
-//! The Python reference, in a process that measures when it is asked to.
+//! The Python reference, in a process that measures on request.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::output::Failure;
 
-/// What it runs; `-c` takes it whole, so that standard input is for requests.
+/// The program it runs; `-c` takes it whole, so that standard input is free for requests.
 const PROGRAM: &str = include_str!("../../../../../benchmarks/synth_vs_reference.py");
 
 /// The reference, with a model.
@@ -21,7 +21,7 @@ pub(super) struct Peer {
     pub(super) made: Made,
 }
 
-/// What it says of itself.
+/// What the reference says about its model.
 #[derive(Clone, Default, Deserialize)]
 pub(super) struct Made {
     tokens: Vec<u32>,
@@ -38,7 +38,7 @@ struct Timed {
 }
 
 impl Peer {
-    /// Starts it and lets it make a model in `folder`.
+    /// Starts the reference and lets it make a model in `folder`.
     pub(super) fn start(
         python: &Path,
         size: ModelSize,
@@ -55,7 +55,7 @@ impl Peer {
             .map_err(|why| {
                 Failure::Usage(format!(
                     "{} cannot be started: {why}\n  fix: give the Python of an environment \
-                     with coqui-tts, as benchmarks/synth_vs_reference.py says",
+                     with coqui-tts, as benchmarks/synth_vs_reference.py describes",
                     python.display()
                 ))
             })?;
@@ -72,30 +72,30 @@ impl Peer {
         Ok(peer)
     }
 
-    /// The tokens of the text it says.
+    /// Returns the tokens of the text it speaks.
     pub(super) fn tokens(&self) -> &[u32] {
         &self.made.tokens
     }
 
-    /// Seconds for a sentence of so many codes.
+    /// Returns the seconds for a sentence of this many codes.
     pub(super) fn whole(&mut self, codes: usize) -> Result<f64, Failure> {
         let timed: Timed = self.ask(&format!("whole {codes}"))?;
         Ok(timed.seconds)
     }
 
-    /// Its greedy codes.
+    /// Returns the reference's greedy codes.
     pub(super) fn codes(&mut self, codes: usize) -> Result<Vec<u32>, Failure> {
         let answer: Value = self.ask(&format!("codes {codes}"))?;
         serde_json::from_value(answer["codes"].clone()).map_err(|why| garbled(&why.to_string()))
     }
 
-    /// Seconds until its first chunk, and the samples of that.
+    /// Returns the seconds until its first chunk, and the samples in it.
     pub(super) fn first(&mut self) -> Result<(f64, usize), Failure> {
         let timed: Timed = self.ask("first")?;
         Ok((timed.seconds, timed.samples))
     }
 
-    /// The most memory it had.
+    /// Returns the reference's peak memory.
     pub(super) fn peak(&mut self) -> Result<u64, Failure> {
         let answer: Value = self.ask("peak")?;
         answer["bytes"].as_u64().ok_or_else(|| garbled("no bytes"))
@@ -108,7 +108,7 @@ impl Peer {
             .and_then(|()| self.answers.read_line(&mut line))
             .map_err(|why| garbled(&why.to_string()))?;
         if line.is_empty() {
-            return Err(garbled("it ended; is coqui-tts installed beside it?"));
+            return Err(garbled("it exited; does its environment have coqui-tts?"));
         }
         let answer: Value = serde_json::from_str(&line).map_err(|why| garbled(&why.to_string()))?;
         if let Some(error) = answer["error"].as_str() {

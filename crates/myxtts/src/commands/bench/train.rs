@@ -32,12 +32,12 @@ struct Measured {
     size: String,
     #[serde(flatten)]
     figures: TrainFigures,
-    /// Our clips a second over the reference's; absent without its record.
+    /// Our clips per second over the reference's; absent without its record.
     #[serde(skip_serializing_if = "Option::is_none")]
     ratio_to_reference: Option<f64>,
 }
 
-/// What is read of the reference's record.
+/// The part of the reference's record that is read.
 #[derive(Deserialize)]
 struct Peer {
     samples_per_s: f64,
@@ -109,7 +109,7 @@ pub(super) fn bench_job(
         flags: vec![
             flag("model.size", size.to_owned()),
             flag("data.batch_size", batch_size.to_string()),
-            // The sample corpus is short clips, whatever the size.
+            // The sample corpus has short clips, whatever the size.
             flag("data.conditioning_min", "1".to_owned()),
             flag("data.conditioning_max", "1".to_owned()),
         ],
@@ -129,7 +129,7 @@ pub(super) fn bench_job(
 fn read(path: &PathBuf) -> Result<Peer, Failure> {
     let wrong = |why: String| {
         Failure::Usage(format!(
-            "{} is no record of the reference: {why}\n  fix: write one with \
+            "{} is not a record of the reference: {why}\n  fix: write one with \
              `benchmarks/train_vs_reference.py ... > FILE`",
             path.display()
         ))

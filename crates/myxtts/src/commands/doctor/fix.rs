@@ -1,5 +1,5 @@
-//! `--fix`: a new configuration beside the old one, with the edits shown and
-//! nothing else changed.
+//! `--fix`: writes a new configuration beside the old one, with the edits shown and nothing else
+//! changed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,16 +11,16 @@ use serde::Serialize;
 use crate::config;
 use crate::output::Failure;
 
-/// Where the edits went.
+/// The file that the edits were written to.
 #[derive(Debug, Serialize)]
 pub(super) struct Fixed {
     path: PathBuf,
-    /// What stood there before is kept here.
+    /// Where the file that was there before is kept.
     backup: Option<PathBuf>,
     edits: Vec<Edit>,
 }
 
-/// What was written, in words.
+/// Describes what was written, in words.
 pub(super) fn words(fixed: Option<&Fixed>, lang: Lang) -> String {
     let Some(fixed) = fixed else {
         return lang
@@ -35,7 +35,7 @@ pub(super) fn words(fixed: Option<&Fixed>, lang: Lang) -> String {
     if let Some(backup) = &fixed.backup {
         let backup = backup.display();
         words.push_str(&lang.pick(
-            format!("  what stood there is kept: {backup}\n"),
+            format!("  the file that was there is kept as {backup}\n"),
             format!("  آنچه آنجا بود نگه داشته شد: {backup}\n"),
         ));
     }
@@ -48,7 +48,7 @@ pub(super) fn words(fixed: Option<&Fixed>, lang: Lang) -> String {
     words
 }
 
-/// Writes the edits of all findings; `None` where there are none.
+/// Writes the edits of all findings; `None` if there are none.
 pub(super) fn write(file: Option<&Path>, diagnosis: &Diagnosis) -> Result<Option<Fixed>, Failure> {
     let edits = edits(diagnosis);
     if edits.is_empty() {
@@ -59,7 +59,7 @@ pub(super) fn write(file: Option<&Path>, diagnosis: &Diagnosis) -> Result<Option
         None => String::new(),
     };
     let new = edited(&old, &edits);
-    // What was written must be what a training reads.
+    // A training must be able to read what is written.
     let name = file.map_or("the new configuration".to_owned(), |f| {
         f.display().to_string()
     });
@@ -73,7 +73,7 @@ pub(super) fn write(file: Option<&Path>, diagnosis: &Diagnosis) -> Result<Option
             .map(|e| format!("{}: {}", e.key, e.new))
             .collect();
         return Err(Failure::Job(format!(
-            "{name} has a form that cannot be edited safely: {why}\n  fix:   set these yourself: {}",
+            "{name} is written in a way that cannot be edited safely: {why}\n  fix:   set these yourself: {}",
             lines.join(", ")
         )));
     }
@@ -101,7 +101,7 @@ fn failed(what: &str, path: &Path, why: &std::io::Error) -> Failure {
     ))
 }
 
-/// The first edit of each key: findings are ranked.
+/// Returns the first edit of each key: findings are ranked.
 fn edits(diagnosis: &Diagnosis) -> Vec<Edit> {
     let mut edits: Vec<Edit> = vec![];
     for edit in diagnosis.findings.iter().flat_map(|finding| &finding.edits) {
@@ -112,13 +112,13 @@ fn edits(diagnosis: &Diagnosis) -> Vec<Edit> {
     edits
 }
 
-/// `NAME.fixed.yaml`.
+/// Returns the path of `NAME.fixed.yaml` beside the configuration.
 fn beside(file: Option<&Path>) -> PathBuf {
     let file = file.unwrap_or(Path::new("myxtts.yaml"));
     file.with_extension("fixed.yaml")
 }
 
-/// A name that is not taken: `NAME.fixed.yaml.bak`, then `.bak2` and so on.
+/// Returns a name that is not taken: `NAME.fixed.yaml.bak`, then `.bak2` and so on.
 fn free(path: &Path) -> PathBuf {
     let named = |number: u32| {
         let mut name = path.as_os_str().to_owned();
@@ -132,8 +132,8 @@ fn free(path: &Path) -> PathBuf {
     names.find(|name| !name.exists()).unwrap_or_default()
 }
 
-/// The text with the values of some keys changed, line by line: comments,
-/// order and everything else stay.
+/// Returns the text with the values of some keys changed line by line: comments, order and
+/// everything else stay.
 fn edited(old: &str, edits: &[Edit]) -> String {
     let mut lines: Vec<String> = old.lines().map(str::to_owned).collect();
     for edit in edits {
@@ -180,7 +180,7 @@ fn set(lines: &mut Vec<String>, section: &str, key: &str, value: &str) {
             .strip_prefix(key)
             .is_some_and(|rest| rest.starts_with(':'));
         if is_key && indent(line) == own {
-            // With the space before it: comments may stand in a column.
+            // The space before a comment is kept, as comments may be aligned in a column.
             let comment = line
                 .find(" #")
                 .map(|at| line[line[..at].trim_end().len()..].to_owned());

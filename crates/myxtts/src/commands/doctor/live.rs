@@ -1,5 +1,5 @@
-//! `myxtts doctor` without a run: looks at the machine, then trains for some
-//! seconds through the real pipeline and says where the time went.
+//! `myxtts doctor` without a run: looks at the machine, then trains for a few seconds through
+//! the real pipeline and shows where the time went.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -29,21 +29,21 @@ use crate::output::{Failure, Output};
 
 /// How long a quick look waits for a dataset that is not prepared.
 const QUICK_PREPARATION: Duration = Duration::from_secs(3);
-/// How long any look does.
+/// How long any other look waits for it.
 const PREPARATION: Duration = Duration::from_secs(86_400);
-/// Examples of each fault of clips.
+/// The number of examples shown for each fault of clips.
 const EXAMPLES: usize = 3;
-/// Steps before the first that is measured.
+/// The steps before the first one that is measured.
 const WARM_UP: u64 = 2;
 
-/// How much is asked for.
+/// How much a person asked to measure.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked {
-    /// Steps that are measured.
+    /// The number of steps to measure.
     batches: u64,
-    /// For the steps, live and cached together.
+    /// The time for these steps, live and cached together.
     time: Duration,
-    /// Whether a dataset that is not prepared is waited for.
+    /// How long to wait for a dataset that is not prepared.
     preparation: Duration,
 }
 
@@ -63,15 +63,15 @@ impl Asked {
     }
 }
 
-/// What was seen: signals for the rules, and what kept it from seeing more.
+/// What was observed: signals for the rules, and the problems that prevented more.
 #[derive(Debug, Default)]
 pub(super) struct Looked {
     pub(super) signals: Signals,
     pub(super) problems: Vec<Problem>,
 }
 
-/// Looks at everything, as far as it can: a part that fails is a problem of
-/// its section, and what needs it is not looked at.
+/// Looks at everything as far as possible: a part that fails is a problem of its section, and
+/// what depends on it is skipped.
 pub(super) fn look(given: &Given, asked: Asked, output: &Output) -> Looked {
     let mut looked = Looked::default();
     let fails =
@@ -114,7 +114,7 @@ fn planned(given: &Given, machine: &Machine) -> Result<(Settings<Config>, Plan),
     Ok((settings, plan))
 }
 
-/// The dataset as a training wants it, if that does not take too long.
+/// Returns the dataset as a training wants it, if preparing it does not take too long.
 fn prepared(settings: &Settings<Config>, asked: Asked, output: &Output) -> Result<Ready, Failure> {
     let configured = &settings.config.data.dataset;
     let folder = dataset(configured.train_data.as_deref())?;
@@ -153,7 +153,7 @@ fn prepared(settings: &Settings<Config>, asked: Asked, output: &Output) -> Resul
 fn unprepared(folder: &Path, waited: Duration) -> Failure {
     let command = shell::command([OsStr::new("prepare"), folder.as_os_str()]);
     Failure::Job(format!(
-        "{} is not prepared, and that takes more than {} s\n  fix:   {command}",
+        "{} is not prepared, and preparing it takes more than {} s\n  fix:   {command}",
         folder.display(),
         waited.as_secs()
     ))
@@ -163,7 +163,7 @@ fn unprepared(folder: &Path, waited: Duration) -> Failure {
 /// files of its recordings.
 fn measured(job: &Job, placement: &Placement, asked: Asked) -> Result<Signals, TrainError> {
     let begin = Instant::now();
-    // Live batches tell more; what is left is for cached ones.
+    // Live batches say more, so cached ones get the time that is left.
     let request = ProbeRequest {
         warm_up_steps: WARM_UP,
         steps: asked.batches,
@@ -198,11 +198,11 @@ fn measured(job: &Job, placement: &Placement, asked: Asked) -> Result<Signals, T
     Ok(signals)
 }
 
-/// Two steps of which one was held up by another program differ by more than
+/// Fewer steps are not compared: if another program held up one of two, they differ by more than
 /// loading costs.
 const COMPARED_STEPS: usize = 3;
 
-/// The same steps: those that both took.
+/// Compares the steps that both probes took.
 fn headroom(live: &Probe, cached: &Probe) -> Signal<Headroom> {
     let shared = |probe: &Probe, other: &Probe| -> Vec<f64> {
         let is_shared = |number: u64| other.steps.iter().any(|step| step.number == number);
@@ -220,7 +220,7 @@ fn headroom(live: &Probe, cached: &Probe) -> Signal<Headroom> {
     })
 }
 
-/// What discovery said.
+/// Returns what device discovery found for each backend.
 fn backends(machine: &Machine) -> Vec<BackendFound> {
     let gpu = |gpu: &Gpu| GpuFound {
         id: gpu.id,
@@ -238,7 +238,7 @@ fn backends(machine: &Machine) -> Vec<BackendFound> {
     backends.collect()
 }
 
-/// What preparation said of the clips.
+/// Returns what preparation found about the clips.
 fn quality(report: &Prepared) -> Vec<Quality> {
     let quality = report.findings.iter().map(|finding| Quality {
         reason: finding.finding.clone(),

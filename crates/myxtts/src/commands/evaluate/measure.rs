@@ -1,4 +1,4 @@
-//! A sentence, made and measured.
+//! Makes the audio of a sentence and measures it.
 
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -19,15 +19,15 @@ use super::voices::{Voices, has_no_voice};
 use crate::commands::synthesize::{Chosen, failure};
 use crate::output::Failure;
 
-/// The voice of a copy.
+/// The name of a copy's voice in the report.
 const OF_RECORDING: &str = "that of its own recording";
 
-/// How sound is made of a sentence.
+/// How the audio of a sentence is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
-    /// The model says it.
+    /// The model speaks the sentence.
     Spoken(Vocoder),
-    /// Its recording goes through the model's codes and back.
+    /// The recording goes through the model's codes and back.
     Copied(Vocoder),
 }
 
@@ -49,36 +49,36 @@ impl Way {
 /// A sentence with everything that is the same for each way.
 pub(super) struct Subject<'a> {
     sentence: &'a Sentence,
-    /// How it is spoken, but for the vocoder.
+    /// How the sentence is spoken, apart from the vocoder.
     options: SpeakOptions,
     recording: Option<Recorded>,
-    /// Why there are no scores against its recording.
+    /// Why there are no scores against the recording.
     unscored: Option<String>,
-    /// The voice it is spoken in; copies have that of their recording.
+    /// The voice that the sentence is spoken in; copies have that of their recording.
     voice: Result<(Voice, String), String>,
 }
 
-/// A recording as it is compared with.
+/// A recording with what it is compared by.
 struct Recorded {
     waveform: Waveform,
     analysis: Option<Analysis>,
     voice: Option<Voice>,
 }
 
-/// Where sentences are made and measured.
+/// Makes and measures sentences.
 pub(super) struct Bench {
     synthesizer: Synthesizer,
     voices: Voices,
     copies: bool,
     recogniser: Option<Recogniser>,
     page: Option<Page>,
-    /// What the flags say.
+    /// The options that the flags chose.
     chosen: Chosen,
-    /// How codes are drawn, once a sentence was.
+    /// How codes are sampled, known once a sentence was spoken.
     sampling: Option<SamplingConfig>,
     analyser: Analyser,
     loader: Loader,
-    /// For what the recogniser hears.
+    /// The folder of the clips that the recogniser reads.
     scratch: TempDir,
 }
 
@@ -104,13 +104,13 @@ impl Bench {
             analyser: Analyser::new().map_err(|why| Failure::Job(why.to_string()))?,
             scratch: tempfile::tempdir().map_err(|why| {
                 Failure::Job(format!(
-                    "no folder for clips can be made in the temporary one: {why}"
+                    "cannot make a folder for clips in the temporary folder: {why}"
                 ))
             })?,
         })
     }
 
-    /// Loads what a sentence brings.
+    /// Loads the recording and the voice of a sentence.
     pub(super) fn subject<'s>(&mut self, sentence: &'s Sentence) -> Result<Subject<'s>, Failure> {
         let mut chosen = self.chosen.clone();
         if let Some(language) = &sentence.language {
@@ -142,7 +142,7 @@ impl Bench {
         let voice = self.voices.voice(sentence, own, &mut self.synthesizer);
         let voice = match (voice, own) {
             (Ok(voice), _) => Ok(voice),
-            // A silent recording has no voice: this sentence fails, and others may not.
+            // A silent recording has no voice: this sentence fails, but others may not.
             (Err(why), Some(_)) => Err(why.message().to_owned()),
             (Err(why), None) => return Err(why),
         };
@@ -175,7 +175,7 @@ impl Bench {
         })
     }
 
-    /// What the model hears of a voice; nothing in what has none.
+    /// Returns the model's voice of a waveform; nothing if there is no voice in it.
     fn heard_voice(&mut self, waveform: &Waveform) -> Result<Option<Voice>, Failure> {
         match self.synthesizer.voice(std::slice::from_ref(waveform)) {
             Ok(voice) => Ok(Some(voice)),
@@ -188,13 +188,13 @@ impl Bench {
     /// with the first sentence.
     pub(super) fn warm_up(&mut self, subject: &Subject<'_>, ways: &[Way]) -> Result<(), Failure> {
         for way in ways {
-            // What goes wrong here goes wrong again, and is told then.
+            // What goes wrong here goes wrong again, and is reported then.
             let _ = self.made(subject, *way, &mut Outcome::default());
         }
         Ok(())
     }
 
-    /// Makes a sentence and measures it; nothing where there is nothing to copy.
+    /// Makes a sentence and measures it; returns nothing if there is nothing to copy.
     pub(super) fn outcome(
         &mut self,
         subject: &Subject<'_>,
@@ -229,7 +229,7 @@ impl Bench {
         Ok(Some(outcome))
     }
 
-    /// The sound of a sentence, or why there is none.
+    /// Returns the audio of a sentence, or why there is none.
     fn made(
         &mut self,
         subject: &Subject<'_>,
@@ -273,12 +273,12 @@ impl Bench {
             }
         };
         match waveform.is_empty() {
-            true => Err("the model ended before it made a sound".to_owned()),
+            true => Err("the model stopped before it made any audio".to_owned()),
             false => Ok(waveform),
         }
     }
 
-    /// How long a listener to the stream waits. The rest is not spoken.
+    /// Measures how long a listener to the stream waits. The rest is not spoken.
     fn first_audio(
         &mut self,
         text: &str,
@@ -301,7 +301,7 @@ impl Bench {
         Ok(first)
     }
 
-    /// Compares with the recording, where there is one.
+    /// Compares the audio with the recording, if there is one.
     fn score(
         &mut self,
         subject: &Subject<'_>,
@@ -311,7 +311,7 @@ impl Bench {
         let analysis = match self.analyser.analyse(waveform) {
             Ok(analysis) => analysis,
             Err(why) => {
-                outcome.unscored = Some(format!("what was made: {why}"));
+                outcome.unscored = Some(format!("the speech: {why}"));
                 return Ok(None);
             }
         };
@@ -343,7 +343,7 @@ impl Bench {
         Ok(Some((analysis, Some(comparison))))
     }
 
-    /// Asks the recogniser what it hears.
+    /// Asks the recogniser for a transcript.
     fn recognise(
         &mut self,
         waveform: &Waveform,
@@ -367,15 +367,15 @@ impl Bench {
             Err(Unheard::NotStarted(why)) => {
                 return Err(Failure::Usage(format!(
                     "the recogniser cannot be started: {why}\n  \
-                     fix:   name a program that is installed after --recogniser, as in 'listen {{wav}}'"
+                     fix:   name a program that is installed after --recogniser, for example 'listen {{wav}}'"
                 )));
             }
         }
         Ok(())
     }
 
-    /// What the recogniser makes of the recording itself: its own errors are in
-    /// every figure, and this is how many they are.
+    /// Measures the recogniser's errors on the recording itself: they are in every figure, and
+    /// this shows how many there are.
     pub(super) fn recording_heard(
         &mut self,
         subject: &Subject<'_>,
@@ -425,7 +425,7 @@ impl Bench {
         }
     }
 
-    /// How codes were drawn; copies draw none.
+    /// Returns how codes were sampled; copies sample none.
     pub(super) fn sampling(&self) -> Option<SamplingConfig> {
         self.sampling
     }
@@ -438,7 +438,7 @@ impl Bench {
         self.page
     }
 
-    /// What a reader should know.
+    /// Returns what a reader of the report should know.
     pub(super) fn notices(&self, sentences: &Sentences, ways: &[Way]) -> Vec<String> {
         let mut notices = vec![];
         let without = sentences
@@ -457,7 +457,7 @@ impl Bench {
             && self.synthesizer.vocoder(Some(Vocoder::Hifigan)).is_err()
         {
             notices.push(
-                "the model has no waveform decoder: there are copies by Griffin-Lim alone"
+                "the model has no waveform decoder, so the copies are made by Griffin-Lim only"
                     .to_owned(),
             );
         }

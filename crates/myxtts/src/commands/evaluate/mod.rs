@@ -27,7 +27,7 @@ use report::{Condition, Report, meanings};
 use sentences::Sentences;
 use voices::Voices;
 
-/// What the recordings themselves are called in the table.
+/// What the table calls the recordings themselves.
 const RECORDINGS: &str = "the recordings";
 
 pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
@@ -73,7 +73,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     problem.map_or(Ok(()), |problem| Err(Failure::Result(problem)))
 }
 
-/// Every sentence, every way.
+/// Measures every sentence in every way.
 fn evaluate(
     mut bench: Bench,
     sentences: &Sentences,
@@ -116,7 +116,7 @@ fn evaluate(
     Ok(report)
 }
 
-/// How sound is made: speech by one vocoder, copies by each that the model has.
+/// Returns the ways to make audio: speech by one vocoder, copies by each that the model has.
 fn ways(
     synthesizer: &Synthesizer,
     asked: Option<Vocoder>,
@@ -126,7 +126,7 @@ fn ways(
         let vocoder = synthesizer.vocoder(asked).map_err(failure)?;
         return Ok(vec![Way::Spoken(vocoder)]);
     }
-    // Copies are made of codes, and the DVAE makes those.
+    // Copies are made from codes, and these come from the DVAE.
     synthesizer
         .vocoder(Some(Vocoder::GriffinLim))
         .map_err(failure)?;

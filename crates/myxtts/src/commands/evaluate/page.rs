@@ -1,5 +1,5 @@
-//! A page to look at and listen to: one file with all pictures inside, and the
-//! sound beside it. Nothing of it comes from elsewhere.
+//! A page to look at and listen to: one file with all pictures inside, and the audio beside it.
+//! Nothing on it is loaded from elsewhere.
 
 use std::fmt::Write;
 use std::fs;
@@ -41,7 +41,7 @@ pub(super) struct Shown<'a> {
 }
 
 impl Page {
-    /// Begins a page: whether it can be written is known now.
+    /// Begins a page, so that an unwritable folder is reported at once.
     pub(super) fn begin(folder: &Path) -> Result<Self, Failure> {
         let page = Self {
             folder: folder.to_owned(),
@@ -62,7 +62,7 @@ impl Page {
         ))
     }
 
-    /// Adds a sentence.
+    /// Adds a sentence to the page.
     pub(super) fn add(&mut self, shown: &Shown<'_>) -> Result<(), Failure> {
         let Shown { title, outcome, .. } = shown;
         let mut body = format!(
@@ -72,7 +72,7 @@ impl Page {
             escaped(&outcome.text)
         );
         for (what, why) in [
-            ("no sound", &outcome.failed),
+            ("no audio", &outcome.failed),
             ("no scores", &outcome.unscored),
             ("no transcript", &outcome.unheard),
         ] {
@@ -118,7 +118,7 @@ impl Page {
             let _ = write!(
                 body,
                 "<figure><figcaption>pitch: <span class=\"recording-key\">recording</span>, \
-                 <span class=\"clip-key\">{}</span> brought to its time</figcaption>{}</figure>\
+                 <span class=\"clip-key\">{}</span> aligned to it</figcaption>{}</figure>\
                  <figure><figcaption>alignment</figcaption>{}</figure>",
                 escaped(title),
                 picture::pitch(&recording.pitch, &clip.pitch, path),
@@ -130,7 +130,7 @@ impl Page {
         Ok(())
     }
 
-    /// A WAV beside the page; its name.
+    /// Writes a WAV file beside the page and returns its name.
     fn sound(&mut self, waveform: &Waveform) -> Result<String, Failure> {
         let name = format!("{:04}.wav", self.files);
         let bytes = wav_pcm16(waveform).ok_or_else(|| {
@@ -142,7 +142,7 @@ impl Page {
         Ok(name)
     }
 
-    /// Writes the page, with the table in front.
+    /// Writes the page, with the table at its beginning.
     pub(super) fn end(self, report: &Report) -> Result<PathBuf, Failure> {
         let mut page = format!(
             "<!doctype html>\n<html><head><meta charset=\"utf-8\"><title>Evaluation</title>\
@@ -188,7 +188,7 @@ impl Page {
     }
 }
 
-/// The scores of a sentence in a line.
+/// Returns the scores of a sentence in one line.
 fn scores(outcome: &Outcome) -> String {
     let mut words = vec![];
     let mut add = |name: &str, value: Option<f64>, digits: usize, unit: &str| {
@@ -210,7 +210,7 @@ fn scores(outcome: &Outcome) -> String {
         " %",
     );
     add(
-        "voice similarity, the model's own opinion,",
+        "voice similarity, by the model's own encoder,",
         outcome.own_voice_similarity,
         3,
         "",
@@ -220,7 +220,7 @@ fn scores(outcome: &Outcome) -> String {
     words.join("; ")
 }
 
-/// Text that a browser shows as it is.
+/// Escapes text so that a browser shows it as it is.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! Pictures for the page: mels as PNG, curves as SVG, all inside the page.
+//! Pictures for the page: mels as PNG, curves as SVG, all embedded in the page.
 
 use std::fmt::Write;
 
@@ -7,25 +7,24 @@ use myxtts_run::base64;
 use myxtts_run::tensorboard::mel_image;
 use myxtts_score::{HOP, PitchTrack, RATE};
 
-/// Pixels of a picture across and down.
+/// The width and height of a picture, in pixels.
 const WIDTH: f64 = 640.0;
 const HEIGHT: f64 = 160.0;
-/// Of the square that shows the alignment.
+/// The side of the square that shows the alignment, in pixels.
 const SIDE: f64 = 240.0;
-/// Room for labels.
+/// The margin for labels, in pixels.
 const MARGIN: f64 = 40.0;
 /// The pitches that are shown, in Hz.
 const PITCHES: [f64; 4] = [75.0, 150.0, 300.0, 500.0];
 
-/// A mel as an address that holds the picture itself; `None` of an empty one.
+/// Returns a mel as a data URL with the picture in it; `None` for an empty mel.
 pub(super) fn mel(mel: &Mel) -> Option<String> {
     let [bands, frames] = [mel.bands, mel.frames.0].map(|size| u32::try_from(size).ok());
     let image = mel_image(&mel.values, bands?, frames?)?;
     Some(format!("data:image/png;base64,{}", base64(&image.png())))
 }
 
-/// The pitch of two clips over the time of the first, the second brought to it
-/// by the alignment.
+/// Draws the pitch of two clips over the time of the first; the second is aligned to it.
 pub(super) fn pitch(recording: &PitchTrack, clip: &PitchTrack, path: &[(usize, usize)]) -> String {
     let frames = recording.frames.len().max(1) as f64;
     let (low, high) = (50.0_f64.log2(), 520.0_f64.log2());
@@ -39,7 +38,7 @@ pub(super) fn pitch(recording: &PitchTrack, clip: &PitchTrack, path: &[(usize, u
             "<line class=\"grid\" x1=\"{MARGIN}\" x2=\"{:.0}\" y1=\"{at:.1}\" y2=\"{at:.1}\"/>\
              <text x=\"0\" y=\"{:.1}\">{hertz} Hz</text>",
             WIDTH + MARGIN,
-            // The highest would hang over the edge.
+            // The highest label would extend over the edge.
             at.max(10.0)
         );
     }
@@ -66,7 +65,7 @@ pub(super) fn pitch(recording: &PitchTrack, clip: &PitchTrack, path: &[(usize, u
     svg
 }
 
-/// Which frames of two clips belong together.
+/// Draws which frames of two clips belong together.
 pub(super) fn alignment(path: &[(usize, usize)]) -> String {
     let (rows, columns) = path
         .last()
@@ -110,7 +109,7 @@ fn open(width: f64, height: f64) -> String {
     )
 }
 
-/// A line through the points, broken where there is none.
+/// Draws a line through the points, broken where a point is missing.
 fn curve(svg: &mut String, class: &str, points: &[Option<(f64, f64)>]) {
     let mut moves = String::new();
     let mut is_down = false;

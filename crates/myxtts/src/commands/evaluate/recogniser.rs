@@ -1,9 +1,8 @@
-//! Somebody else's recogniser: a command that prints what it hears.
+//! An external recogniser: a command that prints a transcript.
 //!
-//! Its program is started without a shell, once for each clip, with the clip's
-//! path in place of `{wav}`. What it prints on stdout is the transcript. A
-//! program that fails, hangs or prints what is not text is told of, and has no
-//! part in the figures.
+//! The program is run without a shell, once per clip, with the clip's path in place of `{wav}`.
+//! What it prints on stdout is the transcript. If the program fails, hangs or prints something
+//! other than text, that is reported, and the clip has no part in the figures.
 
 use std::ffi::OsString;
 use std::io::Read;
@@ -13,14 +12,14 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Stands for the clip.
+/// The placeholder for the clip's path.
 const PLACE: &str = "{wav}";
-/// Most that is read of a transcript, and of what is printed beside it.
+/// The most that is read of a transcript, and of what is printed to stderr.
 const MOST_BYTES: u64 = 64 * 1024;
-/// How often is looked whether it has ended.
+/// How often to check whether the program has ended.
 const EVERY: Duration = Duration::from_millis(10);
-/// How long is waited for what an ended program printed: a child of its own may
-/// hold the pipe open.
+/// How long to wait for the output of a program that has ended: a child of its own may hold the
+/// pipe open.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// A recogniser, as it was typed.
@@ -31,10 +30,10 @@ pub(crate) struct Recogniser {
     pub(super) timeout: Duration,
 }
 
-/// Why there is no transcript.
+/// The reason why there is no transcript.
 #[derive(Debug)]
 pub(super) enum Unheard {
-    /// It could not be started at all, and never will be.
+    /// The program could not be started at all, and never will be.
     NotStarted(String),
     /// Something went wrong with this clip.
     Failed(String),
@@ -45,11 +44,11 @@ impl Recogniser {
     pub(crate) fn parse(typed: &str) -> Result<Self, String> {
         let words = split(typed)?;
         if words.is_empty() {
-            return Err("a command is needed, as in 'listen {wav}'".to_owned());
+            return Err("expected a command, for example 'listen {wav}'".to_owned());
         }
         if !words.iter().skip(1).any(|word| word.contains(PLACE)) {
             return Err(format!(
-                "the command needs {PLACE} where the clip's path goes, as in 'listen {PLACE}'"
+                "the command needs {PLACE} where the clip's path goes, for example 'listen {PLACE}'"
             ));
         }
         Ok(Self {
@@ -59,12 +58,12 @@ impl Recogniser {
         })
     }
 
-    /// As it was typed.
+    /// Returns the command as it was typed.
     pub(super) fn name(&self) -> &str {
         &self.typed
     }
 
-    /// What it hears in a recording.
+    /// Returns the transcript of a recording.
     pub(super) fn transcript(&self, wav: &Path) -> Result<String, Unheard> {
         let mut arguments = self.words.iter().map(|word| with_path(word, wav));
         let program = arguments.next().unwrap_or_default();
@@ -81,7 +80,7 @@ impl Recogniser {
         let beside = child.stderr.take().map(reading);
         let Some(status) = self.wait(&mut child) else {
             return Err(Unheard::Failed(format!(
-                "it was stopped after {} s without an end",
+                "it had not finished after {} s and was stopped",
                 self.timeout.as_secs_f64()
             )));
         };
@@ -102,7 +101,7 @@ impl Recogniser {
         text_of(printed).map_err(Unheard::Failed)
     }
 
-    /// Waits for the end; `None` where it had to be stopped.
+    /// Waits for the end; `None` if the program had to be stopped.
     fn wait(&self, child: &mut Child) -> Option<Result<ExitStatus, String>> {
         let started = Instant::now();
         loop {
@@ -110,7 +109,7 @@ impl Recogniser {
                 Ok(Some(status)) => return Some(Ok(status)),
                 Ok(None) if started.elapsed() < self.timeout => thread::sleep(EVERY),
                 Ok(None) => {
-                    // One that is gone by now needs no stopping.
+                    // If it has ended by now, there is nothing to stop.
                     let _ = child.kill();
                     let _ = child.wait();
                     return None;
@@ -121,7 +120,7 @@ impl Recogniser {
     }
 }
 
-/// Reads a pipe on a thread of its own, so that a full one stops nobody.
+/// Reads a pipe on a thread of its own, so that a full pipe blocks nobody.
 fn reading(pipe: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
     let (sender, receiver) = channel();
     thread::spawn(move || {
@@ -130,8 +129,7 @@ fn reading(pipe: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
         // A pipe that breaks has given what it had.
         let _ = pipe.by_ref().take(MOST_BYTES + 1).read_to_end(&mut bytes);
         let _ = sender.send(bytes);
-        // What is too much is read and dropped: the program is not stopped by
-        // a full pipe.
+        // Excess output is read and dropped, so that a full pipe does not block the program.
         let _ = std::io::copy(&mut pipe, &mut std::io::sink());
     });
     receiver
@@ -142,7 +140,7 @@ fn received(pipe: &Receiver<Vec<u8>>) -> Option<Vec<u8>> {
 }
 
 fn text_of(printed: Option<Vec<u8>>) -> Result<String, String> {
-    let bytes = printed.ok_or("it ended, and something it started still holds its stdout")?;
+    let bytes = printed.ok_or("it ended, but something it started still holds its stdout open")?;
     if bytes.len() as u64 > MOST_BYTES {
         return Err(format!(
             "it printed more than {MOST_BYTES} bytes, which is not a transcript"
@@ -153,7 +151,7 @@ fn text_of(printed: Option<Vec<u8>>) -> Result<String, String> {
     Ok(text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// A word with the path in its place, whatever the path's bytes.
+/// Returns a word with the path in place of the placeholder, whatever bytes the path has.
 fn with_path(word: &str, wav: &Path) -> OsString {
     let mut filled = OsString::new();
     for (index, part) in word.split(PLACE).enumerate() {
@@ -165,8 +163,8 @@ fn with_path(word: &str, wav: &Path) -> OsString {
     filled
 }
 
-/// Words as a shell would read them: quotes keep spaces, a backslash outside of
-/// single quotes keeps the next character. Nothing else is special.
+/// Splits words as a shell would: quotes keep spaces, and a backslash outside single quotes
+/// keeps the next character. Nothing else is special.
 fn split(typed: &str) -> Result<Vec<String>, String> {
     let mut words: Vec<String> = vec![];
     let mut word: Option<String> = None;

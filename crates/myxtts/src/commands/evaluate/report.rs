@@ -8,29 +8,29 @@ use myxtts_model::generate::{Choice, SamplingConfig};
 use myxtts_score::Edits;
 use serde::Serialize;
 
-/// Sentences that are listed one by one.
+/// The number of sentences that are listed one by one.
 const MOST_LISTED: usize = 40;
-/// Characters of a sentence that are shown in the list.
+/// The number of characters of a sentence that the list shows.
 const SHOWN: usize = 32;
 
-/// Every score by the name it has in the report, and what it means.
+/// Every score by its name in the report, and what it means.
 pub(crate) const MEANINGS: [(&str, &str); 14] = [
     (
         "real_time_factor",
-        "seconds of work for a second of sound, one sentence at a time, the voice known and the device warm",
+        "seconds of work per second of audio, one sentence at a time, with a known voice and a warm device",
     ),
     (
         "first_audio_s",
-        "seconds until the first sound when the same sentence is streamed once more: of a voice that has spoken before and a warm device; a voice's first sentence waits longer",
+        "seconds to the first audio when the same sentence is streamed once more, with a voice that has spoken before and a warm device; a voice's first sentence takes longer",
     ),
     (
         "stop_rate",
-        "share of the sentences that the model ended by itself, in every piece",
+        "share of the sentences in which the model ended every piece by itself",
     ),
-    ("seconds", "of sound, with its silence"),
+    ("seconds", "of audio, silence included"),
     (
         "length_ratio",
-        "length beside the recording's, both without the silence around them",
+        "length relative to the recording's, both without the silence around them",
     ),
     (
         "mel_cepstral_distortion_db",
@@ -43,15 +43,15 @@ pub(crate) const MEANINGS: [(&str, &str); 14] = [
     ("f0_rmse_hz", "the same difference in Hz"),
     (
         "voicing_error",
-        "share of the aligned frames of which one is voiced and the other is not",
+        "share of the aligned frames where one clip is voiced and the other is not",
     ),
     (
         "own_voice_similarity",
-        "the model's own opinion: cosine of the voice vectors that its own encoder makes of speech and recording; no outside judge",
+        "the model's own opinion: cosine of the voice vectors that its encoder makes of the speech and the recording; not an independent judge",
     ),
     (
         "word_error_rate",
-        "words to replace, remove and add in the recogniser's transcript for each word of the text; both cleaned as the model reads texts, without case and punctuation",
+        "words to replace, remove or add in the recogniser's transcript per word of the text; both are cleaned as the model reads texts, without case and punctuation",
     ),
     (
         "character_error_rate",
@@ -61,14 +61,14 @@ pub(crate) const MEANINGS: [(&str, &str); 14] = [
     ("unheard", "why the recogniser gave no transcript"),
 ];
 
-/// An evaluation.
+/// The result of an evaluation.
 #[derive(Serialize)]
 pub(super) struct Report {
     pub(super) checkpoint: PathBuf,
     pub(super) sentences: String,
     pub(super) voice: String,
     pub(super) device: String,
-    /// How codes were drawn; copies draw none.
+    /// How codes were sampled; copies sample none.
     pub(super) sampling: Option<SamplingConfig>,
     pub(super) recogniser: Option<String>,
     pub(super) page: Option<PathBuf>,
@@ -77,7 +77,7 @@ pub(super) struct Report {
     pub(super) meanings: serde_json::Value,
 }
 
-/// One way to make sound of every sentence.
+/// One way to make the audio of every sentence.
 #[derive(Serialize)]
 pub(super) struct Condition {
     pub(super) name: &'static str,
@@ -86,7 +86,7 @@ pub(super) struct Condition {
     pub(super) outcomes: Vec<Outcome>,
 }
 
-/// What became of a sentence.
+/// The result of one sentence.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Outcome {
     pub(super) id: String,
@@ -108,12 +108,11 @@ pub(super) struct Outcome {
     pub(super) words: Option<Edits>,
     pub(super) characters: Option<Edits>,
     pub(super) unheard: Option<String>,
-    /// Why there is no sound at all.
+    /// Why there is no audio at all.
     pub(super) failed: Option<String>,
 }
 
-/// The figures of all sentences together; a score that no sentence has is not
-/// there.
+/// The figures over all sentences; a score that no sentence has is left out.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Summary {
     pub(super) sentences: usize,
@@ -123,14 +122,14 @@ pub(super) struct Summary {
     pub(super) stop_rate: Option<f64>,
     pub(super) seconds: Option<Spread>,
     pub(super) length_ratio: Option<f64>,
-    /// Sentences with scores against a recording.
+    /// The number of sentences with scores against a recording.
     pub(super) scored: usize,
     pub(super) mel_cepstral_distortion_db: Option<f64>,
     pub(super) f0_rmse_cents: Option<f64>,
     pub(super) f0_rmse_hz: Option<f64>,
     pub(super) voicing_error: Option<f64>,
     pub(super) own_voice_similarity: Option<f64>,
-    /// Sentences with a transcript, and without one though asked for.
+    /// The number of sentences with a transcript, and without one although it was asked for.
     pub(super) heard: usize,
     pub(super) unheard: usize,
     pub(super) word_error_rate: Option<f64>,
@@ -138,19 +137,23 @@ pub(super) struct Summary {
 }
 
 impl Report {
-    /// What went wrong, in a sentence: the table says where.
+    /// Returns what went wrong, in a sentence: the table says where.
     pub(super) fn problem(&self) -> Option<String> {
         let sum =
             |of: fn(&Summary) -> usize| self.conditions.iter().map(|one| of(&one.summary)).sum();
         let (failed, unheard): (usize, usize) = (sum(|of| of.failed), sum(|of| of.unheard));
         let mut problems = vec![];
         if failed > 0 {
-            problems.push(format!("{failed} clips could not be made"));
+            problems.push(match failed {
+                1 => "1 clip could not be made".to_owned(),
+                failed => format!("{failed} clips could not be made"),
+            });
         }
         if unheard > 0 {
-            problems.push(format!(
-                "the recogniser gave no transcript of {unheard} clips"
-            ));
+            problems.push(match unheard {
+                1 => "the recogniser gave no transcript of 1 clip".to_owned(),
+                unheard => format!("the recogniser gave no transcript of {unheard} clips"),
+            });
         }
         (!problems.is_empty()).then(|| format!("{}; the report says why", problems.join(", and ")))
     }
@@ -218,7 +221,7 @@ impl Summary {
     }
 }
 
-/// The meanings as an object.
+/// Returns the meanings of the scores as an object.
 pub(super) fn meanings() -> serde_json::Value {
     let pairs = MEANINGS.map(|(name, meaning)| (name.to_owned(), meaning.into()));
     serde_json::Value::Object(pairs.into_iter().collect())
@@ -234,7 +237,7 @@ impl Condition {
         }
     }
 
-    /// As a column is headed.
+    /// Returns the heading of the column.
     pub(super) fn title(&self) -> String {
         match self.vocoder {
             Some(vocoder) => format!("{}, {}", self.name, vocoder.name()),
@@ -243,10 +246,10 @@ impl Condition {
     }
 }
 
-/// A row of the table, in words.
+/// A row of the table: its label and its cells.
 pub(super) type Row = (&'static str, Vec<String>);
 
-/// The table of all conditions: rows that any of them has.
+/// Returns the table of all conditions, with the rows that any of them has.
 pub(super) fn rows(conditions: &[Condition]) -> Vec<Row> {
     let decimals = |value: Option<f64>, digits: usize, unit: &str| {
         value.map(|value| format!("{value:.digits$}{unit}"))
@@ -259,7 +262,7 @@ pub(super) fn rows(conditions: &[Condition]) -> Vec<Row> {
     let counted = |count: usize| (count > 0).then(|| count.to_string());
     let cells: Vec<(&'static str, Cell<'_>)> = vec![
         ("sentences", Box::new(|of| Some(of.sentences.to_string()))),
-        ("  without a sound", Box::new(|of| counted(of.failed))),
+        ("  without audio", Box::new(|of| counted(of.failed))),
         ("length, median", Box::new(|of| spread(of.seconds))),
         (
             "real-time factor",
@@ -275,7 +278,7 @@ pub(super) fn rows(conditions: &[Condition]) -> Vec<Row> {
             Box::new(|of| counted(of.scored)),
         ),
         (
-            "length beside the recording's",
+            "length relative to the recording",
             Box::new(|of| decimals(of.length_ratio, 2, "x")),
         ),
         (
@@ -294,7 +297,10 @@ pub(super) fn rows(conditions: &[Condition]) -> Vec<Row> {
             "voice similarity, the model's own opinion",
             Box::new(|of| decimals(of.own_voice_similarity, 3, "")),
         ),
-        ("heard by the recogniser", Box::new(|of| counted(of.heard))),
+        (
+            "transcribed by the recogniser",
+            Box::new(|of| counted(of.heard)),
+        ),
         ("  without a transcript", Box::new(|of| counted(of.unheard))),
         (
             "word error rate",
@@ -325,10 +331,10 @@ impl fmt::Display for Report {
         writeln!(f, "voice:      {}", self.voice)?;
         if let Some(sampling) = &self.sampling {
             match sampling.choice {
-                Choice::Greedy => writeln!(f, "drawn:      the likeliest codes")?,
+                Choice::Greedy => writeln!(f, "sampling:   the likeliest codes")?,
                 Choice::Sample { seed } => writeln!(
                     f,
-                    "drawn:      seed {seed}, temperature {}, top-k {}, top-p {}, repetition penalty {}",
+                    "sampling:   seed {seed}, temperature {}, top-k {}, top-p {}, repetition penalty {}",
                     sampling.temperature,
                     sampling.top_k,
                     sampling.top_p,
@@ -367,13 +373,13 @@ impl fmt::Display for Report {
     }
 }
 
-/// Cells of a row, under each other.
+/// Aligns the cells of a row in columns.
 fn aligned(cells: &[String]) -> String {
     let padded: String = cells.iter().map(|cell| format!("{cell:<26}")).collect();
     padded.trim_end().to_owned()
 }
 
-/// The sentences of a condition, one by one.
+/// Lists the sentences of a condition one by one.
 fn list(f: &mut fmt::Formatter<'_>, condition: &Condition) -> fmt::Result {
     let has = |of: fn(&Outcome) -> bool| condition.outcomes.iter().any(of);
     let is_scored = has(|one| one.mel_cepstral_distortion_db.is_some());
@@ -436,7 +442,7 @@ fn list(f: &mut fmt::Formatter<'_>, condition: &Condition) -> fmt::Result {
             shortened(&outcome.text, SHOWN)
         )?;
         for (what, why) in [
-            ("no sound", &outcome.failed),
+            ("no audio", &outcome.failed),
             ("no scores", &outcome.unscored),
             ("no transcript", &outcome.unheard),
         ] {

@@ -1,4 +1,4 @@
-//! What is said, and the recordings that say it.
+//! The sentences to speak, and their recordings.
 
 use std::fs::File;
 use std::io::Read;
@@ -19,20 +19,20 @@ use crate::commands::train::prepare_folder;
 use crate::config::{self, Given, Init};
 use crate::output::{Failure, Output};
 
-/// Longest list that is read: a hundred thousand sentences.
+/// The longest list that is read, in bytes: a hundred thousand sentences.
 const LONGEST_LIST: u64 = 16 * 1024 * 1024;
-/// Longest sentence, in bytes: a long page.
+/// The longest sentence, in bytes: a long page.
 const LONGEST_SENTENCE: usize = 16 * 1024;
 
 /// A sentence to speak.
 #[derive(Clone, Debug)]
 pub(super) struct Sentence {
-    /// Its name in the report.
+    /// The name of the sentence in the report.
     pub(super) id: String,
     pub(super) text: String,
-    /// Somebody saying it.
+    /// A recording of the sentence.
     pub(super) recording: Option<PathBuf>,
-    /// Who.
+    /// The speaker of the sentence.
     pub(super) speaker: Option<String>,
     pub(super) language: Option<Language>,
 }
@@ -41,14 +41,14 @@ pub(super) struct Sentence {
 #[derive(Debug)]
 pub(super) struct Sentences {
     pub(super) list: Vec<Sentence>,
-    /// Where they come from.
+    /// Where the sentences come from, in words.
     pub(super) from: String,
     /// What was left out, and why.
     pub(super) notices: Vec<String>,
 }
 
 impl Sentences {
-    /// Those of the flags, else the validation clips of the checkpoint's run.
+    /// Returns the sentences of the flags, or else the validation clips of the checkpoint's run.
     pub(super) fn of(
         matches: &ArgMatches,
         checkpoint: &Path,
@@ -63,7 +63,7 @@ impl Sentences {
         if found.list.is_empty() {
             return Err(Failure::Usage(format!(
                 "there is nothing to evaluate: no sentence in {}\n  \
-                 fix:   write one sentence a line, or name another list with --sentences",
+                 fix:   write one sentence per line, or name another list with --sentences",
                 found.from
             )));
         }
@@ -85,7 +85,7 @@ fn of_file(path: &Path) -> Result<Sentences, Failure> {
     let unreadable = |why: String| {
         Failure::Usage(format!(
             "the sentences cannot be read: {why}\n  --> {}\n  \
-             fix:   name a text file in UTF-8 with one sentence a line, or JSON lines with `text`",
+             fix:   name a text file in UTF-8 with one sentence per line, or JSON lines with `text`",
             path.display()
         ))
     };
@@ -111,10 +111,10 @@ fn of_file(path: &Path) -> Result<Sentences, Failure> {
                 path,
                 number,
                 &format!(
-                    "it has {} bytes, and at most {LONGEST_SENTENCE} are read",
+                    "it has {} bytes, but at most {LONGEST_SENTENCE} are read",
                     line.len()
                 ),
-                "cut it into sentences, one a line",
+                "split it into sentences, one per line",
             ));
         }
         list.push(match is_json {
@@ -135,7 +135,7 @@ fn of_file(path: &Path) -> Result<Sentences, Failure> {
     })
 }
 
-/// A line of JSON: what a prepared manifest has is understood, too.
+/// A line of JSON; the fields of a prepared manifest are understood as well.
 #[derive(Deserialize)]
 struct JsonLine {
     id: Option<String>,
@@ -151,7 +151,7 @@ fn of_json(path: &Path, number: usize, line: &str) -> Result<Sentence, Failure> 
     let line: JsonLine = serde_json::from_str(line).map_err(|why| {
         wrong(
             &format!("it is not a JSON object with `text`: {why}"),
-            "write {\"text\": \"...\"}, and \"recording\", \"speaker\" and \"language\" where they are known",
+            "write {\"text\": \"...\"}, and \"recording\", \"speaker\" and \"language\" if they are known",
         )
     })?;
     let folder = path.parent().unwrap_or(Path::new(""));
@@ -186,8 +186,8 @@ fn wrong_line(path: &Path, number: usize, why: &str, fix: &str) -> Failure {
     ))
 }
 
-/// The held-out clips of a dataset: those a preparation held out, else those the
-/// dataset sets apart, else all.
+/// Returns the held-out clips of a dataset: those a preparation held out, else those the dataset
+/// sets apart, else all.
 fn of_dataset(folder: &Path) -> Result<Sentences, Failure> {
     let prepared = place(folder).map_err(|why| Failure::Job(why.to_string()))?;
     if prepared.folder.join(MANIFEST).is_file() {
@@ -223,7 +223,7 @@ fn of_dataset(folder: &Path) -> Result<Sentences, Failure> {
     }
     let which = match has_apart {
         true => "the validation clips of",
-        false => "all clips, for none is held out, of",
+        false => "all clips, because none are held out, of",
     };
     let notices = bad.first().map(|first| {
         format!(
@@ -238,7 +238,7 @@ fn of_dataset(folder: &Path) -> Result<Sentences, Failure> {
     })
 }
 
-/// Clips of a prepared folder; of one that has none of the part, all.
+/// Returns the clips of a part of a prepared folder; all clips if the part is empty.
 fn of_manifest(folder: &Path, part: Option<Split>) -> Result<Sentences, Failure> {
     let manifest = Manifest::open(folder).map_err(|why| Failure::Job(why.to_string()))?;
     let mut clips: Vec<Clip> = vec![];
@@ -252,7 +252,7 @@ fn of_manifest(folder: &Path, part: Option<Split>) -> Result<Sentences, Failure>
     }
     let which = match (part, has_part) {
         (Some(_), true) => "the validation clips of",
-        (Some(_), false) => "all clips, for none is held out, of",
+        (Some(_), false) => "all clips, because none are held out, of",
         (None, _) => "the clips of",
     };
     let sentence = |clip: Clip| Sentence {
@@ -269,7 +269,7 @@ fn of_manifest(folder: &Path, part: Option<Split>) -> Result<Sentences, Failure>
     })
 }
 
-/// What the run of a checkpoint was validated on, prepared as the run prepared it.
+/// Returns what the run of a checkpoint was validated on, prepared as the run prepared it.
 fn of_run(checkpoint: &Path, output: &Output) -> Result<Sentences, Failure> {
     let run = checkpoint.parent().and_then(Path::parent);
     let file = run
@@ -314,7 +314,7 @@ fn of_run(checkpoint: &Path, output: &Output) -> Result<Sentences, Failure> {
             (folder, Part::Training, Some(Split::Validation))
         }
     };
-    // Nothing is held that a signal would have to let go of.
+    // Nothing is held that a signal would have to release.
     let stop = StopRequest::new();
     let out = output_folder(named.prepared.as_deref(), &folder, part, output)?;
     let ready = prepare_folder(&settings, folder, out, vocabulary.as_ref(), &stop, output)
@@ -322,7 +322,7 @@ fn of_run(checkpoint: &Path, output: &Output) -> Result<Sentences, Failure> {
     of_manifest(&ready.folder, split)
 }
 
-/// The name of a recording's file, without its ending.
+/// Returns the name of a recording's file without its extension.
 fn stem(path: &Path) -> String {
     path.file_stem()
         .unwrap_or_default()

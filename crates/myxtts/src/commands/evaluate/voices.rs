@@ -1,8 +1,8 @@
-//! In whose voice a sentence is spoken.
+//! Chooses the voice that a sentence is spoken in.
 //!
-//! That of the flags, as `synthesize` has it. Without: the stored voice of the
-//! sentence's speaker; where that is not stored, the voice of the sentence's own
-//! recording; where there is neither a speaker nor a recording, the first stored.
+//! The flags decide, as in `synthesize`. Without them it is the stored voice of the sentence's
+//! speaker; if that is not stored, the voice of the sentence's own recording; and if there is
+//! neither a speaker nor a recording, the first stored voice.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use super::sentences::Sentence;
 use crate::commands::synthesize::{VoiceSource, failure};
 use crate::output::Failure;
 
-/// Which voice.
+/// The voice chosen for a sentence.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Choice {
     Given,
@@ -27,18 +27,18 @@ enum Choice {
 /// The voices of an evaluation.
 #[derive(Debug)]
 pub(super) struct Voices {
-    /// That of the flags.
+    /// The voice that the flags ask for.
     given: Option<VoiceSource>,
-    /// Names of those stored with the checkpoint.
+    /// The names of the voices stored with the checkpoint.
     stored: Vec<String>,
     checkpoint: PathBuf,
     made: BTreeMap<Choice, Voice>,
-    /// Sentences of each choice.
+    /// The number of sentences for each choice.
     used: BTreeMap<Choice, usize>,
 }
 
 impl Voices {
-    /// Those that flags and checkpoint offer.
+    /// Returns the voices that the flags and the checkpoint offer.
     pub(super) fn of(matches: &ArgMatches, checkpoint: &Path) -> Result<Self, Failure> {
         let flags = ["speaker-wav", "voice", "speaker"];
         let is_given = flags.iter().any(|flag| matches.contains_id(flag));
@@ -72,7 +72,7 @@ impl Voices {
         }
     }
 
-    /// The voice of a sentence, and its name. `own` is the sentence's recording.
+    /// Returns the voice of a sentence, and its name. `own` is the sentence's recording.
     pub(super) fn voice(
         &mut self,
         sentence: &Sentence,
@@ -110,18 +110,18 @@ impl Voices {
             true => "no voice is stored with the checkpoint".to_owned(),
             false => format!("the stored voices are {}", self.stored.join(", ")),
         };
-        let speaker = sentence
-            .speaker
-            .as_deref()
-            .unwrap_or("nobody in particular");
+        let speaker = match &sentence.speaker {
+            Some(speaker) => format!("is spoken by {speaker}"),
+            None => "names no speaker".to_owned(),
+        };
         Failure::Usage(format!(
-            "whose voice? sentence {} is of {speaker}, and {has}\n  \
+            "whose voice? sentence {} {speaker}, and {has}\n  \
              fix:   give a few seconds of a speaker with --speaker-wav FILE, or a stored voice with --speaker NAME",
             sentence.id
         ))
     }
 
-    /// What was used, and how often.
+    /// Returns which voices were used, and how often.
     pub(super) fn in_words(&self) -> String {
         let used = self
             .used
@@ -144,7 +144,8 @@ impl std::fmt::Display for Choice {
     }
 }
 
-/// Whether a recording has no voice in it: told with its sentence, not fatal.
+/// Returns whether a recording has no voice in it: that is reported with its sentence and is not
+/// fatal.
 pub(super) fn has_no_voice(error: &InferError) -> bool {
     matches!(
         error,

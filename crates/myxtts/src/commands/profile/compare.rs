@@ -1,4 +1,4 @@
-//! `myxtts profile --compare`: the modes side by side, and which to take.
+//! `myxtts profile --compare`: measures the modes side by side and recommends one.
 
 use std::fmt;
 
@@ -10,18 +10,18 @@ use super::Subject;
 use crate::commands::steps::{self, Candidate, Ended, Measured, StepFigures, medians};
 use crate::output::{Failure, Output};
 
-/// A mode that is slower by less than this is as good: it needs fewer devices.
+/// A mode that is slower by less than this is as good, since it needs fewer devices.
 const AS_GOOD: f64 = 0.02;
 
-/// A way to use the devices.
+/// A way to use the devices of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Mode {
     /// One device does everything.
     Single,
-    /// Data work on one GPU, the model on another.
+    /// One GPU prepares data, another trains the model.
     Split,
-    /// A copy of the model on each.
+    /// Each device has a copy of the model.
     Mirrored,
 }
 
@@ -34,7 +34,7 @@ impl Mode {
         }
     }
 
-    /// The flags that choose it.
+    /// Returns the flags that choose the mode.
     fn flags(self, gpus: &[u32]) -> String {
         match (self, gpus) {
             (Self::Single, _) => "no flag".to_owned(),
@@ -44,7 +44,7 @@ impl Mode {
         }
     }
 
-    /// What has to be set, and what taken back, to have it.
+    /// Returns what has to be set, and what unset, for the mode.
     fn edits(self, gpus: &[u32]) -> Vec<(String, Option<Value>)> {
         let [data, model] = match (self, gpus) {
             (Self::Split, [data, model, ..]) => [Some(json!(data)), Some(json!(model))],
@@ -66,11 +66,11 @@ impl Mode {
 struct Row {
     mode: Mode,
     flags: String,
-    /// Seconds of sound a second, round by round.
+    /// Seconds of audio per second, round by round.
     rounds: Vec<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     figures: Option<StepFigures>,
-    /// Why there are none.
+    /// Why there are no figures.
     #[serde(skip_serializing_if = "Option::is_none")]
     refused: Option<String>,
 }
@@ -154,8 +154,8 @@ impl Row {
 }
 
 impl Comparison {
-    /// The fastest mode, or an earlier one that is as good: modes come in the
-    /// order of the devices they take.
+    /// Chooses the fastest mode, or an earlier one that is as good: modes are ordered by the
+    /// number of devices they need.
     fn of(modes: Vec<Row>, gpus: usize) -> Self {
         let speeds = modes
             .iter()
@@ -169,15 +169,15 @@ impl Comparison {
         let reason = match (chosen, fastest, speeds.as_slice()) {
             (None, ..) | (_, None, _) => "no mode could be measured".to_owned(),
             (_, _, [_]) if gpus < 2 => format!(
-                "{} found: there is nothing to compare it with",
+                "{} found, so there is nothing to compare",
                 match gpus {
                     0 => "no GPU was",
-                    _ => "one GPU was",
+                    _ => "only one GPU was",
                 }
             ),
             (Some((mode, speed)), Some((fastest, most)), _) if *mode != fastest => format!(
-                "{} trains on {most:.2} s of sound a second, {} on {speed:.2}: less than {:.0} % apart, \
-                 and it needs less",
+                "{} trains on {most:.2} s of audio per second, {} on {speed:.2}: they are less than {:.0} % \
+                 apart, and it needs less",
                 fastest.name(),
                 mode.name(),
                 100.0 * AS_GOOD
@@ -210,7 +210,7 @@ impl fmt::Display for Comparison {
             f,
             "{:<10} {:>10} {:>9} {:>8} {:>10} {:>10} {:>8} {:>6} {:>9}  chosen with",
             "mode",
-            "sound s/s",
+            "audio s/s",
             "step ms",
             "clips/s",
             "data wait",

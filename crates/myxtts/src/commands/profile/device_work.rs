@@ -1,4 +1,4 @@
-//! What a step asks of the devices: kernels, bytes, waits.
+//! What a step needs of the devices: kernels, bytes, waits.
 
 use std::fmt;
 
@@ -8,24 +8,24 @@ use myxtts_profile::Profile;
 use myxtts_train::run::Probe;
 use serde::Serialize;
 
-/// Kernels that are listed.
+/// The number of kernels that are listed.
 const TOP: usize = 8;
 
-/// Per step, over all devices.
+/// The work of one step, over all devices.
 #[derive(Debug, Serialize)]
 pub(super) struct DeviceWork {
-    /// Kernels launched.
+    /// The number of kernels launched.
     kernels_per_step: Signal<f64>,
-    /// Those with the most device time, from steps in which each was timed alone.
+    /// The kernels with the most device time, from steps in which each was timed alone.
     top_kernels: Signal<Vec<TopKernel>>,
-    /// Waits of the training thread for its device.
+    /// The number of times the training thread waits for its device.
     syncs_per_step: f64,
-    /// Bytes that the host stage hands to the data device, at most: codes that are
-    /// cached are not computed from the waves that come with them.
+    /// The most bytes that the host stage hands to the data device: cached codes are not
+    /// computed from the waves that come with them.
     host_bytes_per_step: f64,
     /// Bytes of the batches that the model is given.
     batch_bytes_per_step: f64,
-    /// Bytes carried from the data device to model devices.
+    /// Bytes carried from the data device to the model devices.
     hop_bytes_per_step: f64,
 }
 
@@ -34,7 +34,7 @@ struct TopKernel {
     kernel: String,
     launches_per_step: f64,
     ms_per_step: f64,
-    /// Percent of the device time of all kernels.
+    /// The share of the device time of all kernels, in percent.
     share_pct: f64,
 }
 
@@ -56,7 +56,7 @@ impl DeviceWork {
             launches as f64 / steps
         });
         let none = match is_gpu {
-            true => "the engine did not tell of its launches",
+            true => "the engine did not report its launches",
             false => "the CPU launches no kernels",
         };
         Self {
@@ -85,11 +85,11 @@ fn top(timed: Option<&Probe>, is_gpu: bool) -> Signal<Vec<TopKernel>> {
         (launches + kernel.launches, timed + kernel.timed)
     });
     if timed == 0 {
-        return Signal::unavailable("the backend has no timestamps of the device");
+        return Signal::unavailable("the backend has no device timestamps");
     }
     if timed * 10 < launches * 9 {
         return Signal::unavailable(format!(
-            "the device timed {timed} of {launches} launches only"
+            "the device timed only {timed} of {launches} launches"
         ));
     }
     let steps = probe.steps.len().max(1) as f64;

@@ -23,7 +23,7 @@ use crate::output::{Failure, Output};
 use device_work::DeviceWork;
 use myxtts_train::placement::Placement;
 
-/// Steps whose kernels are timed one by one, after the measured ones.
+/// The steps whose kernels are timed one by one, after the measured ones.
 const TIMED_STEPS: u64 = 2;
 
 pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
@@ -45,7 +45,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     }
 }
 
-/// What is measured.
+/// The configuration that is measured.
 struct Subject {
     keys: Keys,
     settings: Settings<Config>,
@@ -58,22 +58,22 @@ impl Subject {
         plan(&request, &self.machine).map_err(Failure::usage)
     }
 
-    /// The dataset, before anything is measured. What cannot be trained as it was
-    /// asked for is refused here, with the words of `train`.
+    /// Prepares the dataset before anything is measured. What cannot be trained as asked is
+    /// refused here, in the words of `train`.
     fn prepare_once(&self, output: &Output) -> Result<(), Failure> {
         steps::prepare_once(&self.settings, &self.plan()?, output)
     }
 }
 
-/// The stages for some steps, on the devices of the plan.
+/// Measures the stages for a few steps on the devices of the plan.
 fn stages(subject: &Subject, matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
     let [trace, picture] = ["trace", "svg"].map(|name| matches.get_one::<PathBuf>(name));
-    // Whether they can be written is known before anything is measured.
+    // Unwritable files are reported before anything is measured.
     let files = [trace, picture].map(|path| path.map(|path| begin_file(path)).transpose());
     let [trace_file, picture_file] = files;
     let (trace_file, picture_file) = (trace_file?, picture_file?);
     let plan = subject.plan()?;
-    // Signals end it as they end any program: it keeps nothing.
+    // Signals end this command as they end any program: it keeps nothing.
     let stop = StopRequest::new();
     let job = train::job(&subject.settings, &plan, &stop, output, String::new(), None)?;
     let placement = Placement::of(&plan).map_err(|why| Failure::Job(why.to_string()))?;
@@ -82,7 +82,7 @@ fn stages(subject: &Subject, matches: &ArgMatches, output: &Output) -> Result<()
         ..steps::asked(matches)
     };
     output.log(format_args!(
-        "measuring {} steps of the GPT's stage on {}",
+        "measuring {} steps of the GPT stage on {}",
         request.steps,
         devices(&plan)
     ));
@@ -137,7 +137,7 @@ fn unwritten(path: &Path, why: &std::io::Error) -> Failure {
     Failure::Job(format!("{} was not written: {why}", path.display()))
 }
 
-/// The model's devices, and that of the data where it is another.
+/// Returns the model's devices, and that of the data if it is another one.
 fn devices(plan: &Plan) -> String {
     let mut names: Vec<&str> = vec![];
     for device in plan.model_devices.iter().chain([&plan.data_device]) {
@@ -198,7 +198,7 @@ impl Report {
         }
     }
 
-    /// What a trace says of itself.
+    /// Returns what a trace says about itself.
     fn about(&self) -> Map<String, Value> {
         let about = json!({
             "program": format!("myxtts {}", env!("CARGO_PKG_VERSION")),
@@ -220,7 +220,7 @@ impl fmt::Display for Report {
         writeln!(f, "{}, {} cores", self.machine.name, self.machine.cores)?;
         writeln!(
             f,
-            "the GPT's stage on {}: batch size {}, {}, {}, device ring of {}\n",
+            "the GPT stage on {}: batch size {}, {}, {}, device ring of {}\n",
             self.devices,
             self.batch_size,
             match self.workers {

@@ -1,4 +1,4 @@
-//! `myxtts profile --what-if KEY=VALUE`: one change, measured against no change.
+//! `myxtts profile --what-if KEY=VALUE`: measures one change against none.
 
 use std::fmt;
 
@@ -12,23 +12,22 @@ use super::Subject;
 use crate::commands::steps::{self, Candidate, Ended, Measured, StepFigures, medians};
 use crate::output::{Failure, Output};
 
-/// Two configurations, and what the second gives.
+/// Two configurations, and what the second gains.
 #[derive(Debug, Serialize)]
 struct WhatIf {
     key: String,
     now: Value,
     then: Value,
-    /// What the model of the doctor's rules expects, in seconds per 1,000 steps'
-    /// worth of sound.
+    /// The gain that the doctor's model predicts, in seconds per 1,000 steps' worth of audio.
     predicted_s: Option<f64>,
-    /// Why it expects nothing, or that it is a bound.
+    /// Why nothing is predicted, or that the prediction is a bound.
     predicted_note: String,
-    /// Seconds per 1,000 steps' worth of sound.
+    /// The measured gain, in seconds per 1,000 steps' worth of audio.
     measured_s: f64,
-    /// The same in percent.
+    /// The measured gain in percent.
     measured_pct: f64,
     figures: [StepFigures; 2],
-    /// Seconds of sound a second, round by round.
+    /// Seconds of audio per second, round by round.
     rounds: [Vec<f64>; 2],
 }
 
@@ -43,7 +42,7 @@ pub(super) fn run(
     let now = now.map_or(Value::Null, |setting| setting.value.clone());
     if now == then {
         return Err(Failure::Usage(format!(
-            "{key} is {now} already: there is nothing to compare\n  fix:   name another value"
+            "{key} is already {now}: there is nothing to compare\n  fix:   name another value"
         )));
     }
     let candidate = |edits| Candidate {
@@ -59,7 +58,7 @@ pub(super) fn run(
     let tell = |index: usize, round: u32, ended: &Ended| {
         if let Ended::Well(answer) = ended {
             output.log(format_args!(
-                "{}, round {round}: {:.2} s of sound a second",
+                "{}, round {round}: {:.2} s of audio per second",
                 names[index], answer.figures.audio_per_s
             ));
         }
@@ -77,7 +76,7 @@ pub(super) fn run(
     output.result(&what_if, &what_if)
 }
 
-/// The key that is meant, and the value as a configuration has it.
+/// Returns the key that is meant, and the value in the form of a configuration.
 fn edited(subject: &Subject, edit: &str) -> Result<(String, Value), Failure> {
     let Some((key, value)) = edit.split_once('=') else {
         return Err(Failure::Usage(format!(
@@ -105,7 +104,7 @@ impl WhatIf {
         let figures = [without.figures, with.figures];
         let per_sound = |figures: &StepFigures| 1.0 / figures.audio_per_s.max(1e-9);
         let [before, after] = [&figures[0], &figures[1]].map(per_sound);
-        // The sound of a step as it is now: batches may hold another number of clips.
+        // The audio of a step as it is now: batches may hold another number of clips.
         let sound = figures[0].audio_per_s * figures[0].step_s;
         let value = then.to_string();
         let predicted = what_if(&without.signals, &key, value.trim_matches('"'));
@@ -140,7 +139,7 @@ impl fmt::Display for WhatIf {
         line(&self.key, show(&self.now), show(&self.then))?;
         let numbers = |of: fn(&StepFigures) -> f64| [without, with].map(of);
         let rows: [(&str, [f64; 2]); 4] = [
-            ("sound trained on, s/s", numbers(|f| f.audio_per_s)),
+            ("audio trained on, s/s", numbers(|f| f.audio_per_s)),
             ("clips/s", numbers(|f| f.clips_per_s)),
             ("step, ms", numbers(|f| 1e3 * f.step_s)),
             ("waiting for data, %", numbers(|f| f.data_wait_pct)),

@@ -1,4 +1,4 @@
-//! The process that measures, and what it can end with.
+//! The measuring process, and how it can end.
 
 use std::fmt;
 use std::io::Write;
@@ -19,20 +19,20 @@ use crate::output::Failure;
 /// How a measurement ended.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Ended {
-    /// With figures.
+    /// The process ended with figures.
     Well(Box<Answer>),
-    /// Memory was short, in the device's words or by the death of the process.
+    /// Memory ran out, by the device's own words or by the death of the process.
     NoMemory(String),
-    /// The process died in another way: a driver crashed.
+    /// The process died in another way, such as a crash of the driver.
     Died(String),
-    /// It got nowhere for so many seconds, and was ended there.
+    /// The process made no progress for this long, and was stopped.
     Hung {
-        /// What it was at.
+        /// What the process was doing.
         at: String,
         /// How long it was waited for.
         seconds: u32,
     },
-    /// This configuration cannot be trained here, in its own words.
+    /// This configuration cannot be trained here, with the reason.
     Refused(String),
 }
 
@@ -40,13 +40,13 @@ impl fmt::Display for Ended {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Well(answer) => {
-                write!(f, "{:.2} s of sound a second", answer.figures.audio_per_s)
+                write!(f, "{:.2} s of audio per second", answer.figures.audio_per_s)
             }
             Self::NoMemory(why) => write!(f, "out of memory: {why}"),
-            Self::Died(how) => write!(f, "the process that measures died: {how}"),
+            Self::Died(how) => write!(f, "the measuring process died: {how}"),
             Self::Hung { at, seconds } => write!(
                 f,
-                "no progress for {seconds} s at `{at}`, and the process that measures was ended"
+                "no progress for {seconds} s at `{at}`, so the measuring process was stopped"
             ),
             Self::Refused(why) => f.write_str(why),
         }
@@ -54,7 +54,7 @@ impl fmt::Display for Ended {
 }
 
 impl Ended {
-    /// The error where nothing else can be measured in its place.
+    /// Returns the error for a caller that has nothing else to measure instead.
     pub(crate) fn failure(self, what: &str) -> Failure {
         let words = format!("{what}: {self}");
         Failure::Job(match self {
@@ -76,54 +76,53 @@ impl Ended {
     }
 }
 
-/// How much is measured of a configuration, and how long one that gets nowhere is
-/// waited for.
+/// How much is measured of a configuration, and how long to wait for one that makes no progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Effort {
-    /// Times that each is measured, in turns.
+    /// The number of times each configuration is measured, in turn.
     pub(crate) rounds: u32,
-    /// Steps.
+    /// The number of steps to measure.
     pub(crate) steps: u32,
-    /// Seconds for them, at most.
+    /// The time limit for the steps, in seconds.
     pub(crate) seconds: u32,
-    /// Seconds without progress.
+    /// The longest time without progress, in seconds.
     pub(crate) hang_limit: u32,
 }
 
-/// A configuration that is measured: what a person chose, with some values changed.
+/// A configuration to measure: what a person chose, with some values changed.
 #[derive(Clone, Debug)]
 pub(crate) struct Candidate<'a> {
     pub(crate) keys: &'a Keys,
     pub(crate) settings: &'a Settings<Config>,
-    /// Keys and what they are set to; nothing takes a choice back.
+    /// The keys and their new values; no value undoes a choice.
     pub(crate) edits: Vec<(String, Option<Value>)>,
 }
 
-/// Rounds of one candidate.
+/// The measured rounds of one candidate.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Measured {
-    /// The round in the middle, by speed.
+    /// The figures of the median round, by speed.
     pub(crate) figures: StepFigures,
-    /// What the doctor can say more of, of the same round.
+    /// What the doctor can say about the same round.
     pub(crate) signals: Signals,
-    /// Seconds of sound a second, of every round.
+    /// Seconds of audio per second, of every round.
     pub(crate) rounds: Vec<f64>,
 }
 
 impl Candidate<'_> {
-    /// Measures this one, once.
+    /// Measures this candidate once.
     ///
     /// # Errors
-    /// The process could not be started, or made no sense.
+    /// Returns an error if the process could not be started or its answer made no sense.
     pub(crate) fn measure(&self, effort: Effort) -> Result<Ended, Failure> {
         self.run(effort, &[])
     }
 
-    /// Whether it fits the memory: every shape and a step, which take less than a
-    /// measurement.
+    /// Checks whether the candidate fits in memory: every shape and a step, which takes less
+    /// time than a measurement.
     ///
     /// # Errors
-    /// The process could not be started, or made no sense.
+    /// Returns an error if the process could not be started or its answer made no sense.
     pub(crate) fn fit(&self, effort: Effort) -> Result<Ended, Failure> {
         self.run(effort, &["--fits"])
     }
@@ -131,7 +130,7 @@ impl Candidate<'_> {
     fn run(&self, effort: Effort, more: &[&str]) -> Result<Ended, Failure> {
         let lost = |why: String| {
             Failure::Job(format!(
-                "the process that measures was lost: {why}\n  fix:   try again; `myxtts train` with the \
+                "the measuring process was lost: {why}\n  fix:   try again; `myxtts train` with the \
                  same configuration says more where it fails, too"
             ))
         };
@@ -146,7 +145,7 @@ impl Candidate<'_> {
         let program = std::env::current_exe().map_err(|why| lost(why.to_string()))?;
         let mut command = Command::new(program);
         command.args(["probe-steps", "--json", "--parent"]);
-        // Where nothing is chosen there is no file: an empty one is refused.
+        // If nothing is chosen there is no file: an empty one would be refused.
         if !text.is_empty() {
             command.arg("--config").arg(file.path());
         }
@@ -188,8 +187,8 @@ fn judge(left: &Left) -> Result<Ended, String> {
             Ok(Ended::NoMemory(words.to_owned()))
         }
         (Some(words), _) => Ok(Ended::Refused(words.to_owned())),
-        // An allocation that fails aborts, and the system ends who takes too much:
-        // neither says a last word that could be told from another.
+        // A failed allocation aborts, and the system kills a process that takes too much:
+        // neither leaves a last word to recognise it by.
         (None, None) if is_of_memory(*status) => {
             Ok(Ended::NoMemory(format!("the process ended by {status}")))
         }
@@ -201,7 +200,7 @@ fn judge(left: &Left) -> Result<Ended, String> {
     }
 }
 
-/// Whether a process ended as one does that has no memory.
+/// Returns whether a process ended as one does that ran out of memory.
 fn is_of_memory(status: ExitStatus) -> bool {
     const ABORT: i32 = 6;
     const KILL: i32 = 9;
@@ -212,12 +211,11 @@ fn is_of_memory(status: ExitStatus) -> bool {
     signal.is_none_or(|signal| [ABORT, KILL].contains(&signal))
 }
 
-/// Measures candidates in turns, round after round, so that whatever else the
-/// machine does meets all of them; a candidate that does not end well is not
-/// tried again.
+/// Measures candidates in turn, round after round, so that whatever else the machine does
+/// affects all of them; a candidate that does not end well is not tried again.
 ///
 /// # Errors
-/// A process could not be started, or made no sense.
+/// Returns an error if a process could not be started or its answer made no sense.
 pub(crate) fn medians(
     candidates: &[Candidate<'_>],
     effort: Effort,
@@ -244,7 +242,7 @@ pub(crate) fn medians(
 }
 
 impl Measured {
-    /// Whether it is faster by at least this part, in the middle and at best: what
+    /// Returns whether this is faster by at least this share, in the median and at best: what
     /// other work on the machine does to one round is not a gain.
     pub(crate) fn is_faster(&self, than: &Self, by: f64) -> bool {
         let best = |rounds: &[f64]| rounds.iter().copied().fold(0.0, f64::max);

@@ -1,4 +1,4 @@
-//! What some measured steps say of a configuration.
+//! What a few measured steps say about a configuration.
 
 use myxtts_device::Plan;
 use myxtts_doctor::Signals;
@@ -6,56 +6,55 @@ use myxtts_pipeline::Stage;
 use myxtts_train::run::Probe;
 use serde::{Deserialize, Serialize};
 
-/// Steps of the GPT's stage, measured.
+/// The measured steps of the GPT stage.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct StepFigures {
-    /// How many.
+    /// The number of steps.
     pub(crate) steps: usize,
-    /// Mean seconds of one, its waits included.
+    /// The mean seconds of a step, its waits included.
     pub(crate) step_s: f64,
-    /// Seconds of sound trained on in a second: what configurations of
-    /// different batches are compared by.
+    /// Seconds of audio trained on per second: configurations with different batches are
+    /// compared by this.
     pub(crate) audio_per_s: f64,
-    /// Clips a second.
+    /// The clips trained on per second.
     pub(crate) clips_per_s: f64,
-    /// Percent of the steps' time that the model waited for data.
+    /// The percentage of the steps' time that the model waited for data.
     pub(crate) data_wait_pct: f64,
-    /// Percent of it inside the averaging between replicas.
+    /// The percentage of it that was spent averaging between replicas.
     pub(crate) averaging_pct: f64,
-    /// Kernels that a step launches, on all devices; absent where none is a GPU.
+    /// The kernels that a step launches on all devices; absent if none is a GPU.
     pub(crate) kernels_per_step: Option<f64>,
-    /// Times that a step waits for the device.
+    /// The number of times that a step waits for the device.
     pub(crate) syncs_per_step: f64,
-    /// Bytes of a step that go from the host to the data device, at most (codes that are
-    /// cached are not computed from the waves that come with them), and from there to
-    /// model devices.
+    /// The most bytes per step that go from the host to the data device (cached codes are not
+    /// computed from the waves that come with them), and from there to the model devices.
     pub(crate) moved_bytes_per_step: f64,
-    /// Percent of positions that are padding.
+    /// The percentage of positions that are padding.
     pub(crate) padding_pct: f64,
-    /// How the work was spread.
+    /// The strategy by which the work was spread over devices.
     pub(crate) strategy: String,
-    /// Rows of the longest bucket, on each model device.
+    /// The rows of the longest bucket, on each model device.
     pub(crate) batch_size: u32,
-    /// Batches of a step.
+    /// The batches per step.
     pub(crate) accumulation: u32,
-    /// Model devices.
+    /// The number of model devices.
     pub(crate) replicas: u32,
-    /// Host threads to begin with.
+    /// The number of host threads at the start.
     pub(crate) workers: u32,
-    /// Most batches on the device.
+    /// The largest number of batches on the device.
     pub(crate) ring: u32,
-    /// What products are computed in.
+    /// The precision that products are computed in.
     pub(crate) precision: String,
-    /// Most memory of the process; absent where the system does not say.
+    /// The peak memory of the process; absent if the system does not report it.
     pub(crate) peak_rss_bytes: Option<u64>,
-    /// Most memory that the engine holds on a model device at the end, on the CPU the
-    /// process; absent where neither is known.
+    /// The most memory that the engine holds on a model device at the end, or the process on the
+    /// CPU; absent if neither is known.
     pub(crate) device_bytes: Option<u64>,
-    /// Rows, text tokens and codes of every batch shape.
+    /// The rows, text tokens and codes of every batch shape.
     pub(crate) shapes: Vec<[usize; 3]>,
 }
 
-/// Figures, and what the doctor's models can say more of.
+/// The figures, and the signals that the doctor's models use.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Answer {
     pub(crate) figures: StepFigures,
@@ -101,15 +100,15 @@ impl StepFigures {
         }
     }
 
-    /// What the training holds of memory where that is short: on the device,
-    /// or in the process where the device is the host.
+    /// Returns the memory that the training holds where memory is short: on the device, or in
+    /// the process if the device is the host.
     pub(crate) fn held_bytes(&self) -> Option<u64> {
         self.device_bytes.or(self.peak_rss_bytes)
     }
 }
 
-/// Of the batches of the measured steps, by their numbers: those that were made ahead
-/// of them and those made for later ones do not count.
+/// Returns the bytes moved for the batches of the measured steps, by their numbers: those made
+/// ahead of them and those made for later ones do not count.
 fn moved_bytes(probe: &Probe) -> f64 {
     let first = (probe.first_step() - 1) * probe.accumulation;
     let batches = first..first + probe.steps.len() as u64 * probe.accumulation;

@@ -1,9 +1,8 @@
-//! Steps of a configuration, measured in a process of its own.
+//! Measures steps of a configuration in a process of its own.
 //!
-//! `profile --compare`, `--what-if` and `tune` measure configurations that may
-//! run out of memory, and some settings of the engine can be made only once in a
-//! process. So each is measured by `myxtts probe-steps`, hidden, and whatever
-//! becomes of that is one more result.
+//! `profile --compare`, `--what-if` and `tune` measure configurations that may run out of
+//! memory, and some settings of the engine can be made only once per process. So each is
+//! measured by the hidden command `myxtts probe-steps`, and however that ends is a result.
 
 mod child;
 mod figures;
@@ -26,14 +25,14 @@ use super::{memory, parent, train};
 use crate::config::{self, Config};
 use crate::output::{Failure, Output};
 
-/// Words that tell a parent process that memory was short.
+/// The words that tell a parent process that memory ran out.
 const NO_MEMORY: &str = "does not fit:";
 
 /// `myxtts probe-steps`: prints an [`Answer`] as JSON.
 pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
     let listener = match matches.get_flag("parent") {
         true => {
-            // Without the thread the measurement still ends by its own bounds.
+            // Without this thread the measurement still ends by its own limits.
             let _ = parent::when_gone(|| std::process::exit(1));
             Listener::new(say_where)
         }
@@ -52,7 +51,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     listener.tell("opening the devices");
     let placement = Placement::of(&plan).map_err(|why| Failure::Job(why.to_string()))?;
     let request = match matches.get_flag("fits") {
-        // Two steps after every shape, whatever they take.
+        // Two steps after every shape, however long they take.
         true => ProbeRequest {
             warm_up_steps: 0,
             steps: 1,
@@ -79,13 +78,13 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     })
 }
 
-/// On standard error, for whoever started this process and has the clock.
+/// Reports on standard error where the process is, to the parent process, which has the clock.
 fn say_where(words: &str) {
     // Without a reader there is nobody to tell.
     let _ = writeln!(std::io::stderr(), "{}{words}", watched::AT);
 }
 
-/// How much to measure of each of several configurations, by the same flags.
+/// Returns how much to measure of each of several configurations, from the same flags.
 pub(super) fn effort(matches: &ArgMatches) -> Effort {
     let number = |name: &str| matches.get_one::<u32>(name).copied().unwrap_or(1);
     Effort {
@@ -96,20 +95,20 @@ pub(super) fn effort(matches: &ArgMatches) -> Effort {
     }
 }
 
-/// Prepares the dataset here, where the one who waits is shown how far it is, so that
-/// no process that is measured does.
+/// Prepares the dataset in this process, where its progress is shown, so that no measured
+/// process does.
 pub(super) fn prepare_once(
     settings: &Settings<Config>,
     plan: &Plan,
     output: &Output,
 ) -> Result<(), Failure> {
-    // Signals end it as they end any program, and what it measures ends with it.
+    // Signals end it as they end any program, and the measured process ends with it.
     let stop = StopRequest::new();
     train::job(settings, plan, &stop, output, String::new(), None)?;
     Ok(())
 }
 
-/// How long to measure, by the flags of `profile`, `tune` and `probe-steps`.
+/// Returns how long to measure, from the flags of `profile`, `tune` and `probe-steps`.
 pub(super) fn asked(matches: &ArgMatches) -> ProbeRequest {
     let number = |name: &str| matches.get_one::<u32>(name).copied().map(u64::from);
     let defaults = ProbeRequest::default();

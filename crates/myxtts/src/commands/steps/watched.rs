@@ -1,9 +1,9 @@
-//! A process that is watched: it does not outlive whoever waits for it, and one
-//! that gets nowhere is ended.
+//! A watched process: it does not outlive the one that waits for it, and is stopped if it makes
+//! no progress.
 //!
-//! A driver that hangs does so inside a call that never returns, where no clock of
-//! that process is asked. So it says on its standard error where it is, and
-//! whoever started it has the clock.
+//! A driver that hangs does so inside a call that never returns, where that process cannot check
+//! a clock. So it reports on its standard error where it is, and the process that started it has
+//! the clock.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -11,16 +11,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How a line on standard error begins that tells where the process is.
+/// The beginning of a line on standard error that says where the process is.
 pub(super) const AT: &str = "at: ";
 
 /// Where a process is before it has said so.
 const STARTING: &str = "starting";
 
-/// Time between two looks at a process.
+/// The time between two looks at a process.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// What a process left behind.
+/// The output and exit status of a process.
 #[derive(Debug)]
 pub(super) struct Left {
     pub(super) status: ExitStatus,
@@ -28,24 +28,24 @@ pub(super) struct Left {
     pub(super) stderr: String,
 }
 
-/// Nothing came of a process for so long, here.
+/// A process that made no progress, and where it was.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Hung {
     pub(super) at: String,
 }
 
-/// A child, killed when it is dropped.
+/// A child process that is killed when it is dropped.
 pub(super) struct Watched {
     child: Child,
     last: Arc<Mutex<(String, Instant)>>,
-    /// What is read of its pipes, until somebody wants it.
+    /// The threads that read its pipes, until somebody wants the text.
     stdout: Option<JoinHandle<String>>,
     stderr: Option<JoinHandle<String>>,
 }
 
 impl Watched {
-    /// Starts it, with pipes for everything; the standard input stays open as
-    /// long as this process lives.
+    /// Starts the process with pipes for everything; its standard input stays open as long as
+    /// this process lives.
     pub(super) fn start(command: &mut Command) -> std::io::Result<Self> {
         let mut child = command
             .stdin(Stdio::piped())
@@ -61,7 +61,7 @@ impl Watched {
             last,
             stdout: Some(std::thread::spawn(move || {
                 let mut text = vec![];
-                // What is lost of the words is lost.
+                // Output that is lost is not worth an error.
                 let _ = stdout.map(|mut pipe| pipe.read_to_end(&mut text));
                 String::from_utf8_lossy(&text).into_owned()
             })),
@@ -86,7 +86,7 @@ impl Watched {
         })
     }
 
-    /// Waits for its end; when it has said nothing new for `patience`, ends it.
+    /// Waits for the end of the process, and kills it if it has said nothing new for `patience`.
     pub(super) fn wait(mut self, patience: Duration) -> std::io::Result<Result<Left, Hung>> {
         let status = loop {
             if let Some(status) = self.child.try_wait()? {
@@ -115,7 +115,7 @@ impl Watched {
 
 impl Drop for Watched {
     fn drop(&mut self) {
-        // It may be gone already, which is as good.
+        // It may already be gone, which is as good.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

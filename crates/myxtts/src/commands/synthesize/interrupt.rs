@@ -1,9 +1,8 @@
-//! A signal ends the command within a second, whatever it computes, and leaves
-//! no half file.
+//! A signal ends the command within a second, whatever it is computing, and leaves no partial
+//! file.
 //!
-//! The engine cannot be interrupted, and one call of it may take seconds. So a
-//! thread of its own waits for the signal and ends the process; whoever writes a
-//! file does so undisturbed, and the thread waits for that alone.
+//! The engine cannot be interrupted, and one call of it may take seconds. So a separate thread
+//! waits for the signal and ends the process; it waits only for a file that is being written.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -13,10 +12,10 @@ use myxtts_run::signals::StopRequest;
 
 use crate::output::{Failure, Output};
 
-/// Short against the second that people wait.
+/// How often the thread looks for a signal: short against the second that people wait.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Files are written while no signal can end the process.
+/// Lets files be written while no signal can end the process.
 #[derive(Clone)]
 pub(super) struct Undisturbed {
     writing: Arc<Mutex<()>>,
@@ -38,7 +37,7 @@ impl Undisturbed {
                 }
             };
             watched.write(|| {
-                let words = format!("stopped by {}; no half file was left", signal.name());
+                let words = format!("stopped by {}; no partial file was left", signal.name());
                 Output::new(false).log(words);
                 std::process::exit(signal.exit_code())
             })
@@ -48,7 +47,7 @@ impl Undisturbed {
 
     /// Writes a file from beginning to end.
     pub(super) fn write<T>(&self, write: impl FnOnce() -> T) -> T {
-        // A writer that panicked has ended the process already.
+        // A writer that panicked has already ended the process.
         let _held = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         write()
     }

@@ -22,12 +22,12 @@ struct List {
 struct Row {
     name: String,
     kind: &'static str,
-    /// The recording, where there is one.
+    /// The recording, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<PathBuf>,
 }
 
-/// Reads names and nothing else: no weights, no device.
+/// Lists the voices. It reads names and nothing else: no weights, no device.
 pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
     let checkpoint = model::checkpoint(matches)?;
     let stored = named_voices(&checkpoint).map_err(failure)?;

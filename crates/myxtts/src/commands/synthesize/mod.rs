@@ -6,8 +6,7 @@
 //!                                     └─> a .voice file
 //! ```
 //!
-//! What can be known before the model is loaded is looked at before: texts,
-//! outputs, recordings.
+//! What can be checked before the model is loaded is checked first: texts, outputs, recordings.
 
 mod batch;
 mod interrupt;
@@ -38,7 +37,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     }
 }
 
-/// Whether what was asked is at fault, or what was tried.
+/// Turns an error into a failure of usage or of the job.
 pub(super) fn failure(error: InferError) -> Failure {
     let words = error.to_string();
     match error {

@@ -1,5 +1,4 @@
-//! How texts are spoken: what the model does by itself, what flags say, and
-//! what a line of a file says.
+//! How texts are spoken: the model's defaults, the flags, and the fields of a line in a file.
 
 use clap::ArgMatches;
 use myxtts_infer::{ModelCard, SamplingDefaults, SpeakOptions, Synthesizer, Vocoder};
@@ -9,7 +8,7 @@ use serde::Serialize;
 
 use crate::output::Failure;
 
-/// What somebody chose; what nobody chose is the model's.
+/// The options that somebody chose; the others are the model's.
 #[derive(Clone, Debug, Default)]
 pub(in crate::commands) struct Chosen {
     pub(in crate::commands) language: Option<Language>,
@@ -25,7 +24,7 @@ pub(in crate::commands) struct Chosen {
     pub(super) repetition_penalty: Option<f32>,
 }
 
-/// What makes the sound, and why that.
+/// The vocoder, and why it was chosen.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct ChosenVocoder {
     pub(super) name: Vocoder,
@@ -50,8 +49,8 @@ impl Chosen {
         }
     }
 
-    /// What `other` says, and else what this does. Whoever draws by chance in
-    /// one line is not held to the likeliest codes of the others.
+    /// Returns these options, and those of `other` where these have none. Options that sample at
+    /// random are not held to a greedy choice or a beam search of `other`.
     pub(super) fn or_else(&self, other: &Self) -> Self {
         let draws = self.seed.is_some()
             || self.temperature.is_some()
@@ -86,7 +85,7 @@ impl Chosen {
         })
     }
 
-    /// The vocoder that speaks, with the reason.
+    /// Returns the vocoder that speaks, with the reason.
     pub(super) fn vocoder(&self, used: Vocoder) -> ChosenVocoder {
         let why = match (self.vocoder, used) {
             (Some(_), _) => "as asked",
@@ -115,7 +114,7 @@ impl Chosen {
         }
     }
 
-    /// As the model draws best, unless somebody says otherwise.
+    /// Returns the model's own sampling, with what somebody chose instead.
     fn sampling(&self, card: &ModelCard) -> SamplingConfig {
         let usual = match self.greedy || self.beams.is_some() {
             true => SamplingDefaults::greedy(card.quirks),
@@ -137,7 +136,7 @@ impl Chosen {
     }
 }
 
-/// The seed of what was drawn; the likeliest codes have none.
+/// Returns the seed of the sampling; a greedy choice has none.
 pub(super) fn seed(sampling: &SamplingConfig) -> Option<u64> {
     match sampling.choice {
         Choice::Greedy => None,

@@ -11,16 +11,16 @@ use serde::{Deserialize, Serialize};
 use super::options::ChosenVocoder;
 use super::voice::VoiceSource;
 
-/// A text was spoken.
+/// The report of a text that was spoken.
 #[derive(Serialize)]
 pub(super) struct Report {
-    /// None where it went to stdout.
+    /// The file; `None` if the audio went to stdout.
     pub(super) out: Option<PathBuf>,
     seconds: f64,
     sample_rate: u32,
     codes: usize,
     pieces: usize,
-    /// Whether the model itself came to an end, in every piece.
+    /// Whether the model ended every piece with a stop code.
     stopped: bool,
     checkpoint: PathBuf,
     voice: Vec<String>,
@@ -31,14 +31,14 @@ pub(super) struct Report {
     speed: f64,
     sampling: SamplingConfig,
     device: String,
-    /// To hear the voice and make the sound, after the model was loaded.
+    /// Seconds to make the voice and the audio, after the model was loaded.
     pub(super) took_s: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) similarity: Option<Similar>,
     pub(super) notices: Vec<String>,
 }
 
-/// The model's own opinion of its speech, or why it has none.
+/// How similar the model finds its speech to the voice, or why it cannot say.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(super) enum Similar {
@@ -51,7 +51,7 @@ impl Similar {
         match similar {
             Ok(similarity) => Self::Heard(similarity),
             Err(why) => Self::Unavailable {
-                // Advice on recordings is of no use for speech.
+                // Advice about recordings is of no use for speech.
                 unavailable: why
                     .to_string()
                     .lines()
@@ -68,7 +68,7 @@ impl fmt::Display for Similar {
         match self {
             Self::Heard(Similarity { cosine, of }) => write!(
                 f,
-                "{cosine:.3} to the voice asked for, as the model itself hears it ({})",
+                "{cosine:.3} to the requested voice, as the model itself hears it ({})",
                 of.name()
             ),
             Self::Unavailable { unavailable } => write!(f, "unavailable: {unavailable}"),
@@ -77,7 +77,7 @@ impl fmt::Display for Similar {
 }
 
 impl Report {
-    /// Before anything was spoken.
+    /// Returns the report before anything was spoken.
     pub(super) fn new(
         checkpoint: PathBuf,
         source: &VoiceSource,
@@ -108,7 +108,7 @@ impl Report {
         }
     }
 
-    /// What became of the text.
+    /// Adds the result of the text.
     pub(super) fn spoken(&mut self, said: &Said, length: Samples, rate: SampleRate) {
         self.seconds = length.at(rate).0;
         self.sample_rate = rate.hz();
@@ -120,7 +120,7 @@ impl Report {
     }
 }
 
-/// Pieces that the model did not end by itself.
+/// Returns a notice about pieces that did not end with a stop code.
 pub(super) fn unended(count: usize, pieces: usize) -> Option<String> {
     let which = match (count, pieces) {
         (0, _) => return None,
@@ -128,7 +128,7 @@ pub(super) fn unended(count: usize, pieces: usize) -> Option<String> {
         (count, pieces) => format!(" in {count} of {pieces} pieces of the text"),
     };
     Some(format!(
-        "the model did not come to an end by itself{which}: the sound is as long as it can make one"
+        "the model never produced a stop code{which}; the audio was cut at its maximum length"
     ))
 }
 
@@ -162,7 +162,7 @@ impl fmt::Display for Report {
                 writeln!(f, "  codes:      {}, seed {seed}", self.codes)?;
                 writeln!(
                     f,
-                    "  drawn:      temperature {}, top-k {}, top-p {}, repetition penalty {}",
+                    "  sampling:   temperature {}, top-k {}, top-p {}, repetition penalty {}",
                     sampling.temperature,
                     sampling.top_k,
                     sampling.top_p,
@@ -188,7 +188,7 @@ fn notices(f: &mut fmt::Formatter<'_>, notices: &[String]) -> fmt::Result {
         .try_for_each(|notice| writeln!(f, "  notice: {notice}"))
 }
 
-/// A voice was kept, and nothing was said.
+/// The report of a voice that was saved without speaking.
 #[derive(Serialize)]
 pub(super) struct SavedVoice {
     pub(super) saved_voice: PathBuf,

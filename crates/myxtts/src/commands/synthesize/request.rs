@@ -1,4 +1,4 @@
-//! What is to be spoken, and where it goes.
+//! What to speak, and where it goes.
 
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -15,32 +15,32 @@ use crate::output::{Failure, Output};
 pub(super) enum Request {
     /// One voice, and perhaps one text.
     One(Wanted),
-    /// Many texts.
+    /// Many texts, each to a recording of its own.
     Lines {
-        /// Each, or why it cannot be spoken.
+        /// The lines, or why one cannot be spoken.
         lines: Vec<Parsed>,
-        /// Where their recordings go.
+        /// The folder that their recordings go to.
         folder: PathBuf,
     },
 }
 
-/// What becomes of a voice.
+/// What to do with a voice.
 pub(super) struct Wanted {
-    /// Where it is kept.
+    /// The file that the voice is saved to.
     pub(super) save_voice: Option<PathBuf>,
-    /// What it says, and where that goes.
+    /// The text to speak, and where the audio goes.
     pub(super) speech: Option<(String, Target)>,
 }
 
-/// Where speech goes.
+/// Where the audio of a text goes.
 pub(super) enum Target {
-    /// Into a file, once it is whole.
+    /// To a file, once it is complete.
     File(PathBuf),
-    /// To stdout.
+    /// To the standard output.
     Stdout {
-        /// In which form.
+        /// The format of the audio.
         format: Format,
-        /// While it is made.
+        /// Whether audio is written while it is made.
         stream: bool,
     },
 }
@@ -52,7 +52,7 @@ impl Request {
             let Some(file) = path("text-file") else {
                 return Err(Failure::Usage(
                     "--out-dir takes its lines from a file\n  \
-                     fix:   name it with --text-file: a text for each line, or JSON lines in a .jsonl file"
+                     fix:   name it with --text-file: one text per line, or JSON lines in a .jsonl file"
                         .to_owned(),
                 ));
             };
@@ -83,7 +83,7 @@ impl Request {
             }
             (false, _) => {
                 return Err(Failure::Usage(
-                    "what is to be said?\n  \
+                    "what should be said?\n  \
                      fix:   give it with --text \"...\", --text-file FILE, or --text - for stdin"
                         .to_owned(),
                 ));
@@ -109,14 +109,14 @@ fn target(matches: &ArgMatches, output: &Output) -> Result<Option<Target>, Failu
         }
         if output.is_json() {
             return Err(Failure::Usage(
-                "--json prints its document where the sound goes\n  \
-                 fix:   write the sound to a file with --out FILE.wav, or leave --json out"
+                "--json prints its document where the audio goes\n  \
+                 fix:   write the audio to a file with --out FILE.wav, or leave --json out"
                     .to_owned(),
             ));
         }
         if io::stdout().is_terminal() {
             return Err(Failure::Usage(
-                "a terminal cannot play sound\n  \
+                "a terminal cannot play audio\n  \
                  fix:   send stdout to a player or a file, for example: ... --stream | aplay"
                     .to_owned(),
             ));
@@ -126,7 +126,7 @@ fn target(matches: &ArgMatches, output: &Output) -> Result<Option<Target>, Failu
     }
     if format.is_some() {
         return Err(Failure::Usage(
-            "--format is about what goes to stdout, and nothing does\n  \
+            "--format applies to stdout, and nothing goes there\n  \
              fix:   add --stream or --out -, or leave --format out"
                 .to_owned(),
         ));
@@ -154,14 +154,14 @@ fn must_end(path: &Path, flag: &str, kind: &str) -> Result<(), Failure> {
     )))
 }
 
-/// Before minutes of work: a path that cannot be written to is known now.
-/// Nothing stays there, so that nothing is left behind by a signal.
+/// Tries to write before minutes of work, so that an unwritable path is reported at once.
+/// Nothing stays there, so that a signal leaves nothing behind.
 fn try_to_write(path: &Path, what: &str, flag: &str) -> Result<(), Failure> {
     let tried = NewFile::beside(path).map(drop);
     tried.map_err(|why| unwritable(what, flag, path, &why))
 }
 
-/// A file that cannot be written.
+/// Returns the failure of a file that cannot be written.
 pub(super) fn unwritable(what: &str, flag: &str, path: &Path, why: &io::Error) -> Failure {
     Failure::Job(format!(
         "the {what} cannot be written: {why}\n  --> {}\n  \

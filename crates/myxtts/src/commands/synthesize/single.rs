@@ -1,4 +1,4 @@
-//! One voice: kept in a file, and heard once.
+//! Speaks one text in one voice, and saves the voice.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -28,7 +28,8 @@ pub(super) fn run(matches: &ArgMatches, wanted: Wanted, output: &Output) -> Resu
         device,
     } = Model::open(matches, &checkpoint)?;
     let chosen = Chosen::of(matches);
-    // Before recordings are heard: what is missing is known now.
+    // Options are checked before recordings are read, so that what is missing is reported at
+    // once.
     let options = match wanted.speech {
         Some(_) => Some(chosen.options(&synthesizer)?),
         None => None,
@@ -58,7 +59,7 @@ pub(super) fn run(matches: &ArgMatches, wanted: Wanted, output: &Output) -> Resu
         } => {
             let spoken = stdout::stream(&mut synthesizer, &text, &heard.voice, &options, format)?;
             let Some((said, length)) = spoken else {
-                // Whoever listened has left, as `head` does.
+                // The reader has left, as `head` does.
                 return Ok(());
             };
             report.took_s = started.elapsed().as_secs_f64();
@@ -100,7 +101,7 @@ pub(super) fn run(matches: &ArgMatches, wanted: Wanted, output: &Output) -> Resu
     }
 }
 
-/// Whether there is something to write.
+/// Checks that there is something to write.
 fn check(speech: &Waveform) -> Result<(), Failure> {
     no_memory_fault().map_err(|why| failure(InferError::Device(why)))?;
     match speech.is_empty() {
@@ -109,8 +110,8 @@ fn check(speech: &Waveform) -> Result<(), Failure> {
     }
 }
 
-/// What a model that was not trained enough does.
-pub(super) const NO_SOUND: &str = "the model ended before it made a sound\n  \
+/// The error of a model that was not trained enough.
+pub(super) const NO_SOUND: &str = "the model stopped before it made any audio\n  \
                                    fix:   try another --seed, or train it longer";
 
 pub(super) fn wav(speech: &Waveform, path: &Path) -> Result<Vec<u8>, Failure> {

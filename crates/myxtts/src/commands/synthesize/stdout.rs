@@ -1,4 +1,4 @@
-//! Sound on stdout, and nothing else there.
+//! Writes audio to stdout, and nothing else.
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -13,7 +13,7 @@ use super::single::NO_SOUND;
 use crate::cli::Format;
 use crate::output::Failure;
 
-/// Speaks a text to stdout while it is made. `None` where the listener left.
+/// Speaks a text to stdout while it is made. `None` if the listener left.
 pub(super) fn stream(
     synthesizer: &mut Synthesizer,
     text: &str,
@@ -29,8 +29,7 @@ pub(super) fn stream(
     let mut length = Samples(0);
     let mut failed: Option<io::Error> = None;
     let said = synthesizer.stream(text, voice, &options, |samples| {
-        // The header comes with the first sound: whatever fails before leaves
-        // stdout empty.
+        // The header comes with the first audio: whatever fails before that leaves stdout empty.
         let header = match (length, format) {
             (Samples(0), Format::Wav) => wav_pcm16_header(rate),
             _ => vec![],
@@ -81,7 +80,7 @@ fn send(parts: &[&[u8]]) -> io::Result<()> {
 
 fn unwritten(why: &io::Error) -> Failure {
     Failure::Job(format!(
-        "the sound cannot be written to stdout: {why}\n  \
+        "the audio cannot be written to stdout: {why}\n  \
          fix:   send it to a player or to a disk with space"
     ))
 }

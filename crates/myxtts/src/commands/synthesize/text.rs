@@ -1,4 +1,4 @@
-//! The text that is to be said: an argument, a file, or stdin.
+//! The text to speak: an argument, a file, or stdin.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -8,12 +8,12 @@ use clap::ArgMatches;
 
 use crate::output::Failure;
 
-/// Longest text of a file, in bytes: what one argument of a command may have on
-/// Linux, so that a file takes what --text does. The speech of a text is held in
-/// memory until it is written.
+/// The longest text of a file, in bytes: what one argument of a command may have on Linux, so
+/// that a file takes what --text does. The audio of a text is held in memory until it is
+/// written.
 pub(super) const LONGEST_TEXT: u64 = 128 * 1024;
 
-/// What stands for stdin in place of a text or a file.
+/// What stands for stdin instead of a text or a file.
 const STDIN: &str = "-";
 
 pub(super) fn read(matches: &ArgMatches) -> Result<String, Failure> {
@@ -33,8 +33,8 @@ pub(super) fn read(matches: &ArgMatches) -> Result<String, Failure> {
     }
     if path.extension().is_some_and(|kind| kind == "jsonl") {
         return Err(Failure::Usage(format!(
-            "JSON lines are spoken to a recording each\n  --> {}\n  \
-             fix:   name a folder for them with --out-dir, in place of --out",
+            "JSON lines become one recording each\n  --> {}\n  \
+             fix:   name a folder for the recordings with --out-dir instead of --out",
             path.display()
         )));
     }
@@ -54,8 +54,8 @@ fn limited(source: impl Read, place: &str) -> Result<String, Failure> {
     read.map_err(|why| unreadable(place, &why.to_string()))?;
     if bytes.len() as u64 > LONGEST_TEXT {
         return Err(Failure::Usage(format!(
-            "the text is longer than {LONGEST_TEXT} bytes, some two hours of speech\n  --> {place}\n  \
-             fix:   cut it into several files, or into lines, and speak those with --out-dir"
+            "the text is longer than {LONGEST_TEXT} bytes, about two hours of speech\n  --> {place}\n  \
+             fix:   split it into several files, or into lines, and speak those with --out-dir"
         )));
     }
     String::from_utf8(bytes).map_err(|why| unreadable(place, &why.to_string()))

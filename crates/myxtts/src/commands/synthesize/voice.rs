@@ -1,4 +1,4 @@
-//! Whose voice.
+//! Chooses the voice to speak in.
 
 use std::path::{Path, PathBuf};
 
@@ -12,8 +12,8 @@ use myxtts_infer::{
 use super::failure;
 use crate::output::Failure;
 
-/// How much of a recording is read, as a multiple of what is heard: silence
-/// before the first word is cut off after it was read.
+/// How much of a recording is read, as a multiple of what is used: silence before the first word
+/// is trimmed after reading.
 const READ: f64 = 2.0;
 
 /// Where a voice comes from.
@@ -21,13 +21,13 @@ const READ: f64 = 2.0;
 pub(in crate::commands) enum VoiceSource {
     /// Recordings of one speaker.
     Recordings(Vec<PathBuf>),
-    /// A file that was saved.
+    /// A voice file that was saved.
     File(PathBuf, VoiceFile),
-    /// One that is stored with the model.
+    /// A voice stored with the model.
     Named(NamedVoice),
 }
 
-/// A voice, and what to say of it.
+/// A voice, and the notices about it.
 #[derive(Clone, Debug)]
 pub(in crate::commands) struct Heard {
     pub(in crate::commands) voice: Voice,
@@ -35,7 +35,7 @@ pub(in crate::commands) struct Heard {
 }
 
 impl VoiceSource {
-    /// The voice that the flags ask for; the first stored one where they ask for none.
+    /// Returns the voice that the flags ask for; the first stored one if they ask for none.
     pub(in crate::commands) fn of(
         matches: &ArgMatches,
         checkpoint: &Path,
@@ -66,7 +66,7 @@ impl VoiceSource {
         Ok(Self::File(path.to_owned(), file))
     }
 
-    /// A voice stored with the model, by its name or the first of them.
+    /// Returns a voice stored with the model, by name or the first of them.
     pub(in crate::commands) fn named(
         wanted: Option<&str>,
         checkpoint: &Path,
@@ -96,7 +96,7 @@ impl VoiceSource {
         }))
     }
 
-    /// Whose voice it is, a line each.
+    /// Returns whose voice it is, one line each.
     pub(in crate::commands) fn words(&self) -> Vec<String> {
         match self {
             Self::Recordings(paths) => paths
@@ -111,8 +111,8 @@ impl VoiceSource {
         }
     }
 
-    /// What a saved voice says it was made from: names, without the folders of
-    /// whoever made it.
+    /// Returns what a saved voice says it was made from: names, without the folders of whoever
+    /// made it.
     pub(super) fn origin(&self) -> Vec<String> {
         let name = |path: &PathBuf| {
             let name = path.file_name().unwrap_or(path.as_os_str());
@@ -125,7 +125,7 @@ impl VoiceSource {
         }
     }
 
-    /// The voice, as the model hears it.
+    /// Makes the voice with the model.
     pub(in crate::commands) fn hear(
         &self,
         synthesizer: &mut Synthesizer,
@@ -157,7 +157,7 @@ impl Heard {
     }
 }
 
-/// The voice of recordings, of which no more is read than can be heard.
+/// Makes the voice of recordings, reading no more of them than is used.
 fn listen(paths: &[PathBuf], synthesizer: &mut Synthesizer) -> Result<Heard, Failure> {
     let mut loader = Loader::new(synthesizer.card().audio.clone(), Limits::default());
     let heard = synthesizer.references().of_each;
@@ -172,7 +172,7 @@ fn listen(paths: &[PathBuf], synthesizer: &mut Synthesizer) -> Result<Heard, Fai
             .map_err(|why| failure_of(why, path))?;
         if !is_whole {
             notices.push(format!(
-                "only the first {heard} of {} are heard",
+                "only the first {heard} of {} are used",
                 path.display()
             ));
         }
@@ -182,7 +182,7 @@ fn listen(paths: &[PathBuf], synthesizer: &mut Synthesizer) -> Result<Heard, Fai
     Ok(Heard { voice, notices })
 }
 
-/// A recording that has no voice in it, by name.
+/// Returns the failure of a recording that has no voice in it, with its path.
 fn failure_of(error: InferError, path: &Path) -> Failure {
     let words = error.to_string();
     let (what, fix) = words.split_once("\n  fix:").unwrap_or((&words, ""));

@@ -1,10 +1,9 @@
-//! How many clips a batch has.
+//! Searches for the batch size.
 //!
-//! On a GPU more rows keep the device busier, and its memory is what bounds them:
-//! the warm-up of the measured process trains on batches of every bucket's full
-//! shape, made of nothing, so what passes it has met the worst there will be. On
-//! the CPU a larger batch is faster only as long as it is; it is asked for by
-//! speed.
+//! On a GPU more rows keep the device busier, and its memory limits them: the warm-up of the
+//! measured process trains on artificial batches of every bucket's full shape, so that whatever
+//! passes it has met the worst case. On the CPU a larger batch is faster only up to a point, so
+//! the search goes by speed.
 
 use myxtts_device::{DeviceMemory, Plan};
 use serde_json::json;
@@ -17,7 +16,7 @@ use crate::output::Failure;
 
 const KEY: &str = "data.batch_size";
 const ACCUMULATION: &str = "training.gradient_accumulation_steps";
-/// Nobody has asked for more.
+/// The largest batch size that the configuration allows.
 const MOST: u32 = 4096;
 const MEGABYTE: u64 = 1 << 20;
 
@@ -32,7 +31,7 @@ pub(super) fn tune(
     }
 }
 
-/// With these rows, and as many batches of a step as give the same clips.
+/// Sets these rows, and as many batches per step as keep the number of clips the same.
 fn with_batch(tuner: &Tuner<'_>, rows: u32) -> Edits {
     let (now, batches) = (
         tuner.plan.batch_size,
@@ -46,11 +45,10 @@ fn with_batch(tuner: &Tuner<'_>, rows: u32) -> Edits {
     edits
 }
 
-/// What steps may hold of the smallest model device, in megabytes: all but the
-/// copies that a validation and samples make, which no measured step does. Budgets of
-/// data work and of the model on one device add up, as in a training: the engine does
-/// not tell them apart. `None` where a device does not tell its memory; then only
-/// running out does.
+/// Returns what steps may hold on the smallest model device, in megabytes: all but the copies
+/// that validation and samples make, which no measured step does. The budgets of data work and
+/// of the model on one device add up, as in a training: the engine does not tell them apart.
+/// `None` if a device does not report its memory; then the only limit is running out.
 fn budget_mb(plan: &Plan) -> Option<u64> {
     let budgets = plan.model_devices.iter().map(|device| {
         let of_device = |memory: &&DeviceMemory| memory.logical == device.logical;
@@ -62,11 +60,11 @@ fn budget_mb(plan: &Plan) -> Option<u64> {
         }
         Some(budget.saturating_sub(copies.div_ceil(MEGABYTE)))
     });
-    // The smallest, and none where one is not known.
+    // The smallest budget, or none if one is not known.
     budgets.min().flatten()
 }
 
-/// The most that the memory of the model's devices holds.
+/// Finds the largest batch that the memory of the model's devices holds.
 fn by_memory(
     tuner: &Tuner<'_>,
     edits: &mut Edits,
@@ -89,7 +87,7 @@ fn by_memory(
                 let held = figures.held_bytes().unwrap_or(0).div_ceil(MEGABYTE);
                 let is_fit = budget.is_none_or(|budget| held <= budget);
                 tell(Trial::fit(&label, held, budget, is_fit));
-                // A corpus has only so many clips for a batch.
+                // A corpus has only a limited number of clips for a batch.
                 is_whole = last
                     .as_ref()
                     .is_some_and(|last| last.shapes == figures.shapes);
@@ -110,7 +108,7 @@ fn by_memory(
     let Some(rows) = found else {
         let why = last_words.map_or(String::new(), |words| format!("\n  why:   {words}"));
         return Err(Failure::Job(format!(
-            "not even a batch of one row fits the memory{why}\n  fix:   a smaller --model-size, or \
+            "not even a batch of one row fits in memory{why}\n  fix:   a smaller --model-size, or \
              shorter clips (--max-mel-frames)"
         )));
     };
@@ -122,7 +120,7 @@ fn by_memory(
     Ok(())
 }
 
-/// Twice as many, or half, as long as that is faster.
+/// Doubles or halves the batch as long as that is faster.
 fn by_speed(
     tuner: &Tuner<'_>,
     edits: &mut Edits,
@@ -131,7 +129,7 @@ fn by_speed(
     let start = tuner.plan.batch_size;
     let mut now = start;
     for grows in [true, false] {
-        // Halves are worth a try only where twice as many was not.
+        // Halving is worth a try only if doubling was not faster.
         if !grows && now != start {
             break;
         }

@@ -26,12 +26,13 @@ pub(super) fn tune(
     }
     tell(Trial::skipped(
         "recomputation",
-        "this version keeps what the way back needs, and cannot compute it again in its place",
+        "this version keeps the activations for the backward pass, and cannot recompute them instead",
     ));
     Ok(())
 }
 
-/// Fewer, which leaves cores to the model, then more, which brings batches sooner.
+/// Tries fewer workers, which leaves cores to the model, then more, which prepares batches
+/// sooner.
 fn workers(
     tuner: &Tuner<'_>,
     edits: &mut Edits,
@@ -68,7 +69,7 @@ fn workers(
     Ok(())
 }
 
-/// Twice as deep; only a model that waits has use for it.
+/// Tries a ring twice as deep, which helps only a model that waits.
 fn ring(
     tuner: &Tuner<'_>,
     edits: &mut Edits,
@@ -104,7 +105,7 @@ fn ring(
     Ok(())
 }
 
-/// Whatever else the devices compute in; what they cannot, they refuse.
+/// Tries the other precisions; a device refuses those it cannot compute in.
 fn precision(
     tuner: &Tuner<'_>,
     edits: &mut Edits,
@@ -127,7 +128,7 @@ fn precision(
     Ok(())
 }
 
-/// One edit against the best so far; kept if it gains enough.
+/// Tries one edit against the best so far, and keeps it if it gains enough.
 fn attempt(
     tuner: &Tuner<'_>,
     edits: &mut Edits,

@@ -4,8 +4,8 @@
 //! batch size (memory on a GPU, speed on the CPU) -> workers -> device ring -> precision -> all against none
 //! ```
 //!
-//! This process opens no device. Every configuration is measured by one of its
-//! own (`steps`), so running out of memory ends that one and is a result.
+//! This process opens no device. Every configuration is measured in a process of its own
+//! (`steps`), so that running out of memory ends only that process and is a result.
 
 mod batch;
 mod knobs;
@@ -28,7 +28,7 @@ use crate::output::{Failure, Output};
 use record::Record;
 use report::{Report, Trial};
 
-/// A gain below this part is not one.
+/// A gain below this share does not count.
 const LEAST_GAIN: f64 = 0.02;
 
 pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
@@ -42,7 +42,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     let settings = config::load(&keys, &given, || machine.clone()).map_err(Failure::usage)?;
     let request = memory::training_request(&settings, None)?;
     let plan = plan(&request, &machine);
-    // A batch that the estimate refuses is measured all the same.
+    // A batch that the estimate refuses is measured anyway.
     let plan = plan.map_err(Failure::usage)?;
     let tuner = Tuner {
         keys: &keys,
@@ -74,8 +74,8 @@ impl Tuner<'_> {
         models.iter().any(|device| device.backend != Backend::Cpu)
     }
 
-    /// The configuration with these edits. Measuring decides what fits, not
-    /// the estimate.
+    /// Returns the configuration with these edits. Measuring decides what fits, not the
+    /// estimate.
     fn candidate(&self, edits: &[(String, Option<Value>)]) -> Candidate<'_> {
         let mut edits = edits.to_vec();
         edits.push(("data.memory_check".to_owned(), Some("warn".into())));
@@ -86,7 +86,7 @@ impl Tuner<'_> {
         }
     }
 
-    /// Both in turns.
+    /// Measures both configurations in turn.
     fn against(
         &self,
         now: &[(String, Option<Value>)],
@@ -105,11 +105,11 @@ fn tune(tuner: &Tuner<'_>, matches: &ArgMatches) -> Result<(), Failure> {
     let is_forced = matches.get_flag("force");
     if out.exists() && !is_forced {
         return Err(Failure::Usage(format!(
-            "{} exists already\n  fix:   give another name with --out, or --force to replace it",
+            "{} already exists\n  fix:   give another name with --out, or --force to replace it",
             out.display()
         )));
     }
-    // Whether it can be written is known before hours of measuring.
+    // An unwritable file is reported before hours of measuring.
     let file = NewFile::beside(out).map_err(|why| {
         Failure::Usage(format!(
             "{} cannot be written: {why}\n  fix:   name a file in a folder that exists and may be \
@@ -158,14 +158,14 @@ fn tune(tuner: &Tuner<'_>, matches: &ArgMatches) -> Result<(), Failure> {
     output.result(&report, &report)
 }
 
-/// The default and what was found, measured in turns.
+/// The default and the tuned configuration, measured in turn.
 struct Standing {
     default: StepFigures,
     tuned: StepFigures,
 }
 
-/// All edits together against none: what each gave alone need not add up. Edits
-/// that do not are dropped.
+/// Measures all edits together against none: what each gains alone need not add up. Edits that
+/// do not are dropped.
 fn settle(
     tuner: &Tuner<'_>,
     edits: Edits,
@@ -177,7 +177,7 @@ fn settle(
     match (default, tuned) {
         (Ok(default), Ok(tuned)) => {
             let (was, is) = (default.figures.audio_per_s, tuned.figures.audio_per_s);
-            // On a GPU the batch was asked for by memory, and is kept.
+            // On a GPU the batch was chosen by memory, and is kept.
             let is_kept = is >= was || grows;
             if is_changed {
                 tell(Trial::of(
@@ -195,7 +195,7 @@ fn settle(
             let default = default.figures;
             Ok((edits, Standing { default, tuned }))
         }
-        // What nobody changed may not fit: then what was found is all there is.
+        // The original configuration may not fit: then only the tuned one has figures.
         (Err(Ended::NoMemory(_)), Ok(tuned)) if is_changed => {
             let tuned = tuned.figures;
             let default = tuned.clone();
@@ -211,7 +211,8 @@ fn device(plan: &Plan) -> String {
     names.join(", ")
 }
 
-/// Keys with their old and new values: those of the plan, which start values become.
+/// Returns keys with their old and new values; the old ones are those of the plan, which start
+/// values become.
 fn shown(tuner: &Tuner<'_>, edits: &Edits) -> Vec<[String; 3]> {
     let show = |value: Option<&Value>| match value {
         Some(value) => value.to_string().trim_matches('"').to_owned(),

@@ -1,4 +1,4 @@
-//! What a tuned file says of its own speed, and whether that is still so.
+//! The speed that a tuned file records, and whether it still holds.
 
 use std::fmt;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::output::Failure;
 const LOST: f64 = 0.10;
 const MARK: &str = "# record: ";
 
-/// The line of a tuned file that a program reads.
+/// The line of a tuned file that programs read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Record {
     audio_per_s: f64,
@@ -30,7 +30,7 @@ impl Record {
         }
     }
 
-    /// As it stands in the file.
+    /// Returns the line as it is written in the file.
     pub(super) fn line(&self) -> String {
         format!("{MARK}{}", serde_json::json!(self))
     }
@@ -41,17 +41,17 @@ impl Record {
     }
 }
 
-/// A file against its record.
+/// The result of measuring a file against its record.
 #[derive(Debug, Serialize)]
 struct Verified {
     file: String,
     recorded_audio_per_s: f64,
     audio_per_s: f64,
     rounds: Vec<f64>,
-    /// Less than the record, in percent; negative where it is more.
+    /// How much slower than the record it is, in percent; negative if it is faster.
     lost_pct: f64,
     is_kept: bool,
-    /// The other device that the record is of.
+    /// The device that the record was made on, if it is another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     recorded_on: Option<String>,
 }
@@ -98,7 +98,7 @@ pub(super) fn verify(tuner: &Tuner<'_>, path: &Path) -> Result<(), Failure> {
 }
 
 impl Verified {
-    /// By the fastest round: other work on the machine only ever slows.
+    /// Compares by the fastest round: other work on the machine can only slow a round down.
     fn of(path: &Path, record: &Record, rounds: Vec<f64>, here: &str) -> Self {
         let audio_per_s = rounds.iter().copied().fold(0.0, f64::max);
         let lost = 1.0 - audio_per_s / record.audio_per_s.max(1e-9);
@@ -118,7 +118,7 @@ impl fmt::Display for Verified {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{}: {:.2} s of sound a second, recorded {:.2} ({:+.1} %)",
+            "{}: {:.2} s of audio per second, recorded {:.2} ({:+.1} %)",
             self.file, self.audio_per_s, self.recorded_audio_per_s, -self.lost_pct
         )?;
         if let Some(other) = &self.recorded_on {

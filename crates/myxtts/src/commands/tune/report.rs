@@ -1,4 +1,4 @@
-//! What was tried, and what became of it.
+//! What was tried, and how it turned out.
 
 use std::fmt;
 
@@ -6,23 +6,24 @@ use serde::Serialize;
 
 use crate::commands::steps::{Ended, Measured, StepFigures};
 
-/// One configuration that was tried, or not.
+/// One configuration that was tried, or skipped.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Trial {
     tried: String,
-    /// Seconds of sound a second; absent where memory alone was asked about.
+    /// Seconds of audio per second; absent if only memory was measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     audio_per_s: Option<f64>,
-    /// More than what it was measured against, in percent.
+    /// The gain over what it was measured against, in percent.
     #[serde(skip_serializing_if = "Option::is_none")]
     gain_pct: Option<f64>,
     is_kept: bool,
-    /// In words.
+    /// The outcome in words.
     outcome: String,
 }
 
 impl Trial {
-    /// Measured beside `against`, which trained on `was` seconds of sound a second.
+    /// Returns a trial measured beside `against`, which trained on `was` seconds of audio per
+    /// second.
     pub(super) fn of(
         tried: &str,
         against: &str,
@@ -38,13 +39,13 @@ impl Trial {
             gain_pct: Some(gain),
             is_kept,
             outcome: format!(
-                "{is:.2} s of sound a second, {gain:+.1} % against {against}: {}",
+                "{is:.2} s of audio per second, {gain:+.1} % against {against}: {}",
                 if is_kept { "kept" } else { "not kept" }
             ),
         }
     }
 
-    /// It held so much of a budget.
+    /// Returns a trial that held this much of a memory budget.
     pub(super) fn fit(tried: &str, held_mb: u64, budget_mb: Option<u64>, fits: bool) -> Self {
         let budget = budget_mb.map_or(String::new(), |mb| format!(" of {mb} MB"));
         Self {
@@ -59,7 +60,7 @@ impl Trial {
         }
     }
 
-    /// It did not come to figures.
+    /// Returns a trial that ended without figures.
     pub(super) fn without_figures(tried: &str, ended: &Ended) -> Self {
         let words = ended.to_string();
         Self::without(
@@ -96,12 +97,12 @@ impl fmt::Display for Trial {
     }
 }
 
-/// Everything.
+/// Everything that was tried, and what was chosen.
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     pub(super) file: String,
     pub(super) device: String,
-    /// Keys with their old and new values.
+    /// The keys with their old and new values.
     pub(super) edits: Vec<[String; 3]>,
     pub(super) default: StepFigures,
     pub(super) tuned: StepFigures,
@@ -109,7 +110,7 @@ pub(super) struct Report {
 }
 
 impl Report {
-    /// The head of the file that is written.
+    /// Returns the comments at the head of the file that is written.
     pub(super) fn comments(&self) -> String {
         let mut text = format!(
             "# Written by `myxtts tune` {} for {}.\n",
@@ -117,7 +118,7 @@ impl Report {
             self.device
         );
         text.push_str(&format!(
-            "# Trains on {:.2} s of sound a second; the configuration it was made of, on {:.2}.\n",
+            "# Trains on {:.2} s of audio per second; the configuration it was tuned from, on {:.2}.\n",
             self.tuned.audio_per_s, self.default.audio_per_s
         ));
         for [rows, tokens, codes] in &self.tuned.shapes {
@@ -141,7 +142,7 @@ impl fmt::Display for Report {
         match self.edits.is_empty() {
             true => writeln!(
                 f,
-                "\nnothing that was tried is faster: the configuration stays"
+                "\nnothing that was tried is faster: the configuration stays as it is"
             )?,
             false => writeln!(f)?,
         }
@@ -151,7 +152,7 @@ impl fmt::Display for Report {
         let (was, is) = (self.default.audio_per_s, self.tuned.audio_per_s);
         writeln!(
             f,
-            "{is:.2} s of sound a second, {was:.2} before ({:+.1} %)",
+            "{is:.2} s of audio per second, {was:.2} before ({:+.1} %)",
             100.0 * (is / was.max(1e-9) - 1.0)
         )?;
         writeln!(f, "written: {}", self.file)?;

@@ -1,14 +1,14 @@
-//! The largest number that fits, where only trying tells.
+//! Searches for the largest number that fits, when only trying can tell.
 
-/// Every try is minutes: this near is near enough, in parts of what fits.
+/// Every try takes minutes, so the search stops when it is this near, as a divisor of what fits.
 const NEAR: u32 = 20;
 
-/// The largest from 1 to `most` for which `fits`, or nearly: never one that does
-/// not, and more than nine tenths of the largest that does. Grows by doubling
-/// from `first`, then halves what is left. `None` if not even 1 fits.
+/// Returns the largest number from 1 to `most` for which `fits`, or nearly: never one that does
+/// not fit, and more than nine tenths of the largest that does. Grows by doubling from `first`,
+/// then halves what is left. `None` if not even 1 fits.
 ///
 /// # Errors
-/// That of `fits`.
+/// Returns the error of `fits`.
 pub(super) fn largest<E>(
     first: u32,
     most: u32,

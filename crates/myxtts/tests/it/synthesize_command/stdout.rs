@@ -147,7 +147,7 @@ fn a_signal_ends_it_at_once() {
         reader.join().unwrap();
         let words = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(130), "{words}");
-        assert_eq!(words, "stopped by SIGINT; no half file was left\n");
+        assert_eq!(words, "stopped by SIGINT; no partial file was left\n");
         assert!(took < Duration::from_secs(1), "{took:?}");
         assert_eq!(fs::read_dir(path).unwrap().count(), before);
     }

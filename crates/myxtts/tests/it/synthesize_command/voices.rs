@@ -122,12 +122,12 @@ fn a_voice_of_another_model_is_refused() {
         assert_eq!(run.code, Some(2), "{}", run.stderr);
         assert!(!path.join("a.wav").exists());
         // Fingerprints are those of weights, which may change with the machine.
-        match run.stderr.split_once("heard it (") {
+        match run.stderr.split_once("another model (") {
             Some((before, after)) => {
                 let (hex, after) = after.split_at(8);
                 let other = &after[", and this one is ".len()..][..8];
                 assert!(hex != other && hex.chars().all(|c| c.is_ascii_hexdigit()));
-                format!("{before}heard it (HEX{}", after.replace(other, "HEX"))
+                format!("{before}another model (HEX{}", after.replace(other, "HEX"))
             }
             None => run.stderr,
         }

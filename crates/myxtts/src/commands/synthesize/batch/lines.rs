@@ -1,7 +1,7 @@
 //! The lines of a file: texts, or JSON objects.
 //!
-//! A line of a `.jsonl` file is an object; all but `text` may be left out, and
-//! a flag says what no line does:
+//! A line of a `.jsonl` file is an object. All fields but `text` are optional, and a flag sets
+//! what a line does not:
 //!
 //! | field | holds |
 //! |---|---|
@@ -27,9 +27,9 @@ use super::report::Failed;
 use crate::cli::{BEAMS, LENGTH_PENALTIES, SPEEDS};
 use crate::output::Failure;
 
-/// Largest file of lines, in bytes: a thousand hours of speech.
+/// The largest file of lines, in bytes: a thousand hours of speech.
 const LARGEST_FILE: u64 = 64 << 20;
-/// Longest name of a recording, in bytes: systems take 255 with its ending.
+/// The longest name of a recording, in bytes: file systems take 255 with the extension.
 const LONGEST_NAME: usize = 200;
 
 /// A line, or why it cannot be spoken.
@@ -38,15 +38,15 @@ pub(in super::super) type Parsed = Result<Line, Failed>;
 /// A text that becomes a recording.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Line {
-    /// From 1.
+    /// The number of the line, from 1.
     pub(super) number: usize,
     pub(super) id: Option<String>,
     pub(super) text: String,
-    /// Below the folder, with slashes on every system.
+    /// The path below the folder, with slashes on every system.
     pub(super) file: String,
-    /// Whose voice, where the line says.
+    /// The voice, if the line names one.
     pub(super) voice: Option<Wish>,
-    /// What else the line says.
+    /// The other options of the line.
     pub(super) chosen: Chosen,
 }
 
@@ -95,7 +95,7 @@ enum OneOrMore {
     More(Vec<PathBuf>),
 }
 
-/// Reads the lines of a file; blank ones are none.
+/// Reads the lines of a file; blank ones do not count.
 pub(in super::super) fn read(path: &Path) -> Result<Vec<Parsed>, Failure> {
     let place = path.display().to_string();
     let unread = |why: std::io::Error| unreadable(&place, &why.to_string());
@@ -107,7 +107,7 @@ pub(in super::super) fn read(path: &Path) -> Result<Vec<Parsed>, Failure> {
     if bytes.len() as u64 > LARGEST_FILE {
         return Err(Failure::Usage(format!(
             "the file of lines is larger than {LARGEST_FILE} bytes\n  --> {place}\n  \
-             fix:   cut it into several files"
+             fix:   split it into several files"
         )));
     }
     let is_json = path.extension().is_some_and(|kind| kind == "jsonl");
@@ -115,7 +115,7 @@ pub(in super::super) fn read(path: &Path) -> Result<Vec<Parsed>, Failure> {
     match lines.is_empty() {
         true => Err(Failure::Usage(format!(
             "there is nothing to say: the file has no lines\n  --> {place}\n  \
-             fix:   write a text on each line"
+             fix:   write one text per line"
         ))),
         false => Ok(lines),
     }
@@ -140,7 +140,7 @@ fn parse(bytes: &[u8], is_json: bool) -> Vec<Parsed> {
                 false => Ok(plain(number, text.trim().to_owned())),
             };
             let line = line.map_err(failed)?;
-            // The same file twice: the second would replace the first.
+            // If two lines name the same file, the second would replace the first.
             match taken.insert(line.file.to_lowercase(), number) {
                 None => Ok(line),
                 Some(first) => {
@@ -165,18 +165,18 @@ fn plain(number: usize, text: String) -> Line {
 }
 
 fn object(number: usize, text: &str) -> Result<Line, String> {
-    // A list of as many values would be taken for the fields in their order.
+    // A list of as many values would be taken for the fields in order.
     if !text.trim_start().starts_with('{') {
         return Err("it is not an object: it does not begin with `{`".to_owned());
     }
     let fields: Fields = serde_json::from_str(text).map_err(|why| {
-        // It counts lines of its own, of which there is one.
+        // The parser counts lines of its own, of which there is only one.
         let why = why.to_string().replace("at line 1 column", "at column");
         format!("it is not an object with these fields: {why}")
     })?;
     let within = |name: &str, value: Option<f32>, range: RangeInclusive<f32>| match value {
         Some(value) if !range.contains(&value) => Err(format!(
-            "its `{name}` is {value}, and {} to {} is needed",
+            "its `{name}` is {value}, but {} to {} is needed",
             range.start(),
             range.end()
         )),
@@ -186,14 +186,14 @@ fn object(number: usize, text: &str) -> Result<Line, String> {
     let speed = fields.speed;
     if let Some(speed) = speed.filter(|speed| !SPEEDS.contains(speed)) {
         return Err(format!(
-            "its `speed` is {speed}, and {} to {} is needed",
+            "its `speed` is {speed}, but {} to {} is needed",
             SPEEDS.start(),
             SPEEDS.end()
         ));
     }
     if let Some(beams) = fields.beams.filter(|beams| !BEAMS.contains(beams)) {
         return Err(format!(
-            "its `beams` is {beams}, and {} to {} is needed",
+            "its `beams` is {beams}, but {} to {} is needed",
             BEAMS.start(),
             BEAMS.end()
         ));
@@ -242,7 +242,7 @@ fn object(number: usize, text: &str) -> Result<Line, String> {
     Ok(line)
 }
 
-/// The recording of a name.
+/// Returns the file name of the recording with this id.
 fn name_of(id: &str) -> Result<String, String> {
     let is_name = !id.is_empty()
         && id.len() <= LONGEST_NAME
@@ -256,7 +256,7 @@ fn name_of(id: &str) -> Result<String, String> {
     }
 }
 
-/// A recording below the folder, and nowhere else.
+/// Checks that a recording is below the folder.
 fn path_below(out: &str) -> Result<String, String> {
     let path = Path::new(out);
     let names: Option<Vec<&str>> = path

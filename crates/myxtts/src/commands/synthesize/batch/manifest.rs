@@ -1,8 +1,8 @@
-//! `manifest.jsonl`: what is in the folder, one object a line.
+//! `manifest.jsonl`: what is in the folder, one object per line.
 //!
-//! A line is added the moment its recording has its name, and the file is
-//! brought into the order of the lines at the end. A line that a crash cut short
-//! is not taken for one. Whoever holds the lock is the only one who writes.
+//! A line is added the moment its recording has its name, and the file is sorted into the order
+//! of the lines at the end. A line that a crash cut short is ignored. Only the holder of the
+//! lock writes.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -15,7 +15,7 @@ use super::super::report::Similar;
 use crate::output::Failure;
 
 const NAME: &str = "manifest.jsonl";
-/// Bytes before the samples of a recording.
+/// The bytes before the samples of a recording.
 const WAV_HEADER: u64 = 44;
 
 /// A recording, and what it holds.
@@ -25,7 +25,7 @@ pub(super) struct Entry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) id: Option<String>,
     pub(super) text: String,
-    /// Below the folder.
+    /// The path below the folder.
     pub(super) file: String,
     pub(super) seconds: f64,
     pub(super) samples: usize,
@@ -33,7 +33,7 @@ pub(super) struct Entry {
     pub(super) codes: usize,
     pub(super) pieces: usize,
     pub(super) ended: Ended,
-    /// None where nothing was drawn by chance.
+    /// The seed; `None` if nothing was sampled at random.
     pub(super) seed: Option<u64>,
     pub(super) voice: String,
     pub(super) language: String,
@@ -42,7 +42,7 @@ pub(super) struct Entry {
     pub(super) similarity: Option<Similar>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) notices: Vec<String>,
-    /// A hash of everything that decides how it sounds.
+    /// A hash of everything that decides how the recording sounds.
     pub(super) settings: String,
 }
 
@@ -50,13 +50,13 @@ pub(super) struct Entry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Ended {
-    /// The model came to an end in every piece.
+    /// The model ended every piece with a stop code.
     ByItself,
-    /// At the longest it can make, in one piece at least.
+    /// At least one piece was cut at the maximum length.
     AtTheLimit,
 }
 
-/// The manifest of a folder, while it is added to.
+/// The manifest of a folder, open for adding.
 pub(super) struct Manifest {
     folder: PathBuf,
     entries: BTreeMap<String, Entry>,
@@ -85,7 +85,7 @@ impl Manifest {
         }
         let bytes = fs::read(&path).map_err(|why| unopened(&why))?;
         if !bytes.is_empty() && bytes.last() != Some(&b'\n') {
-            // What is added next does not belong to a line that was cut short.
+            // What is added next must not be joined to a line that was cut short.
             file.write_all(b"\n").map_err(|why| unopened(&why))?;
         }
         Ok(Self {
@@ -95,7 +95,7 @@ impl Manifest {
         })
     }
 
-    /// Whether a recording is there, and as it would be made now.
+    /// Returns whether a recording exists as it would be made now.
     pub(super) fn has(&self, file: &str, settings: &str) -> bool {
         let Some(entry) = self.entries.get(file) else {
             return false;
@@ -112,7 +112,7 @@ impl Manifest {
         Ok(())
     }
 
-    /// One line for each recording, in the order of the lines.
+    /// Writes one line per recording, in the order of the lines.
     pub(super) fn finish(self) -> io::Result<()> {
         let mut entries: Vec<&Entry> = self.entries.values().collect();
         entries.sort_by(|one, other| (one.line, &one.file).cmp(&(other.line, &other.file)));
@@ -125,7 +125,7 @@ impl Manifest {
     }
 }
 
-/// The last entry of each file.
+/// Returns the last entry of each file.
 fn read(bytes: &[u8]) -> BTreeMap<String, Entry> {
     bytes
         .split(|byte| *byte == b'\n')

@@ -1,13 +1,12 @@
-//! Many lines into many recordings.
+//! Speaks many lines to many recordings.
 //!
 //! ```text
 //! lines ─> voice, options ─> is it in the manifest? ─> Speaking, several at a time ─> WAV + manifest
 //! ```
 //!
-//! A line that cannot be spoken does not end the others: it is told, counted,
-//! and makes the command fail at its end. What is done is in `manifest.jsonl`
-//! the moment its recording is, so that the same command resumes after
-//! whatever ended it.
+//! A line that cannot be spoken does not end the others: it is reported, counted, and makes the
+//! command fail at its end. Finished work is in `manifest.jsonl` the moment its recording is, so
+//! that the same command resumes after whatever ended it.
 
 pub(super) mod lines;
 mod manifest;
@@ -41,7 +40,7 @@ use crate::new_file::NewFile;
 use crate::output::{Failure, Output};
 use crate::progress::ProgressBar;
 
-/// Texts that are spoken together: their rows share every read of the weights.
+/// The number of texts spoken together: their rows share every read of the weights.
 const TOGETHER: usize = 8;
 
 pub(super) fn run(
@@ -52,7 +51,7 @@ pub(super) fn run(
 ) -> Result<(), Failure> {
     let checkpoint = checkpoint(matches)?;
     let usual_voice = match lines.iter().flatten().all(|line| line.voice.is_some()) {
-        // Nobody asks for it, so it need not be there.
+        // Nobody asked for a usual voice, so it need not exist.
         true => None,
         false => Some(VoiceSource::of(matches, &checkpoint)?),
     };
@@ -103,7 +102,7 @@ pub(super) fn run(
 
 struct Batch<'a> {
     folder: &'a Path,
-    /// What the flags say of every line.
+    /// The options that the flags set for every line.
     chosen: Chosen,
     is_compared: bool,
     model: String,
@@ -166,7 +165,7 @@ impl Batch<'_> {
         }
     }
 
-    /// Admits a line, unless it is done already or cannot be spoken.
+    /// Admits a line, unless it is already done or cannot be spoken.
     fn begin(&mut self, line: Line, speaking: &mut Speaking<'_>) {
         let number = line.number;
         if let Err(why) = self.try_to_begin(line, speaking) {
@@ -204,7 +203,7 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// A line that has all its sound becomes a file.
+    /// Writes the file of a line that has all its audio.
     fn end(&mut self, live: Live, said: Said, speaking: &mut Speaking<'_>) -> Result<(), Failure> {
         let number = live.line.number;
         if let Err(why) = no_memory_fault() {
@@ -258,7 +257,7 @@ impl Batch<'_> {
             NewFile::beside(&path)?.keep(&bytes)?;
             manifest.add(entry)
         });
-        // A disk that is full for one is full for all.
+        // If the disk is full for one recording, it is full for all.
         written.map_err(|why| unwritable(self.folder, &why))?;
         self.report.spoken += 1;
         self.report.seconds += seconds;

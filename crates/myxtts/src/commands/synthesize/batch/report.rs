@@ -1,4 +1,4 @@
-//! What became of the lines.
+//! The result of each line.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use serde::Serialize;
 /// A line that could not be spoken.
 #[derive(Clone, Debug, Serialize)]
 pub(in super::super) struct Failed {
-    /// From 1.
+    /// The number of the line, from 1.
     pub(super) line: usize,
     pub(super) why: String,
 }
@@ -20,10 +20,10 @@ pub(super) struct Report {
     manifest: PathBuf,
     pub(super) lines: usize,
     pub(super) spoken: usize,
-    /// Recordings that were there already.
+    /// The number of recordings that already existed.
     pub(super) skipped: usize,
     pub(super) failed: Vec<Failed>,
-    /// Of speech that was made.
+    /// Seconds of speech that were made.
     pub(super) seconds: f64,
     pub(super) took_s: f64,
     checkpoint: PathBuf,

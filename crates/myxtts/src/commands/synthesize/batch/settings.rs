@@ -1,5 +1,4 @@
-//! A hash of everything that decides how a line sounds: where it is the same,
-//! the recording is.
+//! A hash of everything that decides how a line sounds: if it is the same, so is the recording.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +8,7 @@ use serde_json::json;
 
 use crate::output::Failure;
 
-/// Of a line: its text, how it is spoken, and hashes of voice and model.
+/// Returns the hash of a line: its text, its options, and the hashes of voice and model.
 pub(super) fn settings(text: &str, options: &SpeakOptions, voice: &str, model: &str) -> String {
     let document = json!({
         "text": text,
@@ -23,7 +22,7 @@ pub(super) fn settings(text: &str, options: &SpeakOptions, voice: &str, model: &
     hash(document.to_string().as_bytes())
 }
 
-/// Of a model: its description lists the hashes of all its other files.
+/// Returns the hash of a model, whose description lists the hashes of all its other files.
 pub(super) fn model(checkpoint: &Path) -> Result<String, Failure> {
     let path = checkpoint.join("config.json");
     let bytes = fs::read(&path).map_err(|why| {
@@ -35,7 +34,7 @@ pub(super) fn model(checkpoint: &Path) -> Result<String, Failure> {
     Ok(hash(&bytes))
 }
 
-/// Of a voice: its numbers, wherever they come from.
+/// Returns the hash of a voice's numbers, wherever they come from.
 pub(super) fn voice(voice: &Voice) -> Result<String, Failure> {
     let mut hasher = blake3::Hasher::new();
     let tensors = [Some(&voice.latents_1nd), voice.vector_1c1.as_ref()];

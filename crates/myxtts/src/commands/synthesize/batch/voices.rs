@@ -1,4 +1,4 @@
-//! The voices of the lines, each heard once.
+//! The voices of the lines, each made once.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,26 +10,26 @@ use super::lines::Wish;
 use super::settings;
 use crate::output::Failure;
 
-/// Voices kept at a time: some hundred kilobytes each. Files of lines come
-/// sorted by speaker or have a few of them.
+/// The number of voices kept at a time, a few hundred kilobytes each. Files of lines are usually
+/// sorted by speaker or have only a few speakers.
 const MOST_VOICES: usize = 256;
 
 /// A voice, ready to speak.
 #[derive(Clone)]
 pub(super) struct Known {
     pub(super) heard: Heard,
-    /// Whose it is.
+    /// Whose voice it is, in words.
     pub(super) words: String,
-    /// Of its numbers.
+    /// The hash of the voice's numbers.
     pub(super) hash: String,
 }
 
 pub(super) struct Voices {
-    /// For lines that do not say.
+    /// The voice of lines that do not name one.
     usual: Option<VoiceSource>,
     checkpoint: PathBuf,
-    /// Voices, or why one cannot be had: it is said for each of its lines, and
-    /// tried once.
+    /// The voices, or why one cannot be had: that is tried once and reported for each of its
+    /// lines.
     known: BTreeMap<Option<Wish>, Result<Known, String>>,
 }
 
@@ -42,7 +42,7 @@ impl Voices {
         }
     }
 
-    /// The voice that a line wishes for.
+    /// Returns the voice that a line asks for.
     pub(super) fn get(
         &mut self,
         wish: Option<&Wish>,
