@@ -19,12 +19,13 @@ use myxtts_weights::{TensorMap, read_safetensors};
 
 use super::evaluate::DecoderEvaluator;
 use super::flow::flow;
-use super::job::{Job, Optimisation, StageName};
+use super::job::{Job, Optimisation};
 use super::material::Material;
 use super::origin::Origin;
 use super::recipe::warm_up;
 use super::saving::{Found, optimiser_file, without_prefix};
 use super::{Run, encode, gpt_stage, stage};
+use crate::config::StageName;
 use crate::error::TrainError;
 use crate::feed::{
     CodesCache, Cutting, DecoderFeed, DeviceFeed, FrontEnd, Largest, ShapeWatch, Targets,
@@ -286,8 +287,8 @@ impl Frozen {
 mod tests {
     use myxtts_run::guard::SpikeAction;
 
-    use super::super::job::ScheduleKind;
     use super::*;
+    use crate::config::ScheduleKind;
 
     /// What each key changes is in `acts`; what an act does, in the tests of the
     /// trainee.

@@ -15,10 +15,11 @@ use myxtts_weights::TensorMap;
 use super::Run;
 use super::evaluate::{DvaeEvaluator, filled};
 use super::flow::flow;
-use super::job::{Job, StageName};
+use super::job::Job;
 use super::material::Material;
 use super::origin::Origin;
 use super::stage;
+use crate::config::StageName;
 use crate::error::TrainError;
 use crate::feed::{
     Corpus, HostFeed, Largest, SegmentBatch, SegmentFeed, Targets, segment_schedule, segment_spec,

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use burn::tensor::Device;
+use myxtts_data::config::CacheKind;
 use myxtts_infer::ModelCard;
 use myxtts_model::dvae::Dvae;
 use myxtts_model::init::Init;
@@ -12,7 +13,7 @@ use myxtts_pipeline::Ticket;
 use myxtts_run::signals::StopRequest;
 
 use super::gpt_stage;
-use super::job::{CacheKind, Job};
+use super::job::Job;
 use super::material::Material;
 use super::origin::Origin;
 use crate::error::{TrainError, unless_stopped};

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use burn::module::Module;
 use burn::tensor::Device;
-use myxtts_audio::units::Samples;
 use myxtts_data::cache::FeatureCache;
+use myxtts_data::config::CacheKind;
 use myxtts_data::prepare::CACHE;
 use myxtts_data::schedule::{BucketShape, ConditioningSpec, Schedule, choose_buckets};
 use myxtts_data::stage::{Clip, Segments};
@@ -19,11 +19,12 @@ use myxtts_run::checkpoint::Checkpoint;
 
 use super::evaluate::GptEvaluator;
 use super::flow::flow;
-use super::job::{CacheKind, Job, StageName};
+use super::job::Job;
 use super::material::Material;
 use super::origin::Origin;
 use super::warm_up::{Listener, WarmUp};
 use super::{Run, decoder_stage, encode, precision, stage};
+use crate::config::StageName;
 use crate::demand::Demand;
 use crate::error::TrainError;
 use crate::faults::Faults;
@@ -198,7 +199,6 @@ pub(super) fn card_of(job: &Job, material: &Material) -> ModelCard {
         codes: u32::try_from(dvae.codes).unwrap_or(u32::MAX),
         ..Vocabulary::XTTS_V2
     };
-    let [min, max] = job.conditioning.map(Samples);
     let front_end = &material.front_end;
     ModelCard {
         gpt: GptConfig {
@@ -210,7 +210,7 @@ pub(super) fn card_of(job: &Job, material: &Material) -> ModelCard {
         audio: job.audio.clone(),
         codes_mel: front_end.codes,
         conditioning_mel: front_end.conditioning,
-        conditioning: ConditioningSpec { min, max },
+        conditioning: job.conditioning,
         languages: text.languages().into_iter().map(str::to_owned).collect(),
         decoder: None,
         sampling: Some(SamplingDefaults::TRAINED_HERE),

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use myxtts_audio::AudioConfig;
+use myxtts_data::config::{CacheKind, ConditioningFrom};
 use myxtts_data::prepare::Reading;
-use myxtts_data::schedule::Beginnings;
+use myxtts_data::schedule::{Beginnings, ConditioningSpec};
 use myxtts_data::units::{Codes, Tokens};
 use myxtts_device::{DeviceMemory, MemoryCheck, Precision};
 use myxtts_model::ModelSize;
@@ -15,77 +16,10 @@ use myxtts_model::dvae::DvaeConfig;
 use myxtts_model::gpt::{GptConfig, Quirks};
 use myxtts_run::guard::SpikeAction;
 use myxtts_text::Vocabulary;
-use serde::{Deserialize, Serialize};
 
+use crate::config::{Resume, ScheduleKind, StageName};
 use crate::feed::RingBytes;
 use crate::optim::AdamWConfig;
-
-/// A part of XTTS that is trained.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum StageName {
-    /// Mel to codes and back.
-    Dvae,
-    /// Text and a voice to codes.
-    Gpt,
-    /// Latents of the GPT to a waveform.
-    Decoder,
-}
-
-impl StageName {
-    /// As flags, files and logs spell it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Dvae => "dvae",
-            Self::Gpt => "gpt",
-            Self::Decoder => "decoder",
-        }
-    }
-}
-
-/// Where to go on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Resume {
-    /// At the newest checkpoint, if there is one.
-    Auto,
-    /// From nothing; a run that is there is refused.
-    Never,
-    /// At this step.
-    At(u64),
-}
-
-/// Where features are kept from epoch to epoch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CacheKind {
-    /// Made anew each time.
-    None,
-    /// In this process.
-    Memory,
-    /// In the prepared dataset's folder.
-    Disk,
-}
-
-/// What the conditioning of a clip is cut from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ConditioningFrom {
-    /// The clip itself, as the public implementation has it.
-    Clip,
-    /// Another clip of its speaker, where there is one.
-    Speaker,
-}
-
-/// How the learning rate goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ScheduleKind {
-    /// Stays.
-    Constant,
-    /// Half a cosine to a twentieth.
-    Cosine,
-    /// Inverse square root.
-    Noam,
-    /// Halves after a half, and three quarters, of the steps.
-    MultiStep,
-}
 
 /// Everything that steers the optimiser.
 #[derive(Clone, Copy, Debug)]
@@ -237,8 +171,8 @@ pub struct Job {
     pub batch_size: u32,
     /// Batches of a step.
     pub accumulation: usize,
-    /// Conditioning segments, in samples.
-    pub conditioning: [usize; 2],
+    /// Lengths of conditioning segments.
+    pub conditioning: ConditioningSpec,
     /// What they are cut from.
     pub conditioning_from: ConditioningFrom,
     /// Where in a recording a clip may begin.

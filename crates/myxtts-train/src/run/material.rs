@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use myxtts_audio::units::Samples;
 use myxtts_audio::{AudioConfig, Limits, Loaded, Loader, MelFrontEnd, MelSpec, Waveform};
+use myxtts_data::config::ConditioningFrom;
 use myxtts_data::layout::Split;
 use myxtts_data::prepare::Quarantined;
 use myxtts_data::schedule::{Companions, ConditioningSpec};
@@ -11,7 +12,7 @@ use myxtts_data::stage::{Clip, HostStage, LostClips, Segments, StageConfig, Stag
 use myxtts_run::signals::StopRequest;
 use myxtts_text::{CleanOptions, Vocabulary};
 
-use super::job::{ConditioningFrom, Job};
+use super::job::Job;
 use crate::error::{TrainError, unless_stopped};
 use crate::feed::{Corpus, FrontEnd, train_vocabulary};
 

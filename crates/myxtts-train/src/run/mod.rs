@@ -61,10 +61,7 @@ use serde_json::json;
 
 pub use encode::{Encoded, encode};
 pub(crate) use evaluate::MOST_VALIDATED;
-pub use job::{
-    Buffers, CacheKind, Cadence, ConditioningFrom, Job, Optimisation, Resume, ScheduleKind,
-    StageLength, StageName,
-};
+pub use job::{Buffers, Cadence, Job, Optimisation, StageLength};
 pub use material::voice_file_name;
 pub use measure::{TrainFigures, measure};
 pub use probe::{
@@ -74,6 +71,7 @@ pub use probe::{
 pub use telemetry::{TelemetryFigures, measure_telemetry};
 pub use verdict::Finding;
 
+use crate::config::StageName;
 use crate::error::TrainError;
 use crate::feed::ShapeWatch;
 use crate::placement::Placement;

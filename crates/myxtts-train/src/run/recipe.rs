@@ -4,7 +4,8 @@ use myxtts_data::schedule::Schedule;
 use myxtts_run::schedule::{self, Parts, Shape};
 use myxtts_run::units::Step;
 
-use super::job::{Job, Optimisation, ScheduleKind, StageLength, StageName};
+use super::job::{Job, Optimisation, StageLength};
+use crate::config::{ScheduleKind, StageName};
 use crate::error::TrainError;
 use crate::faults::StepFaults;
 use crate::looping::Recipe;

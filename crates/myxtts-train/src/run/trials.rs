@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use myxtts_data::config::CacheKind;
 use myxtts_data::storage::{StorageRequest, storage};
 use myxtts_doctor::signals::StorageSignals;
 use myxtts_doctor::units::{MegabytesPerSecond, Seconds, Share};
@@ -10,7 +11,7 @@ use myxtts_doctor::{Code, Diagnosis, Signal, diagnose};
 use myxtts_pipeline::Stage;
 use serde::Serialize;
 
-use super::job::{CacheKind, Job};
+use super::job::Job;
 use super::probe::{Probe, ProbeRequest, probe};
 use crate::error::TrainError;
 use crate::faults::{Faults, StepFaults};

@@ -13,10 +13,9 @@ use myxtts_model::gpt::GptConfig;
 use myxtts_model::params::state_dict;
 use myxtts_run::signals::StopRequest;
 use myxtts_train::TrainError;
+use myxtts_train::config::{Resume, StageName};
 use myxtts_train::placement::Placement;
-use myxtts_train::run::{
-    Cadence, Finished, Job, Optimisation, Resume, StageLength, StageName, run,
-};
+use myxtts_train::run::{Cadence, Finished, Job, Optimisation, StageLength, run};
 use myxtts_weights::{Tensor, TensorMap, read_ours, read_public, read_safetensors, write_public};
 
 use crate::mini;
@@ -142,7 +141,7 @@ fn a_run_with_an_average_is_resumed_exactly() {
     train(&parts).unwrap();
     for step in [21, 7] {
         let again = Job {
-            resume: Resume::At(step),
+            resume: Resume::Step(step),
             ..parts.clone()
         };
         train(&again).unwrap();
@@ -164,7 +163,7 @@ fn resuming_an_earlier_step_deletes_nothing_before_its_first_checkpoint() {
     assert_eq!(kept(&job.run).len(), 8);
     let log = || fs::read_to_string(job.run.join("train.log")).unwrap();
     let again = Job {
-        resume: Resume::At(6),
+        resume: Resume::Step(6),
         ..job.clone()
     };
     // Recordings that are gone end it before a step is taken.
@@ -243,7 +242,7 @@ fn a_damaged_checkpoint_names_a_whole_one() {
     let said = said.replace(&(bytes.len() / 2).to_string(), "HALF");
     insta::assert_snapshot!(said);
     let resumed = Job {
-        resume: Resume::At(3),
+        resume: Resume::Step(3),
         ..job
     };
     assert_eq!(train(&resumed).unwrap().steps, 4);

@@ -1,10 +1,11 @@
 //! Codes made before a training.
 
 use burn::tensor::Device;
+use myxtts_data::config::CacheKind;
 use myxtts_run::signals::StopRequest;
 use myxtts_train::TrainError;
 use myxtts_train::placement::Placement;
-use myxtts_train::run::{CacheKind, Encoded, Job, encode, run};
+use myxtts_train::run::{Encoded, Job, encode, run};
 
 use crate::mini;
 

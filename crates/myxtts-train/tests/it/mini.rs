@@ -5,21 +5,20 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::Duration;
 
-use myxtts_audio::units::SampleRate;
+use myxtts_audio::units::{SampleRate, Samples};
 use myxtts_audio::{AudioConfig, Waveform, wav_pcm16};
+use myxtts_data::config::{CacheKind, ConditioningFrom};
 use myxtts_data::prepare::{Request, Settings, prepare, unwatched};
-use myxtts_data::schedule::Beginnings;
+use myxtts_data::schedule::{Beginnings, ConditioningSpec};
 use myxtts_data::units::Tokens;
 use myxtts_model::conditioning::PerceiverConfig;
 use myxtts_model::dvae::DvaeConfig;
 use myxtts_model::gpt::{GptConfig, Quirks, Vocabulary};
 use myxtts_run::guard::SpikeAction;
+use myxtts_train::config::{Resume, ScheduleKind, StageName};
 use myxtts_train::feed::RingBytes;
 use myxtts_train::optim::AdamWConfig;
-use myxtts_train::run::{
-    Buffers, CacheKind, Cadence, ConditioningFrom, Job, Optimisation, Resume, ScheduleKind,
-    StageLength, StageName,
-};
+use myxtts_train::run::{Buffers, Cadence, Job, Optimisation, StageLength};
 
 const CLIPS: usize = 8;
 const RATE: u32 = 22_050;
@@ -147,7 +146,7 @@ fn job_of(folder: &Path) -> Job {
         },
         vocabulary: None,
         init: None,
-        resume: Resume::Auto,
+        resume: Resume::AUTO,
         reset_training: false,
         peak_flops: None,
         max_text: Tokens(200),
@@ -158,7 +157,10 @@ fn job_of(folder: &Path) -> Job {
         static_shapes: true,
         batch_size: 2,
         accumulation: 1,
-        conditioning: [11_025, 11_025],
+        conditioning: ConditioningSpec {
+            min: Samples(11_025),
+            max: Samples(11_025),
+        },
         conditioning_from: ConditioningFrom::Clip,
         beginnings: Beginnings::ONE,
         least_steps: BTreeMap::new(),

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use burn::tensor::Device;
+use myxtts_data::config::CacheKind;
 use myxtts_pipeline::{Entry, Stage};
 use myxtts_train::faults::{Faults, StepFaults};
 use myxtts_train::placement::Placement;
-use myxtts_train::run::{BatchSource, CacheKind, Job, Probe, ProbeCodes, ProbeRequest, probe};
+use myxtts_train::run::{BatchSource, Job, Probe, ProbeCodes, ProbeRequest, probe};
 
 use crate::mini;
 use crate::small_stage::{mirrored, one, split};

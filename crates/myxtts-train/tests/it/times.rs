@@ -6,8 +6,9 @@ use burn::tensor::Device;
 use myxtts_doctor::{Lang, diagnose, read_run};
 use myxtts_run::metrics::{Line, read};
 use myxtts_run::signals::StopRequest;
+use myxtts_train::config::StageName;
 use myxtts_train::placement::Placement;
-use myxtts_train::run::{StageName, measure_telemetry, run};
+use myxtts_train::run::{measure_telemetry, run};
 use serde_json::Value;
 
 use crate::mini;

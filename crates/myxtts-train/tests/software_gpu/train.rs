@@ -4,8 +4,9 @@ use burn::tensor::Device;
 use myxtts_device::discover::{discover, probe};
 use myxtts_device::{PlanRequest, SoftwareGpus, plan};
 use myxtts_run::signals::StopRequest;
+use myxtts_train::config::StageName;
 use myxtts_train::placement::Placement;
-use myxtts_train::run::{Job, StageLength, StageName, run};
+use myxtts_train::run::{Job, StageLength, run};
 
 use crate::{mini, place, software};
 

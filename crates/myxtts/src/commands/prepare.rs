@@ -8,6 +8,7 @@ use clap::ArgMatches;
 use myxtts_audio::units::Frames;
 use myxtts_config::Settings as Resolved;
 use myxtts_config::units::Megabytes;
+use myxtts_data::config::DatasetConfig;
 use myxtts_data::corpus;
 use myxtts_data::layout::Columns;
 use myxtts_data::prepare::{Event, Place, PrepareError, Request, Settings, Watch, place, prepare};
@@ -22,7 +23,7 @@ use myxtts_train::run::{Encoded, encode};
 use serde_json::json;
 
 use crate::cli::flags::DATASET;
-use crate::config::{self, Config, DatasetConfig, Given, GivenFlag};
+use crate::config::{self, Config, Given, GivenFlag};
 use crate::output::{Failure, Output};
 use crate::progress::ProgressBar;
 

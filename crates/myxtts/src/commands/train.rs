@@ -7,9 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::ArgMatches;
-use myxtts_audio::units::SampleRate;
-use myxtts_config::units::Seconds;
 use myxtts_config::{Settings, shell};
+use myxtts_data::config::{DatasetConfig, ShapeConfig};
 use myxtts_data::prepare::{self, Reading, Ready};
 use myxtts_data::schedule::Beginnings;
 use myxtts_data::units::{Codes, Tokens};
@@ -20,24 +19,21 @@ use myxtts_run::guard::SpikeAction;
 use myxtts_run::signals::StopRequest;
 use myxtts_text::Vocabulary;
 use myxtts_train::TrainError;
+use myxtts_train::config::{
+    ModelConfig, OptimiserConfig, RunConfig, StageName, least_steps as size_least_steps, run_folder,
+};
 use myxtts_train::demand::codes_of;
 use myxtts_train::feed::RingBytes;
 use myxtts_train::optim::AdamWConfig;
 use myxtts_train::placement::Placement;
-use myxtts_train::run::{
-    Buffers, CacheKind, Cadence, Finished, Job, Optimisation, Resume, ScheduleKind, StageLength,
-    StageName, run as train,
-};
+use myxtts_train::run::{Buffers, Cadence, Finished, Job, Optimisation, StageLength, run as train};
 use serde_json::json;
 
 use super::prepare::{
     Part as DatasetPart, dataset, output_folder, request, stop_request, with_progress,
 };
 use super::{damaged, memory};
-use crate::config::{
-    self, Cache, ConditioningFrom, Config, DataSection, DatasetConfig, GivenFlag, LearningRate,
-    ModelConfig, OptimiserConfig, Part, Quirks, Resumed, RunConfig, ShapeConfig, Sizes, run_folder,
-};
+use crate::config::{self, Config, GivenFlag, Sizes};
 use crate::outline::Outline;
 use crate::output::{Failure, Output};
 
@@ -168,7 +164,7 @@ pub(super) fn job(
     let RunConfig {
         name,
         checkpoint_dir,
-        // `Stages::parts` has no other caller than the outline, so that the
+        // `Stages::names` has no other caller than the outline, so that the
         // compiler tells when that stops asking.
         stage: _,
         init,
@@ -206,8 +202,9 @@ pub(super) fn job(
         max_text_length,
         max_mel_frames,
         buckets,
-        conditioning_min,
-        conditioning_max,
+        // `ShapeConfig::conditioning` gives both.
+        conditioning_min: _,
+        conditioning_max: _,
         conditioning_from,
         clip_beginnings,
     } = &data.shapes;
@@ -257,7 +254,7 @@ pub(super) fn job(
     };
     Ok(Job {
         run: run_folder(name, checkpoint_dir.as_deref()),
-        stages: stages(settings)?,
+        stages: Outline::of(settings)?.stages,
         dataset: dataset_folder,
         validation,
         reading,
@@ -267,11 +264,7 @@ pub(super) fn job(
         decoder_size: *size,
         vocabulary,
         init: init.as_ref().map(PathBuf::from),
-        resume: match *resume {
-            Resumed::Word(config::ResumeWord::Auto) => Resume::Auto,
-            Resumed::Word(config::ResumeWord::Never) => Resume::Never,
-            Resumed::Step(step) => Resume::At(step),
-        },
+        resume: *resume,
         reset_training: *reset_training,
         precision: plan.precision,
         peak_flops: plan
@@ -287,18 +280,10 @@ pub(super) fn job(
         static_shapes: plan.static_shapes,
         batch_size: plan.batch_size,
         accumulation: plan.gradient_accumulation_steps as usize,
-        conditioning: [conditioning_min, conditioning_max]
-            .map(|length| samples(*length, data.audio.sample_rate)),
-        conditioning_from: match conditioning_from {
-            ConditioningFrom::Clip => myxtts_train::run::ConditioningFrom::Clip,
-            ConditioningFrom::Speaker => myxtts_train::run::ConditioningFrom::Speaker,
-        },
+        conditioning: data.shapes.conditioning(data.audio.sample_rate),
+        conditioning_from: *conditioning_from,
         beginnings: Beginnings(*clip_beginnings),
-        cache: match cache {
-            Cache::None => CacheKind::None,
-            Cache::Memory => CacheKind::Memory,
-            Cache::Disk => CacheKind::Disk,
-        },
+        cache: *cache,
         optimisation: optimisation(optimiser, is_chosen("training.warmup_steps"), *patience),
         lengths: [
             (StageName::Dvae, length(dvae_epochs)),
@@ -317,10 +302,7 @@ pub(super) fn job(
         buffers: buffers(settings, plan),
         memory: plan.memory.clone(),
         memory_check: data.pipeline.memory_check,
-        quirks: match quirks {
-            Quirks::Fixed => myxtts_model::gpt::Quirks::Fixed,
-            Quirks::Compat => myxtts_model::gpt::Quirks::Compat,
-        },
+        quirks: *quirks,
         frozen: freeze.clone().unwrap_or_default(),
         sample_texts: sample_texts.clone().unwrap_or_default(),
         sample_count: *sample_count as usize,
@@ -364,12 +346,7 @@ fn optimisation(config: &OptimiserConfig, warmup_chosen: bool, patience: u64) ->
         generator_learning_rate,
         decoder_spectral_steps,
         discriminator_warmup_steps,
-        schedule: match lr_schedule {
-            LearningRate::Constant => ScheduleKind::Constant,
-            LearningRate::Cosine => ScheduleKind::Cosine,
-            LearningRate::Noam => ScheduleKind::Noam,
-            LearningRate::MultiStep => ScheduleKind::MultiStep,
-        },
+        schedule: lr_schedule,
         warmup_steps: u64::from(warmup_steps),
         warmup_chosen,
         gradient_clip,
@@ -389,50 +366,15 @@ fn optimisation(config: &OptimiserConfig, warmup_chosen: bool, patience: u64) ->
     }
 }
 
-/// What is trained, in order.
-pub(super) fn stages(settings: &Settings<Config>) -> Result<Vec<StageName>, Failure> {
-    let parts = Outline::of(settings)?.stages.into_iter();
-    let stages = parts.map(|part| match part {
-        Part::Dvae => StageName::Dvae,
-        Part::Gpt => StageName::Gpt,
-        Part::Decoder => StageName::Decoder,
-    });
-    Ok(stages.collect())
-}
-
-/// The shortest and the longest conditioning segment, in samples.
-pub(crate) fn conditioning(data: &DataSection) -> [usize; 2] {
-    let shapes = &data.shapes;
-    [shapes.conditioning_min, shapes.conditioning_max]
-        .map(|length| samples(length, data.audio.sample_rate))
-}
-
-fn samples(length: Seconds, rate: SampleRate) -> usize {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "at most half a minute"
-    )]
-    let samples = (length.0 * f64::from(rate.hz())) as usize;
-    samples
-}
-
 /// The least steps of the stages whose epochs nobody chose.
 fn least_steps(settings: &Settings<Config>) -> BTreeMap<StageName, u64> {
     if settings.is_chosen("training.epochs") {
         return BTreeMap::new();
     }
-    let steps = config::least_steps(settings.config.model.size).into_iter();
+    let steps = size_least_steps(settings.config.model.size).into_iter();
     steps
         .filter(|(key, ..)| !settings.is_chosen(key))
-        .map(|(_, stage, steps)| {
-            let stage = match stage {
-                Part::Dvae => StageName::Dvae,
-                Part::Gpt => StageName::Gpt,
-                Part::Decoder => StageName::Decoder,
-            };
-            (stage, steps)
-        })
+        .map(|(_, stage, steps)| (stage, steps))
         .collect()
 }
 

@@ -1,21 +1,15 @@
-//! The whole configuration and how its layers are put together.
+//! How the layers of a configuration are put together: defaults, presets,
+//! weights, file, environment, flags.
 //!
-//! Sections are what people write in files; inside them, each component's
-//! struct stands next to the component. Those whose component does not exist
-//! yet live here until it does.
+//! What there is to configure is said by `myxtts_train::config`, where each
+//! component's struct stands beside the component.
 
 mod aliases;
 mod check;
-mod dataset;
-mod model;
-mod optimiser;
-mod run;
-mod shapes;
 mod weights;
 
 use std::path::{Path, PathBuf};
 
-use myxtts_audio::AudioConfig;
 use myxtts_config::{Keys, Layer, Origin, Place, Problem, Problems, Settings, Source, expand_home};
 use myxtts_device::{
     BackendChoice, Gpu, Machine, PipelineConfig, PlanRequest, Preset, SOFTWARE_GPUS_VARIABLE,
@@ -23,17 +17,11 @@ use myxtts_device::{
 };
 use myxtts_model::dvae::DvaeConfig;
 use myxtts_model::gpt::{GptConfig, Vocabulary};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use myxtts_train::config::{quirks_layer, size_layer};
 
 use crate::cli::flags;
 
-pub(crate) use dataset::{Cache, DatasetConfig};
-pub(crate) use model::{ModelConfig, Quirks};
-pub(crate) use model::{layer as size_layer, least_steps};
-pub(crate) use optimiser::{OptimiserConfig, OptimizationLevel, Schedule as LearningRate};
-pub(crate) use run::{Part, Resume as Resumed, ResumeWord, RunConfig, run_folder};
-pub(crate) use shapes::{ConditioningFrom, ShapeConfig};
+pub(crate) use myxtts_train::config::Config;
 use weights::StartingWeights;
 
 /// Variables with our prefix that are not settings.
@@ -47,42 +35,6 @@ pub(crate) fn settings_in_environment() -> Vec<String> {
         .filter(|name| name.starts_with("MYXTTS_"))
         .filter(|name| !RESERVED_VARIABLES.contains(&name.as_str()))
         .collect()
-}
-
-/// Configuration of myxtts.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-pub(crate) struct Config {
-    /// Recordings, features, batches and the pipeline that carries them.
-    pub(crate) data: DataSection,
-    /// The model.
-    pub(crate) model: ModelConfig,
-    /// Devices, optimisation and the run.
-    pub(crate) training: TrainingSection,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-pub(crate) struct DataSection {
-    #[serde(flatten)]
-    pub(crate) dataset: DatasetConfig,
-    #[serde(flatten)]
-    pub(crate) audio: AudioConfig,
-    #[serde(flatten)]
-    pub(crate) shapes: ShapeConfig,
-    #[serde(flatten)]
-    pub(crate) pipeline: PipelineConfig,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-pub(crate) struct TrainingSection {
-    #[serde(flatten)]
-    pub(crate) run: RunConfig,
-    #[serde(flatten)]
-    pub(crate) optimiser: OptimiserConfig,
-    #[serde(flatten)]
-    pub(crate) strategy: StrategyConfig,
 }
 
 /// What a person gave, in the order in which it wins.
@@ -173,7 +125,7 @@ pub(crate) fn load_with(
         _ => model.size,
     };
     let presets = size_layer(size)
-        .merge(model.quirks.layer())
+        .merge(quirks_layer(model.quirks))
         .merge(training.optimiser.optimization_level.layer())
         .merge(preset.layer());
     let known = weights.as_ref().map(StartingWeights::layer);

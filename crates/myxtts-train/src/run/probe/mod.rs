@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use burn::tensor::Device;
+use myxtts_data::config::CacheKind;
 use myxtts_data::schedule::Schedule as Batches;
 use myxtts_device::{KernelUse, KernelWatch, Launches};
 use myxtts_infer::ModelCard;
@@ -27,13 +28,14 @@ pub use super::warm_up::Listener;
 pub use threads::ThreadUse;
 
 use super::flow::flow;
-use super::job::{CacheKind, Job, StageName};
+use super::job::Job;
 use super::material::Material;
 use super::memory::held;
 use super::origin::Origin;
 use super::warm_up::WarmUp;
 use super::{gpt_stage, precision, recipe, stage};
 use crate::bench::{forget_peak, peak_bytes};
+use crate::config::StageName;
 use crate::error::TrainError;
 use crate::faults::Faults;
 use crate::feed::{CodesCache, CodesSource, Largest, ShapeWatch, Shapes, Targets};

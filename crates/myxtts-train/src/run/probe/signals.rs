@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use myxtts_data::config::CacheKind;
 use myxtts_doctor::signals::{
     BucketChoice, CacheKind as Kept, DatasetSignals, DeviceRole, DeviceSignals, MachineSignals,
     Oscillation, Pauses, Period, PipelineSignals, Precision, Recompiles, Replica, Settings,
@@ -15,7 +16,7 @@ use serde_json::Value;
 
 use super::Probe;
 use crate::placement::Placement;
-use crate::run::job::{CacheKind, Job};
+use crate::run::job::Job;
 use crate::timing::StepTiming;
 
 /// Steps from which an unevenness can be told from chance.
