@@ -7,6 +7,7 @@
 
 mod model;
 mod optimiser;
+mod resume;
 mod run;
 
 use myxtts_audio::AudioConfig;
@@ -17,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 pub use model::{ModelConfig, least_steps, quirks_layer, size_layer};
 pub use optimiser::{OptimiserConfig, OptimizationLevel, ScheduleKind};
+pub(crate) use resume::rules as resume_rules;
 pub use run::{Resume, ResumeWord, RunConfig, StageName, StageWord, Stages, run_folder};
 
 /// Configuration of myxtts.

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::resume::{MODEL, resume_rules};
 use super::run::StageName;
 
 /// Keys of `model`.
@@ -18,6 +19,11 @@ pub struct ModelConfig {
     /// for number.
     pub quirks: Quirks,
 }
+
+resume_rules!(RESUME = "model": ModelConfig {
+    size: MODEL,
+    quirks: MODEL,
+});
 
 impl Default for ModelConfig {
     fn default() -> Self {

@@ -2,9 +2,12 @@
 
 use myxtts_config::Layer;
 use myxtts_model::ModelSize;
+use myxtts_run::compare::Policy;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+
+use super::resume::resume_rules;
 
 /// Keys of `training` that steer the optimiser.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -64,6 +67,27 @@ pub struct OptimiserConfig {
     #[schemars(range(min = 0, max = 10_000))]
     pub bad_steps: u32,
 }
+
+const LEARNING: Policy = Policy::Notice("the steps to come are taken with the new value");
+
+resume_rules!(RESUME = "training": OptimiserConfig {
+    learning_rate: LEARNING,
+    dvae_learning_rate: LEARNING,
+    decoder_learning_rate: LEARNING,
+    generator_learning_rate: LEARNING,
+    decoder_spectral_steps: LEARNING,
+    discriminator_warmup_steps: LEARNING,
+    optimization_level: LEARNING,
+    lr_schedule: LEARNING,
+    warmup_steps: LEARNING,
+    gradient_clip: LEARNING,
+    label_smoothing: LEARNING,
+    dropout: LEARNING,
+    weight_decay: LEARNING,
+    ema_decay: Policy::REFUSED,
+    skip_spikes: Policy::Free,
+    bad_steps: Policy::Free,
+});
 
 impl Default for OptimiserConfig {
     fn default() -> Self {

@@ -4,8 +4,11 @@
 
 use std::path::PathBuf;
 
+use myxtts_run::compare::Policy;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use super::resume::resume_rules;
 
 /// Keys of `training` that say what to train, for how long, and where it goes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -79,6 +82,32 @@ pub struct RunConfig {
     #[schemars(extend("x-unset" = "learned from the transcripts", "x-path" = true))]
     pub vocab: Option<String>,
 }
+
+const LENGTH: Policy = Policy::Notice("the stage's length and its learning rates change with it");
+
+resume_rules!(RESUME = "training": RunConfig {
+    name: Policy::Free,
+    checkpoint_dir: Policy::Free,
+    stage: Policy::Refuse("the stages of a run are fixed; start another run with --init"),
+    init: Policy::Free,
+    epochs: LENGTH,
+    dvae_epochs: LENGTH,
+    decoder_epochs: LENGTH,
+    max_steps: LENGTH,
+    seed: Policy::REFUSED,
+    resume: Policy::Free,
+    reset_training: Policy::Free,
+    validate_every: Policy::Free,
+    patience: Policy::Free,
+    sample_every: Policy::Free,
+    sample_count: Policy::Free,
+    sample_texts: Policy::Free,
+    checkpoint_every: Policy::Free,
+    keep_checkpoints: Policy::Free,
+    log_every: Policy::Free,
+    freeze: Policy::REFUSED,
+    vocab: Policy::REFUSED,
+});
 
 impl Default for RunConfig {
     fn default() -> Self {
