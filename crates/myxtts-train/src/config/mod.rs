@@ -19,7 +19,9 @@ use serde::{Deserialize, Serialize};
 pub use model::{ModelConfig, least_steps, quirks_layer, size_layer};
 pub use optimiser::{OptimiserConfig, OptimizationLevel, ScheduleKind};
 pub(crate) use resume::rules as resume_rules;
-pub use run::{Resume, ResumeWord, RunConfig, StageName, StageWord, Stages, run_folder};
+pub use run::{
+    Resume, ResumeWord, RunConfig, StageName, StageWord, Stages, quick_layer, run_folder,
+};
 
 /// Configuration of myxtts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

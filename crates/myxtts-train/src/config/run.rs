@@ -4,9 +4,11 @@
 
 use std::path::PathBuf;
 
+use myxtts_config::{Layer, Origin};
 use myxtts_run::compare::Policy;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use super::resume::resume_rules;
 
@@ -135,6 +137,19 @@ impl Default for RunConfig {
             vocab: None,
         }
     }
+}
+
+/// Returns what `--quick` sets: a training that shows in a minute that everything
+/// works. It is a person's choice, and what else the command line says wins.
+pub fn quick_layer() -> Layer {
+    Layer::from_one(
+        &Origin::Flag("--quick".to_owned()),
+        [
+            ("training.max_steps", json!(20)),
+            ("training.sample_count", json!(2)),
+            ("training.checkpoint_every", json!(10)),
+        ],
+    )
 }
 
 /// One word, or some of the stages. A word is kept as a word, so that files and

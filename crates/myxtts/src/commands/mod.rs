@@ -25,6 +25,7 @@ mod tune;
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
+use myxtts_config::Layer;
 use myxtts_device::discover::guard::Guard;
 use myxtts_device::discover::{ProbeAnswer, discover, probe};
 use myxtts_device::{Backend, Machine, SOFTWARE_GPUS_VARIABLE, SoftwareGpus};
@@ -65,6 +66,7 @@ fn given(matches: &ArgMatches) -> Result<Given, Failure> {
     Ok(Given {
         file,
         environment: environment(),
+        shorthands: Layer::default(),
         flags,
     })
 }

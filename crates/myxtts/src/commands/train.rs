@@ -20,7 +20,8 @@ use myxtts_run::signals::StopRequest;
 use myxtts_text::Vocabulary;
 use myxtts_train::TrainError;
 use myxtts_train::config::{
-    ModelConfig, OptimiserConfig, RunConfig, StageName, least_steps as size_least_steps, run_folder,
+    ModelConfig, OptimiserConfig, RunConfig, StageName, least_steps as size_least_steps,
+    quick_layer, run_folder,
 };
 use myxtts_train::demand::codes_of;
 use myxtts_train::feed::RingBytes;
@@ -33,7 +34,7 @@ use super::prepare::{
     Part as DatasetPart, dataset, output_folder, request, stop_request, with_progress,
 };
 use super::{damaged, memory};
-use crate::config::{self, Config, GivenFlag, Sizes};
+use crate::config::{self, Config, Sizes};
 use crate::outline::Outline;
 use crate::output::{Failure, Output};
 
@@ -43,26 +44,11 @@ pub(super) const SEGMENT_BATCH: u32 = 16;
 /// Frames of a segment the decoder learns from: 0.37 s, as HiFi-GAN has it.
 pub(super) const DECODER_FRAMES: usize = 35;
 
-/// What `--quick` sets where nobody else does.
-const QUICK: [(&str, &str); 3] = [
-    ("training.max_steps", "20"),
-    ("training.sample_count", "2"),
-    ("training.checkpoint_every", "10"),
-];
-
 pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
     let machine = super::machine()?;
     let mut given = super::given(matches)?;
     if matches.get_flag("quick") {
-        let set: Vec<String> = given.flags.iter().map(|flag| flag.key.clone()).collect();
-        let quick = QUICK
-            .iter()
-            .filter(|(key, _)| !set.iter().any(|set| set == key));
-        given.flags.extend(quick.map(|(key, value)| GivenFlag {
-            flag: "--quick".to_owned(),
-            key: (*key).to_owned(),
-            value: (*value).to_owned(),
-        }));
+        given.shorthands = quick_layer();
     }
     let keys = config::keys();
     let settings = config::load(&keys, &given, || machine.clone()).map_err(Failure::usage)?;

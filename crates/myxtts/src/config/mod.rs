@@ -42,6 +42,8 @@ pub(crate) fn settings_in_environment() -> Vec<String> {
 pub(crate) struct Given {
     pub(crate) file: Option<PathBuf>,
     pub(crate) environment: Vec<(String, String)>,
+    /// Flags that stand for several keys.
+    pub(crate) shorthands: Layer,
     pub(crate) flags: Vec<GivenFlag>,
 }
 
@@ -146,6 +148,7 @@ pub(crate) fn user_layer(keys: &Keys, given: &Given) -> Result<Layer, Problems> 
         None => Layer::default(),
     };
     layer = layer.merge(keys.environment(given.environment.iter().cloned(), &RESERVED_VARIABLES)?);
+    layer = layer.merge(given.shorthands.clone());
     let mut problems = Vec::new();
     for GivenFlag { flag, key, value } in &given.flags {
         match keys.text(key, value, Origin::Flag(flag.clone())) {

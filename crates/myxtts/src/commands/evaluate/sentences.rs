@@ -296,7 +296,7 @@ fn of_run(checkpoint: &Path, output: &Output) -> Result<Sentences, Failure> {
             .into_iter()
             .filter(home)
             .collect(),
-        flags: vec![],
+        ..Given::default()
     };
     // Which GPUs there are does not matter to a dataset.
     let machine = || Machine::assume(host(), 0, Megabytes(0));
