@@ -121,6 +121,22 @@ pub struct Buffers {
     pub ring_bytes: RingBytes,
 }
 
+/// The recordings of a training, prepared.
+#[derive(Clone, Debug, Default)]
+pub struct PreparedDataset {
+    /// The folder that preparation wrote.
+    pub folder: PathBuf,
+    /// The same of the recordings to validate on, in place of held-out clips.
+    pub validation: Option<PathBuf>,
+    /// The vocabulary a person named, which texts were counted with.
+    pub vocabulary: Option<Arc<Vocabulary>>,
+    /// The language that preparation decided on, where it was made for this
+    /// training.
+    pub language: Option<String>,
+    /// Keeps the prepared folders as they are until they are read.
+    pub reading: Reading,
+}
+
 /// What a training is told.
 #[derive(Clone, Debug)]
 pub struct Job {

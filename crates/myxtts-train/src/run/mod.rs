@@ -61,7 +61,7 @@ use serde_json::json;
 
 pub use encode::{Encoded, encode};
 pub(crate) use evaluate::MOST_VALIDATED;
-pub use job::{Buffers, Cadence, Job, Optimisation, StageLength};
+pub use job::{Buffers, Cadence, Job, Optimisation, PreparedDataset, StageLength};
 pub use material::voice_file_name;
 pub use measure::{TrainFigures, measure};
 pub use probe::{

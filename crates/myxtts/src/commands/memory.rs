@@ -14,8 +14,8 @@ use myxtts_text::Vocabulary as TextVocabulary;
 use myxtts_train::demand::{Clips, Demand, codes_of};
 use myxtts_train::feed::{Corpus, train_vocabulary};
 
-use super::prepare::request;
-use super::train::{DECODER_FRAMES, SEGMENT_BATCH, SEGMENT_FRAMES};
+use super::dataset::request;
+use super::job::{DECODER_FRAMES, SEGMENT_BATCH, SEGMENT_FRAMES};
 use crate::config::{self, Config, Sizes};
 use crate::outline::Outline;
 use crate::output::Failure;

@@ -3,11 +3,13 @@
 mod bench;
 mod config;
 mod damaged;
+mod dataset;
 mod devices;
 mod doctor;
 pub(crate) mod evaluate;
 mod export;
 mod import;
+mod job;
 mod later;
 pub(crate) mod memory;
 mod model;
@@ -19,7 +21,7 @@ mod profile;
 mod serve;
 mod steps;
 mod synthesize;
-pub(crate) mod train;
+mod train;
 mod tune;
 
 use std::path::{Path, PathBuf};
@@ -29,6 +31,7 @@ use myxtts_config::Layer;
 use myxtts_device::discover::guard::Guard;
 use myxtts_device::discover::{ProbeAnswer, discover, probe};
 use myxtts_device::{Backend, Machine, SOFTWARE_GPUS_VARIABLE, SoftwareGpus};
+use myxtts_run::signals::{StopRequest, StopSignal};
 
 use crate::cli::{self, flags};
 use crate::config::Given;
@@ -69,6 +72,17 @@ fn given(matches: &ArgMatches) -> Result<Given, Failure> {
         shorthands: Layer::default(),
         flags,
     })
+}
+
+/// The end of a command that a signal stopped before there was anything to keep.
+fn stopped(signal: StopSignal, words: impl std::fmt::Display) -> Failure {
+    let code = u8::try_from(signal.exit_code()).unwrap_or(1);
+    Failure::Stopped(format!("{}: {words}", signal.name()), code)
+}
+
+/// Catches the signals that ask for an orderly end.
+fn stop_request() -> Result<StopRequest, Failure> {
+    StopRequest::install().map_err(|why| Failure::Job(format!("signals cannot be caught: {why}")))
 }
 
 /// The two folders of `import` and `export`; both are required arguments.

@@ -11,7 +11,8 @@ use myxtts_train::run::{Job, TrainFigures, measure};
 use serde::{Deserialize, Serialize};
 
 use super::Document;
-use crate::commands::train::job;
+use crate::commands::dataset::prepared;
+use crate::commands::job::job;
 use crate::config::{self, Given, GivenFlag};
 use crate::output::{Failure, Output};
 
@@ -121,7 +122,8 @@ pub(super) fn bench_job(
     let plan = plan(&config::plan_request(&settings), &machine).map_err(Failure::usage)?;
     // Signals end a benchmark as they end any program: it keeps nothing.
     let stop = StopRequest::new();
-    let job = job(&settings, &plan, &stop, output, String::new(), None)?;
+    let dataset = prepared(&settings, &stop, output)?;
+    let job = job(&settings, &plan, dataset, String::new())?;
     let placement = Placement::of(&plan).map_err(|why| Failure::Job(why.to_string()))?;
     Ok((job, placement.reading(&plan, &machine)))
 }

@@ -21,9 +21,9 @@ use myxtts_train::placement::Placement;
 use myxtts_train::run::{BatchSource, Job, Probe, ProbeRequest, probe};
 
 use crate::commands::config::effective_yaml;
+use crate::commands::dataset::{Part, dataset, output_folder, prepare_folder, prepared_in};
+use crate::commands::job::job;
 use crate::commands::memory;
-use crate::commands::prepare::{Part, dataset, output_folder};
-use crate::commands::train::{job, prepare_folder};
 use crate::config::{self, Config, Given};
 use crate::output::{Failure, Output};
 
@@ -86,8 +86,8 @@ pub(super) fn look(given: &Given, asked: Asked, output: &Output) -> Looked {
         looked.signals.dataset.clips = Signal::Known(ready.report.total);
         looked.signals.dataset.quality = Signal::Known(quality(&ready.report));
         let text = effective_yaml(&config::keys(), &settings);
-        let at = Some(ready.folder.clone());
-        let job = job(&settings, &plan, &StopRequest::new(), output, text, at);
+        let dataset = prepared_in(&settings, ready.folder.clone(), &StopRequest::new(), output);
+        let job = dataset.and_then(|dataset| job(&settings, &plan, dataset, text));
         let job = job.map_err(fails(SectionName::Configuration))?;
         let opened = Placement::of(&plan).map_err(|why| Failure::Job(why.to_string()));
         let placement = opened.map_err(fails(SectionName::Devices))?;

@@ -22,7 +22,8 @@ use myxtts_run::signals::StopRequest;
 use myxtts_train::placement::Placement;
 use myxtts_train::run::{LaunchesAsked, Listener, ProbeRequest, probe};
 
-use super::{memory, parent, train};
+use super::job::{job, train_failure};
+use super::{dataset, memory, parent};
 use crate::config::{self, Config};
 use crate::output::{Failure, Output};
 
@@ -48,7 +49,8 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     let plan = plan(&request, &machine).map_err(Failure::usage)?;
     let stop = StopRequest::new();
     listener.tell("preparing the dataset");
-    let job = train::job(&settings, &plan, &stop, output, String::new(), None)?;
+    let dataset = dataset::prepared(&settings, &stop, output)?;
+    let job = job(&settings, &plan, dataset, String::new())?;
     listener.tell("opening the devices");
     let placement = Placement::of(&plan).map_err(|why| Failure::Job(why.to_string()))?;
     let request = match matches.get_flag("fits") {
@@ -71,7 +73,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         error if told_of_memory(&error.to_string()).is_some() => {
             Failure::Job(format!("{NO_MEMORY} {error}"))
         }
-        other => train::train_failure(other),
+        other => train_failure(other),
     })?;
     output.document(&Answer {
         figures: StepFigures::of(&probe, &plan),
@@ -105,7 +107,8 @@ pub(super) fn prepare_once(
 ) -> Result<(), Failure> {
     // Signals end it as they end any program, and what it measures ends with it.
     let stop = StopRequest::new();
-    train::job(settings, plan, &stop, output, String::new(), None)?;
+    let dataset = dataset::prepared(settings, &stop, output)?;
+    job(settings, plan, dataset, String::new())?;
     Ok(())
 }
 
