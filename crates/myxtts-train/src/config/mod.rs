@@ -16,7 +16,8 @@ use myxtts_device::{PipelineConfig, StrategyConfig};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use model::{ModelConfig, least_steps, quirks_layer, size_layer};
+pub(crate) use model::least_steps;
+pub use model::{ModelConfig, Sizes, quirks_layer, size_layer};
 pub use optimiser::{OptimiserConfig, OptimizationLevel, ScheduleKind};
 pub(crate) use resume::rules as resume_rules;
 pub use run::{

@@ -2,7 +2,8 @@
 
 use myxtts_config::Layer;
 use myxtts_model::ModelSize;
-use myxtts_model::gpt::Quirks;
+use myxtts_model::dvae::DvaeConfig;
+use myxtts_model::gpt::{GptConfig, Quirks};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -18,6 +19,15 @@ pub struct ModelConfig {
     /// Whether the accidents of the public implementation are repeated, number
     /// for number.
     pub quirks: Quirks,
+}
+
+/// Sizes of the parts of a model.
+#[derive(Clone, Debug)]
+pub struct Sizes {
+    /// Those of the GPT.
+    pub gpt: GptConfig,
+    /// Those of the DVAE.
+    pub dvae: DvaeConfig,
 }
 
 resume_rules!(RESUME = "model": ModelConfig {
@@ -74,7 +84,7 @@ fn epochs(size: ModelSize) -> (u32, u32, u32) {
 /// Returns the steps that a stage takes at least where nobody chose its epochs,
 /// with the key of these: the epochs of few recordings are short. As many as the
 /// sample corpus takes.
-pub fn least_steps(size: ModelSize) -> Vec<(&'static str, StageName, u64)> {
+pub(crate) fn least_steps(size: ModelSize) -> Vec<(&'static str, StageName, u64)> {
     match size {
         ModelSize::Tiny => vec![
             ("training.dvae_epochs", StageName::Dvae, 760),

@@ -77,7 +77,7 @@ impl Run<'_> {
         let (recipe, mut position) =
             stage::begin(job, StageName::Decoder, &schedule, self.before, resumed)?;
         let cutting = Cutting {
-            frames: job.decoder_frames,
+            frames: job.segments.decoder_frames,
             seed: job.seed,
             steps_per_epoch: schedule.steps_per_epoch(),
         };
@@ -163,7 +163,7 @@ pub(super) fn schedule(
     bounds_rows: bool,
 ) -> Result<Schedule, TrainError> {
     gpt_stage::batches(job, material, replicas, |_| match bounds_rows {
-        true => job.batch_size,
+        true => job.plan.batch_size,
         false => u32::MAX,
     })
 }

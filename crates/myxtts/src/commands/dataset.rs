@@ -187,7 +187,7 @@ pub(super) fn request<'v>(
         // Made into `dataset` and `out` before.
         train_data: _,
         prepared: _,
-        // A training's, bound in `job::job`.
+        // A training's.
         cache: _,
         val_data,
         language,

@@ -13,9 +13,9 @@ use myxtts_device::PlanRequest;
 use myxtts_text::Vocabulary as TextVocabulary;
 use myxtts_train::demand::{Clips, Demand, codes_of};
 use myxtts_train::feed::{Corpus, train_vocabulary};
+use myxtts_train::run::SegmentSizes;
 
 use super::dataset::request;
-use super::job::{DECODER_FRAMES, SEGMENT_BATCH, SEGMENT_FRAMES};
 use crate::config::{self, Config, Sizes};
 use crate::outline::Outline;
 use crate::output::Failure;
@@ -44,6 +44,7 @@ fn demand(settings: &Settings<Config>) -> Result<Demand, Failure> {
     } = &settings.config;
     let Sizes { gpt, dvae } = config::sizes(settings).map_err(Failure::usage)?;
     let has_init = training.run.init.is_some();
+    let segments = SegmentSizes::default();
     Ok(Demand {
         decoder: model.size.decoder(gpt.channels, gpt.channels),
         stages: Outline::of(settings)?.stages,
@@ -52,8 +53,8 @@ fn demand(settings: &Settings<Config>) -> Result<Demand, Failure> {
             audio: Codes(codes_of(data.shapes.max_mel_frames, &dvae)),
         },
         conditioning: data.shapes.conditioning(data.audio.sample_rate),
-        segments: [SEGMENT_FRAMES, SEGMENT_BATCH as usize],
-        decoder_frames: DECODER_FRAMES,
+        segments: [segments.dvae_frames, segments.dvae_batch as usize],
+        decoder_frames: segments.decoder_frames,
         has_average: training.optimiser.ema_decay > 0.0,
         has_start: has_init,
         clips: None,

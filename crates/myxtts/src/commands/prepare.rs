@@ -15,7 +15,7 @@ use myxtts_train::run::{Encoded, encode};
 use serde_json::json;
 
 use super::dataset::{Part, dataset, output_folder, prepared_in, request, with_progress};
-use super::job::{job, train_failure};
+use super::request::{train_failure, train_request};
 use super::{stop_request, stopped};
 use crate::cli::flags::DATASET;
 use crate::config::{self, Config, Given, GivenFlag};
@@ -106,16 +106,23 @@ fn codes(
     let request = super::memory::training_request(settings, None)?;
     let plan = plan(&request, machine).map_err(Failure::usage)?;
     let dataset = prepared_in(settings, prepared, stop, output)?;
-    let job = job(settings, &plan, dataset, String::new())?;
+    let training = train_request(settings, &plan, dataset, String::new())?;
     let placement = Placement::of(&plan).map_err(|why| Failure::Job(why.to_string()))?;
     let Some(device) = placement.data.first() else {
         return Err(Failure::Job("the plan has no data device".to_owned()));
     };
     let replicas = placement.replicas();
     let mut bar = ProgressBar::new();
-    let encoded = encode(&job, weights, device, replicas, stop, &mut |done, total| {
-        bar.show(done, total, " clips encoded");
-    });
+    let encoded = encode(
+        &training,
+        weights,
+        device,
+        replicas,
+        stop,
+        &mut |done, total| {
+            bar.show(done, total, " clips encoded");
+        },
+    );
     bar.clear();
     if let Some(signal) = stop.asked() {
         return Err(stopped(

@@ -14,7 +14,7 @@ use myxtts_train::run::{Finished, run as train};
 use serde_json::json;
 
 use super::config::effective_yaml;
-use super::job::{job, train_failure};
+use super::request::{train_failure, train_request};
 use super::{damaged, dataset, memory, stop_request};
 use crate::config;
 use crate::outline::Outline;
@@ -35,12 +35,12 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     let stop = stop_request()?;
     let dataset = dataset::prepared(&settings, &stop, output)?;
     let text = effective_yaml(&keys, &settings);
-    let job = job(&settings, &plan, dataset, text)?;
+    let training = train_request(&settings, &plan, dataset, text)?;
     let placement = Placement::of(&plan).map_err(|why| Failure::Job(why.to_string()))?;
     let placement = placement.reading(&plan, &machine);
-    let finished = train(&job, &placement, stop).map_err(|error| match error {
+    let finished = train(&training, &placement, stop).map_err(|error| match error {
         TrainError::Checkpoint(CheckpointError::Damaged { what, whole, .. }) => {
-            damaged::resuming(&what, &whole, &job.run)
+            damaged::resuming(&what, &whole, &training.folder())
         }
         other => train_failure(other),
     })?;

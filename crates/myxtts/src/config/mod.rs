@@ -8,6 +8,7 @@ mod aliases;
 mod check;
 mod weights;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use myxtts_config::{Keys, Layer, Origin, Place, Problem, Problems, Settings, Source, expand_home};
@@ -15,13 +16,12 @@ use myxtts_device::{
     BackendChoice, Gpu, Machine, PipelineConfig, PlanRequest, Preset, SOFTWARE_GPUS_VARIABLE,
     StrategyConfig,
 };
-use myxtts_model::dvae::DvaeConfig;
-use myxtts_model::gpt::{GptConfig, Vocabulary};
+use myxtts_model::gpt::Vocabulary;
 use myxtts_train::config::{quirks_layer, size_layer};
 
 use crate::cli::flags;
 
-pub(crate) use myxtts_train::config::Config;
+pub(crate) use myxtts_train::config::{Config, Sizes};
 use weights::StartingWeights;
 
 /// Variables with our prefix that are not settings.
@@ -213,23 +213,19 @@ pub(crate) fn sizes(settings: &Settings<Config>) -> Result<Sizes, Problems> {
     })
 }
 
-/// Sizes of the parts of a model.
-#[derive(Clone, Debug)]
-pub(crate) struct Sizes {
-    pub(crate) gpt: GptConfig,
-    pub(crate) dvae: DvaeConfig,
+/// The keys that a person chose.
+pub(crate) fn chosen(settings: &Settings<Config>) -> BTreeSet<String> {
+    let settings = settings.layer().iter();
+    let chosen = settings.filter(|(_, setting)| setting.origin.is_chosen());
+    chosen.map(|(key, _)| key.to_owned()).collect()
 }
 
 /// What the configuration asks of the devices.
 pub(crate) fn plan_request(settings: &Settings<Config>) -> PlanRequest {
-    let chosen = settings
-        .layer()
-        .iter()
-        .filter(|(_, setting)| setting.origin.is_chosen());
     PlanRequest {
         strategy: settings.config.training.strategy.clone(),
         pipeline: settings.config.data.pipeline.clone(),
-        chosen: chosen.map(|(key, _)| key.to_owned()).collect(),
+        chosen: chosen(settings),
         workload: None,
     }
 }

@@ -22,7 +22,7 @@ use myxtts_run::signals::StopRequest;
 use myxtts_train::placement::Placement;
 use myxtts_train::run::{LaunchesAsked, Listener, ProbeRequest, probe};
 
-use super::job::{job, train_failure};
+use super::request::{train_failure, train_request};
 use super::{dataset, memory, parent};
 use crate::config::{self, Config};
 use crate::output::{Failure, Output};
@@ -50,7 +50,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     let stop = StopRequest::new();
     listener.tell("preparing the dataset");
     let dataset = dataset::prepared(&settings, &stop, output)?;
-    let job = job(&settings, &plan, dataset, String::new())?;
+    let training = train_request(&settings, &plan, dataset, String::new())?;
     listener.tell("opening the devices");
     let placement = Placement::of(&plan).map_err(|why| Failure::Job(why.to_string()))?;
     let request = match matches.get_flag("fits") {
@@ -69,7 +69,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
             ..asked(matches)
         },
     };
-    let probe = probe(&job, &placement, &request).map_err(|error| match error {
+    let probe = probe(&training, &placement, &request).map_err(|error| match error {
         error if told_of_memory(&error.to_string()).is_some() => {
             Failure::Job(format!("{NO_MEMORY} {error}"))
         }
@@ -77,7 +77,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     })?;
     output.document(&Answer {
         figures: StepFigures::of(&probe, &plan),
-        signals: probe.signals(&job, &placement),
+        signals: probe.signals(&training, &placement),
     })
 }
 
@@ -108,7 +108,7 @@ pub(super) fn prepare_once(
     // Signals end it as they end any program, and what it measures ends with it.
     let stop = StopRequest::new();
     let dataset = dataset::prepared(settings, &stop, output)?;
-    job(settings, plan, dataset, String::new())?;
+    train_request(settings, plan, dataset, String::new())?;
     Ok(())
 }
 
