@@ -247,7 +247,7 @@ impl Stages {
     }
 }
 
-/// Where to go on.
+/// Where a run resumes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[expect(missing_docs, reason = "the schema would take the docs of variants")]
@@ -256,7 +256,7 @@ pub enum Resume {
     Step(u64),
 }
 
-/// Where to go on, in a word.
+/// Where a run resumes, in a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(description = "")]

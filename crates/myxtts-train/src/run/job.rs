@@ -149,7 +149,7 @@ pub(crate) struct Job {
     pub(super) stages: Vec<StageName>,
     /// Weights to start from.
     pub(super) init: Option<PathBuf>,
-    /// Where to go on.
+    /// Where the run resumes.
     pub(super) resume: Resume,
     /// Take the weights of the checkpoint and begin at step 0.
     pub(super) reset_training: bool,
@@ -207,7 +207,7 @@ pub(crate) struct Job {
     pub(super) dataset: PreparedDataset,
     /// The devices, and what they hold.
     pub(super) plan: Plan,
-    /// The effective configuration, compared when a run goes on.
+    /// The effective configuration, compared when a run resumes.
     pub(super) config: serde_json::Value,
     /// The same with the origin of every value, for people.
     pub(super) config_text: String,

@@ -1,4 +1,4 @@
-//! What a run that goes on may change.
+//! Whether a run may resume under a changed configuration.
 
 use myxtts_run::checkpoint::Checkpoint;
 use myxtts_run::compare::compare;
