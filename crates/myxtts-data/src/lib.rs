@@ -4,11 +4,13 @@
 //! once and writes the manifest, the quarantine and the report; [`split`] holds
 //! some clips out for validation; [`schedule`] turns clip lengths into batches;
 //! [`stage`] fills a batch from its recordings; [`cache`] keeps what is costly
-//! to compute; [`bench`] measures all that. [`corpus`] is the sample corpus.
+//! to compute; [`bench`] measures all that. [`corpus`] is the sample corpus, and
+//! [`config`] the keys that steer all this.
 
 mod atomic;
 pub mod bench;
 pub mod cache;
+pub mod config;
 pub mod corpus;
 pub mod layout;
 pub mod prepare;

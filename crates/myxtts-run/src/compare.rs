@@ -27,12 +27,16 @@ pub enum Policy {
     Refuse(&'static str),
 }
 
+impl Policy {
+    /// The key may not differ, for no reason of its own.
+    pub const REFUSED: Self = Self::Refuse(
+        "no rule allows a resumed run to change it; put the old value back, or start a new run",
+    );
+}
+
 /// A row of the table: a key (`data.batch_size`), everything below one
 /// (`model.*`), or everything (`*`).
 pub type Rule<'a> = (&'a str, Policy);
-
-const UNLISTED: &str =
-    "no rule allows a resumed run to change it; put the old value back, or start a new run";
 
 /// A key whose value differs.
 #[derive(Clone, Debug, PartialEq)]
@@ -85,7 +89,7 @@ pub fn compare(old: &Value, new: &Value, rules: &[Rule<'_>]) -> Comparison {
 
 fn policy(key: &str, rules: &[Rule<'_>]) -> Policy {
     let rule = rules.iter().find(|(pattern, _)| matches(pattern, key));
-    rule.map_or(Policy::Refuse(UNLISTED), |(_, policy)| *policy)
+    rule.map_or(Policy::REFUSED, |(_, policy)| *policy)
 }
 
 fn matches(pattern: &str, key: &str) -> bool {

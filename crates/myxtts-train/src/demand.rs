@@ -15,8 +15,9 @@ use myxtts_model::gpt::{
 };
 use myxtts_model::hifigan::HifiganConfig;
 
+use crate::config::StageName;
 use crate::feed::{Largest, Shapes, device_bytes};
-use crate::run::{MOST_VALIDATED, StageName};
+use crate::run::MOST_VALIDATED;
 use crate::trainee::is_divided;
 
 /// Bytes of a number.

@@ -1,6 +1,7 @@
 //! Training the model.
 
 pub mod bench;
+pub mod config;
 pub mod demand;
 pub mod ema;
 mod error;

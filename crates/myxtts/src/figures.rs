@@ -3,13 +3,11 @@
 use std::fmt;
 
 use myxtts_audio::MelSpec;
-use myxtts_audio::units::Samples;
 use myxtts_device::Precision;
 use myxtts_model::ModelSize;
 use myxtts_model::gpt::{BatchShape, Kernels, ParameterCount, TrainingMemory};
 use serde::Serialize;
 
-use crate::commands::train::conditioning;
 use crate::config::{Config, Sizes};
 
 const MIB: f64 = 1024.0 * 1024.0;
@@ -48,9 +46,9 @@ impl ModelFigures {
             own: on_cpu,
             half: precision != Precision::F32,
         };
-        let [_, conditioning] = conditioning(&config.data).map(Samples);
-        let frames = MelSpec::CONDITIONING.frames(conditioning).0;
         let shapes = &config.data.shapes;
+        let conditioning = shapes.conditioning(config.data.audio.sample_rate);
+        let frames = MelSpec::CONDITIONING.frames(conditioning.max).0;
         let longest_text = shapes.max_text_length as usize;
         let longest_codes = (shapes.max_mel_frames as usize).div_ceil(dvae.stride());
         let parts = (shapes.buckets as usize).clamp(1, 4);

@@ -1,4 +1,4 @@
-//! `myxtts`: flags -> configuration -> plan -> job.
+//! `myxtts`: flags -> configuration -> plan -> training.
 
 mod cli;
 mod commands;

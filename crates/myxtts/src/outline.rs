@@ -4,17 +4,18 @@
 use std::fmt;
 
 use myxtts_config::{Origin, Settings};
+use myxtts_train::config::StageName;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::config::{Config, Part};
+use crate::config::Config;
 use crate::output::Failure;
 
 /// The stages and values of a training, each value with its origin.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Outline {
     /// What is trained, in order.
-    pub(crate) stages: Vec<Part>,
+    pub(crate) stages: Vec<StageName>,
     /// Why these, and what is left out.
     note: Option<&'static str>,
     values: Vec<Told>,
@@ -52,9 +53,9 @@ impl Outline {
     pub(crate) fn of(settings: &Settings<Config>) -> Result<Self, Failure> {
         let run = &settings.config.training.run;
         let is_chosen = settings.is_chosen("training.stage");
-        let stages = run.stage.parts(is_chosen, run.init.is_some());
-        let has = |part: Part| stages.contains(&part);
-        if has(Part::Dvae) && has(Part::Decoder) && !has(Part::Gpt) {
+        let stages = run.stage.names(is_chosen, run.init.is_some());
+        let has = |stage: StageName| stages.contains(&stage);
+        if has(StageName::Dvae) && has(StageName::Decoder) && !has(StageName::Gpt) {
             return Err(Failure::Usage(
                 "--stage dvae,decoder leaves out the GPT between them\n  why:   the decoder learns \
                  from a GPT that speaks the codes of this DVAE\n  fix:   --stage all, or one of the \
@@ -62,7 +63,7 @@ impl Outline {
                     .to_owned(),
             ));
         }
-        let note = match (is_chosen, has(Part::Decoder), run.init.is_some()) {
+        let note = match (is_chosen, has(StageName::Decoder), run.init.is_some()) {
             (false, false, true) => Some(TUNED),
             (false, false, false) => Some(HEARD),
             (true, _, _) | (_, true, _) => None,
@@ -91,7 +92,7 @@ impl Outline {
 
 impl fmt::Display for Outline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<&str> = self.stages.iter().map(|part| part.title()).collect();
+        let names: Vec<&str> = self.stages.iter().map(|stage| stage.title()).collect();
         write!(f, "Stages: {}", names.join(", then "))?;
         if let Some(note) = self.note {
             write!(f, " ({note})")?;

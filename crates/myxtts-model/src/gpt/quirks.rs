@@ -1,18 +1,20 @@
 //! What the public implementation does by accident.
 
 use burn::tensor::{Bool, Int, Tensor};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::batch::{IGNORED, TAIL, positions, wide};
 
 /// Whether its accidents are repeated.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "the schema would take the docs of variants")]
 pub enum Quirks {
-    /// What was meant.
+    // What was meant.
     #[default]
     Fixed,
-    /// Number for number the public implementation.
+    // Number for number the public implementation.
     Compat,
 }
 

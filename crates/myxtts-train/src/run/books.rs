@@ -282,7 +282,7 @@ impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
             rendered: None,
             clips: &material.train.ids,
             sample_rate: f64::from(job.audio.sample_rate.hz()),
-            peak_flops: job.peak_flops,
+            peak_flops: job.peak_flops(),
             kernels: setting.has_warm_up.then(KernelWatch::warm_up),
             setting,
             trainee: PhantomData,

@@ -19,12 +19,13 @@ use myxtts_weights::{TensorMap, read_safetensors};
 
 use super::evaluate::DecoderEvaluator;
 use super::flow::flow;
-use super::job::{Job, Optimisation, StageName};
+use super::job::{Job, Optimisation};
 use super::material::Material;
 use super::origin::Origin;
 use super::recipe::warm_up;
 use super::saving::{Found, optimiser_file, without_prefix};
 use super::{Run, encode, gpt_stage, stage};
+use crate::config::StageName;
 use crate::error::TrainError;
 use crate::feed::{
     CodesCache, Cutting, DecoderFeed, DeviceFeed, FrontEnd, Largest, ShapeWatch, Targets,
@@ -76,7 +77,7 @@ impl Run<'_> {
         let (recipe, mut position) =
             stage::begin(job, StageName::Decoder, &schedule, self.before, resumed)?;
         let cutting = Cutting {
-            frames: job.decoder_frames,
+            frames: job.segments.decoder_frames,
             seed: job.seed,
             steps_per_epoch: schedule.steps_per_epoch(),
         };
@@ -162,7 +163,7 @@ pub(super) fn schedule(
     bounds_rows: bool,
 ) -> Result<Schedule, TrainError> {
     gpt_stage::batches(job, material, replicas, |_| match bounds_rows {
-        true => job.batch_size,
+        true => job.plan.batch_size,
         false => u32::MAX,
     })
 }
@@ -286,8 +287,8 @@ impl Frozen {
 mod tests {
     use myxtts_run::guard::SpikeAction;
 
-    use super::super::job::ScheduleKind;
     use super::*;
+    use crate::config::ScheduleKind;
 
     /// What each key changes is in `acts`; what an act does, in the tests of the
     /// trainee.

@@ -15,10 +15,11 @@ use myxtts_weights::TensorMap;
 use super::Run;
 use super::evaluate::{DvaeEvaluator, filled};
 use super::flow::flow;
-use super::job::{Job, StageName};
+use super::job::Job;
 use super::material::Material;
 use super::origin::Origin;
 use super::stage;
+use crate::config::StageName;
 use crate::error::TrainError;
 use crate::feed::{
     Corpus, HostFeed, Largest, SegmentBatch, SegmentFeed, Targets, segment_schedule, segment_spec,
@@ -38,13 +39,13 @@ impl Run<'_> {
         let (recipe, position) =
             stage::begin(job, StageName::Dvae, &schedule, self.before, resumed)?;
         let front_end = material.front_end.clone();
-        let segments = segment_spec(job.segment_frames, &front_end.codes);
+        let segments = segment_spec(job.segments.dvae_frames, &front_end.codes);
         let drawn = Segments::Drawn { seed: job.seed };
         let host = material.stage(Arc::clone(&material.clips), segments, drawn);
         let earlier = origin.dvae.take();
         let state = |device: &Device| {
             let device = device.clone().autodiff();
-            let dvae = Dvae::new(&Init::new(job.seed, &device), &job.dvae);
+            let dvae = Dvae::new(&Init::new(job.seed, &device), &job.sizes.dvae);
             let dvae = dvae.map_err(TrainError::failed)?;
             let dvae = match (&earlier, resumed) {
                 (Some(weights), None) => load(dvae, weights, "").map_err(TrainError::failed)?,
@@ -54,7 +55,7 @@ impl Run<'_> {
             let trainee = DvaeTrainee::new(dvae, DvaeRecipe::default());
             stage::state(job, job.optimisation.adamw, trainee, resumed)
         };
-        let frames = job.segment_frames;
+        let frames = job.segments.dvae_frames;
         let targets = Targets::of_segments(&schedule);
         let run = StageRun {
             placement,
@@ -92,7 +93,7 @@ pub(super) fn schedule(
     replicas: u32,
 ) -> Result<Schedule, TrainError> {
     let lengths = &material.train.lengths;
-    segment_schedule(lengths, job.segment_batch, replicas, job.seed)
+    segment_schedule(lengths, job.segments.dvae_batch, replicas, job.seed)
         .map_err(|clip| TrainError::Failed(format!("clip {} fits no batch", clip.0)))
 }
 
@@ -130,9 +131,9 @@ pub(super) fn fixed_segments(
             .collect(),
     };
     let front_end = &material.front_end;
-    let spec = segment_spec(job.segment_frames, &front_end.codes);
+    let spec = segment_spec(job.segments.dvae_frames, &front_end.codes);
     let filled = filled(material, &clips, &batch, spec, None, segments)?;
-    let feed = SegmentFeed::new(device, front_end, job.segment_frames);
+    let feed = SegmentFeed::new(device, front_end, job.segments.dvae_frames);
     let batch = feed.map_err(TrainError::failed)?.batch(&filled.batch);
     batch.map(Some).map_err(TrainError::Failed)
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use burn::tensor::Device;
+use myxtts_data::config::CacheKind;
 use myxtts_infer::ModelCard;
 use myxtts_model::dvae::Dvae;
 use myxtts_model::init::Init;
@@ -12,9 +13,10 @@ use myxtts_pipeline::Ticket;
 use myxtts_run::signals::StopRequest;
 
 use super::gpt_stage;
-use super::job::{CacheKind, Job};
+use super::job::Job;
 use super::material::Material;
 use super::origin::Origin;
+use super::request::TrainRequest;
 use crate::error::{TrainError, unless_stopped};
 use crate::faults::Faults;
 
@@ -29,20 +31,21 @@ pub struct Encoded {
     pub notices: Vec<String>,
 }
 
-/// Fills the cache that a training of `job` on so many replicas reads, with
+/// Fills the cache that a training on so many replicas reads, with
 /// the DVAE of `weights`. `progress` is told of clips done, and of how many;
 /// `stop` ends it between two batches.
 ///
 /// Codes go by the padded length, so they are made in the batches of the
 /// training's own schedule.
 pub fn encode(
-    job: &Job,
+    request: &TrainRequest,
     weights: &Path,
     device: &Device,
     replicas: u32,
     stop: &StopRequest,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Encoded, TrainError> {
+    let job = &Job::of(request);
     if job.cache != CacheKind::Disk {
         return Err(TrainError::Usage(
             "--encode has nowhere to keep codes\n  found: data.cache is not disk\n  fix:   --cache \
@@ -50,7 +53,7 @@ pub fn encode(
                 .to_owned(),
         ));
     }
-    if !job.static_shapes {
+    if !job.plan.static_shapes {
         return Err(TrainError::Usage(
             "--encode needs static shapes\n  why:   a clip's codes depend on its padding, and \
              without static shapes every batch pads it differently\n  fix:   set \

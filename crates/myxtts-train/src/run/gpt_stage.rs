@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use burn::module::Module;
 use burn::tensor::Device;
-use myxtts_audio::units::Samples;
 use myxtts_data::cache::FeatureCache;
+use myxtts_data::config::CacheKind;
 use myxtts_data::prepare::CACHE;
 use myxtts_data::schedule::{BucketShape, ConditioningSpec, Schedule, choose_buckets};
 use myxtts_data::stage::{Clip, Segments};
@@ -19,11 +19,12 @@ use myxtts_run::checkpoint::Checkpoint;
 
 use super::evaluate::GptEvaluator;
 use super::flow::flow;
-use super::job::{CacheKind, Job, StageName};
+use super::job::Job;
 use super::material::Material;
 use super::origin::Origin;
 use super::warm_up::{Listener, WarmUp};
 use super::{Run, decoder_stage, encode, precision, stage};
+use crate::config::StageName;
 use crate::demand::Demand;
 use crate::error::TrainError;
 use crate::faults::Faults;
@@ -47,7 +48,7 @@ impl Run<'_> {
                     .to_owned(),
             ));
         };
-        let compute = precision::on(job.precision, placement)?;
+        let compute = precision::on(job.plan.precision, placement)?;
         let card = origin.card.take();
         let card = card.unwrap_or_else(|| card_of(job, material));
         // A configuration is checked against the size it names; weights of
@@ -189,7 +190,7 @@ impl Earlier {
 
 /// What a new GPT is.
 pub(super) fn card_of(job: &Job, material: &Material) -> ModelCard {
-    let dvae = job.dvae;
+    let dvae = job.sizes.dvae;
     let text = &material.vocabulary;
     let vocabulary = Vocabulary {
         text_tokens: text.text_tokens(),
@@ -198,19 +199,18 @@ pub(super) fn card_of(job: &Job, material: &Material) -> ModelCard {
         codes: u32::try_from(dvae.codes).unwrap_or(u32::MAX),
         ..Vocabulary::XTTS_V2
     };
-    let [min, max] = job.conditioning.map(Samples);
     let front_end = &material.front_end;
     ModelCard {
         gpt: GptConfig {
             vocabulary,
-            ..job.gpt.clone()
+            ..job.sizes.gpt.clone()
         },
         dvae,
         quirks: job.quirks,
         audio: job.audio.clone(),
         codes_mel: front_end.codes,
         conditioning_mel: front_end.conditioning,
-        conditioning: ConditioningSpec { min, max },
+        conditioning: job.conditioning,
         languages: text.languages().into_iter().map(str::to_owned).collect(),
         decoder: None,
         sampling: Some(SamplingDefaults::TRAINED_HERE),
@@ -230,7 +230,9 @@ pub(super) fn schedule(
     let demand = bound.map(|card| demand_of(job, card));
     batches(job, material, replicas, |shape| {
         let most = demand.as_ref();
-        most.map_or(u32::MAX, |demand| demand.rows_within(job.batch_size, shape))
+        most.map_or(u32::MAX, |demand| {
+            demand.rows_within(job.plan.batch_size, shape)
+        })
     })
 }
 
@@ -247,8 +249,8 @@ pub(super) fn demand_of(job: &Job, card: &ModelCard) -> Demand {
             audio: job.max_audio,
         },
         conditioning: card.conditioning,
-        segments: [job.segment_frames, job.segment_batch as usize],
-        decoder_frames: job.decoder_frames,
+        segments: [job.segments.dvae_frames, job.segments.dvae_batch as usize],
+        decoder_frames: job.segments.decoder_frames,
         has_average: job.optimisation.ema_decay > 0.0,
         has_start: job.init.is_some(),
         clips: None,
@@ -275,7 +277,7 @@ pub(super) fn batches(
     Schedule::within(
         &material.train.lengths,
         &shapes,
-        job.batch_size,
+        job.plan.batch_size,
         replicas,
         job.seed,
         most,
@@ -301,7 +303,7 @@ pub(super) fn codes_cache(
             (Some(Arc::new(cache)), None)
         }
         CacheKind::Disk => {
-            let path = job.dataset.join(CACHE);
+            let path = job.dataset.folder.join(CACHE);
             let folder = FeatureCache::open(&path).map_err(TrainError::failed)?;
             let cache = CodesCache::on_disk(contents, source, folder);
             let replaces = source.replaces(&path);
@@ -331,7 +333,7 @@ pub(super) fn host(
         .conditioned_by(material.companions.clone())
         .beginning_at(job.beginnings);
     let host = HostFeed::new(stage, schedule, codes)?;
-    Ok(match job.static_shapes {
+    Ok(match job.plan.static_shapes {
         true => host,
         false => host.with_tight_shapes(material.train.lengths.clone().into()),
     })

@@ -1,135 +1,122 @@
-//! What a training is told.
+//! What a training does: a request with every question answered.
+//!
+//! It is made in one place, which names every key of the configuration: one that
+//! nothing is made of does not compile, and one that is made into something nobody
+//! reads is a warning.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::Duration;
 
 use myxtts_audio::AudioConfig;
-use myxtts_data::prepare::Reading;
-use myxtts_data::schedule::Beginnings;
+use myxtts_data::config::{CacheKind, ConditioningFrom, DatasetConfig, ShapeConfig};
+use myxtts_data::schedule::{Beginnings, ConditioningSpec};
 use myxtts_data::units::{Codes, Tokens};
-use myxtts_device::{DeviceMemory, MemoryCheck, Precision};
+use myxtts_device::{MemoryCheck, Plan};
+use myxtts_doctor::peak;
 use myxtts_model::ModelSize;
-use myxtts_model::dvae::DvaeConfig;
-use myxtts_model::gpt::{GptConfig, Quirks};
+use myxtts_model::gpt::Quirks;
 use myxtts_run::guard::SpikeAction;
-use myxtts_text::Vocabulary;
-use serde::{Deserialize, Serialize};
 
-use crate::feed::RingBytes;
+use super::request::{PreparedDataset, SegmentSizes, TrainRequest};
+use crate::config::{
+    Config, DataSection, ModelConfig, OptimiserConfig, Resume, RunConfig, ScheduleKind, Sizes,
+    StageName, least_steps, run_folder,
+};
+use crate::demand::codes_of;
 use crate::optim::AdamWConfig;
-
-/// A part of XTTS that is trained.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum StageName {
-    /// Mel to codes and back.
-    Dvae,
-    /// Text and a voice to codes.
-    Gpt,
-    /// Latents of the GPT to a waveform.
-    Decoder,
-}
-
-impl StageName {
-    /// As flags, files and logs spell it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Dvae => "dvae",
-            Self::Gpt => "gpt",
-            Self::Decoder => "decoder",
-        }
-    }
-}
-
-/// Where to go on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Resume {
-    /// At the newest checkpoint, if there is one.
-    Auto,
-    /// From nothing; a run that is there is refused.
-    Never,
-    /// At this step.
-    At(u64),
-}
-
-/// Where features are kept from epoch to epoch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CacheKind {
-    /// Made anew each time.
-    None,
-    /// In this process.
-    Memory,
-    /// In the prepared dataset's folder.
-    Disk,
-}
-
-/// What the conditioning of a clip is cut from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ConditioningFrom {
-    /// The clip itself, as the public implementation has it.
-    Clip,
-    /// Another clip of its speaker, where there is one.
-    Speaker,
-}
-
-/// How the learning rate goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ScheduleKind {
-    /// Stays.
-    Constant,
-    /// Half a cosine to a twentieth.
-    Cosine,
-    /// Inverse square root.
-    Noam,
-    /// Halves after a half, and three quarters, of the steps.
-    MultiStep,
-}
 
 /// Everything that steers the optimiser.
 #[derive(Clone, Copy, Debug)]
-pub struct Optimisation {
+pub(crate) struct Optimisation {
     /// Highest learning rate of the GPT.
-    pub learning_rate: f64,
+    pub(super) learning_rate: f64,
     /// Highest learning rate of the DVAE.
-    pub dvae_learning_rate: f64,
+    pub(super) dvae_learning_rate: f64,
     /// Highest learning rate of the decoder and of its judges.
-    pub decoder_learning_rate: f64,
+    pub(super) decoder_learning_rate: f64,
     /// That of the decoder itself, where somebody set it.
-    pub generator_learning_rate: Option<f64>,
+    pub(super) generator_learning_rate: Option<f64>,
     /// Steps without judges, where somebody set them.
-    pub decoder_spectral_steps: Option<u64>,
+    pub(super) decoder_spectral_steps: Option<u64>,
     /// Steps of the judges alone, where somebody set them.
-    pub discriminator_warmup_steps: Option<u64>,
+    pub(super) discriminator_warmup_steps: Option<u64>,
     /// How it goes.
-    pub schedule: ScheduleKind,
+    pub(super) schedule: ScheduleKind,
     /// Steps of the rise.
-    pub warmup_steps: u64,
+    pub(super) warmup_steps: u64,
     /// Whether a person chose them: other numbers are held to a tenth of a
     /// stage.
-    pub warmup_chosen: bool,
+    pub(super) warmup_chosen: bool,
     /// Largest norm of a gradient.
-    pub gradient_clip: f64,
+    pub(super) gradient_clip: f64,
     /// Mass on wrong tokens.
-    pub label_smoothing: f64,
+    pub(super) label_smoothing: f64,
     /// Share of activations dropped.
-    pub dropout: Option<f64>,
+    pub(super) dropout: Option<f64>,
     /// Memory of the average of weights; 0 keeps none.
-    pub ema_decay: f64,
+    pub(super) ema_decay: f64,
     /// Moments and decay.
-    pub adamw: AdamWConfig,
+    pub(super) adamw: AdamWConfig,
     /// What to do about a loss that jumps.
-    pub spikes: SpikeAction,
+    pub(super) spikes: SpikeAction,
     /// Bad steps in a row that are left out.
-    pub bad_steps: usize,
+    pub(super) bad_steps: usize,
     /// Validations without progress that end a stage; 0 never does.
-    pub patience: u64,
+    pub(super) patience: u64,
 }
 
 impl Optimisation {
+    /// Answers every question of the optimiser's keys.
+    #[deny(unused_variables)]
+    fn of(config: &OptimiserConfig, chosen: &BTreeSet<String>, patience: u64) -> Self {
+        let OptimiserConfig {
+            learning_rate,
+            dvae_learning_rate,
+            decoder_learning_rate,
+            generator_learning_rate,
+            decoder_spectral_steps,
+            discriminator_warmup_steps,
+            // Chose some of the others, when the presets were merged.
+            optimization_level: _,
+            lr_schedule,
+            warmup_steps,
+            gradient_clip,
+            label_smoothing,
+            dropout,
+            weight_decay,
+            ema_decay,
+            skip_spikes,
+            bad_steps,
+        } = *config;
+        Self {
+            learning_rate,
+            dvae_learning_rate,
+            decoder_learning_rate,
+            generator_learning_rate,
+            decoder_spectral_steps,
+            discriminator_warmup_steps,
+            schedule: lr_schedule,
+            warmup_steps: u64::from(warmup_steps),
+            warmup_chosen: chosen.contains("training.warmup_steps"),
+            gradient_clip,
+            label_smoothing,
+            dropout,
+            ema_decay,
+            adamw: AdamWConfig {
+                weight_decay,
+                ..AdamWConfig::default()
+            },
+            spikes: match skip_spikes {
+                true => SpikeAction::Skip,
+                false => SpikeAction::Log,
+            },
+            bad_steps: bad_steps as usize,
+            patience,
+        }
+    }
+
     /// The highest learning rate of a stage.
-    pub fn rate_of(&self, stage: StageName) -> f64 {
+    pub(super) fn rate_of(&self, stage: StageName) -> f64 {
         match stage {
             StageName::Dvae => self.dvae_learning_rate,
             StageName::Gpt => self.learning_rate,
@@ -138,149 +125,256 @@ impl Optimisation {
     }
 }
 
-/// How long a stage takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StageLength {
-    /// Passes over the data.
-    pub epochs: u64,
-    /// At most so many steps.
-    pub max_steps: Option<u64>,
-}
-
 /// How often what happens besides training, in steps; 0 for the end only.
 #[derive(Clone, Copy, Debug)]
-pub struct Cadence {
+pub(crate) struct Cadence {
     /// A validation.
-    pub validate: u64,
+    pub(super) validate: u64,
     /// Samples.
-    pub samples: u64,
+    pub(super) samples: u64,
     /// A checkpoint.
-    pub checkpoint: u64,
+    pub(super) checkpoint: u64,
     /// Newest checkpoints that stay.
-    pub keep: usize,
+    pub(super) keep: usize,
     /// A line in a quiet log.
-    pub log: u64,
+    pub(super) log: u64,
 }
 
-/// Buffers, as the plan has them.
-#[derive(Clone, Copy, Debug)]
-pub struct Buffers {
-    /// Host threads.
-    pub workers: usize,
-    /// Whether a person chose the number.
-    pub workers_chosen: bool,
-    /// Most batches in flight.
-    pub in_flight: usize,
-    /// Batches in flight to begin with.
-    pub in_flight_start: usize,
-    /// Most batches on the device; 0 prefetches nothing.
-    pub depth: usize,
-    /// Batches on the device to begin with.
-    pub depth_start: usize,
-    /// Whether the knobs follow the waits.
-    pub adaptive: bool,
-    /// Longest wait before the first step.
-    pub start_delay: Duration,
-    /// Whether the start waits for the buffer.
-    pub waits: bool,
-    /// Bytes the rings may hold.
-    pub ring_bytes: RingBytes,
-}
-
-/// What a training is told.
+/// What a training does.
 #[derive(Clone, Debug)]
-pub struct Job {
+pub(crate) struct Job {
     /// The run's folder.
-    pub run: PathBuf,
+    pub(super) run: PathBuf,
     /// What to train, in order.
-    pub stages: Vec<StageName>,
-    /// The prepared dataset.
-    pub dataset: PathBuf,
-    /// Share of the clips that may be gone since they were prepared.
-    pub max_bad_fraction: f64,
-    /// Keeps the prepared folders as they are until they are read.
-    pub reading: Reading,
-    /// A prepared dataset to validate on, in place of the held-out clips.
-    pub validation: Option<PathBuf>,
-    /// Sizes of a new GPT; its vocabulary is that of the texts.
-    pub gpt: GptConfig,
-    /// Sizes of a new DVAE.
-    pub dvae: DvaeConfig,
-    /// Size of a new decoder.
-    pub decoder_size: ModelSize,
-    /// The vocabulary a person named.
-    pub vocabulary: Option<Arc<Vocabulary>>,
+    pub(super) stages: Vec<StageName>,
     /// Weights to start from.
-    pub init: Option<PathBuf>,
-    /// Where to go on.
-    pub resume: Resume,
+    pub(super) init: Option<PathBuf>,
+    /// Where the run resumes.
+    pub(super) resume: Resume,
     /// Take the weights of the checkpoint and begin at step 0.
-    pub reset_training: bool,
-    /// What the GPT's matrix products are computed in.
-    pub precision: Precision,
-    /// The most that a model device computes in it, operations a second;
-    /// `None` where the card is not known.
-    pub peak_flops: Option<f64>,
+    pub(super) reset_training: bool,
     /// Seed of every random choice.
-    pub seed: u64,
-    /// How recordings are loaded.
-    pub audio: AudioConfig,
-    /// Most tokens of a text.
-    pub max_text: Tokens,
-    /// Bucket shapes.
-    pub buckets: usize,
-    /// Whether batches keep to them.
-    pub static_shapes: bool,
-    /// Most codes of a clip.
-    pub max_audio: Codes,
-    /// Rows of the longest bucket, on each replica.
-    pub batch_size: u32,
-    /// Batches of a step.
-    pub accumulation: usize,
-    /// Conditioning segments, in samples.
-    pub conditioning: [usize; 2],
-    /// What they are cut from.
-    pub conditioning_from: ConditioningFrom,
-    /// Where in a recording a clip may begin.
-    pub beginnings: Beginnings,
-    /// Feature cache.
-    pub cache: CacheKind,
-    /// The optimiser.
-    pub optimisation: Optimisation,
-    /// Length of each stage.
-    pub lengths: BTreeMap<StageName, StageLength>,
+    pub(super) seed: u64,
+    /// Passes over the data, by stage.
+    pub(super) epochs: BTreeMap<StageName, u64>,
+    /// Most steps of a stage.
+    pub(super) max_steps: Option<u64>,
     /// Steps that a stage takes at least, whatever its epochs: those of few
     /// recordings are short. Absent where a person chose the epochs.
-    pub least_steps: BTreeMap<StageName, u64>,
+    pub(super) least_steps: BTreeMap<StageName, u64>,
+    /// The optimiser.
+    pub(super) optimisation: Optimisation,
     /// Everything besides steps.
-    pub cadence: Cadence,
-    /// Rings and workers.
-    pub buffers: Buffers,
-    /// What devices were estimated to need, and have.
-    pub memory: Vec<DeviceMemory>,
-    /// What to do where they have less.
-    pub memory_check: MemoryCheck,
-    /// Whether accidents of the public implementation are repeated.
-    pub quirks: Quirks,
+    pub(super) cadence: Cadence,
     /// Parts of the GPT that are left as they are, by the start of their names.
-    pub frozen: Vec<String>,
+    pub(super) frozen: Vec<String>,
     /// Sentences synthesised at the end, with their language; empty takes some
     /// of the training data.
-    pub sample_texts: Vec<String>,
+    pub(super) sample_texts: Vec<String>,
     /// How many at the end.
-    pub sample_count: usize,
-    /// Frames of a segment that the DVAE learns from, and segments of a batch.
-    pub segment_frames: usize,
-    /// Segments of a batch.
-    pub segment_batch: u32,
-    /// Frames of a segment that the decoder learns from; a code is some four.
-    pub decoder_frames: usize,
-    /// The effective configuration, compared when a run goes on.
-    pub config: serde_json::Value,
+    pub(super) sample_count: usize,
+    /// How recordings are loaded.
+    pub(super) audio: AudioConfig,
+    /// Most tokens of a text.
+    pub(super) max_text: Tokens,
+    /// Most codes of a clip.
+    pub(super) max_audio: Codes,
+    /// Bucket shapes.
+    pub(super) buckets: usize,
+    /// Lengths of conditioning segments.
+    pub(super) conditioning: ConditioningSpec,
+    /// What they are cut from.
+    pub(super) conditioning_from: ConditioningFrom,
+    /// Where in a recording a clip may begin.
+    pub(super) beginnings: Beginnings,
+    /// Feature cache.
+    pub(super) cache: CacheKind,
+    /// Share of the clips that may be gone since they were prepared.
+    pub(super) max_bad_fraction: f64,
+    /// Whether a person chose how many host threads there are.
+    pub(super) workers_chosen: bool,
+    /// What to do where devices have less memory than was estimated.
+    pub(super) memory_check: MemoryCheck,
+    /// Size of a new decoder.
+    pub(super) decoder_size: ModelSize,
+    /// Whether accidents of the public implementation are repeated.
+    pub(super) quirks: Quirks,
+    /// Sizes of a new GPT and a new DVAE.
+    pub(super) sizes: Sizes,
+    /// Sizes of segments.
+    pub(super) segments: SegmentSizes,
+    /// The recordings.
+    pub(super) dataset: PreparedDataset,
+    /// The devices, and what they hold.
+    pub(super) plan: Plan,
+    /// The effective configuration, compared when a run resumes.
+    pub(super) config: serde_json::Value,
     /// The same with the origin of every value, for people.
-    pub config_text: String,
-    /// The plan.
-    pub plan: serde_json::Value,
-    /// The same as people read it, for the log.
-    pub plan_text: String,
+    pub(super) config_text: String,
+}
+
+impl Job {
+    /// Answers every question of a request.
+    #[deny(unused_variables)]
+    pub(super) fn of(request: &TrainRequest) -> Self {
+        let chosen = |key: &str| request.chosen.contains(key);
+        let Config {
+            data,
+            model,
+            training,
+        } = &request.config;
+        let RunConfig {
+            name,
+            checkpoint_dir,
+            stage,
+            init,
+            epochs,
+            dvae_epochs,
+            decoder_epochs,
+            max_steps,
+            seed,
+            resume,
+            reset_training,
+            validate_every,
+            patience,
+            sample_every,
+            sample_count,
+            sample_texts,
+            checkpoint_every,
+            keep_checkpoints,
+            log_every,
+            freeze,
+            // A preparation's, which hands the vocabulary on.
+            vocab: _,
+        } = &training.run;
+        let DataSection {
+            dataset,
+            audio,
+            shapes,
+            pipeline,
+        } = data;
+        let DatasetConfig {
+            // A preparation's.
+            train_data: _,
+            val_data: _,
+            language: _,
+            columns: _,
+            prepared: _,
+            cache,
+            max_bad_fraction,
+        } = dataset;
+        let ShapeConfig {
+            // One value is allowed, and the models know it.
+            n_mels: _,
+            max_text_length,
+            max_mel_frames,
+            buckets,
+            // `ShapeConfig::conditioning` gives both.
+            conditioning_min: _,
+            conditioning_max: _,
+            conditioning_from,
+            clip_beginnings,
+        } = shapes;
+        let ModelConfig { size, quirks } = model;
+        // `--epochs` is a person's word for every stage; a preset's is not.
+        let epochs_of = |key: &str, own: u32| match chosen("training.epochs") && !chosen(key) {
+            true => u64::from(*epochs),
+            false => u64::from(own),
+        };
+        Self {
+            run: run_folder(name, checkpoint_dir.as_deref()),
+            stages: stage.names(chosen("training.stage"), init.is_some()),
+            init: init.as_ref().map(PathBuf::from),
+            resume: *resume,
+            reset_training: *reset_training,
+            seed: *seed,
+            epochs: BTreeMap::from([
+                (
+                    StageName::Dvae,
+                    epochs_of("training.dvae_epochs", *dvae_epochs),
+                ),
+                (StageName::Gpt, u64::from(*epochs)),
+                (
+                    StageName::Decoder,
+                    epochs_of("training.decoder_epochs", *decoder_epochs),
+                ),
+            ]),
+            max_steps: *max_steps,
+            least_steps: least_steps_of(*size, &request.chosen),
+            optimisation: Optimisation::of(&training.optimiser, &request.chosen, *patience),
+            cadence: Cadence {
+                validate: *validate_every,
+                samples: *sample_every,
+                checkpoint: *checkpoint_every,
+                keep: *keep_checkpoints as usize,
+                log: *log_every,
+            },
+            frozen: freeze.clone().unwrap_or_default(),
+            sample_texts: sample_texts.clone().unwrap_or_default(),
+            sample_count: *sample_count as usize,
+            audio: audio.clone(),
+            max_text: Tokens(*max_text_length),
+            max_audio: Codes(codes_of(*max_mel_frames, &request.sizes.dvae)),
+            buckets: *buckets as usize,
+            conditioning: shapes.conditioning(audio.sample_rate),
+            conditioning_from: *conditioning_from,
+            beginnings: Beginnings(*clip_beginnings),
+            cache: *cache,
+            max_bad_fraction: *max_bad_fraction,
+            workers_chosen: chosen("data.num_workers"),
+            memory_check: pipeline.memory_check,
+            decoder_size: *size,
+            quirks: *quirks,
+            sizes: request.sizes.clone(),
+            segments: request.segments,
+            dataset: request.dataset.clone(),
+            plan: request.plan.clone(),
+            config: effective(request),
+            config_text: request.config_text.clone(),
+        }
+    }
+
+    /// Returns the number of batches whose gradients make a step.
+    pub(super) fn accumulation(&self) -> usize {
+        self.plan.gradient_accumulation_steps.max(1) as usize
+    }
+
+    /// Returns the most that a model device computes, in operations a second;
+    /// `None` where the card is not known.
+    pub(super) fn peak_flops(&self) -> Option<f64> {
+        let device = self.plan.model_devices.first()?;
+        let peak = peak::of(&device.name)?;
+        Some(peak.at(self.plan.precision.name()).0)
+    }
+}
+
+/// Returns the least steps of the stages whose epochs nobody chose.
+fn least_steps_of(size: ModelSize, chosen: &BTreeSet<String>) -> BTreeMap<StageName, u64> {
+    if chosen.contains("training.epochs") {
+        return BTreeMap::new();
+    }
+    let steps = least_steps(size).into_iter();
+    steps
+        .filter(|(key, ..)| !chosen.contains(*key))
+        .map(|(_, stage, steps)| (stage, steps))
+        .collect()
+}
+
+/// Returns the configuration with what the plan made of start values: a run whose
+/// batches were fitted to one machine is not continued with those of another. What
+/// it was trained in is part of it, too, whoever decided it.
+fn effective(request: &TrainRequest) -> serde_json::Value {
+    let TrainRequest {
+        config,
+        plan,
+        dataset,
+        ..
+    } = request;
+    let mut config = config.clone();
+    config.data.pipeline.batch_size = plan.batch_size;
+    config.training.strategy.gradient_accumulation_steps = plan.gradient_accumulation_steps;
+    if let Some(language) = &dataset.language {
+        config.data.dataset.language = Some(language.clone());
+    }
+    serde_json::json!(config)
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use myxtts_audio::units::Samples;
 use myxtts_audio::{AudioConfig, Limits, Loaded, Loader, MelFrontEnd, MelSpec, Waveform};
+use myxtts_data::config::ConditioningFrom;
 use myxtts_data::layout::Split;
 use myxtts_data::prepare::Quarantined;
 use myxtts_data::schedule::{Companions, ConditioningSpec};
@@ -11,7 +12,7 @@ use myxtts_data::stage::{Clip, HostStage, LostClips, Segments, StageConfig, Stag
 use myxtts_run::signals::StopRequest;
 use myxtts_text::{CleanOptions, Vocabulary};
 
-use super::job::{ConditioningFrom, Job};
+use super::job::Job;
 use crate::error::{TrainError, unless_stopped};
 use crate::feed::{Corpus, FrontEnd, train_vocabulary};
 
@@ -64,21 +65,21 @@ impl Material {
         stats: Option<Vec<f32>>,
         stop: &StopRequest,
     ) -> Result<Self, TrainError> {
-        let vocabulary = match vocabulary.or_else(|| job.vocabulary.clone()) {
+        let vocabulary = match vocabulary.or_else(|| job.dataset.vocabulary.clone()) {
             Some(vocabulary) => vocabulary,
-            None => Arc::new(train_vocabulary(&job.dataset)?),
+            None => Arc::new(train_vocabulary(&job.dataset.folder)?),
         };
         unless_stopped(stop)?;
-        let train = Corpus::read(&job.dataset, Split::Train, &vocabulary)?;
+        let train = Corpus::read(&job.dataset.folder, Split::Train, &vocabulary)?;
         unless_stopped(stop)?;
-        let validation = match &job.validation {
+        let validation = match &job.dataset.validation {
             Some(folder) => {
                 // Whatever its own split says, all of it is for validation.
                 let mut all = Corpus::read(folder, Split::Validation, &vocabulary)?;
                 all.join(Corpus::read(folder, Split::Train, &vocabulary)?);
                 all
             }
-            None => Corpus::read(&job.dataset, Split::Validation, &vocabulary)?,
+            None => Corpus::read(&job.dataset.folder, Split::Validation, &vocabulary)?,
         };
         let (train, mut left_out) = train.without_long_texts(job.max_text);
         let (validation, long) = validation.without_long_texts(job.max_text);

@@ -5,8 +5,8 @@ use std::time::Duration;
 use myxtts_pipeline::Summary;
 use serde::Serialize;
 
-use super::job::Job;
 use super::probe::{ProbeCodes, ProbeRequest, probe};
+use super::request::TrainRequest;
 use crate::error::TrainError;
 use crate::placement::Placement;
 
@@ -38,14 +38,18 @@ pub struct TrainFigures {
 }
 
 /// Trains a new GPT on the codes of a new DVAE for an epoch and `steps` steps.
-pub fn measure(job: &Job, placement: &Placement, steps: u64) -> Result<TrainFigures, TrainError> {
+pub fn measure(
+    training: &TrainRequest,
+    placement: &Placement,
+    steps: u64,
+) -> Result<TrainFigures, TrainError> {
     let request = ProbeRequest {
         steps,
         at_most: Duration::MAX,
         codes: ProbeCodes::AfterAnEpoch,
         ..ProbeRequest::default()
     };
-    let probe = probe(job, placement, &request)?;
+    let probe = probe(training, placement, &request)?;
     let wall = probe.wall.as_secs_f64().max(1e-9);
     let steps = probe.steps.iter();
     let waited: f64 = steps.clone().map(|step| step.data_wait.as_secs_f64()).sum();

@@ -38,7 +38,7 @@ impl Run<'_> {
 fn check(job: &Job, demand: &Demand, schedule: &Schedule) -> Result<Vec<String>, TrainError> {
     let shapes: Vec<(BucketShape, u32)> = schedule.shapes().collect();
     let mut lines = vec![];
-    for planned in &job.memory {
+    for planned in &job.plan.memory {
         let needs = demand.needs_for(&planned.share, &shapes);
         let memory = planned.clone().needing(needs);
         let line = format!(
@@ -65,7 +65,7 @@ fn check(job: &Job, demand: &Demand, schedule: &Schedule) -> Result<Vec<String>,
 
 fn refusal(job: &Job, demand: &Demand, memory: &DeviceMemory) -> TrainError {
     let fits = |batch_size: &u32| {
-        job.memory.iter().all(|planned| {
+        job.plan.memory.iter().all(|planned| {
             let share = Share {
                 batch_size: *batch_size,
                 ..planned.share
@@ -74,7 +74,7 @@ fn refusal(job: &Job, demand: &Demand, memory: &DeviceMemory) -> TrainError {
             memory.verdict != Verdict::TooLarge
         })
     };
-    let fix = match (1..job.batch_size).rev().find(fits) {
+    let fix = match (1..job.plan.batch_size).rev().find(fits) {
         Some(batch_size) => format!("--batch-size {batch_size} is the largest that fits"),
         None => "shorter clips (--max-mel-frames) or a smaller model".to_owned(),
     };
@@ -83,7 +83,7 @@ fn refusal(job: &Job, demand: &Demand, memory: &DeviceMemory) -> TrainError {
          the {}, by estimate: {}\n  found: {}\n  fix:   {fix}; or `--set data.memory_check=warn` \
          to try it as it is",
         memory.device,
-        job.batch_size,
+        job.plan.batch_size,
         memory.needed_mb.0,
         memory.work(),
         memory.needs,
@@ -105,7 +105,7 @@ struct Budget {
 /// device add up, because the engine does not tell data work from the model.
 fn budgets(job: &Job, placement: &Placement) -> Vec<Budget> {
     let mut budgets: Vec<Budget> = vec![];
-    for memory in &job.memory {
+    for memory in &job.plan.memory {
         let (Some(flag), Some(limit)) = (memory.budget, memory.memory_mb) else {
             continue;
         };
@@ -118,7 +118,7 @@ fn budgets(job: &Job, placement: &Placement) -> Vec<Budget> {
         let before = |other: &&DeviceMemory| {
             other.share.trains == memory.share.trains && other.logical < memory.logical
         };
-        let index = job.memory.iter().filter(before).count();
+        let index = job.plan.memory.iter().filter(before).count();
         let Some(device) = devices.get(index) else {
             continue;
         };

@@ -21,6 +21,7 @@ mod precision;
 mod probe;
 mod recipe;
 mod rendering;
+mod request;
 mod resume;
 mod rules;
 mod sampler;
@@ -61,25 +62,24 @@ use serde_json::json;
 
 pub use encode::{Encoded, encode};
 pub(crate) use evaluate::MOST_VALIDATED;
-pub use job::{
-    Buffers, CacheKind, Cadence, ConditioningFrom, Job, Optimisation, Resume, ScheduleKind,
-    StageLength, StageName,
-};
 pub use material::voice_file_name;
 pub use measure::{TrainFigures, measure};
 pub use probe::{
     BatchSource, BucketOption, LaunchesAsked, Listener, Probe, ProbeCodes, ProbeRequest, ThreadUse,
     probe,
 };
+pub use request::{PreparedDataset, SegmentSizes, TrainRequest};
 pub use telemetry::{TelemetryFigures, measure_telemetry};
 pub use verdict::Finding;
 
+use crate::config::StageName;
 use crate::error::TrainError;
 use crate::feed::ShapeWatch;
 use crate::placement::Placement;
 use books::{Desk, StagePlace};
 use checkup::Checkup;
 use evaluate::{CODES_MADE, CODES_USED, VALIDATED};
+use job::Job;
 use material::Material;
 use origin::Origin;
 use outlook::{Leg, Outlook, Work};
@@ -148,12 +148,17 @@ impl Finished {
 }
 
 /// Trains.
-pub fn run(job: &Job, placement: &Placement, stop: StopRequest) -> Result<Finished, TrainError> {
+pub fn run(
+    request: &TrainRequest,
+    placement: &Placement,
+    stop: StopRequest,
+) -> Result<Finished, TrainError> {
+    let job = &Job::of(request);
     let folder = RunFolder::take(&job.run).map_err(|why| TrainError::Usage(why.to_string()))?;
     let log = RunLog::open(&folder.log(), io::stderr())?;
     let log = Arc::new(log);
     // The terminal has it already.
-    let _ = log.note(&job.plan_text);
+    let _ = log.note(&job.plan.to_string());
     let answering = Answering::start(&stop, &log);
     let Standing {
         store,
@@ -176,7 +181,7 @@ pub fn run(job: &Job, placement: &Placement, stop: StopRequest) -> Result<Finish
         let _ = log.line(&notice);
     }
     keep_quarantine(job, &material, &folder)?;
-    job.reading.finish();
+    job.dataset.reading.finish();
     material.lost.tell(lost_clips(&folder)?);
     let bounds_rows = resumed.as_ref().is_none_or(bounds_rows);
     let mut desk = desk(
@@ -251,7 +256,11 @@ fn judged(
             reason = "counts of codes"
         )]
         let [used, made] = counted.map(|count| count as u64);
-        verdict.push(verdict::codes_in_use(used, made, job.dvae.codes as u64));
+        verdict.push(verdict::codes_in_use(
+            used,
+            made,
+            job.sizes.dvae.codes as u64,
+        ));
     }
     for stage in [StageName::Dvae, StageName::Gpt, StageName::Decoder] {
         let of_stage = lines
@@ -380,7 +389,7 @@ fn desk(
     }
     let sections = vec![
         ("config".to_owned(), job.config.clone()),
-        ("plan".to_owned(), job.plan.clone()),
+        ("plan".to_owned(), json!(job.plan)),
         (trained_clips::SECTION.to_owned(), json!(clips)),
         (
             "random".to_owned(),
@@ -567,11 +576,11 @@ impl Run<'_> {
                     decoder_stage::schedule(job, material, replicas, self.bounds_rows)?
                 }
             };
-            let accumulation = job.accumulation.max(1);
+            let accumulation = job.accumulation();
             let work = match stage {
                 StageName::Dvae => {
-                    let segments = accumulation * job.segment_batch as usize;
-                    Work::dvae(&card.dvae, segments * job.segment_frames)
+                    let segments = accumulation * job.segments.dvae_batch as usize;
+                    Work::dvae(&card.dvae, segments * job.segments.dvae_frames)
                 }
                 StageName::Gpt => {
                     let positions = batches.positions_per_batch();
@@ -587,7 +596,10 @@ impl Run<'_> {
                         reason = "a mean of rows"
                     )]
                     let rows = clips.ceil() as usize / replicas.max(1) as usize;
-                    Work::decoder(&config, accumulation * rows.max(1) * job.decoder_frames)
+                    Work::decoder(
+                        &config,
+                        accumulation * rows.max(1) * job.segments.decoder_frames,
+                    )
                 }
             };
             Ok(Leg {
@@ -666,7 +678,7 @@ fn lost_clips(folder: &RunFolder) -> Result<Tell, TrainError> {
 
 /// Every clip left out, and why, is part of the run.
 fn keep_quarantine(job: &Job, material: &Material, folder: &RunFolder) -> Result<(), TrainError> {
-    let prepared = job.dataset.join(myxtts_data::prepare::QUARANTINE);
+    let prepared = job.dataset.folder.join(myxtts_data::prepare::QUARANTINE);
     let mut lines = match prepared.exists() {
         true => std::fs::read(&prepared).map_err(FileError::when("read", &prepared))?,
         false => vec![],

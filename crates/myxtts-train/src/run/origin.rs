@@ -147,7 +147,7 @@ impl Origin {
         let (Some(vocabulary), Some(gpt)) = (&self.vocabulary, &mut self.gpt) else {
             return Ok(());
         };
-        let (texts, languages) = train_texts(&job.dataset)?;
+        let (texts, languages) = train_texts(&job.dataset.folder)?;
         if let Some(card) = &mut self.card {
             // Tags as the vocabulary has them: what is learned can be asked for.
             for language in &languages {

@@ -11,7 +11,7 @@ use myxtts_model::hifigan::HifiganConfig;
 use myxtts_run::metrics::Line;
 use myxtts_run::progress::Left;
 
-use super::job::StageName;
+use crate::config::StageName;
 
 /// Steps that a stage is measured by.
 const ENOUGH: u64 = 10;

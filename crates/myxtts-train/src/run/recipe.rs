@@ -4,7 +4,8 @@ use myxtts_data::schedule::Schedule;
 use myxtts_run::schedule::{self, Parts, Shape};
 use myxtts_run::units::Step;
 
-use super::job::{Job, Optimisation, ScheduleKind, StageLength, StageName};
+use super::job::{Job, Optimisation};
+use crate::config::{ScheduleKind, StageName};
 use crate::error::TrainError;
 use crate::faults::StepFaults;
 use crate::looping::Recipe;
@@ -18,18 +19,15 @@ pub(super) fn recipe(
     stage: StageName,
     batches: &Schedule,
 ) -> Result<Recipe, TrainError> {
-    let length = job.lengths.get(&stage).copied().unwrap_or(StageLength {
-        epochs: 1,
-        max_steps: None,
-    });
-    let micro = length.epochs.saturating_mul(batches.steps_per_epoch());
-    let steps = micro / job.accumulation.max(1) as u64;
+    let epochs = job.epochs.get(&stage).copied().unwrap_or(1);
+    let micro = epochs.saturating_mul(batches.steps_per_epoch());
+    let steps = micro / job.accumulation() as u64;
     let least = job.least_steps.get(&stage).copied().unwrap_or(1);
     let steps = steps.max(least);
-    let steps = steps.min(length.max_steps.unwrap_or(u64::MAX)).max(1);
+    let steps = steps.min(job.max_steps.unwrap_or(u64::MAX)).max(1);
     Ok(Recipe {
         steps,
-        accumulation: job.accumulation,
+        accumulation: job.accumulation(),
         schedule: rates(job, stage, steps)?,
         gradient_clip: job.optimisation.gradient_clip,
         seed: job.seed,

@@ -9,8 +9,9 @@ use myxtts_run::checkpoint::{Checkpoint, Retention, Store};
 use myxtts_run::run_folder::RunFolder;
 use myxtts_run::units::Step;
 
-use super::job::{Job, Resume};
+use super::job::Job;
 use super::origin::Origin;
+use crate::config::{Resume, ResumeWord};
 use crate::error::TrainError;
 
 /// A damaged checkpoint, with those that are whole; any other error as it is.
@@ -24,9 +25,9 @@ pub(super) fn beside_whole(error: TrainError, checkpoints: &Path) -> TrainError 
 /// The checkpoint to resume from.
 pub(super) fn find(store: &Store, job: &Job) -> Result<Option<Checkpoint>, TrainError> {
     match job.resume {
-        Resume::Auto => Ok(store.latest()?),
-        Resume::At(step) => Ok(Some(store.at(Step(step))?)),
-        Resume::Never => match store.latest()? {
+        Resume::Word(ResumeWord::Auto) => Ok(store.latest()?),
+        Resume::Step(step) => Ok(Some(store.at(Step(step))?)),
+        Resume::Word(ResumeWord::Never) => match store.latest()? {
             None => Ok(None),
             Some(checkpoint) => Err(TrainError::Usage(format!(
                 "{} holds a run of {} steps\n  asked: --resume never\n  fix:   --resume auto to go \
@@ -57,7 +58,7 @@ pub(super) fn begin_again(folder: &RunFolder, job: &Job) -> Result<Option<Origin
     }
     // It was begun again before, and interrupted before its first checkpoint.
     let last = sets().take_while(|set| set.exists()).last();
-    let checkpoint = last.map(|set| chosen(&set, Resume::Auto)).transpose()?;
+    let checkpoint = last.map(|set| chosen(&set, Resume::AUTO)).transpose()?;
     let checkpoint = checkpoint.flatten();
     checkpoint
         .map(|found| Origin::checkpoint(&found))
@@ -71,7 +72,7 @@ fn chosen(folder: &Path, resume: Resume) -> Result<Option<Checkpoint>, TrainErro
     };
     let (store, _) = Store::open(folder, keep_all)?;
     match (store.latest()?, resume) {
-        (Some(_), Resume::At(step)) => Ok(Some(store.at(Step(step))?)),
+        (Some(_), Resume::Step(step)) => Ok(Some(store.at(Step(step))?)),
         (latest, _) => Ok(latest),
     }
 }

@@ -11,7 +11,7 @@ use myxtts_weights::{Dtype, SafetensorsStream, Tensor, TensorMap, TensorStream, 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::job::StageName;
+use crate::config::StageName;
 use crate::ema::Ema;
 use crate::error::TrainError;
 use crate::looping::State;

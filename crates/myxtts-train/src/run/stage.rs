@@ -14,11 +14,12 @@ use myxtts_run::guard::SpikeSettings;
 
 use super::books::{Books, Desk, Setting};
 use super::evaluate::Evaluator;
-use super::job::{Job, StageName};
+use super::job::Job;
 use super::material::Material;
 use super::memory::PoolWatch;
 use super::recipe::{recipe, warm_up_words};
 use super::saving::{self, Position};
+use crate::config::StageName;
 use crate::ema::Ema;
 use crate::error::TrainError;
 use crate::feed::{Fed, Filled};

@@ -22,6 +22,7 @@ use super::checkup::Checkup;
 use super::job::Job;
 use super::measured::measured;
 use super::probe::train_epochs;
+use super::request::TrainRequest;
 use super::sampler::{self, Sampler};
 use crate::error::TrainError;
 use crate::looping::{State, StepDone, Watch};
@@ -54,10 +55,11 @@ const WARM_UP: usize = 2;
 
 /// Trains for so many pairs of epochs.
 pub fn measure_telemetry(
-    job: &Job,
+    training: &TrainRequest,
     placement: &Placement,
     pairs: usize,
 ) -> Result<TelemetryFigures, TrainError> {
+    let job = &Job::of(training);
     let place = tempfile::tempdir().map_err(TrainError::failed)?;
     let folder = RunFolder::take(place.path().join("run"));
     let folder = folder.map_err(|why| TrainError::Failed(why.to_string()))?;

@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use myxtts_config::units::Megabytes;
+use myxtts_data::config::CacheKind;
 use myxtts_data::storage::{StorageRequest, storage};
 use myxtts_doctor::signals::StorageSignals;
 use myxtts_doctor::units::{MegabytesPerSecond, Seconds, Share};
@@ -10,8 +12,8 @@ use myxtts_doctor::{Code, Diagnosis, Signal, diagnose};
 use myxtts_pipeline::Stage;
 use serde::Serialize;
 
-use super::job::{CacheKind, Job};
 use super::probe::{Probe, ProbeRequest, probe};
+use super::request::TrainRequest;
 use crate::error::TrainError;
 use crate::faults::{Faults, StepFaults};
 use crate::placement::Placement;
@@ -26,13 +28,17 @@ const CORES_OF_SLEEPERS: u32 = 8;
 /// Steps between two pauses.
 const PAUSE_EVERY: u64 = 20;
 /// What a person may pass as too many on any machine that this runs on.
-const TOO_MANY: usize = 16;
+const TOO_MANY: u32 = 16;
 /// What one worker has to do for a batch while so many crowd the cores, as a
 /// share of a healthy step: one of them could do it alone.
 const CROWDED_WORK: f64 = 0.6;
 /// Batches that they may be ahead, for each measured step. They make more than
 /// the model takes, and as soon as no more may be made they leave it the cores.
-const CROWDED_AHEAD: usize = 100;
+const CROWDED_AHEAD: u32 = 100;
+/// More than they fill: what they make is bounded by batches alone.
+const UNBOUNDED: Megabytes = Megabytes(1 << 30);
+/// The key of how many there are.
+const WORKERS: &str = "data.num_workers";
 
 /// A fault, and what must be found first.
 #[derive(Clone, Copy, Debug)]
@@ -147,7 +153,7 @@ pub fn table(tried: &[Tried]) -> String {
 /// A job that is well, and how long its steps take.
 #[derive(Debug)]
 pub struct Bench<'a> {
-    job: &'a Job,
+    job: &'a TrainRequest,
     placement: &'a Placement,
     steps: u64,
     healthy: Probe,
@@ -155,7 +161,11 @@ pub struct Bench<'a> {
 
 impl<'a> Bench<'a> {
     /// Measures `job` as it is, over `steps` steps.
-    pub fn new(job: &'a Job, placement: &'a Placement, steps: u64) -> Result<Self, TrainError> {
+    pub fn new(
+        job: &'a TrainRequest,
+        placement: &'a Placement,
+        steps: u64,
+    ) -> Result<Self, TrainError> {
         let healthy = probe(job, placement, &request(steps, Faults::default()))?;
         Ok(Self {
             job,
@@ -213,7 +223,7 @@ impl<'a> Bench<'a> {
         })
     }
 
-    fn broken(&self, kind: Kind) -> (Job, Faults) {
+    fn broken(&self, kind: Kind) -> (TrainRequest, Faults) {
         let mut job = self.job.clone();
         let mut faults = Faults::default();
         let step = Duration::from_secs_f64(self.healthy.step_s());
@@ -222,14 +232,14 @@ impl<'a> Bench<'a> {
         match kind {
             // One clip after the other, whoever reads.
             Kind::Disk => faults.read = long / clips,
-            Kind::Decode => faults.decodes = self.decodes(long, self.job.buffers.workers),
+            Kind::Decode => faults.decodes = self.decodes(long, self.job.plan.workers),
             Kind::Upload => faults.upload = long,
             Kind::Dvae => {
-                job.cache = CacheKind::None;
+                job.config.data.dataset.cache = CacheKind::None;
                 faults.encode = long;
             }
-            Kind::Padding => job.buckets = 1,
-            Kind::Shapes => job.static_shapes = false,
+            Kind::Padding => job.config.data.shapes.buckets = 1,
+            Kind::Shapes => job.plan.static_shapes = false,
             Kind::ReadBack => faults.step.reads = self.reads(step),
             Kind::Pause => faults.pause = Some((PAUSE_EVERY, 4 * long)),
             Kind::Straggler => {
@@ -239,23 +249,23 @@ impl<'a> Bench<'a> {
                 };
             }
             Kind::FewWorkers => {
-                job.buffers.workers = 1;
-                job.buffers.workers_chosen = true;
+                job.plan.workers = 1;
+                job.chosen.insert(WORKERS.to_owned());
                 faults.clip = long / clips;
             }
             Kind::ManyWorkers => {
-                job.buffers.workers = TOO_MANY;
-                job.buffers.workers_chosen = true;
+                job.plan.workers = TOO_MANY;
+                job.chosen.insert(WORKERS.to_owned());
                 // Work for all of them as long as it is measured.
-                let steps = usize::try_from(self.steps).unwrap_or(usize::MAX / 64);
-                let ahead = CROWDED_AHEAD * steps + TOO_MANY;
-                job.buffers.in_flight = ahead;
-                job.buffers.in_flight_start = ahead;
-                job.buffers.ring_bytes.host = None;
+                let steps = u32::try_from(self.steps).unwrap_or(u32::MAX);
+                let ahead = CROWDED_AHEAD.saturating_mul(steps);
+                let ahead = ahead.saturating_add(TOO_MANY);
+                (job.plan.buffer_size, job.plan.buffer_start) = (ahead, ahead);
+                job.plan.buffer_mb = UNBOUNDED;
                 faults.decodes = self.decodes(step.mul_f64(CROWDED_WORK), 1);
             }
             Kind::Fusion => {
-                job.plan["graph_mode"] = serde_json::Value::Bool(false);
+                job.plan.graph_mode = Some(false);
             }
         }
         (job, faults)
@@ -264,20 +274,20 @@ impl<'a> Bench<'a> {
     fn mended(
         &self,
         kind: Kind,
-        broken: Job,
+        broken: TrainRequest,
         faults: Faults,
         diagnosis: &Diagnosis,
-    ) -> (Job, Faults) {
+    ) -> (TrainRequest, Faults) {
         let edited = || {
             let edits = diagnosis.findings.first()?.edits.iter();
-            let mut edits = edits.filter(|edit| edit.key == "data.num_workers");
+            let mut edits = edits.filter(|edit| edit.key == WORKERS);
             edits.next()?.new.parse().ok()
         };
         match kind {
             // The edit alone; the work stays.
             Kind::FewWorkers | Kind::ManyWorkers => {
                 let mut job = broken;
-                job.buffers.workers = edited().unwrap_or(self.job.buffers.workers);
+                job.plan.workers = edited().unwrap_or(self.job.plan.workers);
                 (job, faults)
             }
             Kind::Dvae => (self.job.clone(), faults),
@@ -287,7 +297,7 @@ impl<'a> Bench<'a> {
 
     fn diagnosis(
         &self,
-        job: &Job,
+        job: &TrainRequest,
         measured: &Probe,
         faults: &Faults,
         kind: Kind,
@@ -319,7 +329,7 @@ impl<'a> Bench<'a> {
     }
 
     /// Times that make `workers` decode a batch in `long`.
-    fn decodes(&self, long: Duration, workers: usize) -> u32 {
+    fn decodes(&self, long: Duration, workers: u32) -> u32 {
         let host = self
             .healthy
             .entries
@@ -331,7 +341,7 @@ impl<'a> Bench<'a> {
             batches += 1;
         }
         let one = decode as f64 / 1e6 / f64::from(batches.max(1));
-        times(long.as_secs_f64() * workers.max(1) as f64, one)
+        times(long.as_secs_f64() * f64::from(workers.max(1)), one)
     }
 
     /// Times that make reading all weights take as long as a step.
@@ -364,10 +374,10 @@ fn loading(probe: &Probe) -> Seconds {
 
 /// The same with a model whose step takes the cores for a while, so that there
 /// is something to take them from.
-fn heavier(job: &Job) -> Job {
+fn heavier(job: &TrainRequest) -> TrainRequest {
     let mut job = job.clone();
-    job.gpt.layers *= 4;
-    job.gpt.channels *= 4;
+    job.sizes.gpt.layers *= 4;
+    job.sizes.gpt.channels *= 4;
     job
 }
 
@@ -406,13 +416,13 @@ const READING: Duration = Duration::from_millis(500);
 
 /// What the disk gives, and what the steps need.
 fn storage_signals(
-    job: &Job,
+    job: &TrainRequest,
     measured: &Probe,
     faults: &Faults,
 ) -> Result<StorageSignals, TrainError> {
     let request = StorageRequest {
         files: measured.recordings.clone(),
-        threads: job.buffers.workers,
+        threads: job.plan.workers as usize,
         at_most: READING,
         slowness: faults.slowness(),
     };

@@ -6,7 +6,7 @@ use std::fmt;
 use myxtts_audio::units::Decibels;
 use serde::Serialize;
 
-use super::job::StageName;
+use crate::config::StageName;
 
 /// One judgement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -13,35 +13,32 @@ use myxtts_model::gpt::GptConfig;
 use myxtts_model::params::state_dict;
 use myxtts_run::signals::StopRequest;
 use myxtts_train::TrainError;
+use myxtts_train::config::{Resume, StageWord, Stages};
 use myxtts_train::placement::Placement;
-use myxtts_train::run::{
-    Cadence, Finished, Job, Optimisation, Resume, StageLength, StageName, run,
-};
+use myxtts_train::run::{Finished, TrainRequest, run};
 use myxtts_weights::{Tensor, TensorMap, read_ours, read_public, read_safetensors, write_public};
 
 use crate::mini;
 
-fn train(job: &Job) -> Result<Finished, TrainError> {
+fn train(job: &TrainRequest) -> Result<Finished, TrainError> {
     let here = Placement::on(&Device::flex());
     run(job, &here, StopRequest::install().unwrap())
 }
 
 /// A job of `steps` a stage, with a checkpoint every so many.
-fn job(folder: &Path, steps: u64, every: u64) -> Job {
-    let job = mini::job(folder);
-    let length = StageLength {
-        epochs: 10_000,
-        max_steps: Some(steps),
-    };
-    Job {
-        lengths: [(StageName::Dvae, length), (StageName::Gpt, length)].into(),
-        cadence: Cadence {
-            checkpoint: every,
-            keep: 100,
-            ..job.cadence
-        },
-        ..job
-    }
+fn job(folder: &Path, steps: u64, every: u64) -> TrainRequest {
+    let mut job = mini::job(folder);
+    let run = &mut job.config.training.run;
+    (run.epochs, run.max_steps) = (10_000, Some(steps));
+    (run.checkpoint_every, run.keep_checkpoints) = (every, 100);
+    job
+}
+
+/// The same job at a step of its run.
+fn resumed(job: &TrainRequest, step: u64) -> TrainRequest {
+    let mut job = job.clone();
+    job.config.training.run.resume = Resume::Step(step);
+    job
 }
 
 fn checkpoint(run: &Path, step: u64) -> PathBuf {
@@ -68,18 +65,13 @@ fn moved(old: &Tensor, new: &Tensor, decay: f32) -> Vec<f32> {
 #[test]
 fn an_average_is_what_speaks_and_is_exported() {
     let folder = tempfile::tempdir().unwrap();
-    let job = job(folder.path(), 20, 10);
+    let mut job = job(folder.path(), 20, 10);
     let decay = 0.9_f32;
-    let job = Job {
-        optimisation: Optimisation {
-            ema_decay: f64::from(decay),
-            ..job.optimisation
-        },
-        ..job
-    };
+    job.config.training.optimiser.ema_decay = f64::from(decay);
     train(&job).unwrap();
-    let stored =
-        |step: u64, name: &str| read_safetensors(&checkpoint(&job.run, step).join(name)).unwrap();
+    let stored = |step: u64, name: &str| {
+        read_safetensors(&checkpoint(&job.folder(), step).join(name)).unwrap()
+    };
     // The DVAE's stage is steps 1 to 20, the GPT's 21 to 40.
     let [old, new] = [30, 40].map(|step| stored(step, "gpt.safetensors"));
     let raw = stored(40, "raw.safetensors");
@@ -107,7 +99,7 @@ fn an_average_is_what_speaks_and_is_exported() {
     assert_eq!(stored(40, "dvae.safetensors"), new);
 
     // What synthesis loads, and what the public files get.
-    let mut ours = read_ours(&checkpoint(&job.run, 40)).unwrap();
+    let mut ours = read_ours(&checkpoint(&job.folder(), 40)).unwrap();
     let average = stored(40, "gpt.safetensors");
     let modules = Modules::load(&ours, &Device::flex()).unwrap();
     for (name, data) in state_dict(&modules.gpt).unwrap() {
@@ -126,33 +118,20 @@ fn an_average_is_what_speaks_and_is_exported() {
 #[test]
 fn a_run_with_an_average_is_resumed_exactly() {
     let folder = tempfile::tempdir().unwrap();
-    let whole = job(folder.path(), 14, 7);
-    let whole = Job {
-        optimisation: Optimisation {
-            ema_decay: 0.9,
-            ..whole.optimisation
-        },
-        ..whole
-    };
+    let mut whole = job(folder.path(), 14, 7);
+    whole.config.training.optimiser.ema_decay = 0.9;
     train(&whole).unwrap();
-    let parts = Job {
-        run: folder.path().join("parts"),
-        ..whole.clone()
-    };
+    let parts = mini::kept_in(&folder.path().join("parts"), &whole);
     train(&parts).unwrap();
     for step in [21, 7] {
-        let again = Job {
-            resume: Resume::At(step),
-            ..parts.clone()
-        };
-        train(&again).unwrap();
+        train(&resumed(&parts, step)).unwrap();
     }
     for name in ["gpt", "raw", "dvae", "optimizer"] {
         let file = |run: &Path| {
             let path = checkpoint(run, 28).join(format!("{name}.safetensors"));
             fs::read(path).unwrap()
         };
-        assert!(file(&whole.run) == file(&parts.run), "{name}");
+        assert!(file(&whole.folder()) == file(&parts.folder()), "{name}");
     }
 }
 
@@ -161,43 +140,24 @@ fn resuming_an_earlier_step_deletes_nothing_before_its_first_checkpoint() {
     let folder = tempfile::tempdir().unwrap();
     let job = job(folder.path(), 4, 1);
     train(&job).unwrap();
-    assert_eq!(kept(&job.run).len(), 8);
-    let log = || fs::read_to_string(job.run.join("train.log")).unwrap();
-    let again = Job {
-        resume: Resume::At(6),
-        ..job.clone()
-    };
+    assert_eq!(kept(&job.folder()).len(), 8);
+    let log = || fs::read_to_string(job.folder().join("train.log")).unwrap();
+    let again = resumed(&job, 6);
     // Recordings that are gone end it before a step is taken.
     let [wavs, away] = ["dataset/wavs", "away"].map(|name| folder.path().join(name));
     fs::rename(&wavs, &away).unwrap();
     train(&again).unwrap_err();
-    assert_eq!(kept(&job.run).len(), 8);
+    assert_eq!(kept(&job.folder()).len(), 8);
     let said = "later checkpoints are deleted once the first new one is written: 7, 8; stop before \
                 that to keep them";
     assert!(log().contains(said), "{}", log());
 
     fs::rename(&away, &wavs).unwrap();
-    let longer = Job {
-        cadence: Cadence {
-            checkpoint: 0,
-            ..job.cadence
-        },
-        lengths: [StageName::Dvae, StageName::Gpt]
-            .map(|stage| {
-                let max_steps = Some(5);
-                (
-                    stage,
-                    StageLength {
-                        epochs: 10_000,
-                        max_steps,
-                    },
-                )
-            })
-            .into(),
-        ..again
-    };
+    let mut longer = again;
+    longer.config.training.run.checkpoint_every = 0;
+    longer.config.training.run.max_steps = Some(5);
     train(&longer).unwrap();
-    let names = kept(&job.run);
+    let names = kept(&job.folder());
     assert_eq!(names.last().unwrap(), "step_000000009");
     assert_eq!(names.len(), 7, "{names:?}");
 }
@@ -233,7 +193,7 @@ fn a_damaged_checkpoint_names_a_whole_one() {
     let folder = tempfile::tempdir().unwrap();
     let job = job(folder.path(), 2, 1);
     train(&job).unwrap();
-    let damaged = checkpoint(&job.run, 4).join("gpt.safetensors");
+    let damaged = checkpoint(&job.folder(), 4).join("gpt.safetensors");
     let bytes = fs::read(&damaged).unwrap();
     fs::write(&damaged, &bytes[..bytes.len() / 2]).unwrap();
     let said = train(&job).unwrap_err().to_string();
@@ -242,11 +202,7 @@ fn a_damaged_checkpoint_names_a_whole_one() {
     let said = said.replace(&number, "WHOLE");
     let said = said.replace(&(bytes.len() / 2).to_string(), "HALF");
     insta::assert_snapshot!(said);
-    let resumed = Job {
-        resume: Resume::At(3),
-        ..job
-    };
-    assert_eq!(train(&resumed).unwrap().steps, 4);
+    assert_eq!(train(&resumed(&job, 3)).unwrap().steps, 4);
 }
 
 /// The folder is spoilt while the run takes its first steps, and the save that
@@ -254,19 +210,17 @@ fn a_damaged_checkpoint_names_a_whole_one() {
 #[test]
 fn a_save_that_fails_beside_the_training_stops_it_soon() {
     let folder = tempfile::tempdir().unwrap();
-    let job = Job {
-        stages: vec![StageName::Dvae],
-        ..job(folder.path(), 600, 200)
-    };
+    let mut job = job(folder.path(), 600, 200);
+    job.config.training.run.stage = Stages::One(StageWord::Dvae);
     let over = AtomicBool::new(false);
     let result = std::thread::scope(|scope| {
         scope.spawn(|| {
-            let metrics = job.run.join("metrics.jsonl");
+            let metrics = job.folder().join("metrics.jsonl");
             let begun = || fs::metadata(&metrics).is_ok_and(|file| file.len() > 0);
             while !begun() && !over.load(Ordering::Relaxed) {
                 std::thread::sleep(Duration::from_millis(2));
             }
-            let _ = fs::create_dir_all(job.run.join("checkpoints/last.json/taken"));
+            let _ = fs::create_dir_all(job.folder().join("checkpoints/last.json/taken"));
         });
         let result = train(&job);
         over.store(true, Ordering::Relaxed);
@@ -274,9 +228,9 @@ fn a_save_that_fails_beside_the_training_stops_it_soon() {
     });
     let said = result.unwrap_err().to_string();
     assert!(said.contains("checkpoints/last.json"), "{said}");
-    let steps = mini::losses(&job.run).len();
+    let steps = mini::losses(&job.folder()).len();
     assert!((200..400).contains(&steps), "told after {steps} steps");
-    let log = fs::read_to_string(job.run.join("train.log")).unwrap();
+    let log = fs::read_to_string(job.folder().join("train.log")).unwrap();
     assert!(log.contains("writing an emergency checkpoint"), "{log}");
 }
 
@@ -297,25 +251,18 @@ const MEASURED: &str = "MYXTTS_TEST_MEASURED_RUN";
 #[ignore = "a child of another test"]
 fn a_run_that_is_measured() {
     let folder = PathBuf::from(std::env::var_os(MEASURED).unwrap());
-    let job = job(&folder, 12, 10);
-    let job = Job {
-        gpt: GptConfig {
-            layers: 8,
-            channels: 512,
-            heads: 8,
-            ..job.gpt.clone()
-        },
-        validation: Some(job.dataset.clone()),
-        cadence: Cadence {
-            validate: 10,
-            ..job.cadence
-        },
-        batch_size: 2,
-        ..job
+    let mut job = job(&folder, 12, 10);
+    job.sizes.gpt = GptConfig {
+        layers: 8,
+        channels: 512,
+        heads: 8,
+        ..job.sizes.gpt
     };
+    job.dataset.validation = Some(job.dataset.folder.clone());
+    job.config.training.run.validate_every = 10;
     let over = AtomicBool::new(false);
     let peak_after = |losses: usize| {
-        while mini::losses_so_far(&job.run).len() < losses && !over.load(Ordering::Relaxed) {
+        while mini::losses_so_far(&job.folder()).len() < losses && !over.load(Ordering::Relaxed) {
             std::thread::sleep(Duration::from_millis(1));
         }
         memory_peak()

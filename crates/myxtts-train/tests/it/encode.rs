@@ -1,14 +1,15 @@
 //! Codes made before a training.
 
 use burn::tensor::Device;
+use myxtts_data::config::CacheKind;
 use myxtts_run::signals::StopRequest;
 use myxtts_train::TrainError;
 use myxtts_train::placement::Placement;
-use myxtts_train::run::{CacheKind, Encoded, Job, encode, run};
+use myxtts_train::run::{Encoded, TrainRequest, encode, run};
 
 use crate::mini;
 
-fn encoded(job: &Job, weights: &std::path::Path) -> Encoded {
+fn encoded(job: &TrainRequest, weights: &std::path::Path) -> Encoded {
     encode(
         job,
         weights,
@@ -20,47 +21,40 @@ fn encoded(job: &Job, weights: &std::path::Path) -> Encoded {
     .unwrap()
 }
 
-fn train(job: &Job) {
+fn cached(cache: CacheKind, mut job: TrainRequest) -> TrainRequest {
+    job.config.data.dataset.cache = cache;
+    job
+}
+
+fn train(job: &TrainRequest) {
     let stop = StopRequest::install().unwrap();
     run(job, &Placement::on(&Device::flex()), stop).unwrap();
-    assert_eq!(mini::losses(&job.run).len(), 4);
+    assert_eq!(mini::losses(&job.folder()).len(), 4);
 }
 
 #[test]
 fn every_clip_is_encoded_once_and_again_for_another_dvae() {
     let folder = tempfile::tempdir().unwrap();
-    let job = Job {
-        cache: CacheKind::None,
-        ..mini::job(folder.path())
-    };
+    let job = cached(CacheKind::None, mini::job(folder.path()));
     train(&job);
-    let first = Job {
-        cache: CacheKind::Disk,
-        ..job.clone()
-    };
+    let first = cached(CacheKind::Disk, job.clone());
     let counts = |encoded: &Encoded| (encoded.encoded, encoded.cached);
-    let made = encoded(&first, &first.run);
+    let made = encoded(&first, &first.folder());
     assert_eq!(counts(&made), (8, 0));
     assert_eq!(made.notices, Vec::<String>::new());
-    assert_eq!(counts(&encoded(&first, &first.run)), (0, 8));
+    assert_eq!(counts(&encoded(&first, &first.folder())), (0, 8));
 
     // Another seed is another DVAE, and its codes are nobody else's.
-    let other = Job {
-        seed: 4,
-        run: folder.path().join("other"),
-        ..job
-    };
+    let mut other = mini::kept_in(&folder.path().join("other"), &job);
+    other.config.training.run.seed = 4;
     train(&other);
-    let other = Job {
-        seed: first.seed,
-        cache: CacheKind::Disk,
-        ..other
-    };
-    let again = encoded(&other, &other.run);
+    let mut other = cached(CacheKind::Disk, other);
+    other.config.training.run.seed = first.config.training.run.seed;
+    let again = encoded(&other, &other.folder());
     assert_eq!(counts(&again), (8, 0));
     insta::assert_snapshot!(again.notices.join("\n"));
     // The first one's are still there, and nothing is said about none.
-    let back = encoded(&first, &first.run);
+    let back = encoded(&first, &first.folder());
     assert_eq!(counts(&back), (0, 8));
     assert_eq!(back.notices, Vec::<String>::new());
 }
@@ -71,7 +65,7 @@ fn codes_of_a_training_are_not_made_again() {
     let folder = tempfile::tempdir().unwrap();
     let job = mini::job(folder.path());
     train(&job);
-    let rest = encoded(&job, &job.run);
+    let rest = encoded(&job, &job.folder());
     assert!(rest.cached >= 4, "two steps of two clips, and {rest:?}");
     assert_eq!(rest.encoded + rest.cached, 8);
 }
@@ -80,10 +74,10 @@ fn codes_of_a_training_are_not_made_again() {
 fn codes_that_cannot_be_kept_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let job = mini::job(folder.path());
-    let refused = |job: &Job| {
+    let refused = |job: &TrainRequest| {
         let error = encode(
             job,
-            &job.run,
+            &job.folder(),
             &Device::flex(),
             1,
             &StopRequest::new(),
@@ -93,14 +87,9 @@ fn codes_that_cannot_be_kept_are_refused() {
         assert!(matches!(error, TrainError::Usage(_)));
         error.to_string()
     };
-    let in_memory = Job {
-        cache: CacheKind::Memory,
-        ..job.clone()
-    };
+    let in_memory = cached(CacheKind::Memory, job.clone());
     insta::assert_snapshot!(refused(&in_memory));
-    let loose = Job {
-        static_shapes: false,
-        ..job
-    };
+    let mut loose = job;
+    loose.plan.static_shapes = false;
     insta::assert_snapshot!(refused(&loose));
 }

@@ -6,11 +6,11 @@ use std::path::Path;
 use burn::tensor::Device;
 use myxtts_run::signals::StopRequest;
 use myxtts_train::placement::Placement;
-use myxtts_train::run::{Job, run};
+use myxtts_train::run::{TrainRequest, run};
 
 use crate::mini;
 
-fn train(job: &Job) -> Result<(), String> {
+fn train(job: &TrainRequest) -> Result<(), String> {
     let placement = Placement::on(&Device::flex());
     let finished = run(job, &placement, StopRequest::install().unwrap());
     finished.map(|_| ()).map_err(|why| why.to_string())
@@ -27,31 +27,27 @@ fn lose(folder: &Path) {
 #[test]
 fn a_few_are_left_out_and_named() {
     let folder = tempfile::tempdir().unwrap();
-    let job = Job {
-        max_bad_fraction: 0.25,
-        ..mini::job(folder.path())
-    };
+    let mut job = mini::job(folder.path());
+    job.config.data.dataset.max_bad_fraction = 0.25;
     lose(folder.path());
     train(&job).unwrap();
-    assert_eq!(mini::losses(&job.run).len(), 4, "no step is missing");
-    let quarantine = fs::read_to_string(job.run.join("quarantine.jsonl")).unwrap();
+    assert_eq!(mini::losses(&job.folder()).len(), 4, "no step is missing");
+    let quarantine = fs::read_to_string(job.folder().join("quarantine.jsonl")).unwrap();
     let mut reasons: Vec<String> = quarantine
         .lines()
         .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["reason"].to_string())
         .collect();
     reasons.sort();
     assert_eq!(reasons, ["\"not_found\"", "\"truncated\""]);
-    let log = fs::read_to_string(job.run.join("train.log")).unwrap();
+    let log = fs::read_to_string(job.folder().join("train.log")).unwrap();
     assert!(log.contains("clip1.wav: while training: "), "{log}");
 }
 
 #[test]
 fn too_many_end_the_training_by_name() {
     let folder = tempfile::tempdir().unwrap();
-    let job = Job {
-        max_bad_fraction: 0.2,
-        ..mini::job(folder.path())
-    };
+    let mut job = mini::job(folder.path());
+    job.config.data.dataset.max_bad_fraction = 0.2;
     lose(folder.path());
     let why = train(&job).unwrap_err();
     let why = why.replace(&folder.path().display().to_string(), "DIR");

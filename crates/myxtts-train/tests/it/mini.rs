@@ -1,32 +1,27 @@
 //! A training so small that a software GPU takes it in seconds.
 
-use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::Path;
-use std::time::Duration;
 
 use myxtts_audio::units::SampleRate;
-use myxtts_audio::{AudioConfig, Waveform, wav_pcm16};
+use myxtts_audio::{Waveform, wav_pcm16};
+use myxtts_config::units::{Megabytes, Seconds};
+use myxtts_data::config::ShapeConfig;
 use myxtts_data::prepare::{Request, Settings, prepare, unwatched};
-use myxtts_data::schedule::Beginnings;
-use myxtts_data::units::Tokens;
+use myxtts_device::discover::host;
+use myxtts_device::{Machine, Mode, Plan, PlanRequest, Precision, plan};
 use myxtts_model::conditioning::PerceiverConfig;
 use myxtts_model::dvae::DvaeConfig;
-use myxtts_model::gpt::{GptConfig, Quirks, Vocabulary};
-use myxtts_run::guard::SpikeAction;
-use myxtts_train::feed::RingBytes;
-use myxtts_train::optim::AdamWConfig;
-use myxtts_train::run::{
-    Buffers, CacheKind, Cadence, ConditioningFrom, Job, Optimisation, Resume, ScheduleKind,
-    StageLength, StageName,
-};
+use myxtts_model::gpt::{GptConfig, Vocabulary};
+use myxtts_train::config::{Config, OptimiserConfig, RunConfig, ScheduleKind, Sizes};
+use myxtts_train::run::{PreparedDataset, SegmentSizes, TrainRequest};
 
 const CLIPS: usize = 8;
 const RATE: u32 = 22_050;
 
 /// Prepares a second of hum for each clip in `folder`, and says how to train
 /// on it for two steps a stage.
-pub fn job(folder: &Path) -> Job {
+pub fn job(folder: &Path) -> TrainRequest {
     let dataset = folder.join("dataset");
     std::fs::create_dir_all(dataset.join("wavs")).unwrap();
     let mut metadata = String::new();
@@ -54,7 +49,7 @@ pub fn job(folder: &Path) -> Job {
 /// The same with a hum of each of these lengths, in milliseconds, one after the
 /// other `of_each` times, and two workers.
 #[allow(dead_code, reason = "not used by every test binary")]
-pub fn job_of_lengths(folder: &Path, milliseconds: &[u32], of_each: usize) -> Job {
+pub fn job_of_lengths(folder: &Path, milliseconds: &[u32], of_each: usize) -> TrainRequest {
     let mut job = job(folder);
     let mut rows = String::new();
     let clips = milliseconds
@@ -77,8 +72,8 @@ pub fn job_of_lengths(folder: &Path, milliseconds: &[u32], of_each: usize) -> Jo
         rows.push_str(&format!("{name}|Seven {word}.|Seven {word}.\n"));
     }
     prepare_rows(folder, &rows);
-    job.buckets = milliseconds.len().min(4);
-    job.buffers.workers = 2;
+    job.config.data.shapes.buckets = u32::try_from(milliseconds.len().min(4)).unwrap();
+    job.plan.workers = 2;
     job
 }
 
@@ -106,115 +101,106 @@ pub fn prepare_from(folder: &Path, dataset: &Path) -> u64 {
     prepare(&request, &mut unwatched).unwrap().kept
 }
 
-fn job_of(folder: &Path) -> Job {
-    let prepared = folder.join("prepared");
-    let length = StageLength {
+/// The same job, kept in another folder.
+pub fn kept_in(folder: &Path, job: &TrainRequest) -> TrainRequest {
+    let mut job = job.clone();
+    job.config.training.run.checkpoint_dir = Some(folder.to_str().unwrap().to_owned());
+    job
+}
+
+fn job_of(folder: &Path) -> TrainRequest {
+    let job = TrainRequest {
+        config: config(),
+        chosen: ["training.epochs", "data.num_workers"]
+            .map(str::to_owned)
+            .into(),
+        config_text: String::new(),
+        plan: small_plan(),
+        dataset: PreparedDataset {
+            folder: folder.join("prepared"),
+            ..PreparedDataset::default()
+        },
+        sizes: Sizes {
+            gpt: GptConfig {
+                layers: 1,
+                channels: 32,
+                heads: 2,
+                vocabulary: Vocabulary::XTTS_V2,
+                mel_bands: 80,
+                encoder_blocks: 1,
+                perceiver: PerceiverConfig {
+                    latents: 4,
+                    depth: 1,
+                    heads: 2,
+                    head_channels: 16,
+                },
+                dropout: 0.0,
+                embedding_std: 0.02,
+            },
+            dvae: DvaeConfig {
+                hidden: 16,
+                resnet_blocks: 1,
+                codes: 32,
+                codebook_dim: 16,
+                ..DvaeConfig::TINY
+            },
+        },
+        segments: SegmentSizes {
+            dvae_frames: 32,
+            dvae_batch: 2,
+            decoder_frames: 16,
+        },
+    };
+    kept_in(&folder.join("run"), &job)
+}
+
+fn config() -> Config {
+    let mut config = Config::default();
+    config.data.shapes = ShapeConfig {
+        buckets: 1,
+        conditioning_min: Seconds(0.5),
+        conditioning_max: Seconds(0.5),
+        ..ShapeConfig::default()
+    };
+    config.training.run = RunConfig {
         epochs: 10,
         max_steps: Some(2),
-    };
-    Job {
-        precision: myxtts_device::Precision::F32,
-        decoder_size: myxtts_model::ModelSize::Tiny,
-        decoder_frames: 16,
-        run: folder.join("run"),
-        stages: vec![StageName::Dvae, StageName::Gpt],
-        dataset: prepared,
-        reading: Default::default(),
-        max_bad_fraction: 0.01,
-        validation: None,
-        gpt: GptConfig {
-            layers: 1,
-            channels: 32,
-            heads: 2,
-            vocabulary: Vocabulary::XTTS_V2,
-            mel_bands: 80,
-            encoder_blocks: 1,
-            perceiver: PerceiverConfig {
-                latents: 4,
-                depth: 1,
-                heads: 2,
-                head_channels: 16,
-            },
-            dropout: 0.0,
-            embedding_std: 0.02,
-        },
-        dvae: DvaeConfig {
-            hidden: 16,
-            resnet_blocks: 1,
-            codes: 32,
-            codebook_dim: 16,
-            ..DvaeConfig::TINY
-        },
-        vocabulary: None,
-        init: None,
-        resume: Resume::Auto,
-        reset_training: false,
-        peak_flops: None,
-        max_text: Tokens(200),
-        max_audio: myxtts_data::units::Codes(200),
         seed: 3,
-        audio: AudioConfig::default(),
-        buckets: 1,
-        static_shapes: true,
-        batch_size: 2,
-        accumulation: 1,
-        conditioning: [11_025, 11_025],
-        conditioning_from: ConditioningFrom::Clip,
-        beginnings: Beginnings::ONE,
-        least_steps: BTreeMap::new(),
-        cache: CacheKind::Disk,
-        optimisation: Optimisation {
-            decoder_learning_rate: 1e-4,
-            generator_learning_rate: None,
-            decoder_spectral_steps: None,
-            discriminator_warmup_steps: None,
-            learning_rate: 1e-3,
-            dvae_learning_rate: 1e-3,
-            schedule: ScheduleKind::Constant,
-            warmup_chosen: false,
-            warmup_steps: 0,
-            gradient_clip: 1.0,
-            label_smoothing: 0.0,
-            dropout: None,
-            ema_decay: 0.0,
-            adamw: AdamWConfig::default(),
-            spikes: SpikeAction::Log,
-            bad_steps: 0,
-            patience: 0,
-        },
-        lengths: [(StageName::Dvae, length), (StageName::Gpt, length)].into(),
-        cadence: Cadence {
-            validate: 0,
-            samples: 0,
-            checkpoint: 0,
-            keep: 1,
-            log: 1,
-        },
-        buffers: Buffers {
-            workers: 1,
-            workers_chosen: true,
-            in_flight: 4,
-            in_flight_start: 4,
-            depth: 2,
-            depth_start: 2,
-            adaptive: false,
-            start_delay: Duration::from_secs(1),
-            waits: true,
-            ring_bytes: RingBytes::default(),
-        },
-        memory: vec![],
-        memory_check: myxtts_device::MemoryCheck::Refuse,
-        quirks: Quirks::default(),
-        frozen: vec![],
-        sample_texts: vec![],
+        validate_every: 0,
+        sample_every: 0,
         sample_count: 0,
-        segment_frames: 32,
-        segment_batch: 2,
-        config: serde_json::Value::Null,
-        config_text: String::new(),
-        plan: serde_json::Value::Null,
-        plan_text: "the plan".to_owned(),
-    }
+        checkpoint_every: 0,
+        keep_checkpoints: 1,
+        log_every: 1,
+        ..RunConfig::default()
+    };
+    config.training.optimiser = OptimiserConfig {
+        learning_rate: 1e-3,
+        dvae_learning_rate: 1e-3,
+        decoder_learning_rate: 1e-4,
+        lr_schedule: ScheduleKind::Constant,
+        warmup_steps: 0,
+        bad_steps: 0,
+        ..OptimiserConfig::default()
+    };
+    config
+}
+
+fn small_plan() -> Plan {
+    let machine = Machine::assume(host(), 0, Megabytes(0));
+    let mut plan = plan(&PlanRequest::default(), &machine).unwrap();
+    plan.mode = Mode::MultiGpu;
+    (plan.buffer_size, plan.buffer_start) = (4, 4);
+    (plan.device_prefetch, plan.prefetch_start) = (2, 2);
+    plan.workers = 1;
+    plan.batch_size = 2;
+    plan.gradient_accumulation_steps = 1;
+    plan.memory = vec![];
+    plan.precision = Precision::F32;
+    plan.static_shapes = true;
+    plan.adaptive_prefetch = false;
+    plan.model_start_delay = Seconds(1.0);
+    plan
 }
 
 /// The losses a run has written down.

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use burn::tensor::Device;
+use myxtts_data::config::CacheKind;
 use myxtts_pipeline::{Entry, Stage};
 use myxtts_train::faults::{Faults, StepFaults};
 use myxtts_train::placement::Placement;
-use myxtts_train::run::{BatchSource, CacheKind, Job, Probe, ProbeCodes, ProbeRequest, probe};
+use myxtts_train::run::{BatchSource, Probe, ProbeCodes, ProbeRequest, TrainRequest, probe};
 
 use crate::mini;
 use crate::small_stage::{mirrored, one, split};
@@ -115,12 +116,10 @@ fn a_probe_ends_in_time() {
 fn a_fault_shows_where_it_is() {
     let folder = tempfile::tempdir().unwrap();
     let job = mini::job(folder.path());
-    let made = Job {
-        cache: CacheKind::None,
-        ..job.clone()
-    };
+    let mut made = job.clone();
+    made.config.data.dataset.cache = CacheKind::None;
     let long = Duration::from_millis(30);
-    let seen = |job: &Job, placement: &Placement, faults: Faults| {
+    let seen = |job: &TrainRequest, placement: &Placement, faults: Faults| {
         probe(job, placement, &with(faults)).unwrap()
     };
     let batches = |probe: &Probe, stage: Stage| {

@@ -7,7 +7,7 @@ use std::path::Path;
 use burn::tensor::Device;
 use myxtts_run::signals::StopRequest;
 use myxtts_train::placement::Placement;
-use myxtts_train::run::{Cadence, Job, run};
+use myxtts_train::run::run;
 
 use crate::mini;
 
@@ -27,27 +27,18 @@ fn samples(run: &Path) -> BTreeMap<String, Vec<u8>> {
 #[test]
 fn rendered_beside_the_training_they_are_the_same() {
     let folder = tempfile::tempdir().unwrap();
-    let job = mini::job(folder.path());
-    let job = Job {
-        sample_count: 2,
-        cadence: Cadence {
-            samples: 1,
-            ..job.cadence
-        },
-        ..job
-    };
+    let mut job = mini::job(folder.path());
+    let keys = &mut job.config.training.run;
+    (keys.sample_count, keys.sample_every) = (2, 1);
     let here = Placement::on(&Device::flex());
     let beside = Placement {
         has_hop: true,
         ..here.clone()
     };
     let trained = [("here", here), ("beside", beside)].map(|(name, placement)| {
-        let job = Job {
-            run: folder.path().join(name),
-            ..job.clone()
-        };
+        let job = mini::kept_in(&folder.path().join(name), &job);
         run(&job, &placement, StopRequest::install().unwrap()).unwrap();
-        job.run
+        job.folder()
     });
     let [waited, went_on] = trained.each_ref().map(|run| samples(run));
     // Step 1 and the last one of both stages: copies, then sentences.

@@ -13,7 +13,7 @@ use myxtts_run::metrics::MEASURED;
 use myxtts_run::signals::{StopRequest, StopSignal};
 use myxtts_train::feed::{DeviceFeed, FrontEnd, HostFeed, Largest};
 use myxtts_train::placement::Placement;
-use myxtts_train::run::{Finished, Job, run};
+use myxtts_train::run::{Finished, TrainRequest, run};
 use myxtts_train::trainee::GptTrainee;
 
 use crate::mini;
@@ -175,7 +175,7 @@ fn a_step_of_many_batches_does_not_hold_up_a_stop() {
     assert!(took < SOON, "{took:?}");
 }
 
-fn train(job: &Job, stop: &StopRequest) -> Finished {
+fn train(job: &TrainRequest, stop: &StopRequest) -> Finished {
     run(job, &Placement::on(&Device::flex()), stop.clone()).unwrap()
 }
 
@@ -192,14 +192,12 @@ fn numbers(run: &Path) -> Vec<serde_json::Value> {
     text.lines().filter_map(line).collect()
 }
 
-fn validating(folder: &Path) -> Job {
+fn validating(folder: &Path) -> TrainRequest {
     let mut job = mini::job(folder);
-    job.validation = Some(job.dataset.clone());
-    job.cadence.validate = 1;
-    job.batch_size = 1;
-    for length in job.lengths.values_mut() {
-        length.max_steps = Some(4);
-    }
+    job.dataset.validation = Some(job.dataset.folder.clone());
+    job.config.training.run.validate_every = 1;
+    job.config.training.run.max_steps = Some(4);
+    job.plan.batch_size = 1;
     job
 }
 
@@ -210,7 +208,7 @@ fn a_stop_in_a_validation_loses_no_number() {
     let folder = tempfile::tempdir().unwrap();
     let undisturbed = validating(folder.path());
     train(&undisturbed, &StopRequest::new());
-    let expected = numbers(&undisturbed.run);
+    let expected = numbers(&undisturbed.folder());
     assert!(
         expected
             .iter()
@@ -218,12 +216,10 @@ fn a_stop_in_a_validation_loses_no_number() {
     );
     let mut was_owed = false;
     for round in 0..40 {
-        let job = Job {
-            run: folder.path().join(format!("stopped_{round}")),
-            ..undisturbed.clone()
-        };
+        let run = folder.path().join(format!("stopped_{round}"));
+        let job = mini::kept_in(&run, &undisturbed);
         let stop = StopRequest::new();
-        let run = job.run.clone();
+        let run = job.folder();
         // The line of a step is written before its validation.
         let is_validating = move || {
             let lines = numbers(&run);
@@ -233,17 +229,17 @@ fn a_stop_in_a_validation_loses_no_number() {
         };
         let (finished, _) = asked_when(&stop, is_validating, || train(&job, &stop));
         assert_eq!(finished.stopped, Some(StopSignal::Terminate));
-        let log = std::fs::read_to_string(job.run.join("train.log")).unwrap();
+        let log = std::fs::read_to_string(job.folder().join("train.log")).unwrap();
         assert!(
             log.contains("SIGTERM: stopping after the last whole step"),
             "{log}"
         );
         assert!(log.contains(&finished.words()), "{log}");
-        was_owed |= owes(&job.run);
+        was_owed |= owes(&job.folder());
         let finished = train(&job, &StopRequest::new());
         assert_eq!((finished.stopped, finished.steps), (None, 8));
-        assert_eq!(numbers(&job.run), expected);
-        assert!(!owes(&job.run));
+        assert_eq!(numbers(&job.folder()), expected);
+        assert!(!owes(&job.folder()));
         if was_owed {
             break;
         }
@@ -270,9 +266,10 @@ fn the_log_tells_the_whole_run() {
     let folder = tempfile::tempdir().unwrap();
     let job = mini::job(folder.path());
     let finished = train(&job, &StopRequest::new());
-    let log = std::fs::read_to_string(job.run.join("train.log")).unwrap();
+    let log = std::fs::read_to_string(job.folder().join("train.log")).unwrap();
+    let plan = job.plan.to_string();
     for words in [
-        "the plan",
+        plan.lines().next().unwrap(),
         "step 1/4 (dvae 1/2, stage 1 of 2)",
         "step 2/4 (dvae 2/2, stage 1 of 2)",
         "step 3/4 (gpt 1/2, stage 2 of 2)",

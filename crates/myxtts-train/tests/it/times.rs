@@ -6,8 +6,9 @@ use burn::tensor::Device;
 use myxtts_doctor::{Lang, diagnose, read_run};
 use myxtts_run::metrics::{Line, read};
 use myxtts_run::signals::StopRequest;
+use myxtts_train::config::{StageWord, Stages};
 use myxtts_train::placement::Placement;
-use myxtts_train::run::{StageName, measure_telemetry, run};
+use myxtts_train::run::{measure_telemetry, run};
 use serde_json::Value;
 
 use crate::mini;
@@ -31,14 +32,13 @@ fn ledger(run: &Path) -> Vec<Value> {
 fn the_parts_of_a_stage_are_all_its_time() {
     let folder = tempfile::tempdir().unwrap();
     let mut job = mini::job(folder.path());
-    job.validation = Some(job.dataset.clone());
-    (job.cadence.validate, job.cadence.checkpoint) = (7, 5);
-    for length in job.lengths.values_mut() {
-        length.max_steps = Some(40);
-    }
+    job.dataset.validation = Some(job.dataset.folder.clone());
+    let keys = &mut job.config.training.run;
+    (keys.validate_every, keys.checkpoint_every) = (7, 5);
+    keys.max_steps = Some(40);
     run(&job, &Placement::on(&Device::flex()), StopRequest::new()).unwrap();
     for stage in ["dvae", "gpt"] {
-        let lines = of_stage(&job.run, stage);
+        let lines = of_stage(&job.folder(), stage);
         let sum = |name: &str| lines.iter().filter_map(|line| line.f64(name)).sum::<f64>();
         let parts = [
             "start_s",
@@ -81,7 +81,7 @@ fn the_parts_of_a_stage_are_all_its_time() {
             assert_eq!(line.list("replica_step_s"), None);
         }
     }
-    let gpt = of_stage(&job.run, "gpt");
+    let gpt = of_stage(&job.folder(), "gpt");
     assert!(
         gpt.iter()
             .filter(|line| line.f64("flop") > Some(0.0))
@@ -96,12 +96,11 @@ fn the_parts_of_a_stage_are_all_its_time() {
 fn the_verdict_is_said_and_kept() {
     let folder = tempfile::tempdir().unwrap();
     let mut job = mini::job(folder.path());
-    job.stages = vec![StageName::Dvae];
-    for length in job.lengths.values_mut() {
-        (length.epochs, length.max_steps) = (30, Some(90));
-    }
+    let keys = &mut job.config.training.run;
+    keys.stage = Stages::One(StageWord::Dvae);
+    (keys.epochs, keys.max_steps) = (30, Some(90));
     run(&job, &Placement::on(&Device::flex()), StopRequest::new()).unwrap();
-    let log = std::fs::read_to_string(job.run.join("train.log")).unwrap();
+    let log = std::fs::read_to_string(job.folder().join("train.log")).unwrap();
     let said = |when: &str| {
         let line = log.lines().find(|line| line.contains(when));
         let line = line.unwrap_or_else(|| panic!("`{when}` is not in\n{log}"));
@@ -110,9 +109,9 @@ fn the_verdict_is_said_and_kept() {
     };
     said("Z after the warm-up: ");
     let last = said("Z verdict of stage dvae: ");
-    let text = std::fs::read_to_string(job.run.join("findings.json")).unwrap();
+    let text = std::fs::read_to_string(job.folder().join("findings.json")).unwrap();
     let kept: Value = serde_json::from_str(&text).unwrap();
-    let reading = read_run(&job.run).unwrap();
+    let reading = read_run(&job.folder()).unwrap();
     let found = diagnose(&reading.signals);
     assert_eq!(
         (kept["at_step"].as_u64(), reading.at_step),
@@ -125,7 +124,7 @@ fn the_verdict_is_said_and_kept() {
     assert!(kept["findings"].is_array() && kept["silent"].is_array());
     assert!(kept["wall_time"].as_f64().unwrap() > 1.7e9);
     // On the CPU there is no card to read.
-    let looks = std::fs::read_to_string(job.run.join("devices.jsonl")).unwrap();
+    let looks = std::fs::read_to_string(job.folder().join("devices.jsonl")).unwrap();
     let look: Value = serde_json::from_str(looks.lines().last().unwrap()).unwrap();
     assert_eq!(look["devices"], serde_json::json!([]));
     assert!(look["host"]["memory_mb"].as_f64() > Some(0.0), "{look}");
@@ -151,12 +150,12 @@ fn the_cost_of_recording_is_measured() {
 fn figures_that_cannot_be_written_do_not_end_a_run() {
     let folder = tempfile::tempdir().unwrap();
     let job = mini::job(folder.path());
-    std::fs::create_dir_all(job.run.join("devices.jsonl")).unwrap();
-    std::fs::create_dir_all(job.run.join("findings.json/taken")).unwrap();
-    std::fs::write(job.run.join("run.lock"), "").unwrap();
+    std::fs::create_dir_all(job.folder().join("devices.jsonl")).unwrap();
+    std::fs::create_dir_all(job.folder().join("findings.json/taken")).unwrap();
+    std::fs::write(job.folder().join("run.lock"), "").unwrap();
     let finished = run(&job, &Placement::on(&Device::flex()), StopRequest::new());
     assert_eq!(finished.unwrap().steps, 4);
-    let log = std::fs::read_to_string(job.run.join("train.log")).unwrap();
+    let log = std::fs::read_to_string(job.folder().join("train.log")).unwrap();
     for words in [
         "devices are not read while this run trains: cannot open",
         "the doctor looks no more at this run: ",
@@ -172,7 +171,7 @@ fn the_ledger_knows_the_parts_of_the_work() {
     let folder = tempfile::tempdir().unwrap();
     let job = mini::job(folder.path());
     run(&job, &Placement::on(&Device::flex()), StopRequest::new()).unwrap();
-    let entries = ledger(&job.run);
+    let entries = ledger(&job.folder());
     let us = |entry: &Value, name: &str| entry[name].as_u64();
     for entry in &entries {
         let busy = us(entry, "busy_us").unwrap();

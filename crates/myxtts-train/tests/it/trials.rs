@@ -4,7 +4,7 @@
 use burn::tensor::Device;
 use myxtts_doctor::Code;
 use myxtts_train::placement::Placement;
-use myxtts_train::run::Job;
+use myxtts_train::run::TrainRequest;
 use myxtts_train::run::trials::{Bench, TRIALS, Trial, Tried, table};
 
 use crate::mini;
@@ -17,9 +17,8 @@ const MILLISECONDS: [u32; 4] = [800, 1100, 1500, 2000];
 const OF_EACH: usize = 12;
 
 /// As many batches in flight as three replicas need.
-fn with_room(mut job: Job) -> Job {
-    job.buffers.in_flight = 12;
-    job.buffers.in_flight_start = 12;
+fn with_room(mut job: TrainRequest) -> TrainRequest {
+    (job.plan.buffer_size, job.plan.buffer_start) = (12, 12);
     job
 }
 
@@ -95,11 +94,9 @@ fn nothing_is_found_in_healthy_trainings() {
     for (mode, placement) in modes {
         for batch_size in [1, 2, 3] {
             for accumulation in [1, 2] {
-                let job = Job {
-                    batch_size,
-                    accumulation,
-                    ..with_room(job.clone())
-                };
+                let mut job = with_room(job.clone());
+                job.plan.batch_size = batch_size;
+                job.plan.gradient_accumulation_steps = accumulation;
                 let bench = Bench::new(&job, &placement, 4 * STEPS).unwrap();
                 let found = bench.healthy().unwrap().findings;
                 let what = format!("{mode}, batch size {batch_size} x {accumulation}");

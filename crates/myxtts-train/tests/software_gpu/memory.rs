@@ -119,8 +119,8 @@ fn a_budget_is_enforced_on_a_gpu() {
         budget: Some("--model-gpu-memory"),
         verdict: Verdict::Fits,
     };
-    job.memory = vec![budget];
-    job.memory_check = MemoryCheck::Warn;
+    job.plan.memory = vec![budget];
+    job.config.data.pipeline.memory_check = MemoryCheck::Warn;
     let placement = Placement::on(&open(planned).unwrap());
     let error = run(&job, &placement, StopRequest::install().unwrap()).unwrap_err();
     let words = error.to_string();

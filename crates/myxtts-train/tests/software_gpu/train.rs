@@ -5,14 +5,14 @@ use myxtts_device::discover::{discover, probe};
 use myxtts_device::{PlanRequest, SoftwareGpus, plan};
 use myxtts_run::signals::StopRequest;
 use myxtts_train::placement::Placement;
-use myxtts_train::run::{Job, StageLength, StageName, run};
+use myxtts_train::run::run;
 
 use crate::{mini, place, software};
 
 /// Steps of the stage whose shapes are warmed up; what follows the first few
 /// is launched otherwise than they are.
 const GPT_STEPS: u64 = 8;
-const STEPS: u64 = 2 + GPT_STEPS;
+const STEPS: u64 = 2 * GPT_STEPS;
 
 /// Kernels that may come after the warm-up where there are several devices.
 ///
@@ -31,15 +31,8 @@ const LATE: u64 = 4;
 
 fn losses(name: &str, placement: &Placement) -> Vec<f64> {
     let folder = tempfile::tempdir().unwrap();
-    let mut job = Job {
-        run: folder.path().join(name),
-        ..mini::job(folder.path())
-    };
-    let length = StageLength {
-        epochs: 10,
-        max_steps: Some(GPT_STEPS),
-    };
-    job.lengths.insert(StageName::Gpt, length);
+    let mut job = mini::kept_in(&folder.path().join(name), &mini::job(folder.path()));
+    job.config.training.run.max_steps = Some(GPT_STEPS);
     let finished = run(&job, placement, StopRequest::install().unwrap()).unwrap();
     assert_eq!(finished.steps, STEPS, "{name}");
     assert_eq!(finished.shapes_after_warmup, 0, "{name}");
@@ -49,7 +42,7 @@ fn losses(name: &str, placement: &Placement) -> Vec<f64> {
         _ => LATE,
     };
     assert!(late <= allowed, "{name}: {late} kernels after the warm-up");
-    let log = std::fs::read_to_string(job.run.join("train.log")).unwrap();
+    let log = std::fs::read_to_string(job.folder().join("train.log")).unwrap();
     assert!(log.contains("Model training starting now"), "{name}: {log}");
     // One bucket, met once where batches are made and twice where steps are taken;
     // then in rounds, the last of which found nothing new.
@@ -68,7 +61,7 @@ fn losses(name: &str, placement: &Placement) -> Vec<f64> {
         usize::from(placement.has_hop),
         "{name}: {log}"
     );
-    mini::losses(&job.run)
+    mini::losses(&job.folder())
 }
 
 /// The same wiring, all of it on the CPU.

@@ -2,10 +2,10 @@
 //! once in a process, so each is tried in a process of its own.
 
 use myxtts_device::discover::{discover, probe};
-use myxtts_device::{PlanRequest, SoftwareGpus, plan};
+use myxtts_device::{Plan, PlanRequest, SoftwareGpus, plan};
 use myxtts_doctor::{Code, Finding, Severity};
 use myxtts_train::placement::Placement;
-use myxtts_train::run::Job;
+use myxtts_train::run::TrainRequest;
 use myxtts_train::run::trials::{Bench, TRIALS, Trial, Tried, table};
 
 use crate::{mini, place, software};
@@ -90,15 +90,11 @@ fn nothing_is_found_in_healthy_trainings() {
         let plan = plan(&request, &machine).unwrap();
         let placement = Placement::of(&plan).unwrap();
         for (batch_size, accumulation) in [(2, 1), (1, 2)] {
-            let mut job = Job {
-                batch_size,
-                accumulation,
-                plan: serde_json::json!(plan),
-                ..job.clone()
-            };
+            let mut job = on_devices_of(&plan, &job);
+            job.plan.batch_size = batch_size;
+            job.plan.gradient_accumulation_steps = accumulation;
             // As many batches in flight as two replicas need.
-            job.buffers.in_flight = 12;
-            job.buffers.in_flight_start = 12;
+            (job.plan.buffer_size, job.plan.buffer_start) = (12, 12);
             let bench = Bench::new(&job, &placement, STEPS).unwrap();
             let found = bench.healthy().unwrap().findings;
             let codes: Vec<Code> = found.iter().map(|finding| finding.code).collect();
@@ -119,6 +115,15 @@ fn nothing_is_found_in_healthy_trainings() {
     }
 }
 
+/// The same job on the devices of a plan.
+fn on_devices_of(plan: &Plan, job: &TrainRequest) -> TrainRequest {
+    let mut job = job.clone();
+    job.plan.data_device = plan.data_device.clone();
+    job.plan.model_devices = plan.model_devices.clone();
+    job.plan.graph_mode = plan.graph_mode;
+    job
+}
+
 #[test]
 #[ignore = "run by the test above, in processes of its own"]
 fn child() {
@@ -131,11 +136,9 @@ fn child() {
     let plan = plan(&request, &machine).unwrap();
     let placement = Placement::of(&plan).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let job = Job {
-        buckets: 2,
-        plan: serde_json::json!(plan),
-        ..mini::job_of_lengths(folder.path(), &MILLISECONDS, 1)
-    };
+    let job = mini::job_of_lengths(folder.path(), &MILLISECONDS, 1);
+    let mut job = on_devices_of(&plan, &job);
+    job.config.data.shapes.buckets = 2;
     let code = match asked.as_str() {
         "shapes" => Code::Recompiling,
         _ => Code::FusionOff,

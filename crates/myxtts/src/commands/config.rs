@@ -9,11 +9,11 @@ use myxtts_config::units::Megabytes;
 use myxtts_config::{Keys, Layer, Setting, Settings};
 use myxtts_device::discover::host;
 use myxtts_device::{Machine, PlanRequest, plan, presets};
+use myxtts_model::ModelSize;
+use myxtts_train::config::{OptimizationLevel, size_layer};
 use serde_json::{Map, Value, json};
 
-use myxtts_model::ModelSize;
-
-use crate::config::{self, Config, Init, OptimizationLevel};
+use crate::config::{self, Config, Init};
 use crate::new_file::NewFile;
 use crate::output::{Failure, Output};
 
@@ -203,7 +203,7 @@ struct PresetGroup {
 fn preset_groups() -> [PresetGroup; 3] {
     let profiles = presets().map(|preset| (preset.name, preset.cards, preset.layer()));
     let levels = OptimizationLevel::ALL.map(|level| (level.name(), "", level.layer()));
-    let sizes = ModelSize::ALL.map(|size| (size.name(), "", config::size_layer(size)));
+    let sizes = ModelSize::ALL.map(|size| (size.name(), "", size_layer(size)));
     [
         PresetGroup {
             key: "gpu_profile",

@@ -3,21 +3,21 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use myxtts_audio::units::Samples;
 use myxtts_config::Settings;
 use myxtts_data::corpus;
 use myxtts_data::layout::Split;
 use myxtts_data::prepare;
-use myxtts_data::schedule::{BucketShape, ConditioningSpec};
+use myxtts_data::schedule::BucketShape;
 use myxtts_data::units::{Codes, Tokens};
 use myxtts_device::PlanRequest;
 use myxtts_text::Vocabulary as TextVocabulary;
 use myxtts_train::demand::{Clips, Demand, codes_of};
 use myxtts_train::feed::{Corpus, train_vocabulary};
+use myxtts_train::run::SegmentSizes;
 
-use super::prepare::request;
-use super::train::{DECODER_FRAMES, SEGMENT_BATCH, SEGMENT_FRAMES, conditioning, stages};
+use super::dataset::request;
 use crate::config::{self, Config, Sizes};
+use crate::outline::Outline;
 use crate::output::Failure;
 
 /// Returns what a configuration asks of devices, memory included. With `clips`, the plan also
@@ -43,18 +43,18 @@ fn demand(settings: &Settings<Config>) -> Result<Demand, Failure> {
         training,
     } = &settings.config;
     let Sizes { gpt, dvae } = config::sizes(settings).map_err(Failure::usage)?;
-    let [min, max] = conditioning(data).map(Samples);
     let has_init = training.run.init.is_some();
+    let segments = SegmentSizes::default();
     Ok(Demand {
         decoder: model.size.decoder(gpt.channels, gpt.channels),
-        stages: stages(settings)?,
+        stages: Outline::of(settings)?.stages,
         longest: BucketShape {
             text: Tokens(data.shapes.max_text_length),
             audio: Codes(codes_of(data.shapes.max_mel_frames, &dvae)),
         },
-        conditioning: ConditioningSpec { min, max },
-        segments: [SEGMENT_FRAMES, SEGMENT_BATCH as usize],
-        decoder_frames: DECODER_FRAMES,
+        conditioning: data.shapes.conditioning(data.audio.sample_rate),
+        segments: [segments.dvae_frames, segments.dvae_batch as usize],
+        decoder_frames: segments.decoder_frames,
         has_average: training.optimiser.ema_decay > 0.0,
         has_start: has_init,
         clips: None,

@@ -3,6 +3,7 @@
 mod bench;
 mod config;
 mod damaged;
+mod dataset;
 mod devices;
 mod doctor;
 pub(crate) mod evaluate;
@@ -16,18 +17,21 @@ mod parent;
 mod plan;
 mod prepare;
 mod profile;
+mod request;
 mod serve;
 mod steps;
 mod synthesize;
-pub(crate) mod train;
+mod train;
 mod tune;
 
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
+use myxtts_config::Layer;
 use myxtts_device::discover::guard::Guard;
 use myxtts_device::discover::{ProbeAnswer, discover, probe};
 use myxtts_device::{Backend, Machine, SOFTWARE_GPUS_VARIABLE, SoftwareGpus};
+use myxtts_run::signals::{StopRequest, StopSignal};
 
 use crate::cli::{self, flags};
 use crate::config::Given;
@@ -65,8 +69,20 @@ fn given(matches: &ArgMatches) -> Result<Given, Failure> {
     Ok(Given {
         file,
         environment: environment(),
+        shorthands: Layer::default(),
         flags,
     })
+}
+
+/// The end of a command that a signal stopped before there was anything to keep.
+fn stopped(signal: StopSignal, words: impl std::fmt::Display) -> Failure {
+    let code = u8::try_from(signal.exit_code()).unwrap_or(1);
+    Failure::Stopped(format!("{}: {words}", signal.name()), code)
+}
+
+/// Catches the signals that ask for an orderly end.
+fn stop_request() -> Result<StopRequest, Failure> {
+    StopRequest::install().map_err(|why| Failure::Job(format!("signals cannot be caught: {why}")))
 }
 
 /// The two folders of `import` and `export`; both are required arguments.

@@ -1,28 +1,24 @@
 //! `myxtts prepare`
 
-use std::num::NonZeroUsize;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
-use myxtts_audio::units::Frames;
-use myxtts_config::Settings as Resolved;
+use myxtts_config::Settings;
 use myxtts_config::units::Megabytes;
-use myxtts_data::corpus;
-use myxtts_data::layout::Columns;
-use myxtts_data::prepare::{Event, Place, PrepareError, Request, Settings, Watch, place, prepare};
-use myxtts_data::units::Tokens;
+use myxtts_data::prepare::prepare;
 use myxtts_device::discover::host;
 use myxtts_device::{Machine, plan};
-use myxtts_infer::{ModelCard, Pick, resolve};
-use myxtts_run::signals::{StopRequest, StopSignal};
+use myxtts_run::signals::StopRequest;
 use myxtts_text::Vocabulary;
 use myxtts_train::placement::Placement;
 use myxtts_train::run::{Encoded, encode};
 use serde_json::json;
 
+use super::dataset::{Part, dataset, output_folder, prepared_in, request, with_progress};
+use super::request::{train_failure, train_request};
+use super::{stop_request, stopped};
 use crate::cli::flags::DATASET;
-use crate::config::{self, Config, DatasetConfig, Given, GivenFlag};
+use crate::config::{self, Config, Given, GivenFlag};
 use crate::output::{Failure, Output};
 use crate::progress::ProgressBar;
 
@@ -100,7 +96,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
 
 /// Encodes every clip with the DVAE of `weights`, as a training would.
 fn codes(
-    settings: &Resolved<Config>,
+    settings: &Settings<Config>,
     machine: &Machine,
     prepared: PathBuf,
     weights: &Path,
@@ -109,16 +105,24 @@ fn codes(
 ) -> Result<Encoded, Failure> {
     let request = super::memory::training_request(settings, None)?;
     let plan = plan(&request, machine).map_err(Failure::usage)?;
-    let job = super::train::job(settings, &plan, stop, output, String::new(), Some(prepared))?;
+    let dataset = prepared_in(settings, prepared, stop, output)?;
+    let training = train_request(settings, &plan, dataset, String::new())?;
     let placement = Placement::of(&plan).map_err(|why| Failure::Job(why.to_string()))?;
     let Some(device) = placement.data.first() else {
         return Err(Failure::Job("the plan has no data device".to_owned()));
     };
     let replicas = placement.replicas();
     let mut bar = ProgressBar::new();
-    let encoded = encode(&job, weights, device, replicas, stop, &mut |done, total| {
-        bar.show(done, total, " clips encoded");
-    });
+    let encoded = encode(
+        &training,
+        weights,
+        device,
+        replicas,
+        stop,
+        &mut |done, total| {
+            bar.show(done, total, " clips encoded");
+        },
+    );
     bar.clear();
     if let Some(signal) = stop.asked() {
         return Err(stopped(
@@ -126,7 +130,7 @@ fn codes(
             "the encoding was stopped; the codes made so far are kept",
         ));
     }
-    let encoded = encoded.map_err(super::train::train_failure)?;
+    let encoded = encoded.map_err(train_failure)?;
     for notice in &encoded.notices {
         output.log(notice);
     }
@@ -153,173 +157,4 @@ fn next(given: &Given, dataset: Option<&Path>, vocabulary: Option<&Path>) -> Vec
         add("--set", format!("training.vocab={}", file.display()));
     }
     next
-}
-
-/// What a configuration asks of a preparation.
-#[deny(unused_variables)]
-pub(super) fn request<'v>(
-    settings: &Resolved<Config>,
-    dataset: PathBuf,
-    out: PathBuf,
-    vocabulary: Option<&'v Vocabulary>,
-) -> Result<Request<'v>, Failure> {
-    let chosen_workers = settings.is_chosen("data.num_workers");
-    let Config { data, training, .. } = &settings.config;
-    // Every key by its name: one that nothing is made of does not compile.
-    let DatasetConfig {
-        // Made into `dataset` and `out` before.
-        train_data: _,
-        prepared: _,
-        // A training's, bound in `train::job`.
-        cache: _,
-        val_data,
-        language,
-        columns,
-        max_bad_fraction,
-    } = &data.dataset;
-    let columns = columns.as_deref().map(Columns::named);
-    Ok(Request {
-        dataset,
-        out,
-        vocabulary,
-        workers: workers(data.pipeline.num_workers.filter(|_| chosen_workers)),
-        next: vec![],
-        settings: Settings {
-            audio: data.audio.clone(),
-            language: match language {
-                Some(language) => Some(language.clone()),
-                None => training.run.init.as_deref().and_then(language_of),
-            },
-            columns: columns.transpose().map_err(Failure::usage)?,
-            max_text: Tokens(data.shapes.max_text_length),
-            max_frames: Frames(data.shapes.max_mel_frames as usize),
-            buckets: data.shapes.buckets,
-            max_bad_fraction: *max_bad_fraction,
-            // Validation recordings of their own leave nothing to hold out.
-            held_out_fraction: match val_data {
-                Some(_) => 0.0,
-                None => Settings::default().held_out_fraction,
-            },
-            seed: training.run.seed,
-            ..Settings::default()
-        },
-    })
-}
-
-/// The language of weights that know one alone. Weights that cannot be read
-/// are told of where they are used.
-fn language_of(init: &str) -> Option<String> {
-    let folder = resolve(Path::new(init), Pick::Newest).ok()?;
-    let checkpoint = myxtts_weights::read_ours(&folder).ok()?;
-    let card = ModelCard::of(&checkpoint).ok()?;
-    match card.languages.as_slice() {
-        [one] => Some(one.clone()),
-        _ => None,
-    }
-}
-
-/// Prepares, with progress.
-pub(super) fn with_progress<T>(
-    output: &Output,
-    stop: &StopRequest,
-    prepare: impl FnOnce(Watch<'_>) -> Result<T, PrepareError>,
-) -> Result<T, Failure> {
-    let mut bar = ProgressBar::new();
-    let mut is_told = false;
-    let prepared = prepare(&mut |event| {
-        match event {
-            Event::Row(progress) => {
-                let words = format!(", {} quarantined", progress.quarantined);
-                bar.show(progress.done, progress.about, &words);
-            }
-            Event::Waiting(waiting) if !is_told => {
-                output.log(waiting);
-                is_told = true;
-            }
-            Event::Waiting(_) => {}
-        }
-        match stop.is_asked() {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
-        }
-    });
-    bar.clear();
-    prepared.map_err(|error| match (error, stop.asked()) {
-        (error @ PrepareError::Stopped, Some(signal)) => stopped(signal, error),
-        (error, _) => failure(error),
-    })
-}
-
-/// The end of a command that a signal stopped before there was anything to keep.
-pub(super) fn stopped(signal: StopSignal, words: impl std::fmt::Display) -> Failure {
-    let code = u8::try_from(signal.exit_code()).unwrap_or(1);
-    Failure::Stopped(format!("{}: {words}", signal.name()), code)
-}
-
-/// Catches the signals that ask for an orderly end.
-pub(super) fn stop_request() -> Result<StopRequest, Failure> {
-    StopRequest::install().map_err(|why| Failure::Job(format!("signals cannot be caught: {why}")))
-}
-
-/// The configured one, else the sample corpus.
-pub(super) fn dataset(train_data: Option<&str>) -> Result<PathBuf, Failure> {
-    if let Some(dataset) = train_data {
-        return Ok(PathBuf::from(dataset));
-    }
-    let folder = corpus::default_folder().map_err(|why| Failure::Job(why.to_string()))?;
-    corpus::unpack(&folder).map_err(|why| Failure::Job(why.to_string()))?;
-    Ok(folder)
-}
-
-/// Which of the two datasets of a training.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
-    Training,
-    Validation,
-}
-
-/// Where the results go: the folder that was given; else `myxtts` in the
-/// dataset's folder, with the dataset and not hidden; else, where that may not
-/// be written to, the user's cache.
-pub(super) fn output_folder(
-    prepared: Option<&str>,
-    dataset: &Path,
-    part: Part,
-    output: &Output,
-) -> Result<PathBuf, Failure> {
-    if let Some(folder) = prepared {
-        let folder = PathBuf::from(folder);
-        return Ok(match part {
-            Part::Training => folder,
-            Part::Validation => folder.join("validation"),
-        });
-    }
-    let Place { folder, refused } = place(dataset).map_err(|why| Failure::Job(why.to_string()))?;
-    if let Some((beside, why)) = refused {
-        output.log(format_args!(
-            "{} may not be written to ({why}): what preparation writes goes to {}",
-            beside.display(),
-            folder.display()
-        ));
-    }
-    Ok(folder)
-}
-
-/// Every core unless told otherwise: there is no model to leave one for.
-fn workers(chosen: Option<u32>) -> NonZeroUsize {
-    let chosen = chosen.and_then(|workers| NonZeroUsize::new(workers as usize));
-    chosen
-        .or_else(|| std::thread::available_parallelism().ok())
-        .unwrap_or(NonZeroUsize::MIN)
-}
-
-pub(super) fn failure(error: PrepareError) -> Failure {
-    match error {
-        PrepareError::Layout(_)
-        | PrepareError::Language(_)
-        | PrepareError::WhichLanguage { .. }
-        | PrepareError::WrongScript { .. }
-        | PrepareError::SameFolder { .. } => Failure::usage(error),
-        other => Failure::Job(other.to_string()),
-    }
 }

@@ -1,39 +1,27 @@
-//! The whole configuration and how its layers are put together.
+//! How the layers of a configuration are put together: defaults, presets,
+//! weights, file, environment, flags.
 //!
-//! Sections are what people write in files; inside them, each component's
-//! struct stands next to the component. Those whose component does not exist
-//! yet live here until it does.
+//! What there is to configure is said by `myxtts_train::config`, where each
+//! component's struct stands beside the component.
 
 mod aliases;
 mod check;
-mod dataset;
-mod model;
-mod optimiser;
-mod run;
-mod shapes;
 mod weights;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use myxtts_audio::AudioConfig;
 use myxtts_config::{Keys, Layer, Origin, Place, Problem, Problems, Settings, Source, expand_home};
 use myxtts_device::{
     BackendChoice, Gpu, Machine, PipelineConfig, PlanRequest, Preset, SOFTWARE_GPUS_VARIABLE,
     StrategyConfig,
 };
-use myxtts_model::dvae::DvaeConfig;
-use myxtts_model::gpt::{GptConfig, Vocabulary};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use myxtts_model::gpt::Vocabulary;
+use myxtts_train::config::{quirks_layer, size_layer};
 
 use crate::cli::flags;
 
-pub(crate) use dataset::{Cache, DatasetConfig};
-pub(crate) use model::{ModelConfig, Quirks};
-pub(crate) use model::{layer as size_layer, least_steps};
-pub(crate) use optimiser::{OptimiserConfig, OptimizationLevel, Schedule as LearningRate};
-pub(crate) use run::{Part, Resume as Resumed, ResumeWord, RunConfig, run_folder};
-pub(crate) use shapes::{ConditioningFrom, ShapeConfig};
+pub(crate) use myxtts_train::config::{Config, Sizes};
 use weights::StartingWeights;
 
 /// Variables with our prefix that are not settings.
@@ -49,47 +37,13 @@ pub(crate) fn settings_in_environment() -> Vec<String> {
         .collect()
 }
 
-/// Configuration of myxtts.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-pub(crate) struct Config {
-    /// Recordings, features, batches and the pipeline that carries them.
-    pub(crate) data: DataSection,
-    /// The model.
-    pub(crate) model: ModelConfig,
-    /// Devices, optimisation and the run.
-    pub(crate) training: TrainingSection,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-pub(crate) struct DataSection {
-    #[serde(flatten)]
-    pub(crate) dataset: DatasetConfig,
-    #[serde(flatten)]
-    pub(crate) audio: AudioConfig,
-    #[serde(flatten)]
-    pub(crate) shapes: ShapeConfig,
-    #[serde(flatten)]
-    pub(crate) pipeline: PipelineConfig,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-pub(crate) struct TrainingSection {
-    #[serde(flatten)]
-    pub(crate) run: RunConfig,
-    #[serde(flatten)]
-    pub(crate) optimiser: OptimiserConfig,
-    #[serde(flatten)]
-    pub(crate) strategy: StrategyConfig,
-}
-
 /// What a person gave, in the order in which it wins.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Given {
     pub(crate) file: Option<PathBuf>,
     pub(crate) environment: Vec<(String, String)>,
+    /// Flags that stand for several keys.
+    pub(crate) shorthands: Layer,
     pub(crate) flags: Vec<GivenFlag>,
 }
 
@@ -173,7 +127,7 @@ pub(crate) fn load_with(
         _ => model.size,
     };
     let presets = size_layer(size)
-        .merge(model.quirks.layer())
+        .merge(quirks_layer(model.quirks))
         .merge(training.optimiser.optimization_level.layer())
         .merge(preset.layer());
     let known = weights.as_ref().map(StartingWeights::layer);
@@ -194,6 +148,7 @@ pub(crate) fn user_layer(keys: &Keys, given: &Given) -> Result<Layer, Problems> 
         None => Layer::default(),
     };
     layer = layer.merge(keys.environment(given.environment.iter().cloned(), &RESERVED_VARIABLES)?);
+    layer = layer.merge(given.shorthands.clone());
     let mut problems = Vec::new();
     for GivenFlag { flag, key, value } in &given.flags {
         match keys.text(key, value, Origin::Flag(flag.clone())) {
@@ -258,23 +213,19 @@ pub(crate) fn sizes(settings: &Settings<Config>) -> Result<Sizes, Problems> {
     })
 }
 
-/// Sizes of the parts of a model.
-#[derive(Clone, Debug)]
-pub(crate) struct Sizes {
-    pub(crate) gpt: GptConfig,
-    pub(crate) dvae: DvaeConfig,
+/// The keys that a person chose.
+pub(crate) fn chosen(settings: &Settings<Config>) -> BTreeSet<String> {
+    let settings = settings.layer().iter();
+    let chosen = settings.filter(|(_, setting)| setting.origin.is_chosen());
+    chosen.map(|(key, _)| key.to_owned()).collect()
 }
 
 /// What the configuration asks of the devices.
 pub(crate) fn plan_request(settings: &Settings<Config>) -> PlanRequest {
-    let chosen = settings
-        .layer()
-        .iter()
-        .filter(|(_, setting)| setting.origin.is_chosen());
     PlanRequest {
         strategy: settings.config.training.strategy.clone(),
         pipeline: settings.config.data.pipeline.clone(),
-        chosen: chosen.map(|(key, _)| key.to_owned()).collect(),
+        chosen: chosen(settings),
         workload: None,
     }
 }

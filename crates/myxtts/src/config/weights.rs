@@ -88,12 +88,8 @@ impl StartingWeights {
         if let Some(gpt) = gpt {
             let [min, max] = [gpt.conditioning.min, gpt.conditioning.max]
                 .map(|length| length.at(audio.sample_rate).0);
-            let quirks = match gpt.quirks {
-                Quirks::Fixed => super::Quirks::Fixed,
-                Quirks::Compat => super::Quirks::Compat,
-            };
             values.extend([
-                ("model.quirks", json!(quirks)),
+                ("model.quirks", json!(gpt.quirks)),
                 ("data.conditioning_min", json!(min)),
                 ("data.conditioning_max", json!(max)),
             ]);

@@ -83,7 +83,7 @@ impl<'a> DecoderEvaluator<'a> {
 
     fn prepare(&self, stop: &StopRequest) -> Result<Prepared, TrainError> {
         let cutting = Cutting {
-            frames: self.job.decoder_frames,
+            frames: self.job.segments.decoder_frames,
             seed: 0,
             steps_per_epoch: 1,
         };

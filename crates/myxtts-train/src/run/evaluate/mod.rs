@@ -106,7 +106,7 @@ fn held_out(
     }
     let (clips, lengths) = (&corpus.clips[..some], &corpus.lengths[..some]);
     let shapes = choose_buckets(lengths, job.buckets);
-    let schedule = Schedule::new(lengths, &shapes, job.batch_size, 1, 0)
+    let schedule = Schedule::new(lengths, &shapes, job.plan.batch_size, 1, 0)
         .map_err(|clip| TrainError::Failed(format!("clip {} fits no bucket", clip.0)))?;
     for step in 0..schedule.steps_per_epoch() {
         unless_stopped(stop)?;

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use burn::tensor::Device;
+use myxtts_data::config::CacheKind;
 use myxtts_data::schedule::Schedule as Batches;
 use myxtts_device::{KernelUse, KernelWatch, Launches};
 use myxtts_infer::ModelCard;
@@ -27,13 +28,15 @@ pub use super::warm_up::Listener;
 pub use threads::ThreadUse;
 
 use super::flow::flow;
-use super::job::{CacheKind, Job, StageName};
+use super::job::Job;
 use super::material::Material;
 use super::memory::held;
 use super::origin::Origin;
+use super::request::TrainRequest;
 use super::warm_up::WarmUp;
 use super::{gpt_stage, precision, recipe, stage};
 use crate::bench::{forget_peak, peak_bytes};
+use crate::config::StageName;
 use crate::error::TrainError;
 use crate::faults::Faults;
 use crate::feed::{CodesCache, CodesSource, Largest, ShapeWatch, Shapes, Targets};
@@ -200,10 +203,11 @@ impl Probe {
 
 /// Trains a new GPT on real clips as the request says, and keeps nothing of it.
 pub fn probe(
-    job: &Job,
+    training: &TrainRequest,
     placement: &Placement,
     request: &ProbeRequest,
 ) -> Result<Probe, TrainError> {
+    let job = &Job::of(training);
     forget_peak();
     let begin = Instant::now();
     request.listener.tell("reading the clips");
@@ -221,7 +225,7 @@ pub(super) fn train_epochs(
     watch: &mut dyn StageWatch<GptTrainee>,
 ) -> Result<(), TrainError> {
     let subject = Subject::read(job, placement)?;
-    let accumulation = job.accumulation.max(1) as u64;
+    let accumulation = job.accumulation() as u64;
     let epoch = subject.schedule.steps_per_epoch().div_ceil(accumulation);
     per_epoch(epoch);
     let request = ProbeRequest {
@@ -292,7 +296,7 @@ impl<'a> Subject<'a> {
         } = self;
         let codes = self.codes(request.codes)?;
         let recipe = self.recipe(steps, request)?;
-        let compute = precision::on(job.precision, placement)?;
+        let compute = precision::on(job.plan.precision, placement)?;
         let learns = GptRecipe {
             label_smoothing: job.optimisation.label_smoothing,
             dropout: job.optimisation.dropout.unwrap_or(card.gpt.dropout),
@@ -417,7 +421,7 @@ impl<'a> Subject<'a> {
 
     /// What the request comes to with this data.
     fn steps(&self, request: &ProbeRequest, largest: Largest) -> Steps {
-        let accumulation = self.job.accumulation.max(1) as u64;
+        let accumulation = self.job.accumulation() as u64;
         let epoch = self.schedule.steps_per_epoch().div_ceil(accumulation);
         let warm_up = match request.codes {
             ProbeCodes::AfterAnEpoch => epoch.max(request.warm_up_steps),
@@ -430,7 +434,7 @@ impl<'a> Subject<'a> {
         };
         // The data side must not come to its end before the steps do.
         let beyond = match request.keep {
-            BatchSource::Live => 2 * self.job.buffers.in_flight as u64 + 1,
+            BatchSource::Live => 2 * u64::from(self.job.plan.buffer_size) + 1,
             BatchSource::Cached => 0,
         };
         Steps {
@@ -440,7 +444,7 @@ impl<'a> Subject<'a> {
             end: request.begin_at + warm_up + measured + beyond,
             accumulation,
             replicas: u64::from(self.placement.replicas()).max(1),
-            workers: self.job.buffers.workers as u64,
+            workers: u64::from(self.job.plan.workers),
         }
     }
 
@@ -453,7 +457,7 @@ impl<'a> Subject<'a> {
         };
         Ok(Recipe {
             steps: steps.end,
-            accumulation: job.accumulation,
+            accumulation: job.accumulation(),
             schedule: Schedule::new(rate).map_err(TrainError::failed)?,
             gradient_clip: job.optimisation.gradient_clip,
             seed: job.seed,
@@ -528,7 +532,7 @@ impl<'a> Subject<'a> {
             clippy::cast_sign_loss,
             reason = "bytes of a few recordings"
         )]
-        let bytes = (mean * clips_a_step * recordings * self.job.accumulation.max(1) as f64) as u64;
+        let bytes = (mean * clips_a_step * recordings * self.job.accumulation() as f64) as u64;
         bytes
     }
 }

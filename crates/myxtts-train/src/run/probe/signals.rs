@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use myxtts_data::config::CacheKind;
+use myxtts_device::PlannedDevice;
 use myxtts_doctor::signals::{
     BucketChoice, CacheKind as Kept, DatasetSignals, DeviceRole, DeviceSignals, MachineSignals,
     Oscillation, Pauses, Period, PipelineSignals, Precision, Recompiles, Replica, Settings,
@@ -15,7 +17,8 @@ use serde_json::Value;
 
 use super::Probe;
 use crate::placement::Placement;
-use crate::run::job::{CacheKind, Job};
+use crate::run::job::Job;
+use crate::run::request::TrainRequest;
 use crate::timing::StepTiming;
 
 /// Steps from which an unevenness can be told from chance.
@@ -27,7 +30,8 @@ const AT_ONCE: u64 = 200;
 
 impl Probe {
     /// For the rules. What a probe cannot know stays unavailable.
-    pub fn signals(&self, job: &Job, placement: &Placement) -> Signals {
+    pub fn signals(&self, training: &TrainRequest, placement: &Placement) -> Signals {
+        let job = &Job::of(training);
         Signals {
             settings: settings(job, placement),
             machine: self.machine(),
@@ -220,23 +224,20 @@ fn settings(job: &Job, placement: &Placement) -> Settings {
     let mut keys = BTreeMap::new();
     flatten("", &job.config, &mut keys);
     Settings {
-        keys: match keys.is_empty() {
-            true => Signal::unavailable("the job has no configuration"),
-            false => Signal::Known(keys),
-        },
+        keys: Signal::Known(keys),
         stage: Signal::Known(TrainStage::Gpt),
         strategy: Signal::Known(strategy(placement)),
-        workers: count(job.buffers.workers),
-        batch_size: Signal::Known(job.batch_size),
-        accumulation: count(job.accumulation),
-        device_ring: count(job.buffers.depth),
-        precision: Signal::Known(match job.precision {
+        workers: Signal::Known(job.plan.workers),
+        batch_size: Signal::Known(job.plan.batch_size),
+        accumulation: count(job.accumulation()),
+        device_ring: Signal::Known(job.plan.device_prefetch),
+        precision: Signal::Known(match job.plan.precision {
             myxtts_device::Precision::F32 => Precision::F32,
             myxtts_device::Precision::Bf16 => Precision::Bf16,
             myxtts_device::Precision::F16 => Precision::F16,
         }),
-        static_shapes: Signal::Known(job.static_shapes),
-        fusion: Signal::Known(job.plan.get("graph_mode").and_then(Value::as_bool)),
+        static_shapes: Signal::Known(job.plan.static_shapes),
+        fusion: Signal::Known(job.plan.graph_mode),
         cache: Signal::Known(match job.cache {
             CacheKind::None => Kept::None,
             CacheKind::Memory => Kept::Memory,
@@ -284,19 +285,16 @@ fn flatten(path: &str, value: &Value, keys: &mut BTreeMap<String, String>) {
 
 /// By name only: their readings are not the probe's.
 fn devices(job: &Job, placement: &Placement) -> Vec<DeviceSignals> {
-    let planned = |list: &str, index: usize| job.plan.get(list)?.get(index).cloned();
-    let word = |device: &Option<Value>, name: &str| {
-        let word = device.as_ref()?.get(name)?.as_str()?;
-        Some(word.to_owned())
-    };
-    let device = |device: Option<Value>, index: usize, role: DeviceRole| {
+    let device = |device: Option<&PlannedDevice>, index: usize, role: DeviceRole| {
         const DEVICE: &str = "a probe does not read the device";
         const DRIVER: &str = "a probe does not read the driver";
         const PLAN: &str = "a probe does not look at the plan's estimate of memory";
         DeviceSignals {
             logical: u32::try_from(index).unwrap_or(u32::MAX),
-            name: word(&device, "name").unwrap_or_else(|| format!("device {index}")),
-            backend: word(&device, "backend").unwrap_or_else(|| "cpu".to_owned()),
+            name: device.map_or_else(|| format!("device {index}"), |device| device.name.clone()),
+            backend: device
+                .map_or("cpu", |device| device.backend.name())
+                .to_owned(),
             role,
             busy: Signal::unavailable(DEVICE),
             budget: Signal::unavailable(PLAN),
@@ -310,12 +308,10 @@ fn devices(job: &Job, placement: &Placement) -> Vec<DeviceSignals> {
         }
     };
     let models = 0..placement.models.len();
-    let data = placement
-        .has_hop
-        .then(|| job.plan.get("data_device").cloned());
-    let data = data.map(|data| device(data, 0, DeviceRole::Data));
+    let data = placement.has_hop.then_some(&job.plan.data_device);
+    let data = data.map(|data| device(Some(data), 0, DeviceRole::Data));
     let models = models.map(|index| {
-        let model = planned("model_devices", index);
+        let model = job.plan.model_devices.get(index);
         device(
             model,
             index + usize::from(placement.has_hop),

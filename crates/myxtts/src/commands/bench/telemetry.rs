@@ -7,7 +7,7 @@ use myxtts_train::run::{TelemetryFigures, measure_telemetry};
 use serde::Serialize;
 
 use super::Document;
-use super::train::bench_job;
+use super::train::bench_training;
 use crate::output::{Failure, Output};
 
 /// What recording costs a training.
@@ -24,11 +24,11 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     let (pairs, batch_size) = (number("pairs"), number("batch-size"));
     let size = matches.get_one::<String>("size").cloned();
     let size = size.unwrap_or_else(|| "tiny".to_owned());
-    let (job, placement) = bench_job(&size, batch_size, output)?;
+    let (training, placement) = bench_training(&size, batch_size, output)?;
     output.log(format_args!(
         "{size}: two epochs, then {pairs} pairs of epochs, one of each recorded"
     ));
-    let figures = measure_telemetry(&job, &placement, pairs as usize);
+    let figures = measure_telemetry(&training, &placement, pairs as usize);
     let figures = figures.map_err(|why| Failure::Job(why.to_string()))?;
     Document::print(
         Report {

@@ -7,11 +7,12 @@ use clap::ArgMatches;
 use myxtts_device::plan;
 use myxtts_run::signals::StopRequest;
 use myxtts_train::placement::Placement;
-use myxtts_train::run::{Job, TrainFigures, measure};
+use myxtts_train::run::{TrainFigures, TrainRequest, measure};
 use serde::{Deserialize, Serialize};
 
 use super::Document;
-use crate::commands::train::job;
+use crate::commands::dataset::prepared;
+use crate::commands::request::train_request;
 use crate::config::{self, Given, GivenFlag};
 use crate::output::{Failure, Output};
 
@@ -90,16 +91,16 @@ fn figures(
     steps: u32,
     output: &Output,
 ) -> Result<TrainFigures, Failure> {
-    let (job, placement) = bench_job(size, batch_size, output)?;
-    measure(&job, &placement, u64::from(steps)).map_err(|why| Failure::Job(why.to_string()))
+    let (training, placement) = bench_training(size, batch_size, output)?;
+    measure(&training, &placement, u64::from(steps)).map_err(|why| Failure::Job(why.to_string()))
 }
 
 /// A training of a preset on the sample corpus.
-pub(super) fn bench_job(
+pub(super) fn bench_training(
     size: &str,
     batch_size: u32,
     output: &Output,
-) -> Result<(Job, Placement), Failure> {
+) -> Result<(TrainRequest, Placement), Failure> {
     let flag = |key: &str, value: String| GivenFlag {
         flag: "bench".to_owned(),
         key: key.to_owned(),
@@ -121,9 +122,10 @@ pub(super) fn bench_job(
     let plan = plan(&config::plan_request(&settings), &machine).map_err(Failure::usage)?;
     // Signals end a benchmark as they end any program: it keeps nothing.
     let stop = StopRequest::new();
-    let job = job(&settings, &plan, &stop, output, String::new(), None)?;
+    let dataset = prepared(&settings, &stop, output)?;
+    let training = train_request(&settings, &plan, dataset, String::new())?;
     let placement = Placement::of(&plan).map_err(|why| Failure::Job(why.to_string()))?;
-    Ok((job, placement.reading(&plan, &machine)))
+    Ok((training, placement.reading(&plan, &machine)))
 }
 
 fn read(path: &PathBuf) -> Result<Peer, Failure> {

@@ -18,12 +18,12 @@ use myxtts_doctor::{Signal, Signals};
 use myxtts_run::signals::{StopRequest, StopSignal};
 use myxtts_train::TrainError;
 use myxtts_train::placement::Placement;
-use myxtts_train::run::{BatchSource, Job, Probe, ProbeRequest, probe};
+use myxtts_train::run::{BatchSource, Probe, ProbeRequest, TrainRequest, probe};
 
 use crate::commands::config::effective_yaml;
+use crate::commands::dataset::{Part, dataset, output_folder, prepare_folder, prepared_in};
 use crate::commands::memory;
-use crate::commands::prepare::{Part, dataset, output_folder};
-use crate::commands::train::{job, prepare_folder};
+use crate::commands::request::train_request;
 use crate::config::{self, Config, Given};
 use crate::output::{Failure, Output};
 
@@ -86,12 +86,12 @@ pub(super) fn look(given: &Given, asked: Asked, output: &Output) -> Looked {
         looked.signals.dataset.clips = Signal::Known(ready.report.total);
         looked.signals.dataset.quality = Signal::Known(quality(&ready.report));
         let text = effective_yaml(&config::keys(), &settings);
-        let at = Some(ready.folder.clone());
-        let job = job(&settings, &plan, &StopRequest::new(), output, text, at);
-        let job = job.map_err(fails(SectionName::Configuration))?;
+        let dataset = prepared_in(&settings, ready.folder.clone(), &StopRequest::new(), output);
+        let training = dataset.and_then(|dataset| train_request(&settings, &plan, dataset, text));
+        let training = training.map_err(fails(SectionName::Configuration))?;
         let opened = Placement::of(&plan).map_err(|why| Failure::Job(why.to_string()));
         let placement = opened.map_err(fails(SectionName::Devices))?;
-        let measured = measured(&job, &placement, asked);
+        let measured = measured(&training, &placement, asked);
         let measured = measured.map_err(|why| Failure::Job(why.to_string()));
         let measured = measured.map_err(fails(SectionName::PipelineSpeed))?;
         let known = std::mem::take(&mut looked.signals);
@@ -161,7 +161,11 @@ fn unprepared(folder: &Path, waited: Duration) -> Failure {
 
 /// A training for some seconds, on live batches and on cached ones, and the
 /// files of its recordings.
-fn measured(job: &Job, placement: &Placement, asked: Asked) -> Result<Signals, TrainError> {
+fn measured(
+    training: &TrainRequest,
+    placement: &Placement,
+    asked: Asked,
+) -> Result<Signals, TrainError> {
     let begin = Instant::now();
     // Live batches say more, so cached ones get the time that is left.
     let request = ProbeRequest {
@@ -170,7 +174,7 @@ fn measured(job: &Job, placement: &Placement, asked: Asked) -> Result<Signals, T
         at_most: asked.time * 2 / 3,
         ..ProbeRequest::default()
     };
-    let live = probe(job, placement, &request)?;
+    let live = probe(training, placement, &request)?;
     let left = asked.time.saturating_sub(begin.elapsed());
     let request = ProbeRequest {
         keep: BatchSource::Cached,
@@ -180,15 +184,15 @@ fn measured(job: &Job, placement: &Placement, asked: Asked) -> Result<Signals, T
         at_most: left.max(asked.time / 4),
         ..ProbeRequest::default()
     };
-    let cached = probe(job, placement, &request);
-    let mut signals = live.signals(job, placement);
+    let cached = probe(training, placement, &request);
+    let mut signals = live.signals(training, placement);
     signals.steps.headroom = match &cached {
         Ok(cached) => headroom(&live, cached),
         Err(why) => Signal::unavailable(why.to_string()),
     };
     let request = StorageRequest {
         files: live.recordings.clone(),
-        threads: job.buffers.workers,
+        threads: training.plan.workers as usize,
         at_most: asked.time / 20,
         slowness: Default::default(),
     };

@@ -14,8 +14,7 @@ use myxtts_run::signals::StopRequest;
 use myxtts_text::{Language, Vocabulary};
 use serde::Deserialize;
 
-use crate::commands::prepare::{Part, dataset, output_folder};
-use crate::commands::train::prepare_folder;
+use crate::commands::dataset::{Part, dataset, output_folder, prepare_folder};
 use crate::config::{self, Given, Init};
 use crate::output::{Failure, Output};
 
@@ -296,7 +295,7 @@ fn of_run(checkpoint: &Path, output: &Output) -> Result<Sentences, Failure> {
             .into_iter()
             .filter(home)
             .collect(),
-        flags: vec![],
+        ..Given::default()
     };
     // Which GPUs there are does not matter to a dataset.
     let machine = || Machine::assume(host(), 0, Megabytes(0));

@@ -16,7 +16,8 @@ use myxtts_train::run::{LaunchesAsked, Probe, ProbeRequest, probe};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::{memory, steps, train};
+use super::request::{train_failure, train_request};
+use super::{dataset, memory, steps};
 use crate::config::{self, Config};
 use crate::new_file::NewFile;
 use crate::output::{Failure, Output};
@@ -75,7 +76,8 @@ fn stages(subject: &Subject, matches: &ArgMatches, output: &Output) -> Result<()
     let plan = subject.plan()?;
     // Signals end this command as they end any program: it keeps nothing.
     let stop = StopRequest::new();
-    let job = train::job(&subject.settings, &plan, &stop, output, String::new(), None)?;
+    let dataset = dataset::prepared(&subject.settings, &stop, output)?;
+    let training = train_request(&subject.settings, &plan, dataset, String::new())?;
     let placement = Placement::of(&plan).map_err(|why| Failure::Job(why.to_string()))?;
     let request = ProbeRequest {
         launches: LaunchesAsked::Counted,
@@ -86,7 +88,7 @@ fn stages(subject: &Subject, matches: &ArgMatches, output: &Output) -> Result<()
         request.steps,
         devices(&plan)
     ));
-    let measured = probe(&job, &placement, &request).map_err(train::train_failure)?;
+    let measured = probe(&training, &placement, &request).map_err(train_failure)?;
     let timed = match placement.has_gpu() && placement.replicas() == 1 {
         true => {
             output.log("timing kernels one by one");
@@ -95,7 +97,7 @@ fn stages(subject: &Subject, matches: &ArgMatches, output: &Output) -> Result<()
                 steps: TIMED_STEPS,
                 ..request.clone()
             };
-            Some(probe(&job, &placement, &request).map_err(train::train_failure)?)
+            Some(probe(&training, &placement, &request).map_err(train_failure)?)
         }
         false => None,
     };

@@ -21,7 +21,8 @@ use myxtts_run::signals::StopRequest;
 use myxtts_train::placement::Placement;
 use myxtts_train::run::{LaunchesAsked, Listener, ProbeRequest, probe};
 
-use super::{memory, parent, train};
+use super::request::{train_failure, train_request};
+use super::{dataset, memory, parent};
 use crate::config::{self, Config};
 use crate::output::{Failure, Output};
 
@@ -47,7 +48,8 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     let plan = plan(&request, &machine).map_err(Failure::usage)?;
     let stop = StopRequest::new();
     listener.tell("preparing the dataset");
-    let job = train::job(&settings, &plan, &stop, output, String::new(), None)?;
+    let dataset = dataset::prepared(&settings, &stop, output)?;
+    let training = train_request(&settings, &plan, dataset, String::new())?;
     listener.tell("opening the devices");
     let placement = Placement::of(&plan).map_err(|why| Failure::Job(why.to_string()))?;
     let request = match matches.get_flag("fits") {
@@ -66,15 +68,15 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
             ..asked(matches)
         },
     };
-    let probe = probe(&job, &placement, &request).map_err(|error| match error {
+    let probe = probe(&training, &placement, &request).map_err(|error| match error {
         error if told_of_memory(&error.to_string()).is_some() => {
             Failure::Job(format!("{NO_MEMORY} {error}"))
         }
-        other => train::train_failure(other),
+        other => train_failure(other),
     })?;
     output.document(&Answer {
         figures: StepFigures::of(&probe, &plan),
-        signals: probe.signals(&job, &placement),
+        signals: probe.signals(&training, &placement),
     })
 }
 
@@ -104,7 +106,8 @@ pub(super) fn prepare_once(
 ) -> Result<(), Failure> {
     // Signals end it as they end any program, and the measured process ends with it.
     let stop = StopRequest::new();
-    train::job(settings, plan, &stop, output, String::new(), None)?;
+    let dataset = dataset::prepared(settings, &stop, output)?;
+    train_request(settings, plan, dataset, String::new())?;
     Ok(())
 }
 

@@ -2,67 +2,92 @@
 
 use myxtts_config::Layer;
 use myxtts_model::ModelSize;
+use myxtts_run::compare::Policy;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::resume::resume_rules;
+
+/// Keys of `training` that steer the optimiser.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct OptimiserConfig {
+pub struct OptimiserConfig {
     /// Step size of the optimiser; where not given, the model size decides.
     #[schemars(range(min = 1e-9, max = 1.0))]
-    pub(crate) learning_rate: f64,
+    pub learning_rate: f64,
     /// Step size while the DVAE is trained.
     #[schemars(range(min = 1e-9, max = 1.0))]
-    pub(crate) dvae_learning_rate: f64,
+    pub dvae_learning_rate: f64,
     /// Step size while the decoder and its discriminators are trained.
     #[schemars(range(min = 1e-9, max = 1.0))]
-    pub(crate) decoder_learning_rate: f64,
+    pub decoder_learning_rate: f64,
     /// Step size of the decoder itself, where it differs from its
     /// discriminators'; a decoder that `init` brings takes a quarter of theirs.
     #[schemars(range(min = 1e-9, max = 1.0))]
-    pub(crate) generator_learning_rate: Option<f64>,
+    pub generator_learning_rate: Option<f64>,
     /// Steps at the beginning of the decoder stage in which the decoder learns
     /// the spectra of recordings, without discriminators: where not given, the
     /// whole stage for `tiny` and none for other sizes, nor where `init` brings a
     /// decoder.
     #[schemars(range(min = 0, max = 1_000_000_000))]
-    pub(crate) decoder_spectral_steps: Option<u64>,
+    pub decoder_spectral_steps: Option<u64>,
     /// Steps after those in which the discriminators learn and the decoder
     /// stands still. Where `init` brings a decoder and not its discriminators, 500
     /// and at most a tenth of the stage; otherwise none.
     #[schemars(range(min = 0, max = 1_000_000_000))]
-    pub(crate) discriminator_warmup_steps: Option<u64>,
+    pub discriminator_warmup_steps: Option<u64>,
     /// Named set of schedule, clipping and smoothing values.
-    pub(crate) optimization_level: OptimizationLevel,
+    pub optimization_level: OptimizationLevel,
     /// How the learning rate changes over the run.
-    pub(crate) lr_schedule: Schedule,
+    pub lr_schedule: ScheduleKind,
     /// Steps over which the learning rate rises from zero; held to a tenth of a
     /// stage unless you set it.
     #[schemars(range(min = 0, max = 1_000_000))]
-    pub(crate) warmup_steps: u32,
+    pub warmup_steps: u32,
     /// Largest global norm of a gradient; larger ones are scaled down to it.
     #[schemars(range(min = 0.001, max = 1000.0))]
-    pub(crate) gradient_clip: f64,
+    pub gradient_clip: f64,
     /// Probability mass spread over the wrong codes in the loss.
     #[schemars(range(min = 0.0, max = 0.9))]
-    pub(crate) label_smoothing: f64,
+    pub label_smoothing: f64,
     /// Share of the GPT's activations dropped in training.
     #[schemars(range(min = 0.0, max = 0.9), extend("x-unset" = "the model's"))]
-    pub(crate) dropout: Option<f64>,
+    pub dropout: Option<f64>,
     /// Share of a weight lost in a step, times the learning rate.
     #[schemars(range(min = 0.0, max = 1.0))]
-    pub(crate) weight_decay: f64,
+    pub weight_decay: f64,
     /// Memory of a moving average of the weights, which then validates, speaks
     /// and is exported; resuming uses the weights themselves. 0 keeps none.
     #[schemars(range(min = 0.0, max = 0.99999))]
-    pub(crate) ema_decay: f64,
+    pub ema_decay: f64,
     /// Leave out steps whose loss jumps.
-    pub(crate) skip_spikes: bool,
+    pub skip_spikes: bool,
     /// Steps in a row without a finite loss that are left out before training
     /// stops.
     #[schemars(range(min = 0, max = 10_000))]
-    pub(crate) bad_steps: u32,
+    pub bad_steps: u32,
 }
+
+const LEARNING: Policy = Policy::Notice("the steps to come are taken with the new value");
+
+resume_rules!(RESUME = "training": OptimiserConfig {
+    learning_rate: LEARNING,
+    dvae_learning_rate: LEARNING,
+    decoder_learning_rate: LEARNING,
+    generator_learning_rate: LEARNING,
+    decoder_spectral_steps: LEARNING,
+    discriminator_warmup_steps: LEARNING,
+    optimization_level: LEARNING,
+    lr_schedule: LEARNING,
+    warmup_steps: LEARNING,
+    gradient_clip: LEARNING,
+    label_smoothing: LEARNING,
+    dropout: LEARNING,
+    weight_decay: LEARNING,
+    ema_decay: Policy::REFUSED,
+    skip_spikes: Policy::Free,
+    bad_steps: Policy::Free,
+});
 
 impl Default for OptimiserConfig {
     fn default() -> Self {
@@ -74,7 +99,7 @@ impl Default for OptimiserConfig {
             decoder_spectral_steps: None,
             discriminator_warmup_steps: None,
             optimization_level: OptimizationLevel::Enhanced,
-            lr_schedule: Schedule::Cosine,
+            lr_schedule: ScheduleKind::Cosine,
             warmup_steps: 100,
             gradient_clip: 1.0,
             label_smoothing: 0.0,
@@ -87,18 +112,26 @@ impl Default for OptimiserConfig {
     }
 }
 
+/// How the learning rate changes over a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Schedule {
+#[expect(missing_docs, reason = "the schema would take the docs of variants")]
+pub enum ScheduleKind {
+    // Stays.
     Constant,
+    // Half a cosine to a twentieth.
     Cosine,
+    // Inverse square root.
     Noam,
+    // Halves after a half, and three quarters, of the steps.
     MultiStep,
 }
 
+/// A named set of schedule, clipping and smoothing values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum OptimizationLevel {
+#[expect(missing_docs, reason = "the names say it")]
+pub enum OptimizationLevel {
     Basic,
     Enhanced,
     Experimental,
@@ -107,21 +140,23 @@ pub(crate) enum OptimizationLevel {
 
 /// The values of one level.
 struct LevelValues {
-    schedule: Schedule,
+    schedule: ScheduleKind,
     warmup_steps: u32,
     gradient_clip: f64,
     label_smoothing: f64,
 }
 
 impl OptimizationLevel {
-    pub(crate) const ALL: [Self; 4] = [
+    /// Every level, gentlest first.
+    pub const ALL: [Self; 4] = [
         Self::Basic,
         Self::Enhanced,
         Self::Experimental,
         Self::PlateauBreaker,
     ];
 
-    pub(crate) fn name(self) -> &'static str {
+    /// Returns the name as flags and files spell it.
+    pub fn name(self) -> &'static str {
         match self {
             Self::Basic => "basic",
             Self::Enhanced => "enhanced",
@@ -138,14 +173,15 @@ impl OptimizationLevel {
             label_smoothing,
         };
         match self {
-            Self::Basic => values(Schedule::Constant, 0, 1.0, 0.0),
-            Self::Enhanced => values(Schedule::Cosine, 100, 1.0, 0.0),
-            Self::Experimental => values(Schedule::Noam, 1000, 0.5, 0.05),
-            Self::PlateauBreaker => values(Schedule::MultiStep, 500, 0.3, 0.1),
+            Self::Basic => values(ScheduleKind::Constant, 0, 1.0, 0.0),
+            Self::Enhanced => values(ScheduleKind::Cosine, 100, 1.0, 0.0),
+            Self::Experimental => values(ScheduleKind::Noam, 1000, 0.5, 0.05),
+            Self::PlateauBreaker => values(ScheduleKind::MultiStep, 500, 0.3, 0.1),
         }
     }
 
-    pub(crate) fn layer(self) -> Layer {
+    /// Returns the values of the level.
+    pub fn layer(self) -> Layer {
         let LevelValues {
             schedule,
             warmup_steps,

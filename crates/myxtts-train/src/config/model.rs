@@ -2,27 +2,38 @@
 
 use myxtts_config::Layer;
 use myxtts_model::ModelSize;
+use myxtts_model::dvae::DvaeConfig;
+use myxtts_model::gpt::{GptConfig, Quirks};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::run::Part;
+use super::resume::{MODEL, resume_rules};
+use super::run::StageName;
 
+/// Keys of `model`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct ModelConfig {
+pub struct ModelConfig {
     /// Size of the model. Never changed silently.
-    pub(crate) size: ModelSize,
+    pub size: ModelSize,
     /// Whether the accidents of the public implementation are repeated, number
     /// for number.
-    pub(crate) quirks: Quirks,
+    pub quirks: Quirks,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Quirks {
-    Fixed,
-    Compat,
+/// Sizes of the parts of a model.
+#[derive(Clone, Debug)]
+pub struct Sizes {
+    /// Those of the GPT.
+    pub gpt: GptConfig,
+    /// Those of the DVAE.
+    pub dvae: DvaeConfig,
 }
+
+resume_rules!(RESUME = "model": ModelConfig {
+    size: MODEL,
+    quirks: MODEL,
+});
 
 impl Default for ModelConfig {
     fn default() -> Self {
@@ -33,26 +44,25 @@ impl Default for ModelConfig {
     }
 }
 
-impl Quirks {
-    /// The public implementation cuts the voice of a clip from the clip itself, and
-    /// begins every clip at its beginning.
-    pub(crate) fn layer(self) -> Layer {
-        match self {
-            Self::Fixed => Layer::default(),
-            Self::Compat => Layer::preset(
-                "compat",
-                [
-                    ("data.conditioning_from", json!("clip")),
-                    ("data.clip_beginnings", json!(1)),
-                ],
-            ),
-        }
+/// Returns what repeating the accidents asks of the data: the public
+/// implementation cuts the voice of a clip from the clip itself, and begins every
+/// clip at its beginning.
+pub fn quirks_layer(quirks: Quirks) -> Layer {
+    match quirks {
+        Quirks::Fixed => Layer::default(),
+        Quirks::Compat => Layer::preset(
+            "compat",
+            [
+                ("data.conditioning_from", json!("clip")),
+                ("data.clip_beginnings", json!(1)),
+            ],
+        ),
     }
 }
 
 /// The larger the model, the smaller the step it bears; the last one is the
 /// public model's own fine-tuning rate.
-pub(crate) fn learning_rate(size: ModelSize) -> f64 {
+pub(super) fn learning_rate(size: ModelSize) -> f64 {
     match size {
         ModelSize::Tiny => 2e-3,
         ModelSize::Small => 5e-4,
@@ -71,20 +81,21 @@ fn epochs(size: ModelSize) -> (u32, u32, u32) {
     }
 }
 
-/// Steps that a stage takes at least where nobody chose its epochs, with the
-/// key of these: the epochs of few recordings are short. As many as the sample
-/// corpus takes.
-pub(crate) fn least_steps(size: ModelSize) -> Vec<(&'static str, Part, u64)> {
+/// Returns the steps that a stage takes at least where nobody chose its epochs,
+/// with the key of these: the epochs of few recordings are short. As many as the
+/// sample corpus takes.
+pub(crate) fn least_steps(size: ModelSize) -> Vec<(&'static str, StageName, u64)> {
     match size {
         ModelSize::Tiny => vec![
-            ("training.dvae_epochs", Part::Dvae, 760),
-            ("training.epochs", Part::Gpt, 1600),
+            ("training.dvae_epochs", StageName::Dvae, 760),
+            ("training.epochs", StageName::Gpt, 1600),
         ],
         _ => vec![],
     }
 }
 
-pub(crate) fn layer(size: ModelSize) -> Layer {
+/// Returns the start values of a model size.
+pub fn size_layer(size: ModelSize) -> Layer {
     let (epochs, dvae_epochs, decoder_epochs) = epochs(size);
     let mut values = vec![
         ("training.learning_rate", json!(learning_rate(size))),

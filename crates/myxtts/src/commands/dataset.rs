@@ -1,0 +1,287 @@
+//! The dataset of a command: where it is, and its preparation.
+
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use myxtts_audio::units::Frames;
+use myxtts_config::Settings as Resolved;
+use myxtts_data::config::DatasetConfig;
+use myxtts_data::corpus;
+use myxtts_data::layout::Columns;
+use myxtts_data::prepare::{
+    self, Event, Place, PrepareError, Ready, Request, Settings, Watch, place,
+};
+use myxtts_data::units::Tokens;
+use myxtts_infer::{ModelCard, Pick, resolve};
+use myxtts_run::signals::StopRequest;
+use myxtts_text::Vocabulary;
+use myxtts_train::run::PreparedDataset;
+
+use super::stopped;
+use crate::config::Config;
+use crate::output::{Failure, Output};
+use crate::progress::ProgressBar;
+
+/// The configured one, else the sample corpus.
+pub(super) fn dataset(train_data: Option<&str>) -> Result<PathBuf, Failure> {
+    if let Some(dataset) = train_data {
+        return Ok(PathBuf::from(dataset));
+    }
+    let folder = corpus::default_folder().map_err(|why| Failure::Job(why.to_string()))?;
+    corpus::unpack(&folder).map_err(|why| Failure::Job(why.to_string()))?;
+    Ok(folder)
+}
+
+/// Which of the two datasets of a training.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    Training,
+    Validation,
+}
+
+/// Where the results go: the folder that was given; else `myxtts` in the
+/// dataset's folder, with the dataset and not hidden; else, where that may not
+/// be written to, the user's cache.
+pub(super) fn output_folder(
+    prepared: Option<&str>,
+    dataset: &Path,
+    part: Part,
+    output: &Output,
+) -> Result<PathBuf, Failure> {
+    if let Some(folder) = prepared {
+        let folder = PathBuf::from(folder);
+        return Ok(match part {
+            Part::Training => folder,
+            Part::Validation => folder.join("validation"),
+        });
+    }
+    let Place { folder, refused } = place(dataset).map_err(|why| Failure::Job(why.to_string()))?;
+    if let Some((beside, why)) = refused {
+        output.log(format_args!(
+            "{} may not be written to ({why}): what preparation writes goes to {}",
+            beside.display(),
+            folder.display()
+        ));
+    }
+    Ok(folder)
+}
+
+/// Prepares the recordings of a training, those to validate on included.
+pub(super) fn prepared(
+    settings: &Resolved<Config>,
+    stop: &StopRequest,
+    output: &Output,
+) -> Result<PreparedDataset, Failure> {
+    let configured = &settings.config.data.dataset;
+    let vocabulary = vocabulary(settings)?;
+    let folder = dataset(configured.train_data.as_deref())?;
+    let out = output_folder(
+        configured.prepared.as_deref(),
+        &folder,
+        Part::Training,
+        output,
+    )?;
+    let ready = prepare_folder(settings, folder, out, vocabulary.as_deref(), stop, output)?;
+    let prepared = PreparedDataset {
+        folder: ready.folder,
+        validation: None,
+        vocabulary,
+        language: Some(ready.report.language),
+        reading: ready.reading,
+    };
+    with_validation(settings, prepared, stop, output)
+}
+
+/// The same where the recordings to train on are prepared already, in `folder`.
+pub(super) fn prepared_in(
+    settings: &Resolved<Config>,
+    folder: PathBuf,
+    stop: &StopRequest,
+    output: &Output,
+) -> Result<PreparedDataset, Failure> {
+    let prepared = PreparedDataset {
+        folder,
+        vocabulary: vocabulary(settings)?,
+        ..PreparedDataset::default()
+    };
+    with_validation(settings, prepared, stop, output)
+}
+
+fn with_validation(
+    settings: &Resolved<Config>,
+    prepared: PreparedDataset,
+    stop: &StopRequest,
+    output: &Output,
+) -> Result<PreparedDataset, Failure> {
+    let configured = &settings.config.data.dataset;
+    let Some(folder) = configured.val_data.as_ref().map(PathBuf::from) else {
+        return Ok(prepared);
+    };
+    let out = output_folder(
+        configured.prepared.as_deref(),
+        &folder,
+        Part::Validation,
+        output,
+    )?;
+    let vocabulary = prepared.vocabulary.as_deref();
+    let ready = prepare_folder(settings, folder, out, vocabulary, stop, output)?;
+    prepared.reading.join(&ready.reading);
+    Ok(PreparedDataset {
+        validation: Some(ready.folder),
+        ..prepared
+    })
+}
+
+/// The vocabulary that `training.vocab` names.
+fn vocabulary(settings: &Resolved<Config>) -> Result<Option<Arc<Vocabulary>>, Failure> {
+    let named = settings.config.training.run.vocab.as_ref();
+    let read = named.map(|path| Vocabulary::read(path.as_ref()).map(Arc::new));
+    read.transpose().map_err(Failure::usage)
+}
+
+/// A dataset, prepared now or earlier, with what that wrote in `out`.
+pub(super) fn prepare_folder(
+    settings: &Resolved<Config>,
+    dataset: PathBuf,
+    out: PathBuf,
+    vocabulary: Option<&Vocabulary>,
+    stop: &StopRequest,
+    output: &Output,
+) -> Result<Ready, Failure> {
+    let request = request(settings, dataset, out, vocabulary)?;
+    let ready = with_progress(output, stop, |watch| prepare::ready(&request, watch))?;
+    let report = &ready.report;
+    report
+        .check()
+        .map_err(|too_many| Failure::Job(too_many.to_string()))?;
+    output.log(format_args!(
+        "dataset {}: {} clips, {} left out, language {}",
+        report.dataset, report.kept, report.quarantined, report.language
+    ));
+    for table in &report.tables {
+        output.log(format_args!(
+            "  columns of {}: {}",
+            table.file, table.columns
+        ));
+    }
+    for limit in report.limits_in_words() {
+        output.log(format_args!("  {limit}"));
+    }
+    Ok(ready)
+}
+
+/// What a configuration asks of a preparation.
+#[deny(unused_variables)]
+pub(super) fn request<'v>(
+    settings: &Resolved<Config>,
+    dataset: PathBuf,
+    out: PathBuf,
+    vocabulary: Option<&'v Vocabulary>,
+) -> Result<Request<'v>, Failure> {
+    let chosen_workers = settings.is_chosen("data.num_workers");
+    let Config { data, training, .. } = &settings.config;
+    // Every key by its name: one that nothing is made of does not compile.
+    let DatasetConfig {
+        // Made into `dataset` and `out` before.
+        train_data: _,
+        prepared: _,
+        // A training's.
+        cache: _,
+        val_data,
+        language,
+        columns,
+        max_bad_fraction,
+    } = &data.dataset;
+    let columns = columns.as_deref().map(Columns::named);
+    Ok(Request {
+        dataset,
+        out,
+        vocabulary,
+        workers: workers(data.pipeline.num_workers.filter(|_| chosen_workers)),
+        next: vec![],
+        settings: Settings {
+            audio: data.audio.clone(),
+            language: match language {
+                Some(language) => Some(language.clone()),
+                None => training.run.init.as_deref().and_then(language_of),
+            },
+            columns: columns.transpose().map_err(Failure::usage)?,
+            max_text: Tokens(data.shapes.max_text_length),
+            max_frames: Frames(data.shapes.max_mel_frames as usize),
+            buckets: data.shapes.buckets,
+            max_bad_fraction: *max_bad_fraction,
+            // Validation recordings of their own leave nothing to hold out.
+            held_out_fraction: match val_data {
+                Some(_) => 0.0,
+                None => Settings::default().held_out_fraction,
+            },
+            seed: training.run.seed,
+            ..Settings::default()
+        },
+    })
+}
+
+/// The language of weights that know one alone. Weights that cannot be read
+/// are told of where they are used.
+fn language_of(init: &str) -> Option<String> {
+    let folder = resolve(Path::new(init), Pick::Newest).ok()?;
+    let checkpoint = myxtts_weights::read_ours(&folder).ok()?;
+    let card = ModelCard::of(&checkpoint).ok()?;
+    match card.languages.as_slice() {
+        [one] => Some(one.clone()),
+        _ => None,
+    }
+}
+
+/// Prepares, with progress.
+pub(super) fn with_progress<T>(
+    output: &Output,
+    stop: &StopRequest,
+    prepare: impl FnOnce(Watch<'_>) -> Result<T, PrepareError>,
+) -> Result<T, Failure> {
+    let mut bar = ProgressBar::new();
+    let mut is_told = false;
+    let prepared = prepare(&mut |event| {
+        match event {
+            Event::Row(progress) => {
+                let words = format!(", {} quarantined", progress.quarantined);
+                bar.show(progress.done, progress.about, &words);
+            }
+            Event::Waiting(waiting) if !is_told => {
+                output.log(waiting);
+                is_told = true;
+            }
+            Event::Waiting(_) => {}
+        }
+        match stop.is_asked() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    });
+    bar.clear();
+    prepared.map_err(|error| match (error, stop.asked()) {
+        (error @ PrepareError::Stopped, Some(signal)) => stopped(signal, error),
+        (error, _) => failure(error),
+    })
+}
+
+/// Every core unless told otherwise: there is no model to leave one for.
+fn workers(chosen: Option<u32>) -> NonZeroUsize {
+    let chosen = chosen.and_then(|workers| NonZeroUsize::new(workers as usize));
+    chosen
+        .or_else(|| std::thread::available_parallelism().ok())
+        .unwrap_or(NonZeroUsize::MIN)
+}
+
+fn failure(error: PrepareError) -> Failure {
+    match error {
+        PrepareError::Layout(_)
+        | PrepareError::Language(_)
+        | PrepareError::WhichLanguage { .. }
+        | PrepareError::WrongScript { .. }
+        | PrepareError::SameFolder { .. } => Failure::usage(error),
+        other => Failure::Job(other.to_string()),
+    }
+}
