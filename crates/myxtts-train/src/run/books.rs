@@ -132,6 +132,19 @@ impl Desk {
         self.said_saved(saved);
         Ok(())
     }
+
+    /// Has the doctor look, and gives the sentence with `when` before it. A
+    /// look that fails is told once and ends them: the training is not theirs.
+    pub(super) fn check_up(&mut self, when: &str, step: Step, remaining: u64) -> Option<String> {
+        match self.checkup.as_mut()?.look(step, remaining) {
+            Ok(verdict) => Some(format!("{when}: {verdict}")),
+            Err(why) => {
+                self.checkup = None;
+                self.say(&format!("the doctor looks no more at this run: {why}"));
+                None
+            }
+        }
+    }
 }
 
 /// A checkpoint may be copied where that takes at most this part of the most

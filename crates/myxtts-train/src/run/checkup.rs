@@ -15,7 +15,6 @@ use myxtts_run::run_folder::RunFolder;
 use myxtts_run::units::Step;
 use serde_json::{Value, json};
 
-use super::books::Desk;
 use super::follow::Follow;
 
 /// Steps of a stage until the first look: its warm-up, and as many again as
@@ -87,21 +86,6 @@ impl Checkup {
         self.metrics.each(|line| collector.step(&line))?;
         self.ledger.each(|line| collector.ledger(&line))?;
         self.devices.each(|line| collector.device(&line))
-    }
-}
-
-impl Desk {
-    /// Has the doctor look, and gives the sentence with `when` before it. A
-    /// look that fails is told once and ends them: the training is not theirs.
-    pub(super) fn check_up(&mut self, when: &str, step: Step, remaining: u64) -> Option<String> {
-        match self.checkup.as_mut()?.look(step, remaining) {
-            Ok(verdict) => Some(format!("{when}: {verdict}")),
-            Err(why) => {
-                self.checkup = None;
-                self.say(&format!("the doctor looks no more at this run: {why}"));
-                None
-            }
-        }
     }
 }
 

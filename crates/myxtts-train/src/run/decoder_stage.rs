@@ -3,39 +3,32 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use burn::module::Module;
 use burn::tensor::Device;
-use myxtts_audio::units::SampleRate;
 use myxtts_data::schedule::Schedule;
-use myxtts_infer::{DecoderCard, ModelCard, VoiceKind, VoiceVectors, state_dict};
+use myxtts_infer::state_dict;
 use myxtts_model::ModelSize;
-use myxtts_model::dvae::Dvae;
 use myxtts_model::gpt::Gpt;
 use myxtts_model::hifigan::{Discriminator, HifiganDecoder};
 use myxtts_model::init::Init;
 use myxtts_model::params::{HandedOver, StateDict, load};
 use myxtts_run::checkpoint::Checkpoint;
-use myxtts_weights::{TensorMap, read_safetensors};
+use myxtts_weights::read_safetensors;
 
 use super::evaluate::DecoderEvaluator;
 use super::flow::flow;
+use super::frozen::{Frozen, PREFIX, frozen_dvae};
 use super::job::{Job, Optimisation, StageName};
 use super::material::Material;
 use super::origin::Origin;
+use super::parts::{batches, codes_cache, decoder_card, host};
 use super::recipe::warm_up;
 use super::saving::{Found, optimiser_file, without_prefix};
-use super::{Run, encode, gpt_stage, stage};
+use super::{Run, stage};
 use crate::error::TrainError;
-use crate::feed::{
-    CodesCache, Cutting, DecoderFeed, DeviceFeed, FrontEnd, Largest, ShapeWatch, Targets,
-    largest_segments,
-};
+use crate::feed::{Cutting, Largest, Targets, largest_segments};
 use crate::optim::AdamWConfig;
 use crate::stage_run::StageRun;
 use crate::trainee::{DecoderActs, DecoderTrainee, JUDGES, JUDGES_FILE};
-
-/// In front of the names of the decoder's tensors in a checkpoint.
-pub(super) const PREFIX: &str = "hifigan_decoder.";
 
 /// Most steps in which new judges learn before a decoder moves that knows how to speak,
 /// and what its learning rate is divided by.
@@ -59,13 +52,13 @@ impl Run<'_> {
                     .to_owned(),
             ));
         };
-        let decoder = card_of(job.decoder_size, card);
+        let decoder = decoder_card(job.decoder_size, card);
         card.decoder = Some(decoder.clone());
         let card = &*card;
         let blank = Gpt::new(&Init::blank(&Device::flex()), &card.gpt);
         let frozen = Frozen {
             front_end: material.front_end.clone(),
-            dvae: encode::frozen_dvae(card, dvae)?,
+            dvae: frozen_dvae(card, dvae)?,
             gpt: load(blank, &HandedOver::from(gpt), "").map_err(TrainError::failed)?,
             hifigan: origin.hifigan.clone(),
             card: decoder.clone(),
@@ -80,7 +73,7 @@ impl Run<'_> {
             seed: job.seed,
             steps_per_epoch: schedule.steps_per_epoch(),
         };
-        let (codes, _) = gpt_stage::codes_cache(job, material, &frozen.dvae, &schedule)?;
+        let (codes, _) = codes_cache(job, material, &frozen.dvae, &schedule)?;
         let adamw = AdamWConfig {
             beta_1: 0.8,
             beta_2: 0.99,
@@ -133,7 +126,7 @@ impl Run<'_> {
                 device: largest_segments(&schedule, &decoder.hifigan, cutting),
                 ..Largest::of(&schedule, conditioning, &card.conditioning_mel)
             },
-            host: gpt_stage::host(job, material, conditioning, schedule, codes)?,
+            host: host(job, material, conditioning, schedule, codes)?,
             site: Arc::new(site),
             state,
             recipe: &recipe,
@@ -161,7 +154,7 @@ pub(super) fn schedule(
     replicas: u32,
     bounds_rows: bool,
 ) -> Result<Schedule, TrainError> {
-    gpt_stage::batches(job, material, replicas, |_| match bounds_rows {
+    batches(job, material, replicas, |_| match bounds_rows {
         true => job.batch_size,
         false => u32::MAX,
     })
@@ -234,52 +227,6 @@ fn acts_words(acts: &DecoderActs, steps: u64) -> String {
         pace => format!("; the decoder takes {pace} of the learning rate"),
     };
     format!("decoder steps: {}{pace}", parts.join(", then "))
-}
-
-/// What the decoder is: as its weights say, or new and of a size.
-pub(super) fn card_of(size: ModelSize, model: &ModelCard) -> DecoderCard {
-    if let Some(decoder) = &model.decoder {
-        return decoder.clone();
-    }
-    let channels = model.gpt.channels;
-    let mut hifigan = size.decoder(channels, channels);
-    hifigan.input_rate = model.audio.sample_rate.hz();
-    DecoderCard {
-        hifigan,
-        voice: VoiceKind::Conditioning,
-    }
-}
-
-/// The frozen parts that make latents and voices of recordings.
-#[derive(Clone)]
-pub(super) struct Frozen {
-    pub(super) front_end: FrontEnd,
-    pub(super) dvae: Dvae,
-    pub(super) gpt: Gpt,
-    /// The decoder's tensors as the stage found them; a speaker encoder among
-    /// them stays as it is.
-    pub(super) hifigan: TensorMap,
-    pub(super) card: DecoderCard,
-    pub(super) rate: SampleRate,
-}
-
-impl Frozen {
-    /// Makes batches on a device.
-    pub(super) fn feed(
-        &self,
-        device: &Device,
-        cutting: Cutting,
-        codes: Option<Arc<CodesCache>>,
-    ) -> Result<DecoderFeed, String> {
-        let dvae = self.dvae.clone().to_device(device);
-        let watch = Arc::new(ShapeWatch::default());
-        let feed = DeviceFeed::new(device, dvae, &self.front_end, false, watch);
-        let feed = feed.map_err(|why| why.to_string())?.keeping(codes);
-        let voices = VoiceVectors::new(self.card.voice, &self.hifigan, self.rate, device);
-        let voices = voices.map_err(|why| why.to_string())?;
-        let gpt = self.gpt.clone().to_device(device);
-        DecoderFeed::new(device, feed, gpt, voices, &self.card.hifigan, cutting)
-    }
 }
 
 #[cfg(test)]

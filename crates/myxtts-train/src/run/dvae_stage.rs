@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use burn::tensor::{Device, Tensor, TensorData};
-use myxtts_data::schedule::{Batch, BucketShape, ClipIndex, Schedule};
-use myxtts_data::stage::{Clip, Segments};
-use myxtts_data::units::{Codes, Tokens};
+use myxtts_data::schedule::Schedule;
+use myxtts_data::stage::Segments;
 use myxtts_model::dvae::Dvae;
 use myxtts_model::init::Init;
 use myxtts_model::params::{StateDict, load, state_dict};
@@ -13,7 +12,7 @@ use myxtts_run::checkpoint::Checkpoint;
 use myxtts_weights::TensorMap;
 
 use super::Run;
-use super::evaluate::{DvaeEvaluator, filled};
+use super::evaluate::{DvaeEvaluator, fixed_segments};
 use super::flow::flow;
 use super::job::{Job, StageName};
 use super::material::Material;
@@ -21,7 +20,7 @@ use super::origin::Origin;
 use super::stage;
 use crate::error::TrainError;
 use crate::feed::{
-    Corpus, HostFeed, Largest, SegmentBatch, SegmentFeed, Targets, segment_schedule, segment_spec,
+    HostFeed, Largest, SegmentBatch, SegmentFeed, Targets, segment_schedule, segment_spec,
 };
 use crate::stage_run::StageRun;
 use crate::trainee::{DvaeRecipe, DvaeTrainee};
@@ -94,47 +93,6 @@ pub(super) fn schedule(
     let lengths = &material.train.lengths;
     segment_schedule(lengths, job.segment_batch, replicas, job.seed)
         .map_err(|clip| TrainError::Failed(format!("clip {} fits no batch", clip.0)))
-}
-
-/// Segments validated on, and segments a codebook is seeded from.
-const SOME: usize = 64;
-
-/// One segment of each of some clips, always the same.
-pub(super) fn fixed_segments(
-    job: &Job,
-    material: &Material,
-    corpus: &Corpus,
-    device: &Device,
-    segments: Segments,
-) -> Result<Option<SegmentBatch>, TrainError> {
-    let every = corpus.clips.len().div_ceil(SOME).max(1);
-    let chosen: Vec<usize> = (0..corpus.clips.len()).step_by(every).collect();
-    let clips: Vec<Clip> = chosen
-        .iter()
-        .filter_map(|index| corpus.clips.get(*index).cloned())
-        .collect();
-    if clips.is_empty() {
-        return Ok(None);
-    }
-    let longest = |part: fn(&myxtts_data::schedule::ClipLength) -> u32| {
-        corpus.lengths.iter().map(part).max().unwrap_or(1)
-    };
-    let batch = Batch {
-        bucket: 0,
-        shape: BucketShape {
-            text: Tokens(longest(|length| length.text.0)),
-            audio: Codes(longest(|length| length.audio.0)),
-        },
-        rows: (0..u32::try_from(clips.len()).unwrap_or(u32::MAX))
-            .map(|index| Some(ClipIndex(index)))
-            .collect(),
-    };
-    let front_end = &material.front_end;
-    let spec = segment_spec(job.segment_frames, &front_end.codes);
-    let filled = filled(material, &clips, &batch, spec, None, segments)?;
-    let feed = SegmentFeed::new(device, front_end, job.segment_frames);
-    let batch = feed.map_err(TrainError::failed)?.batch(&filled.batch);
-    batch.map(Some).map_err(TrainError::Failed)
 }
 
 /// A new DVAE that starts from the data: the first layer takes the mean of

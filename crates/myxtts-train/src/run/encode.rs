@@ -4,17 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use burn::tensor::Device;
-use myxtts_infer::ModelCard;
-use myxtts_model::dvae::Dvae;
-use myxtts_model::init::Init;
-use myxtts_model::params::{StateDict, load};
 use myxtts_pipeline::Ticket;
 use myxtts_run::signals::StopRequest;
 
-use super::gpt_stage;
+use super::frozen::frozen_dvae;
 use super::job::{CacheKind, Job};
 use super::material::Material;
 use super::origin::Origin;
+use super::parts;
 use crate::error::{TrainError, unless_stopped};
 use crate::faults::Faults;
 
@@ -68,14 +65,14 @@ pub fn encode(
     };
     let material = Material::read(job, origin.vocabulary.clone(), origin.stats.clone(), stop)?;
     let card = origin.card.clone();
-    let card = card.unwrap_or_else(|| gpt_stage::card_of(job, &material));
+    let card = card.unwrap_or_else(|| parts::card_of(job, &material));
     let dvae = frozen_dvae(&card, dvae)?;
-    let schedule = gpt_stage::schedule(job, &material, replicas, Some(&card))?;
+    let schedule = parts::schedule(job, &material, replicas, Some(&card))?;
     let schedule = Arc::new(schedule);
-    let (codes, notice) = gpt_stage::codes_cache(job, &material, &dvae, &schedule)?;
+    let (codes, notice) = parts::codes_cache(job, &material, &dvae, &schedule)?;
     let spec = card.conditioning;
-    let host = gpt_stage::host(job, &material, spec, Arc::clone(&schedule), codes.clone())?;
-    let site = gpt_stage::site(
+    let host = parts::host(job, &material, spec, Arc::clone(&schedule), codes.clone())?;
+    let site = parts::site(
         &material,
         &dvae,
         card.quirks,
@@ -109,10 +106,4 @@ pub fn encode(
         }
     }
     Ok(done)
-}
-
-/// A DVAE that is used and not trained, on the host.
-pub(super) fn frozen_dvae(card: &ModelCard, weights: &StateDict) -> Result<Dvae, TrainError> {
-    let dvae = Dvae::new(&Init::blank(&Device::flex()), &card.dvae).map_err(TrainError::failed)?;
-    load(dvae, weights, "").map_err(TrainError::failed)
 }

@@ -6,8 +6,9 @@ use myxtts_data::schedule::{BucketShape, Schedule};
 use myxtts_device::{DeviceMemory, MemoryCheck, Share, Verdict, Workload};
 use myxtts_infer::ModelCard;
 
+use super::Run;
 use super::job::Job;
-use super::{Run, gpt_stage};
+use super::parts::{demand_of, schedule};
 use crate::demand::Demand;
 use crate::error::TrainError;
 use crate::placement::Placement;
@@ -25,8 +26,8 @@ impl Run<'_> {
     /// clips there are, and the sizes of the weights themselves.
     pub(super) fn check_memory(&mut self, card: &ModelCard) -> Result<(), TrainError> {
         let (job, replicas) = (self.job, self.placement.replicas());
-        let schedule = gpt_stage::schedule(job, &self.material, replicas, self.bound(card))?;
-        let demand = gpt_stage::demand_of(job, card);
+        let schedule = schedule(job, &self.material, replicas, self.bound(card))?;
+        let demand = demand_of(job, card);
         for line in check(job, &demand, &schedule)? {
             self.desk.say(&line);
         }

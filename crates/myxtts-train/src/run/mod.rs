@@ -9,6 +9,7 @@ mod encode;
 mod evaluate;
 mod flow;
 mod follow;
+mod frozen;
 mod gpt_stage;
 mod job;
 mod material;
@@ -17,6 +18,7 @@ mod measured;
 mod memory;
 mod origin;
 mod outlook;
+mod parts;
 mod precision;
 mod probe;
 mod recipe;
@@ -499,7 +501,7 @@ impl Run<'_> {
             ));
         }
         let card = origin.card.clone();
-        let card = card.unwrap_or_else(|| gpt_stage::card_of(self.job, &self.material));
+        let card = card.unwrap_or_else(|| parts::card_of(self.job, &self.material));
         self.check_memory(&card)?;
         let earlier = match self.resumed {
             Some(_) => metrics::read(&self.desk.folder.metrics())?,
@@ -562,7 +564,7 @@ impl Run<'_> {
         let leg = |stage: &StageName| {
             let batches = match stage {
                 StageName::Dvae => dvae_stage::schedule(job, material, replicas)?,
-                StageName::Gpt => gpt_stage::schedule(job, material, replicas, self.bound(card))?,
+                StageName::Gpt => parts::schedule(job, material, replicas, self.bound(card))?,
                 StageName::Decoder => {
                     decoder_stage::schedule(job, material, replicas, self.bounds_rows)?
                 }
@@ -579,7 +581,7 @@ impl Run<'_> {
                     Work::gpt(parameters, positions * accumulation as f64)
                 }
                 StageName::Decoder => {
-                    let config = decoder_stage::card_of(job.decoder_size, card).hifigan;
+                    let config = parts::decoder_card(job.decoder_size, card).hifigan;
                     let clips = batches.clips_per_step().map_or(1.0, |(_, _, mean)| mean);
                     #[expect(
                         clippy::cast_possible_truncation,

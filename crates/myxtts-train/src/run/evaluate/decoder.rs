@@ -16,14 +16,12 @@ use myxtts_run::checkpoint::Content;
 use myxtts_run::signals::StopRequest;
 use myxtts_weights::{Outgoing, TensorStream};
 
-use super::super::decoder_stage::{Frozen, PREFIX};
+use super::super::frozen::{Frozen, PREFIX};
 use super::super::job::Job;
 use super::super::material::Material;
 use super::super::saving::{averaged_streams, file, streams};
-use super::{
-    Evaluator, Heard, HeardClip, Rendering, VALIDATED, averaged, filled, held_out, model_files,
-    read,
-};
+use super::fixed_batches::{filled, held_out};
+use super::{Evaluator, Heard, HeardClip, Rendering, VALIDATED, averaged, model_files, read};
 use crate::error::{TrainError, unless_stopped};
 use crate::feed::{Cutting, DecoderBatch, Filled};
 use crate::looping::State;

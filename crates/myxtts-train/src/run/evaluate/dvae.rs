@@ -13,10 +13,10 @@ use myxtts_run::checkpoint::Content;
 use myxtts_run::signals::StopRequest;
 use myxtts_weights::{Tensor as StoredTensor, TensorStream};
 
-use super::super::dvae_stage::fixed_segments;
 use super::super::job::Job;
 use super::super::material::{Material, Voice};
 use super::super::saving::{averaged_streams, file};
+use super::fixed_batches::fixed_segments;
 use super::{Evaluator, Heard, HeardClip, Rendering, VALIDATED, averaged, read, voice_files};
 use crate::error::{TrainError, unless_stopped};
 use crate::feed::{FrontEnd, SegmentBatch};

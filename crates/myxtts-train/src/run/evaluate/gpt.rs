@@ -23,10 +23,10 @@ use myxtts_weights::{Outgoing, TensorMap, TensorStream};
 use super::super::job::Job;
 use super::super::material::{Material, Voice};
 use super::super::saving::{averaged_streams, streams};
+use super::fixed_batches::held_out;
 use super::heard::Spoken;
 use super::{
-    Evaluator, Heard, HeardClip, Rendering, VALIDATED, averaged, held_out, model_files, read,
-    sampling,
+    Evaluator, Heard, HeardClip, Rendering, VALIDATED, averaged, model_files, read, sampling,
 };
 use crate::error::{TrainError, unless_stopped};
 use crate::feed::{DeviceFeed, Fed};

@@ -3,18 +3,16 @@
 
 mod decoder;
 mod dvae;
+mod fixed_batches;
 mod gpt;
 mod heard;
 mod sampling;
 
 use std::io;
-use std::sync::Arc;
 
 use burn::module::Module;
 use burn::tensor::Tensor;
 use myxtts_audio::wav_pcm16;
-use myxtts_data::schedule::{Batch, Companions, ConditioningSpec, Schedule, choose_buckets};
-use myxtts_data::stage::{Clip, Segments};
 use myxtts_model::params::load;
 use myxtts_run::checkpoint::Content;
 use myxtts_run::signals::StopRequest;
@@ -22,16 +20,15 @@ use myxtts_weights::{OursDescription, OursFiles, Outgoing};
 
 pub(super) use decoder::DecoderEvaluator;
 pub(super) use dvae::{CODES_MADE, CODES_USED, DvaeEvaluator};
+pub(super) use fixed_batches::fixed_segments;
 pub(super) use gpt::GptEvaluator;
 pub(crate) use gpt::MOST_VALIDATED;
 pub(super) use heard::{Heard, HeardClip};
 
-use super::job::Job;
-use super::material::{Material, Voice};
+use super::material::Voice;
 use super::saving::streamed;
 use crate::ema::Ema;
-use crate::error::{TrainError, unless_stopped};
-use crate::feed::Filled;
+use crate::error::TrainError;
 use crate::looping::State;
 
 /// What every stage is validated by first: the number that is to fall.
@@ -87,59 +84,6 @@ fn averaged<M: Module>(model: M, ema: Option<&Ema>) -> Result<M, TrainError> {
         Some(ema) => load(model, ema.weights(), "").map_err(TrainError::failed),
         None => Ok(model),
     }
-}
-
-/// Gives the first `most` clips that are not trained on, in batches; always
-/// the same.
-fn held_out(
-    job: &Job,
-    material: &Material,
-    conditioning: ConditioningSpec,
-    most: usize,
-    stop: &StopRequest,
-    mut give: impl FnMut(Filled) -> Result<(), TrainError>,
-) -> Result<(), TrainError> {
-    let corpus = &material.validation;
-    let some = corpus.clips.len().min(most);
-    if some == 0 {
-        return Ok(());
-    }
-    let (clips, lengths) = (&corpus.clips[..some], &corpus.lengths[..some]);
-    let shapes = choose_buckets(lengths, job.buckets);
-    let schedule = Schedule::new(lengths, &shapes, job.batch_size, 1, 0)
-        .map_err(|clip| TrainError::Failed(format!("clip {} fits no bucket", clip.0)))?;
-    for step in 0..schedule.steps_per_epoch() {
-        unless_stopped(stop)?;
-        if let Some(batch) = schedule.batch(0, step, 0) {
-            give(filled(
-                material,
-                clips,
-                &batch,
-                conditioning,
-                material.validation_companions.clone(),
-                Segments::Fixed,
-            )?)?;
-        }
-    }
-    Ok(())
-}
-
-/// One batch of clips, made here and now.
-pub(super) fn filled(
-    material: &Material,
-    clips: &[Clip],
-    batch: &Batch,
-    conditioning: ConditioningSpec,
-    companions: Option<Arc<Companions>>,
-    segments: Segments,
-) -> Result<Filled, TrainError> {
-    let stage = material.stage(clips, conditioning, segments);
-    let stage = stage.conditioned_by(companions);
-    let mut host = stage.buffer(batch);
-    stage
-        .fill(0, batch, &mut host, &mut stage.scratch())
-        .map_err(TrainError::failed)?;
-    Ok(Filled::new(host))
 }
 
 /// A model's files, and a recording of each speaker for `myxtts synthesize`.

@@ -32,7 +32,7 @@ use super::material::Material;
 use super::memory::held;
 use super::origin::Origin;
 use super::warm_up::WarmUp;
-use super::{gpt_stage, precision, recipe, stage};
+use super::{parts, precision, recipe, stage};
 use crate::bench::{forget_peak, peak_bytes};
 use crate::error::TrainError;
 use crate::faults::Faults;
@@ -255,10 +255,10 @@ impl<'a> Subject<'a> {
             None => None,
         };
         let material = Material::read(job, vocabulary, None, &StopRequest::new())?;
-        let card = gpt_stage::card_of(job, &material);
+        let card = parts::card_of(job, &material);
         let home = Device::flex();
         let dvae = Dvae::new(&Init::new(job.seed, &home), &card.dvae);
-        let schedule = gpt_stage::schedule(job, &material, placement.replicas(), Some(&card))?;
+        let schedule = parts::schedule(job, &material, placement.replicas(), Some(&card))?;
         Ok(Self {
             job,
             placement,
@@ -318,8 +318,8 @@ impl<'a> Subject<'a> {
         };
         let conditioning = card.conditioning;
         let (clips, batches) = (codes.clone(), Arc::clone(schedule));
-        let host = gpt_stage::host(job, material, conditioning, batches, clips)?;
-        let site = gpt_stage::site(
+        let host = parts::host(job, material, conditioning, batches, clips)?;
+        let site = parts::site(
             material,
             &self.dvae,
             card.quirks,
@@ -492,7 +492,7 @@ impl<'a> Subject<'a> {
             };
             let replicas = self.placement.replicas();
             let schedule =
-                gpt_stage::schedule(&job, &self.material, replicas, Some(&self.card)).ok()?;
+                parts::schedule(&job, &self.material, replicas, Some(&self.card)).ok()?;
             let edges = schedule
                 .shapes()
                 .map(|(shape, _)| (shape.text.0, shape.audio.0));
