@@ -49,12 +49,11 @@ use myxtts_train::feed::{
     Corpus, DeviceFeed, FrontEnd, HostFeed, Largest, RingBytes, ShapeWatch, Targets,
     train_vocabulary,
 };
-use myxtts_train::looping::{Guards, Recipe, State, StepDone, Watch};
+use myxtts_train::objective::{GptRecipe, GptTrainee};
 use myxtts_train::optim::{AdamW, AdamWConfig};
 use myxtts_train::placement::Placement;
-use myxtts_train::scaler::LossScale;
 use myxtts_train::stage_run::{Flow, StageRun, StageWatch, run_stage};
-use myxtts_train::trainee::{GptRecipe, GptTrainee};
+use myxtts_train::train_loop::{Guards, LossScale, Recipe, State, StepDone, Watch};
 
 type Failed = Box<dyn std::error::Error>;
 

@@ -16,8 +16,8 @@ use myxtts_model::gpt::{
 use myxtts_model::hifigan::HifiganConfig;
 
 use crate::feed::{Largest, Shapes, device_bytes};
+use crate::objective::is_divided;
 use crate::run::{MOST_VALIDATED, StageName};
-use crate::trainee::is_divided;
 
 /// Bytes of a number.
 const F32: u64 = 4;

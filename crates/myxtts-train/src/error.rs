@@ -10,7 +10,7 @@ use myxtts_run::metrics::MetricsError;
 use myxtts_run::signals::StopRequest;
 
 use crate::feed::{CorpusError, EmptySchedule, Facts};
-use crate::team::{Abandoned, TeamError};
+use crate::train_loop::{Abandoned, TeamError};
 
 /// Why a training stopped.
 #[derive(Debug, thiserror::Error)]

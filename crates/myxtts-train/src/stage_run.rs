@@ -14,10 +14,11 @@ use myxtts_run::signals::{LOOK_EVERY, StopRequest};
 
 use crate::error::{TrainError, unless_stopped};
 use crate::feed::{Fed, Filled, HostFeed, Largest, RingBytes, Targets};
-use crate::looping::{Intake, Recipe, State, Watch, train};
+use crate::objective::Trainee;
 use crate::placement::{Carry, Placement, Portable};
-use crate::team::{Averaging, InProcess, Seat, TeamError};
-use crate::trainee::Trainee;
+use crate::train_loop::{
+    Averaging, InProcess, Intake, Recipe, Seat, State, TeamError, Watch, train,
+};
 
 /// How batches flow.
 #[derive(Clone, Copy, Debug)]
@@ -358,7 +359,7 @@ impl Drop for LeavesOnPanic {
 struct Silent;
 
 impl<T> Watch<T> for Silent {
-    fn after(&mut self, _: &crate::looping::StepDone, _: &State<T>) -> Result<bool, TrainError> {
+    fn after(&mut self, _: &crate::train_loop::StepDone, _: &State<T>) -> Result<bool, TrainError> {
         Ok(false)
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use myxtts_audio::units::{SampleRate, Seconds};
 
-use crate::looping::StepDone;
+use crate::train_loop::StepDone;
 
 /// One step, measured: what a line of `metrics.jsonl` says of its time.
 #[derive(Clone, Debug, PartialEq)]

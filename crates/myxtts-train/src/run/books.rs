@@ -31,9 +31,9 @@ use super::rendering::InProgress;
 use super::saving::{self, OWED, Owed, Position, snapshot};
 use super::stage_clock::{Pause, StageClock};
 use crate::error::{TrainError, unless_stopped};
-use crate::looping::{State, StepDone, Watch};
+use crate::objective::Trainee;
 use crate::stage_run::StageWatch;
-use crate::trainee::Trainee;
+use crate::train_loop::{State, StepDone, Watch};
 
 /// The open files of a run, from stage to stage.
 pub(super) struct Desk {

@@ -26,9 +26,9 @@ use super::saving::{Found, optimiser_file, without_prefix};
 use super::{Run, stage};
 use crate::error::TrainError;
 use crate::feed::{Cutting, Largest, Targets, largest_segments};
+use crate::objective::{DecoderActs, DecoderTrainee, JUDGES, JUDGES_FILE};
 use crate::optim::AdamWConfig;
 use crate::stage_run::StageRun;
-use crate::trainee::{DecoderActs, DecoderTrainee, JUDGES, JUDGES_FILE};
 
 /// Most steps in which new judges learn before a decoder moves that knows how to speak,
 /// and what its learning rate is divided by.

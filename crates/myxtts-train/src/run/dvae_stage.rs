@@ -11,19 +11,18 @@ use myxtts_model::params::{StateDict, load, state_dict};
 use myxtts_run::checkpoint::Checkpoint;
 use myxtts_weights::TensorMap;
 
-use super::Run;
 use super::evaluate::{DvaeEvaluator, fixed_segments};
 use super::flow::flow;
 use super::job::{Job, StageName};
 use super::material::Material;
 use super::origin::Origin;
-use super::stage;
+use super::{Run, stage};
 use crate::error::TrainError;
 use crate::feed::{
     HostFeed, Largest, SegmentBatch, SegmentFeed, Targets, segment_schedule, segment_spec,
 };
+use crate::objective::{DvaeRecipe, DvaeTrainee};
 use crate::stage_run::StageRun;
-use crate::trainee::{DvaeRecipe, DvaeTrainee};
 
 impl Run<'_> {
     /// Trains the DVAE, and gives its steps.

@@ -21,8 +21,8 @@ use super::{Run, precision, stage};
 use crate::error::TrainError;
 use crate::faults::Faults;
 use crate::feed::{Largest, ShapeWatch, Targets};
+use crate::objective::{GptRecipe, GptTrainee};
 use crate::stage_run::StageRun;
-use crate::trainee::{GptRecipe, GptTrainee};
 
 impl Run<'_> {
     /// Trains the GPT, and gives its steps.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use myxtts_run::metrics::Record;
 
-use crate::looping::StepDone;
+use crate::train_loop::StepDone;
 
 /// Adds it. `took` is the time since the step before, without pauses.
 pub(super) fn measured(

@@ -7,7 +7,7 @@ use myxtts_run::units::Step;
 use super::job::{Job, Optimisation, ScheduleKind, StageLength, StageName};
 use crate::error::TrainError;
 use crate::faults::StepFaults;
-use crate::looping::Recipe;
+use crate::train_loop::Recipe;
 
 /// Steps between two comparisons of replicas.
 const COMPARE_EVERY: u64 = 100;

@@ -12,12 +12,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::job::StageName;
-use crate::ema::Ema;
 use crate::error::TrainError;
-use crate::looping::State;
+use crate::objective::Trainee;
 use crate::optim::{AdamW, AdamWConfig};
-use crate::scaler::LossScale;
-use crate::trainee::Trainee;
+use crate::train_loop::{Ema, LossScale, State};
 
 /// The weights as the optimiser left them, where the model's files hold their
 /// average: what a resumed run continues with.

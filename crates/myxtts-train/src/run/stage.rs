@@ -19,15 +19,13 @@ use super::material::Material;
 use super::memory::PoolWatch;
 use super::recipe::{recipe, warm_up_words};
 use super::saving::{self, Position};
-use crate::ema::Ema;
 use crate::error::TrainError;
 use crate::feed::{Fed, Filled};
-use crate::looping::{Guards, Recipe, State};
+use crate::objective::Trainee;
 use crate::optim::{AdamW, AdamWConfig};
 use crate::placement::Portable;
-use crate::scaler::LossScale;
 use crate::stage_run::{StageRun, run_stage};
-use crate::trainee::Trainee;
+use crate::train_loop::{Ema, Guards, LossScale, Recipe, State};
 
 /// Losses a jump is measured against, and how far it must go.
 const SPIKE_WINDOW: usize = 100;

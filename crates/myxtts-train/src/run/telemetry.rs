@@ -24,9 +24,9 @@ use super::measured::measured;
 use super::probe::train_epochs;
 use super::sampler::{self, Sampler};
 use crate::error::TrainError;
-use crate::looping::{State, StepDone, Watch};
 use crate::placement::Placement;
 use crate::stage_run::StageWatch;
+use crate::train_loop::{State, StepDone, Watch};
 
 /// What recording costs.
 #[derive(Clone, Debug, Serialize)]

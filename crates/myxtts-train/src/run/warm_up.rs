@@ -15,11 +15,11 @@ use myxtts_run::signals::StopRequest;
 
 use crate::error::TrainError;
 use crate::feed::{DeviceFeed, Facts, ShapeWatch, Shapes};
-use crate::looping::{Recipe, rehearse};
+use crate::objective::{GptTrainee, Trainee};
 use crate::optim::{AdamW, AdamWConfig};
 use crate::placement::Placement;
 use crate::stage_run::MakeSite;
-use crate::trainee::{GptTrainee, Trainee};
+use crate::train_loop::{Recipe, rehearse};
 
 /// Times every shape is met in the first round: the engine fuses operations
 /// once it has seen them, and what it launches then is another kernel.

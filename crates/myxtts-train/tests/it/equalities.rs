@@ -12,8 +12,8 @@ use myxtts_train::TrainError;
 use myxtts_train::feed::{
     FrontEnd, HostFeed, Largest, SegmentFeed, Targets, segment_schedule, segment_spec,
 };
+use myxtts_train::objective::{DvaeRecipe, DvaeTrainee, Trainee};
 use myxtts_train::placement::Placement;
-use myxtts_train::trainee::{DvaeRecipe, DvaeTrainee, Trainee};
 
 use crate::small_stage::{
     CLIPS, Seen, clips, gpt, gpt_site, gpt_targets, mirrored, one, recipe, run, schedule, split,

@@ -12,7 +12,7 @@ use myxtts_data::stage::{Clip, ClipSource, Spoken};
 use myxtts_model::gpt::GptBatch;
 use myxtts_pipeline::{SiteWork, Ticket};
 use myxtts_train::feed::{CodesCache, DeviceFeed, Fed, Filled, FrontEnd, HostFeed, Largest};
-use myxtts_train::trainee::GptTrainee;
+use myxtts_train::objective::GptTrainee;
 
 use crate::small_stage::{
     Ended, Seen, clips, gpt, gpt_site, gpt_targets, mirrored, one, recipe, run, schedule, state,

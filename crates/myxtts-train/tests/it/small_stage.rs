@@ -21,12 +21,11 @@ use myxtts_train::TrainError;
 use myxtts_train::feed::{
     DeviceFeed, Fed, Filled, FrontEnd, HostFeed, Largest, RingBytes, Targets,
 };
-use myxtts_train::looping::{Guards, Recipe, State, StepDone, Watch};
+use myxtts_train::objective::{GptRecipe, GptTrainee, Trainee};
 use myxtts_train::optim::{AdamW, AdamWConfig};
 use myxtts_train::placement::{Placement, Portable};
-use myxtts_train::scaler::LossScale;
 use myxtts_train::stage_run::{Flow, StageRun, StageWatch, run_stage};
-use myxtts_train::trainee::{GptRecipe, GptTrainee, Trainee};
+use myxtts_train::train_loop::{Guards, LossScale, Recipe, State, StepDone, Watch};
 
 use crate::world::{CONDITIONING, SMALL, WORLD, device, stage};
 

@@ -12,9 +12,9 @@ use myxtts_data::stage::{Clip, ClipSource, Spoken};
 use myxtts_run::metrics::MEASURED;
 use myxtts_run::signals::{StopRequest, StopSignal};
 use myxtts_train::feed::{DeviceFeed, FrontEnd, HostFeed, Largest};
+use myxtts_train::objective::GptTrainee;
 use myxtts_train::placement::Placement;
 use myxtts_train::run::{Finished, Job, run};
-use myxtts_train::trainee::GptTrainee;
 
 use crate::mini;
 use crate::small_stage::{

@@ -24,8 +24,8 @@ use super::fixed_batches::{filled, held_out};
 use super::{Evaluator, Heard, HeardClip, Rendering, VALIDATED, averaged, model_files, read};
 use crate::error::{TrainError, unless_stopped};
 use crate::feed::{Cutting, DecoderBatch, Filled};
-use crate::looping::State;
-use crate::trainee::{DecoderTrainee, JUDGES_FILE};
+use crate::objective::{DecoderTrainee, JUDGES_FILE};
+use crate::train_loop::State;
 
 /// Clips validated on, and clips heard.
 const MOST_VALIDATED: usize = 64;

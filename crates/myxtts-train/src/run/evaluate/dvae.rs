@@ -20,8 +20,8 @@ use super::fixed_batches::fixed_segments;
 use super::{Evaluator, Heard, HeardClip, Rendering, VALIDATED, averaged, read, voice_files};
 use crate::error::{TrainError, unless_stopped};
 use crate::feed::{FrontEnd, SegmentBatch};
-use crate::looping::State;
-use crate::trainee::DvaeTrainee;
+use crate::objective::DvaeTrainee;
+use crate::train_loop::State;
 
 /// Different codes that the validation segments have, and codes in all.
 pub(in super::super) const CODES_USED: &str = "val_codes_used";

@@ -30,8 +30,8 @@ use super::{
 };
 use crate::error::{TrainError, unless_stopped};
 use crate::feed::{DeviceFeed, Fed};
-use crate::looping::State;
-use crate::trainee::GptTrainee;
+use crate::objective::GptTrainee;
+use crate::train_loop::State;
 
 /// Clips validated on.
 pub(crate) const MOST_VALIDATED: usize = 256;

@@ -27,9 +27,8 @@ pub(super) use heard::{Heard, HeardClip};
 
 use super::material::Voice;
 use super::saving::streamed;
-use crate::ema::Ema;
 use crate::error::TrainError;
-use crate::looping::State;
+use crate::train_loop::{Ema, State};
 
 /// What every stage is validated by first: the number that is to fall.
 pub(super) const VALIDATED: &str = "val_loss_mel";

@@ -37,11 +37,11 @@ use crate::bench::{forget_peak, peak_bytes};
 use crate::error::TrainError;
 use crate::faults::Faults;
 use crate::feed::{CodesCache, CodesSource, Largest, ShapeWatch, Shapes, Targets};
-use crate::looping::Recipe;
+use crate::objective::{GptRecipe, GptTrainee};
 use crate::placement::Placement;
 use crate::stage_run::{Flow, StageRun, StageWatch, run_stage};
 use crate::timing::StepTiming;
-use crate::trainee::{GptRecipe, GptTrainee};
+use crate::train_loop::Recipe;
 use watching::Watching;
 
 /// Bytes that batches made beforehand may take on each model device.

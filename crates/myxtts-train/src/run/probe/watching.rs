@@ -11,9 +11,9 @@ use myxtts_pipeline::{Pipeline, Start};
 use super::threads::{ThreadUse, Threads};
 use super::{BatchSource, ProbeRequest, Steps};
 use crate::error::TrainError;
-use crate::looping::{State, StepDone, Watch};
 use crate::stage_run::StageWatch;
 use crate::timing::StepTiming;
+use crate::train_loop::{State, StepDone, Watch};
 
 /// What a probe has seen so far.
 pub(super) struct Watching<'a> {

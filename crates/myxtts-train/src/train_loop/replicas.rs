@@ -12,7 +12,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use burn::tensor::distributed::{ReduceOperation, all_reduce};
 use burn::tensor::{Device, Tensor, TensorData};
 
-use crate::meter::Meter;
+use super::meter::Meter;
 use crate::optim::NamedGradients;
 
 /// Another replica has failed, and its part of the mean will not come.

@@ -1,5 +1,11 @@
 //! The training loop, the same for every stage, mode and number of replicas.
 
+mod ema;
+mod loss_scale;
+mod meter;
+mod replicas;
+mod thread_time;
+
 use std::time::Duration;
 
 use burn::tensor::{Tensor, TensorData};
@@ -13,16 +19,18 @@ use myxtts_run::schedule::Schedule;
 use myxtts_run::signals::StopRequest;
 use myxtts_run::units::Step;
 
-use crate::ema::Ema;
+pub use ema::Ema;
+pub use loss_scale::LossScale;
+pub use meter::{Meter, Together, Waits};
+pub use replicas::{Abandoned, Averaging, InProcess, Seat, TeamError};
+pub use thread_time::ThreadTime;
+
 use crate::error::{TrainError, unless_stopped};
 use crate::faults::StepFaults;
 use crate::feed::{Facts, Fed, Targets};
-use crate::meter::{Meter, StepClock, Together, Waits};
+use crate::objective::Trainee;
 use crate::optim::{AdamW, NamedGradients};
-use crate::scaler::LossScale;
-use crate::team::Seat;
-use crate::thread_time::ThreadTime;
-use crate::trainee::Trainee;
+use meter::StepClock;
 
 /// What the loop is told.
 #[derive(Clone, Debug)]

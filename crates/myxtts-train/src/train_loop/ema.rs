@@ -9,7 +9,7 @@
 use burn::tensor::TensorData;
 use myxtts_model::params::{ReadError, StateDict, Unread};
 
-use crate::meter::Meter;
+use super::meter::Meter;
 
 /// Steps from one look at the weights to the next.
 const EVERY: u64 = 10;

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use myxtts_audio::units::Samples;
 
+use super::thread_time::ThreadTime;
 use crate::feed::Facts;
-use crate::thread_time::ThreadTime;
 
 /// Adds up waits of one replica, wherever in a step they are.
 #[derive(Debug, Default)]
