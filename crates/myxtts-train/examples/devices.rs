@@ -52,7 +52,7 @@ use myxtts_train::feed::{
 use myxtts_train::objective::{GptRecipe, GptTrainee};
 use myxtts_train::optim::{AdamW, AdamWConfig};
 use myxtts_train::placement::Placement;
-use myxtts_train::stage_run::{Flow, StageRun, StageWatch, run_stage};
+use myxtts_train::stage::execute::{Flow, StageRun, StageWatch, run_stage};
 use myxtts_train::train_loop::{Guards, LossScale, Recipe, State, StepDone, Watch};
 
 type Failed = Box<dyn std::error::Error>;

@@ -17,7 +17,7 @@ use myxtts_model::hifigan::HifiganConfig;
 
 use crate::feed::{Largest, Shapes, device_bytes};
 use crate::objective::is_divided;
-use crate::run::{MOST_VALIDATED, StageName};
+use crate::session::{MOST_VALIDATED, StageName};
 
 /// Bytes of a number.
 const F32: u64 = 4;

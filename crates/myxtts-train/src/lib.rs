@@ -9,9 +9,9 @@ pub mod feed;
 pub mod objective;
 pub mod optim;
 pub mod placement;
-pub mod run;
-pub mod stage_run;
-pub mod timing;
+pub mod probe;
+pub mod session;
+pub mod stage;
 pub mod train_loop;
 
 pub use error::TrainError;

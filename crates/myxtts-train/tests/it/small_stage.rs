@@ -24,7 +24,7 @@ use myxtts_train::feed::{
 use myxtts_train::objective::{GptRecipe, GptTrainee, Trainee};
 use myxtts_train::optim::{AdamW, AdamWConfig};
 use myxtts_train::placement::{Placement, Portable};
-use myxtts_train::stage_run::{Flow, StageRun, StageWatch, run_stage};
+use myxtts_train::stage::execute::{Flow, StageRun, StageWatch, run_stage};
 use myxtts_train::train_loop::{Guards, LossScale, Recipe, State, StepDone, Watch};
 
 use crate::world::{CONDITIONING, SMALL, WORLD, device, stage};

@@ -14,7 +14,7 @@ use myxtts_run::signals::{StopRequest, StopSignal};
 use myxtts_train::feed::{DeviceFeed, FrontEnd, HostFeed, Largest};
 use myxtts_train::objective::GptTrainee;
 use myxtts_train::placement::Placement;
-use myxtts_train::run::{Finished, Job, run};
+use myxtts_train::session::{Finished, Job, run};
 
 use crate::mini;
 use crate::small_stage::{

@@ -23,7 +23,7 @@ use myxtts_device::{
 };
 use myxtts_run::signals::StopRequest;
 use myxtts_train::placement::Placement;
-use myxtts_train::run::run;
+use myxtts_train::session::run;
 
 use crate::fixtures::Part;
 use crate::overfit::train_on;
