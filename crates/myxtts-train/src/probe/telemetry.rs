@@ -23,7 +23,7 @@ use crate::error::TrainError;
 use crate::placement::Placement;
 use crate::session::Job;
 use crate::session::checkup::Checkup;
-use crate::session::measured::measured;
+use crate::session::recorder::measured;
 use crate::session::sampler::{self, Sampler};
 use crate::stage::execute::StageWatch;
 use crate::train_loop::{State, StepDone, Watch};

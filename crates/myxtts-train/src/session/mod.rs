@@ -7,15 +7,13 @@ pub(crate) mod evaluate;
 mod follow;
 pub(crate) mod initial_weights;
 mod job;
-pub(crate) mod measured;
 mod outlook;
 pub(crate) mod recorder;
-mod rendering;
 mod resume;
 mod rules;
 pub(crate) mod sampler;
+mod samples;
 pub(crate) mod saving;
-mod stage_clock;
 mod stopping;
 mod trained_clips;
 pub(crate) mod training_data;
@@ -160,7 +158,7 @@ pub fn run(job: &Job, placement: &Placement, stop: StopRequest) -> Result<Finish
     job.reading.finish();
     material.lost.tell(lost_clips(&folder)?);
     let bounds_rows = resumed.as_ref().is_none_or(bounds_rows);
-    let mut desk = desk(
+    let mut desk = Desk::open(
         job,
         folder,
         log,
@@ -339,54 +337,6 @@ impl Standing {
             origin,
         })
     }
-}
-
-/// Opens the files that a run writes, after what it resumes from.
-fn desk(
-    job: &Job,
-    folder: RunFolder,
-    log: Arc<RunLog<Stderr>>,
-    store: Store,
-    resumed: Option<&Checkpoint>,
-    stop: StopRequest,
-    clips: &TrainedClips,
-) -> Result<Desk, TrainError> {
-    let step = resumed.map(Checkpoint::step);
-    let (metrics, repaired) = MetricsWriter::open(folder.metrics(), step)?;
-    if repaired.cut > 0 {
-        let _ = log.line(&format!(
-            "{} lines of metrics.jsonl after that step are made again",
-            repaired.cut
-        ));
-    }
-    let sections = vec![
-        ("config".to_owned(), job.config.clone()),
-        ("plan".to_owned(), job.plan.clone()),
-        (trained_clips::SECTION.to_owned(), json!(clips)),
-        (
-            "random".to_owned(),
-            json!({ "seed": job.seed, "note": "every draw is a function of seed and step" }),
-        ),
-    ];
-    Ok(Desk {
-        metrics,
-        events: EventWriter::create(&folder.tensorboard(), step)?,
-        progress: Progress::new(io::stderr(), style(job)),
-        kept_progress: Progress::new(RunLog::notes(&log), quiet(job)),
-        place: StagePlace::default(),
-        stage_begun: Instant::now(),
-        outlook: Outlook::default(),
-        checkup: Some(Checkup::of(&folder)),
-        saver: AsyncSaver::start(store)?,
-        stop,
-        cadence: job.cadence,
-        is_configured: false,
-        late_kernels: 0,
-        levels: BTreeMap::new(),
-        sections,
-        log,
-        folder,
-    })
 }
 
 /// A training in progress.
@@ -610,19 +560,6 @@ impl Run<'_> {
         let step = Step(self.before + done);
         let folder = self.job.run.join("samples").join(format!("step_{step}"));
         folder.exists().then_some(folder)
-    }
-}
-
-fn style(job: &Job) -> Style {
-    match io::stderr().is_terminal() {
-        true => Style::Terminal { columns: 120 },
-        false => quiet(job),
-    }
-}
-
-fn quiet(job: &Job) -> Style {
-    Style::Quiet {
-        every: job.cadence.log.max(1),
     }
 }
 

@@ -17,11 +17,12 @@ use myxtts_run::signals::StopRequest;
 use myxtts_weights::{Outgoing, TensorStream};
 
 use super::fixed_batches::{filled, held_out};
-use super::{Evaluator, Heard, HeardClip, Rendering, VALIDATED, averaged, model_files, read};
+use super::{Evaluator, Rendering, VALIDATED, averaged, model_files, read};
 use crate::error::{TrainError, unless_stopped};
 use crate::feed::{Cutting, DecoderBatch, Filled};
 use crate::objective::{DecoderTrainee, JUDGES_FILE};
 use crate::session::job::Job;
+use crate::session::samples::{Heard, HeardClip};
 use crate::session::saving::{averaged_streams, file, streams};
 use crate::session::training_data::Material;
 use crate::stage::frozen::{Frozen, PREFIX};

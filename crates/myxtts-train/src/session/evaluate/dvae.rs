@@ -14,11 +14,12 @@ use myxtts_run::signals::StopRequest;
 use myxtts_weights::{Tensor as StoredTensor, TensorStream};
 
 use super::fixed_batches::fixed_segments;
-use super::{Evaluator, Heard, HeardClip, Rendering, VALIDATED, averaged, read, voice_files};
+use super::{Evaluator, Rendering, VALIDATED, averaged, read, voice_files};
 use crate::error::{TrainError, unless_stopped};
 use crate::feed::{FrontEnd, SegmentBatch};
 use crate::objective::DvaeTrainee;
 use crate::session::job::Job;
+use crate::session::samples::{Heard, HeardClip};
 use crate::session::saving::{averaged_streams, file};
 use crate::session::training_data::{Material, Voice};
 use crate::train_loop::State;

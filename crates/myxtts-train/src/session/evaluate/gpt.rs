@@ -21,14 +21,12 @@ use myxtts_text::Language;
 use myxtts_weights::{Outgoing, TensorMap, TensorStream};
 
 use super::fixed_batches::held_out;
-use super::samples::Spoken;
-use super::{
-    Evaluator, Heard, HeardClip, Rendering, VALIDATED, averaged, model_files, read, sampling,
-};
+use super::{Evaluator, Rendering, VALIDATED, averaged, model_files, read, sampling};
 use crate::error::{TrainError, unless_stopped};
 use crate::feed::{DeviceFeed, Fed};
 use crate::objective::GptTrainee;
 use crate::session::job::Job;
+use crate::session::samples::{Heard, HeardClip, Spoken};
 use crate::session::saving::{averaged_streams, streams};
 use crate::session::training_data::{Material, Voice};
 use crate::train_loop::State;

@@ -5,7 +5,6 @@ mod decoder;
 mod dvae;
 mod fixed_batches;
 mod gpt;
-mod samples;
 mod sampling;
 
 use std::io;
@@ -22,8 +21,8 @@ pub(crate) use decoder::DecoderEvaluator;
 pub(crate) use dvae::{CODES_MADE, CODES_USED, DvaeEvaluator};
 pub(crate) use fixed_batches::fixed_segments;
 pub(crate) use gpt::{GptEvaluator, MOST_VALIDATED};
-pub(crate) use samples::{Heard, HeardClip};
 
+use super::samples::Heard;
 use super::saving::streamed;
 use super::training_data::Voice;
 use crate::error::TrainError;

@@ -7,7 +7,7 @@ use myxtts_run::metrics::Record;
 
 /// What training stops for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pause {
+pub(super) enum Pause {
     Checkpoint,
     Validation,
     Samples,
@@ -17,7 +17,7 @@ const SHORTEST: Duration = Duration::from_micros(100);
 
 /// Time spent on each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Pauses {
+pub(super) struct Pauses {
     checkpoint: Duration,
     validation: Duration,
     samples: Duration,
@@ -37,7 +37,7 @@ impl Pauses {
     }
 
     /// Adds those there were.
-    pub(crate) fn record(&self, record: Record) -> Record {
+    pub(super) fn record(&self, record: Record) -> Record {
         [
             ("checkpoint_s", self.checkpoint),
             ("validation_s", self.validation),
@@ -54,7 +54,7 @@ impl Pauses {
 /// Runs through a stage. Every moment belongs to one part: a lap ends where the
 /// next begins, and pauses are taken out of the lap they are in.
 #[derive(Debug)]
-pub(crate) struct StageClock {
+pub(super) struct StageClock {
     lap: Instant,
     /// In this lap.
     pauses: Pauses,
@@ -62,7 +62,7 @@ pub(crate) struct StageClock {
 
 impl StageClock {
     /// Of a stage that began at `begin`.
-    pub(crate) fn since(begin: Instant) -> Self {
+    pub(super) fn since(begin: Instant) -> Self {
         Self {
             lap: begin,
             pauses: Pauses::default(),
@@ -71,7 +71,7 @@ impl StageClock {
 
     /// A pause that began at `begin` is over. One too short to write down stays
     /// part of the lap: there was nothing to do.
-    pub(crate) fn paused(&mut self, pause: Pause, begin: Instant) {
+    pub(super) fn paused(&mut self, pause: Pause, begin: Instant) {
         let took = begin.elapsed();
         if took >= SHORTEST {
             *self.pauses.of(pause) += took;
@@ -79,12 +79,12 @@ impl StageClock {
     }
 
     /// The pauses of this lap so far; `None` where there were none.
-    pub(crate) fn pauses(&self) -> Option<Pauses> {
+    pub(super) fn pauses(&self) -> Option<Pauses> {
         (self.pauses != Pauses::default()).then_some(self.pauses)
     }
 
     /// The end of a lap, and the time it took without its pauses.
-    pub(crate) fn lap(&mut self) -> Duration {
+    pub(super) fn lap(&mut self) -> Duration {
         let now = Instant::now();
         let lap = now - std::mem::replace(&mut self.lap, now);
         lap.saturating_sub(std::mem::take(&mut self.pauses).sum())

@@ -5,19 +5,20 @@ use std::thread;
 
 use myxtts_run::signals::{LOOK_EVERY, StopRequest};
 
-use super::evaluate::{Heard, Rendering};
 use crate::error::{TrainError, unless_stopped};
+use crate::session::evaluate::Rendering;
+use crate::session::samples::Heard;
 
 /// A rendering under way. Dropped, it is left to itself: it ends at its next
 /// clip if the run was asked to stop, and with the process in any case.
-pub(crate) struct InProgress {
+pub(super) struct InProgress {
     heard: Receiver<Result<Heard, TrainError>>,
     thread: thread::JoinHandle<()>,
 }
 
 impl InProgress {
     /// Begins.
-    pub(crate) fn start(rendering: Rendering, stop: &StopRequest) -> Result<Self, TrainError> {
+    pub(super) fn start(rendering: Rendering, stop: &StopRequest) -> Result<Self, TrainError> {
         let (done, heard) = channel();
         let stop = stop.clone();
         let thread = thread::Builder::new().name("samples".to_owned());
@@ -32,13 +33,13 @@ impl InProgress {
     }
 
     /// Whether there is nothing left to wait for.
-    pub(crate) fn is_finished(&self) -> bool {
+    pub(super) fn is_finished(&self) -> bool {
         self.thread.is_finished()
     }
 
     /// What was rendered, once it is; [`TrainError::Stopped`] as soon as the
     /// run is asked to stop, in the middle of a sentence too.
-    pub(crate) fn wait(self, stop: &StopRequest) -> Result<Heard, TrainError> {
+    pub(super) fn wait(self, stop: &StopRequest) -> Result<Heard, TrainError> {
         loop {
             match self.heard.recv_timeout(LOOK_EVERY) {
                 Ok(heard) => return heard,
