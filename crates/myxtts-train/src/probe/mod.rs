@@ -45,7 +45,7 @@ use crate::session::training_data::Material;
 use crate::session::{CacheKind, Job, StageName};
 use crate::stage;
 use crate::stage::execute::{Flow, StageRun, StageWatch, run_stage};
-use crate::stage::memory::held;
+use crate::stage::pool_monitor::held;
 use crate::stage::prefetch::flow;
 use crate::stage::warm_up::WarmUp;
 use crate::stage::{parts, precision, recipe};

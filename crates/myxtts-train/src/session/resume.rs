@@ -1,20 +1,108 @@
 //! Where a run begins: at a checkpoint of its own, at earlier weights, or from
 //! nothing.
 
+use std::io::Stderr;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use myxtts_run::FileError;
 use myxtts_run::checkpoint::{Checkpoint, Retention, Store};
-use myxtts_run::run_folder::RunFolder;
+use myxtts_run::run_folder::{RunFolder, RunLog};
 use myxtts_run::units::Step;
 
 use super::initial_weights::Origin;
 use super::job::{Job, Resume};
+use super::rules;
+use super::saving::{Position, position};
 use crate::error::TrainError;
 
+/// Where a run stands before its first step of this time.
+pub(super) struct Standing {
+    pub(super) store: Store,
+    pub(super) resumed: Option<Checkpoint>,
+    pub(super) start: Option<Position>,
+    /// The weights it begins with.
+    pub(super) origin: Origin,
+}
+
+impl Standing {
+    /// Opens the checkpoints of a run, and finds where it stands among them.
+    pub(super) fn find(
+        job: &Job,
+        folder: &RunFolder,
+        log: &RunLog<Stderr>,
+    ) -> Result<Self, TrainError> {
+        let say = |line: &str| {
+            let _ = log.line(line);
+        };
+        let begun_again = match job.reset_training {
+            true => begin_again(folder, job)?,
+            false => None,
+        };
+        let retention = Retention {
+            keep_last: NonZeroUsize::new(job.cadence.keep).unwrap_or(NonZeroUsize::MIN),
+            keep_every: None,
+        };
+        let (mut store, swept) = Store::open(folder.checkpoints(), retention)?;
+        for line in swept.to_string().lines() {
+            say(line);
+        }
+        let resumed = match job.reset_training {
+            true => None,
+            false => find(&store, job).map_err(|error| beside_whole(error, store.folder()))?,
+        };
+        let mut origin = match (&resumed, begun_again, &job.init) {
+            (Some(checkpoint), ..) => {
+                for notice in rules::check(checkpoint, job)? {
+                    say(&notice);
+                }
+                Origin::checkpoint(checkpoint)
+                    .map_err(|error| beside_whole(error, store.folder()))?
+            }
+            (None, Some(weights), _) => weights,
+            (None, None, Some(folder)) => Origin::init(folder, job)?,
+            (None, None, None) => Origin::default(),
+        };
+        for notice in origin.notices.drain(..) {
+            say(&notice);
+        }
+        let start = resumed.as_ref().map(position).transpose()?;
+        if let (Some(checkpoint), Some(position)) = (&resumed, &start) {
+            let superseded = store.resume_from(checkpoint.step())?;
+            for line in words(checkpoint.step(), position, &superseded) {
+                say(&line);
+            }
+        }
+        Ok(Self {
+            store,
+            resumed,
+            start,
+            origin,
+        })
+    }
+}
+
+/// Where a run is resumed, in words, and what that costs.
+fn words(step: Step, position: &Position, superseded: &[Step]) -> Vec<String> {
+    let mut words = vec![format!(
+        "resuming from step {step} ({}, {} of {} steps of this stage)",
+        position.stage.name(),
+        position.done,
+        position.steps
+    )];
+    if !superseded.is_empty() {
+        let steps: Vec<String> = superseded.iter().map(Step::to_string).collect();
+        words.push(format!(
+            "later checkpoints are deleted once the first new one is written: {}; stop before \
+             that to keep them",
+            steps.join(", ")
+        ));
+    }
+    words
+}
+
 /// A damaged checkpoint, with those that are whole; any other error as it is.
-pub(crate) fn beside_whole(error: TrainError, checkpoints: &Path) -> TrainError {
+fn beside_whole(error: TrainError, checkpoints: &Path) -> TrainError {
     match error {
         TrainError::Checkpoint(error) => error.beside_whole(checkpoints).into(),
         other => other,
@@ -22,7 +110,7 @@ pub(crate) fn beside_whole(error: TrainError, checkpoints: &Path) -> TrainError 
 }
 
 /// The checkpoint to resume from.
-pub(crate) fn find(store: &Store, job: &Job) -> Result<Option<Checkpoint>, TrainError> {
+fn find(store: &Store, job: &Job) -> Result<Option<Checkpoint>, TrainError> {
     match job.resume {
         Resume::Auto => Ok(store.latest()?),
         Resume::At(step) => Ok(Some(store.at(Step(step))?)),
@@ -42,7 +130,7 @@ pub(crate) fn find(store: &Store, job: &Job) -> Result<Option<Checkpoint>, Train
 /// The weights that a training which begins again starts with: those of the
 /// run's newest checkpoint, or of the one `--resume STEP` names. The
 /// checkpoints are set aside, none is deleted.
-pub(crate) fn begin_again(folder: &RunFolder, job: &Job) -> Result<Option<Origin>, TrainError> {
+fn begin_again(folder: &RunFolder, job: &Job) -> Result<Option<Origin>, TrainError> {
     let current = folder.checkpoints();
     let sets = || (1..).map(|number| aside(folder, number));
     let chosen_one = chosen(&current, job.resume).map_err(|error| beside_whole(error, &current))?;

@@ -28,6 +28,20 @@ const EMA: &str = "ema.safetensors";
 /// The section of [`Owed`].
 pub(crate) const OWED: &str = "owed";
 
+/// The section of a checkpoint that says how many rows its batches have.
+const ROWS: &str = "rows";
+
+/// Whether the run of a checkpoint bounds the rows of short buckets by what
+/// they need.
+pub(crate) fn bounds_rows(checkpoint: &Checkpoint) -> bool {
+    checkpoint.manifest().sections.contains_key(ROWS)
+}
+
+/// The section that says so.
+pub(crate) fn rows_are_bounded() -> (String, Value) {
+    (ROWS.to_owned(), json!("bounded"))
+}
+
 /// Where a run stood: the section `stage` of a manifest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Position {

@@ -1,12 +1,16 @@
 //! A fair word about a run at its end: what went wrong although every step was
 //! taken. Each judgement is a function of numbers, with its threshold beside it.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use myxtts_audio::units::Decibels;
+use myxtts_run::checkpoint::{Best, Checkpoint};
+use myxtts_run::metrics::Line;
 use serde::Serialize;
 
-use super::job::StageName;
+use super::evaluate::{CODES_MADE, CODES_USED, VALIDATED};
+use super::job::{Job, StageName};
 
 /// One judgement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -26,6 +30,47 @@ impl fmt::Display for Finding {
     }
 }
 
+/// What is to be said of a run, from what it wrote down.
+pub(crate) fn judged(
+    job: &Job,
+    lines: &[Line],
+    levels: &BTreeMap<&'static str, Vec<f32>>,
+    best: Option<(Checkpoint, Best)>,
+    steps: u64,
+) -> Vec<Finding> {
+    let mut verdict = vec![];
+    let counted = lines.iter().rev().find_map(|line| {
+        let [used, made] = [CODES_USED, CODES_MADE].map(|name| line.f64(name));
+        Some([used?, made?])
+    });
+    if let Some(counted) = counted {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "counts of codes"
+        )]
+        let [used, made] = counted.map(|count| count as u64);
+        verdict.push(codes_in_use(used, made, job.dvae.codes as u64));
+    }
+    for stage in [StageName::Dvae, StageName::Gpt, StageName::Decoder] {
+        let of_stage = lines
+            .iter()
+            .filter(|line| line.text("stage").as_deref() == Some(stage.name()));
+        let values: Vec<(u64, f64)> = of_stage
+            .filter_map(|line| Some((line.step().0, line.f64(VALIDATED)?)))
+            .collect();
+        verdict.extend(validation(stage, &values));
+    }
+    for (title, levels) in levels {
+        verdict.extend(near_silence(title, levels));
+    }
+    if let Some((checkpoint, best)) = best {
+        let step = checkpoint.step().0;
+        verdict.push(best_checkpoint(step, &best.metric, best.value, steps));
+    }
+    verdict
+}
+
 /// A codebook of which less is used has collapsed: the same few sounds stand
 /// for everything. Measured on the sample corpus: 19 to 41 different codes among
 /// 512 until the codebook opens, 181 to 201 from then on.
@@ -39,7 +84,7 @@ const RISE: f64 = 1.05;
 
 /// The codes a DVAE made of recordings it did not train on: `used` different
 /// ones among `made`, of `codes` there are.
-pub(crate) fn codes_in_use(used: u64, made: u64, codes: u64) -> Finding {
+fn codes_in_use(used: u64, made: u64, codes: u64) -> Finding {
     // Few recordings cannot use many codes.
     let possible = codes.min(made).max(1);
     #[expect(
@@ -67,7 +112,7 @@ pub(crate) fn codes_in_use(used: u64, made: u64, codes: u64) -> Finding {
 }
 
 /// The mean levels of what was rendered, as shares of full scale.
-pub(crate) fn near_silence(title: &str, levels: &[f32]) -> Option<Finding> {
+fn near_silence(title: &str, levels: &[f32]) -> Option<Finding> {
     if levels.is_empty() {
         return None;
     }
@@ -91,7 +136,7 @@ pub(crate) fn near_silence(title: &str, levels: &[f32]) -> Option<Finding> {
 }
 
 /// A number that should fall from validation to validation, by step.
-pub(crate) fn validation(stage: StageName, values: &[(u64, f64)]) -> Option<Finding> {
+fn validation(stage: StageName, values: &[(u64, f64)]) -> Option<Finding> {
     let &(last_step, last) = values.last()?;
     let &(best_step, best) = values
         .iter()
@@ -121,7 +166,7 @@ pub(crate) fn validation(stage: StageName, values: &[(u64, f64)]) -> Option<Find
 }
 
 /// The checkpoint that validated best, among steps taken.
-pub(crate) fn best_checkpoint(step: u64, metric: &str, value: f64, steps: u64) -> Finding {
+fn best_checkpoint(step: u64, metric: &str, value: f64, steps: u64) -> Finding {
     Finding {
         code: "best_checkpoint",
         good: true,

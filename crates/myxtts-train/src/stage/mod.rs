@@ -5,8 +5,9 @@ pub(crate) mod dvae;
 pub mod execute;
 pub(crate) mod frozen;
 mod gpt;
-pub(crate) mod memory;
+mod memory_check;
 pub(crate) mod parts;
+pub(crate) mod pool_monitor;
 pub(crate) mod precision;
 pub(crate) mod prefetch;
 pub(crate) mod recipe;
@@ -36,7 +37,7 @@ use crate::session::training_data::Material;
 use crate::session::{Job, StageName};
 use crate::train_loop::{Ema, Guards, LossScale, Recipe, State};
 use execute::{StageRun, run_stage};
-use memory::PoolWatch;
+use pool_monitor::PoolWatch;
 use recipe::{recipe, warm_up_words};
 
 /// Losses a jump is measured against, and how far it must go.

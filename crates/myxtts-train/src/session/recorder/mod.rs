@@ -33,7 +33,7 @@ use super::training_data::Material;
 use crate::error::TrainError;
 use crate::objective::Trainee;
 use crate::stage::execute::StageWatch;
-use crate::stage::memory::PoolWatch;
+use crate::stage::pool_monitor::PoolWatch;
 use crate::train_loop::{State, StepDone, Watch};
 use rendering::InProgress;
 use stage_clock::{Pause, StageClock};

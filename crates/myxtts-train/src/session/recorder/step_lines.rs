@@ -10,7 +10,7 @@ use super::measured::measured;
 use crate::error::TrainError;
 use crate::objective::Trainee;
 use crate::session::evaluate::Evaluator;
-use crate::stage::memory::resident;
+use crate::stage::pool_monitor::resident;
 use crate::train_loop::StepDone;
 
 impl<T: Trainee, E: Evaluator<T>> Books<'_, T, E> {
