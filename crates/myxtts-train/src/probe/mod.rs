@@ -37,8 +37,8 @@ pub use train_figures::{TrainFigures, measure};
 use crate::bench::{forget_peak, peak_bytes};
 use crate::error::TrainError;
 use crate::faults::Faults;
-use crate::feed::{CodesCache, CodesSource, Largest, ShapeWatch, Shapes, Targets};
-use crate::objective::{GptRecipe, GptTrainee};
+use crate::feed::{CodesCache, CodesSource, Largest, ShapeWatch, Shapes};
+use crate::objective::GptTrainee;
 use crate::placement::Placement;
 use crate::session::initial_weights::Origin;
 use crate::session::training_data::Material;
@@ -301,13 +301,7 @@ impl<'a> Subject<'a> {
         let codes = self.codes(request.codes)?;
         let recipe = self.recipe(steps, request)?;
         let compute = precision::on(job.precision, placement)?;
-        let learns = GptRecipe {
-            label_smoothing: job.optimisation.label_smoothing,
-            dropout: job.optimisation.dropout.unwrap_or(card.gpt.dropout),
-            quirks: card.quirks,
-            frozen: job.frozen.clone(),
-            ..GptRecipe::default()
-        };
+        let learns = parts::gpt_recipe(job, card);
         let warm_up = WarmUp {
             schedule: Arc::clone(schedule),
             placement: (*placement).clone(),
@@ -343,15 +337,7 @@ impl<'a> Subject<'a> {
             site: warm_up.site(site, conditioning, shapes),
             state,
             recipe: &recipe,
-            targets: Targets::of_gpt(
-                schedule,
-                &material.train,
-                conditioning,
-                material.companions.clone(),
-                job.beginnings,
-                job.seed,
-                card.quirks,
-            ),
+            targets: parts::gpt_targets(job, material, card, schedule),
             ledger: Ledger::in_memory().keeping(),
             stop: StopRequest::new(),
         };

@@ -40,21 +40,7 @@ pub fn encode(
     stop: &StopRequest,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Encoded, TrainError> {
-    if job.cache != CacheKind::Disk {
-        return Err(TrainError::Usage(
-            "--encode has nowhere to keep codes\n  found: data.cache is not disk\n  fix:   --cache \
-             disk"
-                .to_owned(),
-        ));
-    }
-    if !job.static_shapes {
-        return Err(TrainError::Usage(
-            "--encode needs static shapes\n  why:   a clip's codes depend on its padding, and \
-             without static shapes every batch pads it differently\n  fix:   set \
-             data.static_shapes to true, or leave --encode out"
-                .to_owned(),
-        ));
-    }
+    check(job)?;
     let origin = Origin::init(weights, job)?;
     let Some(dvae) = &origin.dvae else {
         return Err(TrainError::Usage(format!(
@@ -106,4 +92,24 @@ pub fn encode(
         }
     }
     Ok(done)
+}
+
+/// Refuses jobs whose codes could not be kept, or would not be found again.
+fn check(job: &Job) -> Result<(), TrainError> {
+    if job.cache != CacheKind::Disk {
+        return Err(TrainError::Usage(
+            "--encode has nowhere to keep codes\n  found: data.cache is not disk\n  fix:   --cache \
+             disk"
+                .to_owned(),
+        ));
+    }
+    if !job.static_shapes {
+        return Err(TrainError::Usage(
+            "--encode needs static shapes\n  why:   a clip's codes depend on its padding, and \
+             without static shapes every batch pads it differently\n  fix:   set \
+             data.static_shapes to true, or leave --encode out"
+                .to_owned(),
+        ));
+    }
+    Ok(())
 }

@@ -6,34 +6,27 @@ use std::sync::Arc;
 use burn::tensor::Device;
 use myxtts_data::schedule::Schedule;
 use myxtts_infer::state_dict;
-use myxtts_model::ModelSize;
-use myxtts_model::gpt::Gpt;
-use myxtts_model::hifigan::{Discriminator, HifiganDecoder};
+use myxtts_model::hifigan::{Discriminator, HifiganConfig, HifiganDecoder};
 use myxtts_model::init::Init;
-use myxtts_model::params::{HandedOver, StateDict, load};
+use myxtts_model::params::{StateDict, load};
 use myxtts_run::checkpoint::Checkpoint;
-use myxtts_weights::read_safetensors;
+use myxtts_weights::{TensorMap, read_safetensors};
 
+use super::decoder_course::{acts, acts_words};
 use super::execute::StageRun;
-use super::frozen::{Frozen, PREFIX, frozen_dvae};
+use super::frozen::{Frozen, PREFIX};
 use super::parts::{batches, codes_cache, decoder_card, host};
 use super::prefetch::flow;
-use super::recipe::warm_up;
 use crate::error::TrainError;
 use crate::feed::{Cutting, Largest, Targets, largest_segments};
-use crate::objective::{DecoderActs, DecoderTrainee, JUDGES, JUDGES_FILE};
+use crate::objective::{DecoderTrainee, JUDGES, JUDGES_FILE};
 use crate::optim::AdamWConfig;
 use crate::session::evaluate::DecoderEvaluator;
 use crate::session::initial_weights::Origin;
 use crate::session::saving::{Found, optimiser_file, without_prefix};
 use crate::session::training_data::Material;
-use crate::session::{Job, Optimisation, Run, StageName};
+use crate::session::{Job, Run, StageName};
 use crate::stage;
-
-/// Most steps in which new judges learn before a decoder moves that knows how to speak,
-/// and what its learning rate is divided by.
-const JUDGES_ALONE: u64 = 500;
-const GENTLE: f64 = 4.0;
 
 impl Run<'_> {
     /// Trains the waveform decoder, and gives its steps.
@@ -55,15 +48,15 @@ impl Run<'_> {
         let decoder = decoder_card(job.decoder_size, card);
         card.decoder = Some(decoder.clone());
         let card = &*card;
-        let blank = Gpt::new(&Init::blank(&Device::flex()), &card.gpt);
-        let frozen = Frozen {
-            front_end: material.front_end.clone(),
-            dvae: frozen_dvae(card, dvae)?,
-            gpt: load(blank, &HandedOver::from(gpt), "").map_err(TrainError::failed)?,
-            hifigan: origin.hifigan.clone(),
-            card: decoder.clone(),
-            rate: card.audio.sample_rate,
-        };
+        let hifigan = origin.hifigan.clone();
+        let frozen = Frozen::new(
+            &material.front_end,
+            card,
+            decoder.clone(),
+            dvae,
+            gpt,
+            hifigan,
+        )?;
         let schedule = schedule(job, material, placement.replicas(), self.bounds_rows)?;
         let schedule = Arc::new(schedule);
         let (recipe, mut position) =
@@ -79,38 +72,20 @@ impl Run<'_> {
             beta_2: 0.99,
             ..job.optimisation.adamw
         };
-        let earlier = without_prefix(state_dict(&frozen.hifigan), PREFIX);
-        let has_earlier = earlier.keys().any(|name| name.starts_with("waveform"));
-        let judges = match (has_earlier && resumed.is_none(), &job.init) {
-            (true, Some(folder)) => judges_of(folder)?,
-            _ => None,
-        };
-        let found = match resumed {
+        let (earlier, found) = match resumed {
             // Older checkpoints do not say, and had no acts.
-            Some(_) => position.found.unwrap_or_default(),
-            None => Found {
-                decoder: has_earlier,
-                judges: judges.is_some(),
-            },
+            Some(_) => (Earlier::default(), position.found.unwrap_or_default()),
+            None => {
+                let earlier = Earlier::find(&frozen.hifigan, job.init.as_deref())?;
+                let found = earlier.found();
+                (earlier, found)
+            }
         };
         position.found = Some(found);
         let acts = acts(&job.optimisation, job.decoder_size, found, recipe.steps);
         self.desk.say(&acts_words(&acts, recipe.steps));
         let state = |device: &Device| {
-            let init = Init::new(job.seed, &device.clone().autodiff());
-            let generator = HifiganDecoder::new(&init, &decoder.hifigan);
-            let generator = generator.map_err(TrainError::failed)?;
-            let generator = match has_earlier && resumed.is_none() {
-                true => load(generator, &earlier, "").map_err(TrainError::failed)?,
-                false => generator,
-            };
-            let fresh = Discriminator::new(&init, &decoder.hifigan.discriminator());
-            let fresh = fresh.map_err(TrainError::failed)?;
-            let judges = match &judges {
-                Some(state) => load(fresh, state, "").map_err(TrainError::failed)?,
-                None => fresh,
-            };
-            let trainee = DecoderTrainee::new(generator, judges).map_err(TrainError::failed)?;
+            let trainee = earlier.trainee(job.seed, &decoder.hifigan, device)?;
             stage::state(job, adamw, trainee.with_acts(acts), resumed)
         };
         let site = {
@@ -146,6 +121,56 @@ impl Run<'_> {
     }
 }
 
+/// The weights that a new stage begins with, where there are any.
+#[derive(Default)]
+struct Earlier {
+    generator: Option<StateDict>,
+    judges: Option<StateDict>,
+}
+
+impl Earlier {
+    /// A decoder among `hifigan`, and its judges beside the weights of `init`.
+    fn find(hifigan: &TensorMap, init: Option<&Path>) -> Result<Self, TrainError> {
+        let generator = without_prefix(state_dict(hifigan), PREFIX);
+        if !generator.keys().any(|name| name.starts_with("waveform")) {
+            return Ok(Self::default());
+        }
+        Ok(Self {
+            generator: Some(generator),
+            judges: init.map(judges_of).transpose()?.flatten(),
+        })
+    }
+
+    fn found(&self) -> Found {
+        Found {
+            decoder: self.generator.is_some(),
+            judges: self.judges.is_some(),
+        }
+    }
+
+    /// Both on a device, new where there are no weights.
+    fn trainee(
+        &self,
+        seed: u64,
+        config: &HifiganConfig,
+        device: &Device,
+    ) -> Result<DecoderTrainee, TrainError> {
+        let init = Init::new(seed, &device.clone().autodiff());
+        let generator = HifiganDecoder::new(&init, config).map_err(TrainError::failed)?;
+        let generator = match &self.generator {
+            Some(state) => load(generator, state, "").map_err(TrainError::failed)?,
+            None => generator,
+        };
+        let judges = Discriminator::new(&init, &config.discriminator());
+        let judges = judges.map_err(TrainError::failed)?;
+        let judges = match &self.judges {
+            Some(state) => load(judges, state, "").map_err(TrainError::failed)?,
+            None => judges,
+        };
+        DecoderTrainee::new(generator, judges).map_err(TrainError::failed)
+    }
+}
+
 /// The batches of the stage. A segment costs the same whatever its clip's
 /// length, so where rows are bounded none has more than the longest.
 pub(crate) fn schedule(
@@ -175,136 +200,4 @@ fn judges_of(init: &Path) -> Result<Option<StateDict>, TrainError> {
         return Ok(None);
     }
     Ok(tensors(JUDGES_FILE)?.map(|judges| state_dict(&judges)))
-}
-
-/// How the stage goes. A decoder that speaks already would unlearn it from judges that
-/// know nothing yet: they learn first, and it moves in small steps.
-fn acts(optimisation: &Optimisation, size: ModelSize, found: Found, steps: u64) -> DecoderActs {
-    let rate = optimisation.decoder_learning_rate;
-    let spectral = match optimisation.decoder_spectral_steps {
-        Some(chosen) => chosen,
-        // For a CPU, where steps with judges are the dearer ones by far.
-        None if size == ModelSize::Tiny && !found.decoder => steps,
-        None => 0,
-    };
-    let judges = match optimisation.discriminator_warmup_steps {
-        Some(chosen) => chosen,
-        None if found.decoder && !found.judges => JUDGES_ALONE.min(steps / 10),
-        None => 0,
-    };
-    let own = match optimisation.generator_learning_rate {
-        Some(chosen) => chosen,
-        None if found.decoder => rate / GENTLE,
-        None => rate,
-    };
-    DecoderActs {
-        spectral,
-        judges,
-        rise: warm_up(optimisation, steps),
-        generator_pace: own / rate,
-    }
-}
-
-/// The same for the log.
-fn acts_words(acts: &DecoderActs, steps: u64) -> String {
-    let spectral = acts.spectral.min(steps);
-    let judges = acts.judges.min(steps - spectral);
-    let both = steps - spectral - judges;
-    let parts = [
-        (spectral, "of the decoder by spectra alone"),
-        (
-            judges,
-            "of the discriminators while the decoder stands still",
-        ),
-        (both, "of both"),
-    ];
-    let parts = parts.iter().filter(|(steps, _)| *steps > 0);
-    let parts: Vec<String> = parts
-        .map(|(steps, what)| format!("{steps} {what}"))
-        .collect();
-    let pace = match acts.generator_pace {
-        1.0 => String::new(),
-        pace => format!("; the decoder takes {pace} of the learning rate"),
-    };
-    format!("decoder steps: {}{pace}", parts.join(", then "))
-}
-
-#[cfg(test)]
-mod tests {
-    use myxtts_run::guard::SpikeAction;
-
-    use super::*;
-    use crate::session::ScheduleKind;
-
-    /// What each key changes is in `acts`; what an act does, in the tests of the
-    /// trainee.
-    #[test]
-    fn the_course_follows_what_was_found() {
-        let nothing = Found::default();
-        let decoder = Found {
-            decoder: true,
-            judges: false,
-        };
-        let both = Found {
-            decoder: true,
-            judges: true,
-        };
-        let (plain, small) = (optimisation(), ModelSize::Small);
-        let tiny = |found| acts(&plain, ModelSize::Tiny, found, 700).spectral;
-        assert_eq!((tiny(nothing), tiny(decoder)), (700, 0));
-        assert_eq!(
-            acts(&plain, small, nothing, 2000),
-            DecoderActs {
-                rise: 100,
-                ..DecoderActs::default()
-            }
-        );
-        let course = |found, steps| {
-            let acts = acts(&plain, small, found, steps);
-            (acts.spectral, acts.judges, acts.rise, acts.generator_pace)
-        };
-        assert_eq!(course(decoder, 20_000), (0, 500, 100, 0.25));
-        assert_eq!(course(decoder, 2000), (0, 200, 100, 0.25));
-        assert_eq!(course(both, 2000), (0, 0, 100, 0.25));
-        let chosen = Optimisation {
-            decoder_spectral_steps: Some(7),
-            discriminator_warmup_steps: Some(0),
-            generator_learning_rate: Some(2e-4),
-            ..plain
-        };
-        let found = acts(&chosen, small, decoder, 2000);
-        assert_eq!((found.spectral, found.judges), (7, 0));
-        assert!((found.generator_pace - 1.0).abs() < 1e-12);
-        insta::assert_snapshot!(
-            [
-                acts_words(&acts(&plain, small, nothing, 2000), 2000),
-                acts_words(&acts(&plain, small, decoder, 2000), 2000),
-                acts_words(&acts(&chosen, small, decoder, 2000), 2000),
-                acts_words(&acts(&chosen, small, decoder, 5), 5),
-            ]
-            .join("\n")
-        );
-    }
-
-    fn optimisation() -> Optimisation {
-        Optimisation {
-            learning_rate: 1e-3,
-            dvae_learning_rate: 1e-3,
-            decoder_learning_rate: 2e-4,
-            generator_learning_rate: None,
-            decoder_spectral_steps: None,
-            discriminator_warmup_steps: None,
-            schedule: ScheduleKind::Cosine,
-            warmup_steps: 100,
-            warmup_chosen: false,
-            gradient_clip: 1.0,
-            label_smoothing: 0.0,
-            dropout: None,
-            ema_decay: 0.0,
-            adamw: AdamWConfig::default(),
-            spikes: SpikeAction::Log,
-            bad_steps: 1,
-            patience: 0,
-        }
-    }
 }

@@ -135,21 +135,10 @@ where
     );
     let made = Made::new(begin);
     let fill_target = flow.fill_target.min(setup.model_ring.holds());
-    let sites = placement.data.iter().map(|device| {
-        let (site, device) = (Arc::clone(&site), device.clone());
-        let making = made.making.clone();
-        let make: Make<S> = Box::new(move || {
-            let _making = making;
-            site(&device)
-        });
-        make
-    });
+    let sites = placement.data.iter();
+    let sites = sites.map(|device| make_site(&site, device, made.making.clone()));
     let hops = placement.models.iter().filter(|_| placement.has_hop);
-    let hops = hops.map(|device| {
-        let device = device.clone();
-        let make: Make<Carry<T::Batch>> = Box::new(move || Ok(Carry::to(device)));
-        make
-    });
+    let hops = hops.map(make_hop::<T::Batch>);
     let (pipeline, lanes) = Pipeline::start(&setup, host, sites.collect(), hops.collect(), ledger)?;
     let pipeline = Rc::new(pipeline);
     watch.pipeline(Rc::downgrade(&pipeline));
@@ -182,6 +171,21 @@ where
         }
         (Err(error), _) => Err(error),
     }
+}
+
+/// Makes a device stage on the thread that will use it; `making` is let go of
+/// once it is made.
+fn make_site<S: 'static>(site: &MakeSite<S>, device: &Device, making: Sender<()>) -> Make<S> {
+    let (site, device) = (Arc::clone(site), device.clone());
+    Box::new(move || {
+        let _making = making;
+        site(&device)
+    })
+}
+
+fn make_hop<B: Portable>(device: &Device) -> Make<Carry<B>> {
+    let device = device.clone();
+    Box::new(move || Ok(Carry::to(device)))
 }
 
 /// How long a stop waits for the data side to end what it is at.
@@ -285,19 +289,7 @@ where
                     // Only the first replica decides, and the others follow.
                     stop: StopRequest::new(),
                 };
-                scope.spawn(move || {
-                    let _guard = LeavesOnPanic(Arc::clone(&seat.team));
-                    let own = state(device);
-                    drop(making);
-                    let trained = own.and_then(|own| {
-                        seat.check_collective(device)?;
-                        train(own, intake, recipe, &seat, &mut Silent)
-                    });
-                    if trained.is_err() {
-                        seat.team.abandon();
-                    }
-                    trained.map(|_| ())
-                })
+                scope.spawn(move || follow::<T, M>(device, intake, &seat, making, recipe, state))
             })
             .collect();
         let seat = Seat::new(0, Arc::clone(&team), placement.collective());
@@ -328,20 +320,55 @@ where
                 "a replica panicked; this is a defect of the program",
             )),
         });
-        // A replica that was left alone is not the one that failed.
-        let is_left_alone =
-            |error: &TrainError| matches!(error, TrainError::Team(TeamError::Abandoned(_)));
-        let has_ended = trained.is_ok();
-        let is_follower =
-            |error: &TrainError| has_ended && (is_left_alone(error) || error.is_let_go(&stop));
-        let failures = others.filter_map(Result::err);
-        let failures = failures.filter(|error| !is_follower(error));
-        match (trained, failures.min_by_key(is_left_alone)) {
-            (Err(own), _) if !is_left_alone(&own) => Err(own),
-            (_, Some(error)) => Err(error),
-            (trained, None) => trained,
-        }
+        first_to_fail(trained, others, &stop)
     })
+}
+
+/// Trains a replica beside the first, on its own thread.
+fn follow<T, M>(
+    device: &Device,
+    intake: Intake<T::Batch>,
+    seat: &Seat,
+    making: Sender<()>,
+    recipe: &Recipe,
+    state: &M,
+) -> Result<(), TrainError>
+where
+    T: Trainee,
+    M: Fn(&Device) -> Result<State<T>, TrainError>,
+{
+    let _guard = LeavesOnPanic(Arc::clone(&seat.team));
+    let own = state(device);
+    drop(making);
+    let trained = own.and_then(|own| {
+        seat.check_collective(device)?;
+        train(own, intake, recipe, seat, &mut Silent)
+    });
+    if trained.is_err() {
+        seat.team.abandon();
+    }
+    trained.map(|_| ())
+}
+
+/// What the first replica trained, or the failure that ended it. A replica that
+/// was left alone is not the one that failed.
+fn first_to_fail<T>(
+    trained: Result<State<T>, TrainError>,
+    others: impl Iterator<Item = Result<(), TrainError>>,
+    stop: &StopRequest,
+) -> Result<State<T>, TrainError> {
+    let is_left_alone =
+        |error: &TrainError| matches!(error, TrainError::Team(TeamError::Abandoned(_)));
+    let has_ended = trained.is_ok();
+    let is_follower =
+        |error: &TrainError| has_ended && (is_left_alone(error) || error.is_let_go(stop));
+    let failures = others.filter_map(Result::err);
+    let failures = failures.filter(|error| !is_follower(error));
+    match (trained, failures.min_by_key(is_left_alone)) {
+        (Err(own), _) if !is_left_alone(&own) => Err(own),
+        (_, Some(error)) => Err(error),
+        (trained, None) => trained,
+    }
 }
 
 /// A replica that panics lets the others go, who would wait for it forever.

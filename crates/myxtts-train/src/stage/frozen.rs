@@ -9,7 +9,7 @@ use myxtts_infer::{DecoderCard, ModelCard, VoiceVectors};
 use myxtts_model::dvae::Dvae;
 use myxtts_model::gpt::Gpt;
 use myxtts_model::init::Init;
-use myxtts_model::params::{StateDict, load};
+use myxtts_model::params::{HandedOver, StateDict, load};
 use myxtts_weights::TensorMap;
 
 use crate::error::TrainError;
@@ -38,6 +38,26 @@ pub(crate) struct Frozen {
 }
 
 impl Frozen {
+    /// Of weights, on the host.
+    pub(crate) fn new(
+        front_end: &FrontEnd,
+        card: &ModelCard,
+        decoder: DecoderCard,
+        dvae: &StateDict,
+        gpt: StateDict,
+        hifigan: TensorMap,
+    ) -> Result<Self, TrainError> {
+        let blank = Gpt::new(&Init::blank(&Device::flex()), &card.gpt);
+        Ok(Self {
+            front_end: front_end.clone(),
+            dvae: frozen_dvae(card, dvae)?,
+            gpt: load(blank, &HandedOver::from(gpt), "").map_err(TrainError::failed)?,
+            hifigan,
+            card: decoder,
+            rate: card.audio.sample_rate,
+        })
+    }
+
     /// Makes batches on a device.
     pub(crate) fn feed(
         &self,

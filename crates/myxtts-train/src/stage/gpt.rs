@@ -1,5 +1,6 @@
 //! The stage that trains the GPT.
 
+use std::io::Stderr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use burn::tensor::Device;
@@ -9,20 +10,22 @@ use myxtts_model::gpt::{Gpt, check_frozen};
 use myxtts_model::init::Init;
 use myxtts_model::params::{HandedOver, StateDict, load};
 use myxtts_run::checkpoint::Checkpoint;
+use myxtts_run::run_folder::RunLog;
 
 use super::execute::StageRun;
 use super::frozen::frozen_dvae;
-use super::parts::{card_of, codes_cache, host, schedule, site};
+use super::parts::{card_of, codes_cache, gpt_recipe, gpt_targets, host, schedule, site};
 use super::precision;
 use super::prefetch::flow;
 use super::warm_up::{Listener, WarmUp};
 use crate::error::TrainError;
 use crate::faults::Faults;
-use crate::feed::{Largest, ShapeWatch, Targets};
-use crate::objective::{GptRecipe, GptTrainee};
+use crate::feed::{Largest, ShapeWatch};
+use crate::objective::GptTrainee;
 use crate::session::evaluate::GptEvaluator;
 use crate::session::initial_weights::Origin;
-use crate::session::{Run, StageName};
+use crate::session::training_data::Material;
+use crate::session::{Job, Run, StageName};
 use crate::stage;
 
 impl Run<'_> {
@@ -33,14 +36,7 @@ impl Run<'_> {
         resumed: Option<&Checkpoint>,
     ) -> Result<u64, TrainError> {
         let (job, placement, material) = (self.job, self.placement, &self.material);
-        let Some(dvae_weights) = origin.dvae.take() else {
-            return Err(TrainError::Usage(
-                "the GPT needs a trained DVAE, and there is none\n  why:   the GPT learns the \
-                 codes that a DVAE makes of recordings\n  fix:   --stage all, or --init DIR with \
-                 weights that have a DVAE"
-                    .to_owned(),
-            ));
-        };
+        let dvae_weights = origin.dvae.take().ok_or_else(no_dvae)?;
         let compute = precision::on(job.precision, placement)?;
         let card = origin.card.take();
         let card = card.unwrap_or_else(|| card_of(job, material));
@@ -53,14 +49,7 @@ impl Run<'_> {
         let schedule = Arc::new(schedule);
         let (recipe, position) =
             stage::begin(job, StageName::Gpt, &schedule, self.before, resumed)?;
-        let padding = schedule.padding_percent(&material.train.lengths);
-        self.desk.say(&format!(
-            "{} clips in {} shapes, {} batches an epoch{}, {padding:.1} % padding",
-            material.train.clips.len(),
-            schedule.shapes().count(),
-            schedule.steps_per_epoch(),
-            clips_of(&schedule)
-        ));
+        self.desk.say(&batches_words(material, &schedule));
         let (codes, notice) = codes_cache(job, material, &dvae, &schedule)?;
         if let Some(notice) = notice {
             self.desk.say(&notice);
@@ -78,51 +67,22 @@ impl Run<'_> {
         // stage has weights of its own.
         let earlier = origin.gpt.take().filter(|_| resumed.is_none());
         let earlier = Earlier::new(earlier, placement.replicas() as usize);
-        let learns = GptRecipe {
-            label_smoothing: job.optimisation.label_smoothing,
-            dropout: job.optimisation.dropout.unwrap_or(card.gpt.dropout),
-            quirks: card.quirks,
-            frozen: job.frozen.clone(),
-            ..GptRecipe::default()
-        };
+        let learns = gpt_recipe(job, &card);
         let warm_up = WarmUp {
             schedule: Arc::clone(&schedule),
             placement: placement.clone(),
             settles: true,
-            listener: Listener::new({
-                let log = Arc::clone(&self.desk.log);
-                move |line| {
-                    // A terminal that is gone has nobody to tell.
-                    let _ = log.line(line);
-                }
-            }),
+            listener: listener(Arc::clone(&self.desk.log)),
             stop: self.desk.stop.clone(),
         };
         let state = |device: &Device| {
-            let autodiff = device.clone().autodiff();
-            let gpt = match (earlier.take(), resumed) {
-                (Some(weights), None) => {
-                    let gpt = Gpt::new(&Init::blank(&autodiff), &card.gpt);
-                    load(gpt, &HandedOver::from(weights), "").map_err(TrainError::failed)?
-                }
-                (_, Some(_)) => Gpt::new(&Init::blank(&autodiff), &card.gpt),
-                (None, None) => Gpt::new(&Init::new(job.seed, &autodiff), &card.gpt),
-            };
+            let gpt = initial(job, &card, earlier.take(), resumed, device)?;
             let trainee = GptTrainee::new(gpt.with_compute(compute), learns.clone());
             let adamw = job.optimisation.adamw;
             let trainee = warm_up.model(trainee, adamw, &recipe, &card)?;
             stage::state(job, adamw, trainee, resumed)
         };
         let conditioning = card.conditioning;
-        let targets = Targets::of_gpt(
-            &schedule,
-            &material.train,
-            conditioning,
-            material.companions.clone(),
-            job.beginnings,
-            job.seed,
-            card.quirks,
-        );
         let run = StageRun {
             placement,
             flow: flow(job, placement),
@@ -131,7 +91,7 @@ impl Run<'_> {
             site: warm_up.site(site, conditioning, &watch),
             state,
             recipe: &recipe,
-            targets,
+            targets: gpt_targets(job, material, &card, &schedule),
             ledger: stage::ledger(&self.desk, StageName::Gpt)?,
             stop: self.desk.stop.clone(),
         };
@@ -158,6 +118,43 @@ impl Run<'_> {
     }
 }
 
+fn no_dvae() -> TrainError {
+    TrainError::Usage(
+        "the GPT needs a trained DVAE, and there is none\n  why:   the GPT learns the codes that a \
+         DVAE makes of recordings\n  fix:   --stage all, or --init DIR with weights that have a \
+         DVAE"
+            .to_owned(),
+    )
+}
+
+/// The GPT that a replica begins with: of earlier weights, of a checkpoint that
+/// is read later, or new.
+fn initial(
+    job: &Job,
+    card: &ModelCard,
+    earlier: Option<StateDict>,
+    resumed: Option<&Checkpoint>,
+    device: &Device,
+) -> Result<Gpt, TrainError> {
+    let device = device.clone().autodiff();
+    let blank = || Gpt::new(&Init::blank(&device), &card.gpt);
+    match (earlier, resumed) {
+        (Some(weights), None) => {
+            load(blank(), &HandedOver::from(weights), "").map_err(TrainError::failed)
+        }
+        (_, Some(_)) => Ok(blank()),
+        (None, None) => Ok(Gpt::new(&Init::new(job.seed, &device), &card.gpt)),
+    }
+}
+
+/// Somebody who writes what the warm-up says into the log.
+fn listener(log: Arc<RunLog<Stderr>>) -> Listener {
+    Listener::new(move |line| {
+        // A terminal that is gone has nobody to tell.
+        let _ = log.line(line);
+    })
+}
+
 /// Earlier weights, for so many replicas: each takes a copy but the last, which
 /// takes the weights themselves. A large model's are gigabytes that no step
 /// needs.
@@ -179,6 +176,18 @@ impl Earlier {
             _ => weights.clone(),
         }
     }
+}
+
+/// The batches of an epoch, for the log.
+fn batches_words(material: &Material, schedule: &Schedule) -> String {
+    format!(
+        "{} clips in {} shapes, {} batches an epoch{}, {:.1} % padding",
+        material.train.clips.len(),
+        schedule.shapes().count(),
+        schedule.steps_per_epoch(),
+        clips_of(schedule),
+        schedule.padding_percent(&material.train.lengths)
+    )
 }
 
 /// `, 16 to 47 clips in each (mean 30.9)`.

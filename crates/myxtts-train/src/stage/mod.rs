@@ -1,6 +1,7 @@
 //! What all stages have in common: a state, a place in the run, books.
 
 pub(crate) mod decoder;
+mod decoder_course;
 pub(crate) mod dvae;
 pub mod execute;
 pub(crate) mod frozen;

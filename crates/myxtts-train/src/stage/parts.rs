@@ -20,7 +20,8 @@ use super::execute::MakeSite;
 use crate::demand::Demand;
 use crate::error::TrainError;
 use crate::faults::Faults;
-use crate::feed::{CodesCache, CodesSource, DeviceFeed, HostFeed, ShapeWatch};
+use crate::feed::{CodesCache, CodesSource, DeviceFeed, HostFeed, ShapeWatch, Targets};
+use crate::objective::GptRecipe;
 use crate::session::training_data::Material;
 use crate::session::{CacheKind, Job};
 
@@ -197,4 +198,33 @@ pub(crate) fn site(
         let feed = feed.with_quirks(quirks).keeping(codes.clone());
         Ok(feed.with_faults(faults.clone()))
     })
+}
+
+/// How the GPT of a card learns in a training of this job.
+pub(crate) fn gpt_recipe(job: &Job, card: &ModelCard) -> GptRecipe {
+    GptRecipe {
+        label_smoothing: job.optimisation.label_smoothing,
+        dropout: job.optimisation.dropout.unwrap_or(card.gpt.dropout),
+        quirks: card.quirks,
+        frozen: job.frozen.clone(),
+        ..GptRecipe::default()
+    }
+}
+
+/// How many targets each batch of the GPT has.
+pub(crate) fn gpt_targets(
+    job: &Job,
+    material: &Material,
+    card: &ModelCard,
+    schedule: &Arc<Schedule>,
+) -> Targets {
+    Targets::of_gpt(
+        schedule,
+        &material.train,
+        card.conditioning,
+        material.companions.clone(),
+        job.beginnings,
+        job.seed,
+        card.quirks,
+    )
 }
