@@ -10,14 +10,6 @@ use myxtts_pipeline::{Bounds, Knobs, RingBounds, Setup, Wiring};
 use super::device::device_bytes;
 use super::shapes::Shapes;
 
-/// There is nothing to train on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the schedule has no batches: the dataset has no clip to train on\n  \
-     fix:   see report.txt of `myxtts prepare` for what became of its clips"
-)]
-pub struct EmptySchedule;
-
 /// Bytes that batches may take while they wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RingBytes {

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use burn::tensor::Device;
+use myxtts_data::codes::CodesCache;
 use myxtts_data::schedule::Schedule as Batches;
 use myxtts_device::{KernelUse, KernelWatch, Launches};
 use myxtts_infer::ModelCard;
@@ -37,7 +38,7 @@ pub use train_figures::{TrainFigures, measure};
 use crate::bench::{forget_peak, peak_bytes};
 use crate::error::TrainError;
 use crate::faults::Faults;
-use crate::feed::{CodesCache, CodesSource, Largest, ShapeWatch, Shapes};
+use crate::feed::{Largest, ShapeWatch, Shapes, codes_source};
 use crate::objective::GptTrainee;
 use crate::placement::Placement;
 use crate::session::initial_weights::Origin;
@@ -333,7 +334,7 @@ impl<'a> Subject<'a> {
             placement,
             flow: self.flow(request, steps),
             largest: self.largest(),
-            host: host.with_faults(&request.faults),
+            host: host.slowed(request.faults.slowness(), request.faults.clip),
             site: warm_up.site(site, conditioning, shapes),
             state,
             recipe: &recipe,
@@ -395,7 +396,7 @@ impl<'a> Subject<'a> {
 
     fn codes(&self, codes: ProbeCodes) -> Result<Option<Arc<CodesCache>>, TrainError> {
         let (job, material) = (self.job, &self.material);
-        let source = CodesSource::of(&self.dvae, &material.front_end, &job.audio);
+        let source = codes_source(&self.dvae, &material.front_end, &job.audio);
         let source = source.map_err(TrainError::failed)?;
         let contents = material.train.contents.clone();
         let cache = match (codes, job.cache) {

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use burn::tensor::TensorData;
+use myxtts_data::dataset::train_texts;
 use myxtts_infer::ModelCard;
 use myxtts_model::params::StateDict;
 use myxtts_run::checkpoint::Checkpoint;
@@ -14,7 +15,6 @@ use myxtts_weights::{TensorMap, read_ours, read_safetensors};
 use super::job::Job;
 use super::saving::{weights, without_prefix};
 use crate::error::TrainError;
-use crate::feed::train_texts;
 
 /// What is known before training.
 #[derive(Clone, Debug, Default)]

@@ -1,13 +1,13 @@
 //! Which clips a run is made from, so that a resumed run notices when they have
 //! changed.
 
+use myxtts_data::dataset::Corpus;
 use myxtts_run::checkpoint::Checkpoint;
 use serde::{Deserialize, Serialize};
 
 use super::saving;
 use super::training_data::Material;
 use crate::error::TrainError;
-use crate::feed::Corpus;
 
 /// The section of a manifest.
 pub(crate) const SECTION: &str = "clips";

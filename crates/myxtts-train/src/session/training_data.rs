@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use myxtts_audio::units::Samples;
 use myxtts_audio::{AudioConfig, Limits, Loaded, Loader, MelFrontEnd, MelSpec, Waveform};
+use myxtts_data::dataset::{Corpus, train_vocabulary};
 use myxtts_data::layout::Split;
 use myxtts_data::prepare::Quarantined;
 use myxtts_data::schedule::{Companions, ConditioningSpec};
@@ -13,7 +14,7 @@ use myxtts_text::{CleanOptions, Vocabulary};
 
 use super::job::{ConditioningFrom, Job};
 use crate::error::{TrainError, unless_stopped};
-use crate::feed::{Corpus, FrontEnd, train_vocabulary};
+use crate::feed::FrontEnd;
 
 /// Clips whose mels say how loud a band is.
 const CLIPS_OF_STATISTICS: usize = 256;
@@ -84,7 +85,7 @@ impl Material {
         let (validation, long) = validation.without_long_texts(job.max_text);
         left_out.extend(long);
         if train.clips.is_empty() {
-            return Err(crate::feed::EmptySchedule.into());
+            return Err(myxtts_data::stage::EmptySchedule.into());
         }
         let clips = train.clips.len() + validation.clips.len();
         let lost = Arc::new(LostClips::new(clips, job.max_bad_fraction));

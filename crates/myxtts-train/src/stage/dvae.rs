@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use burn::tensor::{Device, Tensor, TensorData};
 use myxtts_data::schedule::Schedule;
-use myxtts_data::stage::Segments;
+use myxtts_data::stage::{HostFeed, Segments};
 use myxtts_model::dvae::Dvae;
 use myxtts_model::init::Init;
 use myxtts_model::params::{StateDict, load, state_dict};
@@ -14,9 +14,7 @@ use myxtts_weights::TensorMap;
 use super::execute::StageRun;
 use super::prefetch::flow;
 use crate::error::TrainError;
-use crate::feed::{
-    HostFeed, Largest, SegmentBatch, SegmentFeed, Targets, segment_schedule, segment_spec,
-};
+use crate::feed::{Largest, SegmentBatch, SegmentFeed, Targets, segment_schedule, segment_spec};
 use crate::objective::{DvaeRecipe, DvaeTrainee};
 use crate::session::evaluate::{DvaeEvaluator, fixed_segments};
 use crate::session::initial_weights::Origin;

@@ -6,14 +6,14 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use burn::tensor::Device;
-use myxtts_data::stage::ClipSource;
+use myxtts_data::stage::{ClipSource, Filled, HostFeed};
 use myxtts_pipeline::{
     Bounds, Failure, Knobs, Lane, Ledger, Make, Outcome, Pipeline, SiteWork, Start, Stop,
 };
 use myxtts_run::signals::{LOOK_EVERY, StopRequest};
 
 use crate::error::{TrainError, unless_stopped};
-use crate::feed::{Fed, Filled, HostFeed, Largest, RingBytes, Targets};
+use crate::feed::{Fed, Largest, RingBytes, Targets};
 use crate::objective::Trainee;
 use crate::placement::{Carry, Placement, Portable};
 use crate::train_loop::{

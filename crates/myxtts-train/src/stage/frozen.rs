@@ -5,6 +5,7 @@ use std::sync::Arc;
 use burn::module::Module;
 use burn::tensor::Device;
 use myxtts_audio::units::SampleRate;
+use myxtts_data::codes::CodesCache;
 use myxtts_infer::{DecoderCard, ModelCard, VoiceVectors};
 use myxtts_model::dvae::Dvae;
 use myxtts_model::gpt::Gpt;
@@ -13,7 +14,7 @@ use myxtts_model::params::{HandedOver, StateDict, load};
 use myxtts_weights::TensorMap;
 
 use crate::error::TrainError;
-use crate::feed::{CodesCache, Cutting, DecoderFeed, DeviceFeed, FrontEnd, ShapeWatch};
+use crate::feed::{Cutting, DecoderFeed, DeviceFeed, FrontEnd, ShapeWatch};
 
 /// In front of the names of the decoder's tensors in a checkpoint.
 pub(crate) const PREFIX: &str = "hifigan_decoder.";

@@ -19,7 +19,7 @@ use std::io::BufWriter;
 
 use burn::tensor::Device;
 use myxtts_data::schedule::Schedule;
-use myxtts_data::stage::ClipSource;
+use myxtts_data::stage::{ClipSource, Filled};
 use myxtts_model::params::StateDict;
 use myxtts_pipeline::{Ledger, Outcome, SiteWork};
 use myxtts_run::FileError;
@@ -27,7 +27,7 @@ use myxtts_run::checkpoint::Checkpoint;
 use myxtts_run::guard::SpikeSettings;
 
 use crate::error::TrainError;
-use crate::feed::{Fed, Filled};
+use crate::feed::Fed;
 use crate::objective::Trainee;
 use crate::optim::{AdamW, AdamWConfig};
 use crate::placement::Portable;

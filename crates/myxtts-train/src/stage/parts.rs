@@ -7,9 +7,10 @@ use burn::module::Module;
 use burn::tensor::Device;
 use myxtts_audio::units::Samples;
 use myxtts_data::cache::FeatureCache;
+use myxtts_data::codes::CodesCache;
 use myxtts_data::prepare::CACHE;
 use myxtts_data::schedule::{BucketShape, ConditioningSpec, Schedule, choose_buckets};
-use myxtts_data::stage::{Clip, Segments};
+use myxtts_data::stage::{Clip, HostFeed, Segments};
 use myxtts_infer::{DecoderCard, ModelCard, SamplingDefaults, VoiceKind};
 use myxtts_model::ModelSize;
 use myxtts_model::dvae::Dvae;
@@ -20,7 +21,7 @@ use super::execute::MakeSite;
 use crate::demand::Demand;
 use crate::error::TrainError;
 use crate::faults::Faults;
-use crate::feed::{CodesCache, CodesSource, DeviceFeed, HostFeed, ShapeWatch, Targets};
+use crate::feed::{DeviceFeed, ShapeWatch, Targets, codes_source};
 use crate::objective::GptRecipe;
 use crate::session::training_data::Material;
 use crate::session::{CacheKind, Job};
@@ -134,7 +135,7 @@ pub(crate) fn codes_cache(
     dvae: &Dvae,
     schedule: &Schedule,
 ) -> Result<(Option<Arc<CodesCache>>, Option<String>), TrainError> {
-    let source = CodesSource::of(dvae, &material.front_end, &job.audio);
+    let source = codes_source(dvae, &material.front_end, &job.audio);
     let source = source.map_err(TrainError::failed)?;
     let contents = material.train.contents.clone();
     Ok(match job.cache {

@@ -3,16 +3,17 @@
 use std::sync::Arc;
 
 use burn::tensor::Device;
+use myxtts_data::dataset::Corpus;
 use myxtts_data::schedule::{
     Batch, BucketShape, ClipIndex, ClipLength, Companions, ConditioningSpec, Schedule,
     choose_buckets,
 };
-use myxtts_data::stage::{Clip, Segments};
+use myxtts_data::stage::{Clip, Filled, Segments};
 use myxtts_data::units::{Codes, Tokens};
 use myxtts_run::signals::StopRequest;
 
 use crate::error::{TrainError, unless_stopped};
-use crate::feed::{Corpus, Filled, SegmentBatch, SegmentFeed, segment_spec};
+use crate::feed::{SegmentBatch, SegmentFeed, segment_spec};
 use crate::session::job::Job;
 use crate::session::training_data::Material;
 

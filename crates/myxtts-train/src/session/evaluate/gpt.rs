@@ -104,7 +104,7 @@ impl<'a> GptEvaluator<'a> {
         let mut feed = feed.map_err(TrainError::failed)?;
         let mut batches = vec![];
         let conditioning = self.card.conditioning;
-        let give = |filled: crate::feed::Filled| {
+        let give = |filled: myxtts_data::stage::Filled| {
             batches.push(Fed {
                 batch: feed.batch(&filled).map_err(TrainError::Failed)?,
                 facts: feed.facts(&filled.batch),

@@ -10,47 +10,24 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::{fs, io};
 
-use burn::module::Module;
-use myxtts_audio::AudioConfig;
 use myxtts_audio::units::Samples;
-use myxtts_data::cache::{
+
+use crate::cache::{
     CacheError, CachedFeatures, Element, EntryKey, EntryShape, FeatureCache, Lookup,
 };
-use myxtts_data::schedule::{BucketShape, ClipIndex, Schedule};
-use myxtts_data::stage::HostBatch;
-use myxtts_data::units::Codes;
-use myxtts_model::init::mix;
-use myxtts_model::params::{ReadError, state_dict};
-
-use super::device::FrontEnd;
+use crate::schedule::{BucketShape, ClipIndex, Schedule, mix};
+use crate::stage::HostBatch;
+use crate::units::Codes;
 
 /// The hash of what makes codes of a recording: loading, mel and DVAE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CodesSource([u8; 32]);
 
 impl CodesSource {
-    /// Of a DVAE with its front end, on recordings loaded as `audio` says.
-    ///
-    /// The `Debug` text of the settings names every field, so a field added
-    /// later changes the hash without anybody remembering to.
-    ///
-    /// # Errors
-    /// When the DVAE cannot be read from its device.
-    pub fn of(
-        dvae: &impl Module,
-        front_end: &FrontEnd,
-        audio: &AudioConfig,
-    ) -> Result<Self, ReadError> {
-        let mut hasher = blake3::Hasher::new();
-        hasher.update(format!("{audio:?} {:?}\n", front_end.codes).as_bytes());
-        for value in front_end.stats.iter().flatten() {
-            hasher.update(&value.to_le_bytes());
-        }
-        for (name, data) in state_dict(dvae)? {
-            hasher.update(format!("{name} {:?} {:?}\n", data.shape(), data.dtype()).as_bytes());
-            hasher.update(data.as_bytes());
-        }
-        Ok(Self(*hasher.finalize().as_bytes()))
+    /// With a hash of everything that makes codes of a recording; who has a DVAE
+    /// makes it.
+    pub fn new(hash: [u8; 32]) -> Self {
+        Self(hash)
     }
 
     /// Writes down in a cache's folder that its newest codes are of this
@@ -74,6 +51,9 @@ impl CodesSource {
 
 /// The file that says which source the newest codes of a cache are of.
 const MARK: &str = "codes-source";
+
+/// What SplitMix64 adds to its state before each number.
+const SPLIT_MIX: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Codes by clip.
 #[derive(Debug)]
@@ -126,7 +106,7 @@ impl CodesCache {
 
     /// Codes that no DVAE made: drawn by clip and place, below `codes`. For
     /// measurements, to which it is all the same what they say.
-    pub(crate) fn drawn(contents: Vec<Option<[u8; 32]>>, source: CodesSource, codes: u16) -> Self {
+    pub fn drawn(contents: Vec<Option<[u8; 32]>>, source: CodesSource, codes: u16) -> Self {
         Self::new(contents, source, Store::Drawn(codes.max(1)))
     }
 
@@ -214,7 +194,7 @@ impl CodesCache {
             Store::Drawn(codes) => {
                 let places = row.iter_mut().zip(u64::from(clip.0) << 32..);
                 for (code, place) in places {
-                    let drawn = mix(place) % u64::from(*codes);
+                    let drawn = mix(place.wrapping_add(SPLIT_MIX)) % u64::from(*codes);
                     *code = i32::try_from(drawn).unwrap_or_default();
                 }
                 Ok(true)
@@ -240,7 +220,7 @@ impl CodesCache {
     }
 
     /// Keeps the true codes of every clip of a batch.
-    pub(super) fn write(&self, batch: &HostBatch, codes_bm: &[i64]) -> Result<(), CodesError> {
+    pub fn write(&self, batch: &HostBatch, codes_bm: &[i64]) -> Result<(), CodesError> {
         let columns = batch.shape().audio.0 as usize;
         for (((row, clip), length), first) in codes_bm
             .chunks_exact(columns.max(1))

@@ -3,15 +3,16 @@
 use std::path::Path;
 
 use myxtts_audio::units::Samples;
-use myxtts_data::layout::Split;
-use myxtts_data::prepare::{Manifest, PrepareError, Quarantined};
-use myxtts_data::schedule::ClipLength;
-use myxtts_data::stage::Clip;
-use myxtts_data::units::{Codes, Tokens};
 use myxtts_text::{
     CleanOptions, EncodeError, Language, LanguageError, Training, VocabError, Vocabulary,
     clean_with,
 };
+
+use crate::layout::Split;
+use crate::prepare::{Manifest, PrepareError, Quarantined};
+use crate::schedule::ClipLength;
+use crate::stage::Clip;
+use crate::units::{Codes, Tokens};
 
 /// The clips of one split, by their place.
 #[derive(Clone, Debug)]

@@ -1,18 +1,25 @@
-//! The host's part: clips of the schedule into a buffer.
+//! The host's part of the pipeline: clips of the schedule into a buffer, with
+//! their codes where they are known.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use myxtts_audio::Spent;
-use myxtts_data::schedule::{Batch, BucketShape, ClipIndex, ClipLength, Schedule};
-use myxtts_data::stage::{ClipSource, HostBatch, HostStage, Scratch};
-use myxtts_data::units::{Codes, Tokens};
+use myxtts_audio::{Slowness, Spent};
 use myxtts_pipeline::{Cancel, HostParts, HostWork, Ticket};
 
-use super::codes::CodesCache;
-use super::setup::EmptySchedule;
-use crate::faults::Faults;
+use super::{ClipSource, HostBatch, HostStage, Scratch};
+use crate::codes::CodesCache;
+use crate::schedule::{Batch, BucketShape, ClipIndex, ClipLength, Schedule};
+use crate::units::{Codes, Tokens};
+
+/// There is nothing to train on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the schedule has no batches: the dataset has no clip to train on\n  \
+     fix:   see report.txt of `myxtts prepare` for what became of its clips"
+)]
+pub struct EmptySchedule;
 
 /// A host batch, with its codes where they are known already.
 #[derive(Clone, Debug)]
@@ -43,7 +50,7 @@ impl Filled {
     }
 
     /// With the codes of every row, zeros behind its own.
-    pub(crate) fn with_codes(batch: HostBatch, codes_bm: Vec<i32>) -> Self {
+    pub fn with_codes(batch: HostBatch, codes_bm: Vec<i32>) -> Self {
         Self {
             batch,
             codes_bm,
@@ -106,12 +113,12 @@ impl<C: ClipSource> HostFeed<C> {
         self
     }
 
-    /// The same with what is to go wrong on the host.
+    /// Slows loading down, and the rest of each clip by `delay`, for tests.
     #[doc(hidden)]
     #[must_use]
-    pub fn with_faults(mut self, faults: &Faults) -> Self {
-        self.stage = self.stage.slowed(faults.slowness());
-        self.delay = faults.clip;
+    pub fn slowed(mut self, slowness: Slowness, delay: Duration) -> Self {
+        self.stage = self.stage.slowed(slowness);
+        self.delay = delay;
         self
     }
 
