@@ -229,7 +229,11 @@ impl SiteWork for DecoderFeed {
 }
 
 /// Bytes of the largest batch of segments.
-pub fn largest_segments(schedule: &Schedule, config: &HifiganConfig, cutting: Cutting) -> u64 {
+pub(crate) fn largest_segments(
+    schedule: &Schedule,
+    config: &HifiganConfig,
+    cutting: Cutting,
+) -> u64 {
     let rows = schedule.shapes().map(|(_, rows)| rows as usize).max();
     segment_bytes(config, rows.unwrap_or(0), cutting.frames)
 }

@@ -100,9 +100,8 @@ impl DeviceFeed {
     }
 
     /// The same with what is to go wrong on the data device.
-    #[doc(hidden)]
     #[must_use]
-    pub fn with_faults(mut self, faults: Faults) -> Self {
+    pub(crate) fn with_faults(mut self, faults: Faults) -> Self {
         self.faults = faults;
         self
     }
@@ -125,7 +124,7 @@ impl DeviceFeed {
     }
 
     /// Frames of a batch's conditioning.
-    pub fn conditioning_frames(&self, conditioning: ConditioningSpec) -> usize {
+    pub(crate) fn conditioning_frames(&self, conditioning: ConditioningSpec) -> usize {
         let padded = conditioning.max.max(conditioning.min);
         self.conditioning_spec.frames(padded).0
     }

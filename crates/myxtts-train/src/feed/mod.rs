@@ -24,7 +24,8 @@ mod targets;
 mod uploads;
 
 pub use codes_source::codes_source;
-pub use decoder::{Cutting, DecoderBatch, DecoderFeed, largest_segments};
+pub(crate) use decoder::largest_segments;
+pub use decoder::{Cutting, DecoderBatch, DecoderFeed};
 pub use device::{DeviceFeed, FrontEnd, device_bytes};
 pub use fed::{Facts, Fed};
 pub use segments::{SegmentBatch, SegmentFeed, segment_schedule, segment_spec};

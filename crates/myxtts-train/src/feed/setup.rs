@@ -35,7 +35,7 @@ impl Largest {
     }
 
     /// Of batches with so many rows of each shape.
-    pub fn of_shapes(
+    pub(crate) fn of_shapes(
         shapes: impl Iterator<Item = (BucketShape, u32)>,
         conditioning: ConditioningSpec,
         mel: &MelSpec,

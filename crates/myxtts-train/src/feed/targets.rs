@@ -72,7 +72,7 @@ impl Targets {
     }
 
     /// Of the decoder: every row is a segment, unless there is no clip at all.
-    pub fn of_rows(schedule: &Arc<Schedule>) -> Self {
+    pub(crate) fn of_rows(schedule: &Arc<Schedule>) -> Self {
         Self::of(schedule, |_, batch| {
             vec![match batch.rows.iter().flatten().next() {
                 Some(_) => batch.rows.len(),

@@ -24,7 +24,7 @@ pub struct Ema {
 impl Ema {
     /// From the weights as they are.
     #[expect(clippy::cast_possible_truncation, reason = "a share between 0 and 1")]
-    pub fn new(decay: f64, weights: StateDict) -> Self {
+    pub(crate) fn new(decay: f64, weights: StateDict) -> Self {
         Self {
             decay: decay as f32,
             average: weights,
@@ -36,7 +36,7 @@ impl Ema {
     ///
     /// # Errors
     /// When the device does not give one.
-    pub fn after(
+    pub(crate) fn after(
         &mut self,
         step: u64,
         meter: &Meter,
@@ -65,17 +65,17 @@ impl Ema {
     }
 
     /// What is kept of it in a step.
-    pub fn decay(&self) -> f64 {
+    pub(crate) fn decay(&self) -> f64 {
         f64::from(self.decay)
     }
 
     /// The average, without a copy.
-    pub fn into_weights(self) -> StateDict {
+    pub(crate) fn into_weights(self) -> StateDict {
         self.average
     }
 
     /// The average.
-    pub fn weights(&self) -> &StateDict {
+    pub(crate) fn weights(&self) -> &StateDict {
         &self.average
     }
 }

@@ -11,7 +11,7 @@ use crate::feed::Facts;
 
 /// Adds up waits of one replica, wherever in a step they are.
 #[derive(Debug, Default)]
-pub struct Meter {
+pub(crate) struct Meter {
     collective_ns: AtomicU64,
     read_back_ns: AtomicU64,
     syncs: AtomicU64,

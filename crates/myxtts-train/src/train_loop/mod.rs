@@ -20,9 +20,11 @@ use myxtts_run::units::Step;
 
 pub use ema::Ema;
 pub use loss_scale::LossScale;
-pub use meter::{Meter, Together, Waits};
+pub(crate) use meter::Meter;
+pub use meter::{Together, Waits};
 pub(crate) use rehearsal::rehearse;
-pub use replicas::{Abandoned, Averaging, InProcess, Seat, TeamError};
+pub use replicas::{Abandoned, Seat, TeamError};
+pub(crate) use replicas::{Averaging, InProcess};
 pub use state::{Guards, State};
 pub use step_metrics::StepDone;
 pub use thread_time::ThreadTime;

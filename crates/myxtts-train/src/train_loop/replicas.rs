@@ -21,7 +21,7 @@ use crate::optim::NamedGradients;
 pub struct Abandoned;
 
 /// Means over replicas.
-pub trait Averaging: Send + Sync + fmt::Debug {
+pub(crate) trait Averaging: Send + Sync + fmt::Debug {
     /// How many there are.
     fn members(&self) -> usize;
 
@@ -35,7 +35,7 @@ pub trait Averaging: Send + Sync + fmt::Debug {
 
 /// Replicas that are threads of this process.
 #[derive(Debug)]
-pub struct InProcess {
+pub(crate) struct InProcess {
     members: usize,
     table: Mutex<Table>,
     turned: Condvar,
@@ -54,7 +54,7 @@ struct Table {
 
 impl InProcess {
     /// For so many threads.
-    pub fn new(members: usize) -> Self {
+    pub(crate) fn new(members: usize) -> Self {
         Self {
             members,
             table: Mutex::new(Table {
@@ -160,13 +160,13 @@ impl Averaging for Rehearsal {
 #[derive(Clone, Debug)]
 pub struct Seat {
     /// Which.
-    pub rank: usize,
+    pub(crate) rank: usize,
     /// The seam.
-    pub team: Arc<dyn Averaging>,
+    pub(crate) team: Arc<dyn Averaging>,
     /// The devices of all members, if they average gradients themselves.
-    pub collective: Option<Arc<[Device]>>,
+    pub(crate) collective: Option<Arc<[Device]>>,
     /// What this replica waits.
-    pub meter: Arc<Meter>,
+    pub(crate) meter: Arc<Meter>,
 }
 
 /// Numbers that travel together; large enough that a round costs little
@@ -175,7 +175,11 @@ const BUCKET: usize = 1 << 20;
 
 impl Seat {
     /// The place of a rank in a team.
-    pub fn new(rank: usize, team: Arc<dyn Averaging>, collective: Option<Arc<[Device]>>) -> Self {
+    pub(crate) fn new(
+        rank: usize,
+        team: Arc<dyn Averaging>,
+        collective: Option<Arc<[Device]>>,
+    ) -> Self {
         Self {
             rank,
             team,
@@ -195,12 +199,12 @@ impl Seat {
     }
 
     /// Replicas.
-    pub fn members(&self) -> usize {
+    pub(crate) fn members(&self) -> usize {
         self.team.members()
     }
 
     /// Means of a few numbers.
-    pub fn mean(&self, mut values: Vec<f32>) -> Result<Vec<f32>, Abandoned> {
+    pub(crate) fn mean(&self, mut values: Vec<f32>) -> Result<Vec<f32>, Abandoned> {
         if self.members() > 1 {
             let mean = || self.team.mean(self.rank, &mut values);
             self.meter.in_seam(mean)?;
@@ -211,7 +215,10 @@ impl Seat {
     /// Means of gradients, after the backward pass: reading the first of them
     /// waits for all that was queued before. From the last parameter to the
     /// first, so that every replica has the same buckets.
-    pub fn mean_gradients(&self, gradients: NamedGradients) -> Result<NamedGradients, TeamError> {
+    pub(crate) fn mean_gradients(
+        &self,
+        gradients: NamedGradients,
+    ) -> Result<NamedGradients, TeamError> {
         if self.members() == 1 {
             return Ok(gradients);
         }
@@ -254,7 +261,7 @@ impl Seat {
 
     /// Averages a number whose mean is known: a link between GPUs that does not
     /// work is found before anything is learnt over it.
-    pub fn check_collective(&self, device: &Device) -> Result<(), TeamError> {
+    pub(crate) fn check_collective(&self, device: &Device) -> Result<(), TeamError> {
         let Some(devices) = &self.collective else {
             return Ok(());
         };
