@@ -8,8 +8,9 @@ use myxtts_audio::units::SampleRate;
 use myxtts_device::{KernelUse, KernelWatch, Launches};
 use myxtts_pipeline::{Pipeline, Start};
 
+use super::subject::Steps;
 use super::threads::{ThreadUse, Threads};
-use super::{BatchSource, ProbeRequest, StepTiming, Steps};
+use super::{BatchSource, ProbeRequest, StepTiming};
 use crate::error::TrainError;
 use crate::stage::execute::StageWatch;
 use crate::train_loop::{State, StepDone, Watch};
