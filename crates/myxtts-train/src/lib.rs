@@ -3,22 +3,16 @@
 pub mod bench;
 pub mod config;
 pub mod demand;
-pub mod ema;
 mod error;
 #[doc(hidden)]
 pub mod faults;
 pub mod feed;
-pub mod looping;
-pub mod meter;
+pub mod objective;
 pub mod optim;
 pub mod placement;
-pub mod run;
-pub mod scaler;
-pub mod stage_run;
-pub mod team;
-mod thread_time;
-pub mod timing;
-pub mod trainee;
+pub mod probe;
+pub mod session;
+pub mod stage;
+pub mod train_loop;
 
 pub use error::TrainError;
-pub use thread_time::ThreadTime;

@@ -59,7 +59,7 @@ impl Permutation {
 }
 
 /// Applies a bijection of 64 bits that spreads every input bit over all output bits.
-pub(super) fn mix(mut value: u64) -> u64 {
+pub(crate) fn mix(mut value: u64) -> u64 {
     value ^= value >> 30;
     value = value.wrapping_mul(0xBF58_476D_1CE4_E5B9);
     value ^= value >> 27;

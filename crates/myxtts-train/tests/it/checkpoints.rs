@@ -15,7 +15,7 @@ use myxtts_run::signals::StopRequest;
 use myxtts_train::TrainError;
 use myxtts_train::config::{Resume, StageWord, Stages};
 use myxtts_train::placement::Placement;
-use myxtts_train::run::{Finished, TrainRequest, run};
+use myxtts_train::session::{Finished, TrainRequest, run};
 use myxtts_weights::{Tensor, TensorMap, read_ours, read_public, read_safetensors, write_public};
 
 use crate::mini;

@@ -5,7 +5,7 @@ use myxtts_data::config::CacheKind;
 use myxtts_run::signals::StopRequest;
 use myxtts_train::TrainError;
 use myxtts_train::placement::Placement;
-use myxtts_train::run::{Encoded, TrainRequest, encode, run};
+use myxtts_train::session::{Encoded, TrainRequest, encode, run};
 
 use crate::mini;
 

@@ -14,7 +14,7 @@ use myxtts_model::conditioning::PerceiverConfig;
 use myxtts_model::dvae::DvaeConfig;
 use myxtts_model::gpt::{GptConfig, Vocabulary};
 use myxtts_train::config::{Config, OptimiserConfig, RunConfig, ScheduleKind, Sizes};
-use myxtts_train::run::{PreparedDataset, SegmentSizes, TrainRequest};
+use myxtts_train::session::{PreparedDataset, SegmentSizes, TrainRequest};
 
 const CLIPS: usize = 8;
 const RATE: u32 = 22_050;

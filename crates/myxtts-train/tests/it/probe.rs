@@ -7,7 +7,8 @@ use myxtts_data::config::CacheKind;
 use myxtts_pipeline::{Entry, Stage};
 use myxtts_train::faults::{Faults, StepFaults};
 use myxtts_train::placement::Placement;
-use myxtts_train::run::{BatchSource, Probe, ProbeCodes, ProbeRequest, TrainRequest, probe};
+use myxtts_train::probe::{BatchSource, Probe, ProbeCodes, ProbeRequest, probe};
+use myxtts_train::session::TrainRequest;
 
 use crate::mini;
 use crate::small_stage::{mirrored, one, split};

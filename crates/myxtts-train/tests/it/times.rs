@@ -8,7 +8,8 @@ use myxtts_run::metrics::{Line, read};
 use myxtts_run::signals::StopRequest;
 use myxtts_train::config::{StageWord, Stages};
 use myxtts_train::placement::Placement;
-use myxtts_train::run::{measure_telemetry, run};
+use myxtts_train::probe::measure_telemetry;
+use myxtts_train::session::run;
 use serde_json::Value;
 
 use crate::mini;

@@ -5,7 +5,7 @@ use myxtts_device::discover::{discover, probe};
 use myxtts_device::{PlanRequest, SoftwareGpus, plan};
 use myxtts_run::signals::StopRequest;
 use myxtts_train::placement::Placement;
-use myxtts_train::run::run;
+use myxtts_train::session::run;
 
 use crate::{mini, place, software};
 

@@ -5,8 +5,8 @@ use myxtts_device::discover::{discover, probe};
 use myxtts_device::{Plan, PlanRequest, SoftwareGpus, plan};
 use myxtts_doctor::{Code, Finding, Severity};
 use myxtts_train::placement::Placement;
-use myxtts_train::run::TrainRequest;
-use myxtts_train::run::trials::{Bench, TRIALS, Trial, Tried, table};
+use myxtts_train::probe::trials::{Bench, TRIALS, Trial, Tried, table};
+use myxtts_train::session::TrainRequest;
 
 use crate::{mini, place, software};
 

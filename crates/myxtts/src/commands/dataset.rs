@@ -17,7 +17,7 @@ use myxtts_data::units::Tokens;
 use myxtts_infer::{ModelCard, Pick, resolve};
 use myxtts_run::signals::StopRequest;
 use myxtts_text::Vocabulary;
-use myxtts_train::run::PreparedDataset;
+use myxtts_train::session::PreparedDataset;
 
 use super::stopped;
 use crate::config::Config;

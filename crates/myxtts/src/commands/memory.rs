@@ -4,16 +4,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use myxtts_config::Settings;
-use myxtts_data::corpus;
+use myxtts_data::dataset::{Corpus, train_vocabulary};
 use myxtts_data::layout::Split;
-use myxtts_data::prepare;
 use myxtts_data::schedule::BucketShape;
 use myxtts_data::units::{Codes, Tokens};
+use myxtts_data::{corpus, prepare};
 use myxtts_device::PlanRequest;
 use myxtts_text::Vocabulary as TextVocabulary;
 use myxtts_train::demand::{Clips, Demand, codes_of};
-use myxtts_train::feed::{Corpus, train_vocabulary};
-use myxtts_train::run::SegmentSizes;
+use myxtts_train::session::SegmentSizes;
 
 use super::dataset::request;
 use crate::config::{self, Config, Sizes};

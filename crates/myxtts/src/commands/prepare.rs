@@ -11,7 +11,7 @@ use myxtts_device::{Machine, plan};
 use myxtts_run::signals::StopRequest;
 use myxtts_text::Vocabulary;
 use myxtts_train::placement::Placement;
-use myxtts_train::run::{Encoded, encode};
+use myxtts_train::session::{Encoded, encode};
 use serde_json::json;
 
 use super::dataset::{Part, dataset, output_folder, prepared_in, request, with_progress};

@@ -3,7 +3,7 @@
 use myxtts_config::Settings;
 use myxtts_device::Plan;
 use myxtts_train::TrainError;
-use myxtts_train::run::{PreparedDataset, SegmentSizes, TrainRequest};
+use myxtts_train::session::{PreparedDataset, SegmentSizes, TrainRequest};
 
 use crate::config::{self, Config};
 use crate::output::Failure;

@@ -10,7 +10,7 @@ use myxtts_run::checkpoint::CheckpointError;
 use myxtts_train::TrainError;
 use myxtts_train::config::quick_layer;
 use myxtts_train::placement::Placement;
-use myxtts_train::run::{Finished, run as train};
+use myxtts_train::session::{Finished, run as train};
 use serde_json::json;
 
 use super::config::effective_yaml;

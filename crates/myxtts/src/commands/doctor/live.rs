@@ -18,7 +18,8 @@ use myxtts_doctor::{Signal, Signals};
 use myxtts_run::signals::{StopRequest, StopSignal};
 use myxtts_train::TrainError;
 use myxtts_train::placement::Placement;
-use myxtts_train::run::{BatchSource, Probe, ProbeRequest, TrainRequest, probe};
+use myxtts_train::probe::{BatchSource, Probe, ProbeRequest, probe};
+use myxtts_train::session::TrainRequest;
 
 use crate::commands::config::effective_yaml;
 use crate::commands::dataset::{Part, dataset, output_folder, prepare_folder, prepared_in};

@@ -1,0 +1,380 @@
+//! What a training does: a request with every question answered.
+//!
+//! It is made in one place, which names every key of the configuration: one that
+//! nothing is made of does not compile, and one that is made into something nobody
+//! reads is a warning.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use myxtts_audio::AudioConfig;
+use myxtts_data::config::{CacheKind, ConditioningFrom, DatasetConfig, ShapeConfig};
+use myxtts_data::schedule::{Beginnings, ConditioningSpec};
+use myxtts_data::units::{Codes, Tokens};
+use myxtts_device::{MemoryCheck, Plan};
+use myxtts_doctor::peak;
+use myxtts_model::ModelSize;
+use myxtts_model::gpt::Quirks;
+use myxtts_run::guard::SpikeAction;
+
+use super::request::{PreparedDataset, SegmentSizes, TrainRequest};
+use crate::config::{
+    Config, DataSection, ModelConfig, OptimiserConfig, Resume, RunConfig, ScheduleKind, Sizes,
+    StageName, least_steps, run_folder,
+};
+use crate::demand::codes_of;
+use crate::optim::AdamWConfig;
+
+/// Everything that steers the optimiser.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Optimisation {
+    /// Highest learning rate of the GPT.
+    pub(crate) learning_rate: f64,
+    /// Highest learning rate of the DVAE.
+    pub(crate) dvae_learning_rate: f64,
+    /// Highest learning rate of the decoder and of its judges.
+    pub(crate) decoder_learning_rate: f64,
+    /// That of the decoder itself, where somebody set it.
+    pub(crate) generator_learning_rate: Option<f64>,
+    /// Steps without judges, where somebody set them.
+    pub(crate) decoder_spectral_steps: Option<u64>,
+    /// Steps of the judges alone, where somebody set them.
+    pub(crate) discriminator_warmup_steps: Option<u64>,
+    /// How it goes.
+    pub(crate) schedule: ScheduleKind,
+    /// Steps of the rise.
+    pub(crate) warmup_steps: u64,
+    /// Whether a person chose them: other numbers are held to a tenth of a
+    /// stage.
+    pub(crate) warmup_chosen: bool,
+    /// Largest norm of a gradient.
+    pub(crate) gradient_clip: f64,
+    /// Mass on wrong tokens.
+    pub(crate) label_smoothing: f64,
+    /// Share of activations dropped.
+    pub(crate) dropout: Option<f64>,
+    /// Memory of the average of weights; 0 keeps none.
+    pub(crate) ema_decay: f64,
+    /// Moments and decay.
+    pub(crate) adamw: AdamWConfig,
+    /// What to do about a loss that jumps.
+    pub(crate) spikes: SpikeAction,
+    /// Bad steps in a row that are left out.
+    pub(crate) bad_steps: usize,
+    /// Validations without progress that end a stage; 0 never does.
+    pub(crate) patience: u64,
+}
+
+impl Optimisation {
+    /// Answers every question of the optimiser's keys.
+    #[deny(unused_variables)]
+    fn of(config: &OptimiserConfig, chosen: &BTreeSet<String>, patience: u64) -> Self {
+        let OptimiserConfig {
+            learning_rate,
+            dvae_learning_rate,
+            decoder_learning_rate,
+            generator_learning_rate,
+            decoder_spectral_steps,
+            discriminator_warmup_steps,
+            // Chose some of the others, when the presets were merged.
+            optimization_level: _,
+            lr_schedule,
+            warmup_steps,
+            gradient_clip,
+            label_smoothing,
+            dropout,
+            weight_decay,
+            ema_decay,
+            skip_spikes,
+            bad_steps,
+        } = *config;
+        Self {
+            learning_rate,
+            dvae_learning_rate,
+            decoder_learning_rate,
+            generator_learning_rate,
+            decoder_spectral_steps,
+            discriminator_warmup_steps,
+            schedule: lr_schedule,
+            warmup_steps: u64::from(warmup_steps),
+            warmup_chosen: chosen.contains("training.warmup_steps"),
+            gradient_clip,
+            label_smoothing,
+            dropout,
+            ema_decay,
+            adamw: AdamWConfig {
+                weight_decay,
+                ..AdamWConfig::default()
+            },
+            spikes: match skip_spikes {
+                true => SpikeAction::Skip,
+                false => SpikeAction::Log,
+            },
+            bad_steps: bad_steps as usize,
+            patience,
+        }
+    }
+
+    /// The highest learning rate of a stage.
+    pub(crate) fn rate_of(&self, stage: StageName) -> f64 {
+        match stage {
+            StageName::Dvae => self.dvae_learning_rate,
+            StageName::Gpt => self.learning_rate,
+            StageName::Decoder => self.decoder_learning_rate,
+        }
+    }
+}
+
+/// How often what happens besides training, in steps; 0 for the end only.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cadence {
+    /// A validation.
+    pub(crate) validate: u64,
+    /// Samples.
+    pub(crate) samples: u64,
+    /// A checkpoint.
+    pub(crate) checkpoint: u64,
+    /// Newest checkpoints that stay.
+    pub(crate) keep: usize,
+    /// A line in a quiet log.
+    pub(crate) log: u64,
+}
+
+/// What a training does.
+#[derive(Clone, Debug)]
+pub(crate) struct Job {
+    /// The run's folder.
+    pub(crate) run: PathBuf,
+    /// What to train, in order.
+    pub(crate) stages: Vec<StageName>,
+    /// Weights to start from.
+    pub(crate) init: Option<PathBuf>,
+    /// Where the run resumes.
+    pub(crate) resume: Resume,
+    /// Take the weights of the checkpoint and begin at step 0.
+    pub(crate) reset_training: bool,
+    /// Seed of every random choice.
+    pub(crate) seed: u64,
+    /// Passes over the data, by stage.
+    pub(crate) epochs: BTreeMap<StageName, u64>,
+    /// Most steps of a stage.
+    pub(crate) max_steps: Option<u64>,
+    /// Steps that a stage takes at least, whatever its epochs: those of few
+    /// recordings are short. Absent where a person chose the epochs.
+    pub(crate) least_steps: BTreeMap<StageName, u64>,
+    /// The optimiser.
+    pub(crate) optimisation: Optimisation,
+    /// Everything besides steps.
+    pub(crate) cadence: Cadence,
+    /// Parts of the GPT that are left as they are, by the start of their names.
+    pub(crate) frozen: Vec<String>,
+    /// Sentences synthesised at the end, with their language; empty takes some
+    /// of the training data.
+    pub(crate) sample_texts: Vec<String>,
+    /// How many at the end.
+    pub(crate) sample_count: usize,
+    /// How recordings are loaded.
+    pub(crate) audio: AudioConfig,
+    /// Most tokens of a text.
+    pub(crate) max_text: Tokens,
+    /// Most codes of a clip.
+    pub(crate) max_audio: Codes,
+    /// Bucket shapes.
+    pub(crate) buckets: usize,
+    /// Lengths of conditioning segments.
+    pub(crate) conditioning: ConditioningSpec,
+    /// What they are cut from.
+    pub(crate) conditioning_from: ConditioningFrom,
+    /// Where in a recording a clip may begin.
+    pub(crate) beginnings: Beginnings,
+    /// Feature cache.
+    pub(crate) cache: CacheKind,
+    /// Share of the clips that may be gone since they were prepared.
+    pub(crate) max_bad_fraction: f64,
+    /// Whether a person chose how many host threads there are.
+    pub(crate) workers_chosen: bool,
+    /// What to do where devices have less memory than was estimated.
+    pub(crate) memory_check: MemoryCheck,
+    /// Size of a new decoder.
+    pub(crate) decoder_size: ModelSize,
+    /// Whether accidents of the public implementation are repeated.
+    pub(crate) quirks: Quirks,
+    /// Sizes of a new GPT and a new DVAE.
+    pub(crate) sizes: Sizes,
+    /// Sizes of segments.
+    pub(crate) segments: SegmentSizes,
+    /// The recordings.
+    pub(crate) dataset: PreparedDataset,
+    /// The devices, and what they hold.
+    pub(crate) plan: Plan,
+    /// The effective configuration, compared when a run resumes.
+    pub(crate) config: serde_json::Value,
+    /// The same with the origin of every value, for people.
+    pub(crate) config_text: String,
+}
+
+impl Job {
+    /// Answers every question of a request.
+    #[deny(unused_variables)]
+    pub(crate) fn of(request: &TrainRequest) -> Self {
+        let chosen = |key: &str| request.chosen.contains(key);
+        let Config {
+            data,
+            model,
+            training,
+        } = &request.config;
+        let RunConfig {
+            name,
+            checkpoint_dir,
+            stage,
+            init,
+            epochs,
+            dvae_epochs,
+            decoder_epochs,
+            max_steps,
+            seed,
+            resume,
+            reset_training,
+            validate_every,
+            patience,
+            sample_every,
+            sample_count,
+            sample_texts,
+            checkpoint_every,
+            keep_checkpoints,
+            log_every,
+            freeze,
+            // A preparation's, which hands the vocabulary on.
+            vocab: _,
+        } = &training.run;
+        let DataSection {
+            dataset,
+            audio,
+            shapes,
+            pipeline,
+        } = data;
+        let DatasetConfig {
+            // A preparation's.
+            train_data: _,
+            val_data: _,
+            language: _,
+            columns: _,
+            prepared: _,
+            cache,
+            max_bad_fraction,
+        } = dataset;
+        let ShapeConfig {
+            // One value is allowed, and the models know it.
+            n_mels: _,
+            max_text_length,
+            max_mel_frames,
+            buckets,
+            // `ShapeConfig::conditioning` gives both.
+            conditioning_min: _,
+            conditioning_max: _,
+            conditioning_from,
+            clip_beginnings,
+        } = shapes;
+        let ModelConfig { size, quirks } = model;
+        // `--epochs` is a person's word for every stage; a preset's is not.
+        let epochs_of = |key: &str, own: u32| match chosen("training.epochs") && !chosen(key) {
+            true => u64::from(*epochs),
+            false => u64::from(own),
+        };
+        Self {
+            run: run_folder(name, checkpoint_dir.as_deref()),
+            stages: stage.names(chosen("training.stage"), init.is_some()),
+            init: init.as_ref().map(PathBuf::from),
+            resume: *resume,
+            reset_training: *reset_training,
+            seed: *seed,
+            epochs: BTreeMap::from([
+                (
+                    StageName::Dvae,
+                    epochs_of("training.dvae_epochs", *dvae_epochs),
+                ),
+                (StageName::Gpt, u64::from(*epochs)),
+                (
+                    StageName::Decoder,
+                    epochs_of("training.decoder_epochs", *decoder_epochs),
+                ),
+            ]),
+            max_steps: *max_steps,
+            least_steps: least_steps_of(*size, &request.chosen),
+            optimisation: Optimisation::of(&training.optimiser, &request.chosen, *patience),
+            cadence: Cadence {
+                validate: *validate_every,
+                samples: *sample_every,
+                checkpoint: *checkpoint_every,
+                keep: *keep_checkpoints as usize,
+                log: *log_every,
+            },
+            frozen: freeze.clone().unwrap_or_default(),
+            sample_texts: sample_texts.clone().unwrap_or_default(),
+            sample_count: *sample_count as usize,
+            audio: audio.clone(),
+            max_text: Tokens(*max_text_length),
+            max_audio: Codes(codes_of(*max_mel_frames, &request.sizes.dvae)),
+            buckets: *buckets as usize,
+            conditioning: shapes.conditioning(audio.sample_rate),
+            conditioning_from: *conditioning_from,
+            beginnings: Beginnings(*clip_beginnings),
+            cache: *cache,
+            max_bad_fraction: *max_bad_fraction,
+            workers_chosen: chosen("data.num_workers"),
+            memory_check: pipeline.memory_check,
+            decoder_size: *size,
+            quirks: *quirks,
+            sizes: request.sizes.clone(),
+            segments: request.segments,
+            dataset: request.dataset.clone(),
+            plan: request.plan.clone(),
+            config: effective(request),
+            config_text: request.config_text.clone(),
+        }
+    }
+
+    /// Returns the number of batches whose gradients make a step.
+    pub(crate) fn accumulation(&self) -> usize {
+        self.plan.gradient_accumulation_steps.max(1) as usize
+    }
+
+    /// Returns the most that a model device computes, in operations a second;
+    /// `None` where the card is not known.
+    pub(crate) fn peak_flops(&self) -> Option<f64> {
+        let device = self.plan.model_devices.first()?;
+        let peak = peak::of(&device.name)?;
+        Some(peak.at(self.plan.precision.name()).0)
+    }
+}
+
+/// Returns the least steps of the stages whose epochs nobody chose.
+fn least_steps_of(size: ModelSize, chosen: &BTreeSet<String>) -> BTreeMap<StageName, u64> {
+    if chosen.contains("training.epochs") {
+        return BTreeMap::new();
+    }
+    let steps = least_steps(size).into_iter();
+    steps
+        .filter(|(key, ..)| !chosen.contains(*key))
+        .map(|(_, stage, steps)| (stage, steps))
+        .collect()
+}
+
+/// Returns the configuration with what the plan made of start values: a run whose
+/// batches were fitted to one machine is not continued with those of another. What
+/// it was trained in is part of it, too, whoever decided it.
+fn effective(request: &TrainRequest) -> serde_json::Value {
+    let TrainRequest {
+        config,
+        plan,
+        dataset,
+        ..
+    } = request;
+    let mut config = config.clone();
+    config.data.pipeline.batch_size = plan.batch_size;
+    config.training.strategy.gradient_accumulation_steps = plan.gradient_accumulation_steps;
+    if let Some(language) = &dataset.language {
+        config.data.dataset.language = Some(language.clone());
+    }
+    serde_json::json!(config)
+}
