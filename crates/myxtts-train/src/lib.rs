@@ -15,9 +15,7 @@ pub mod run;
 pub mod scaler;
 pub mod stage_run;
 pub mod team;
-mod thread_time;
 pub mod timing;
 pub mod trainee;
 
 pub use error::TrainError;
-pub use thread_time::ThreadTime;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use burn::tensor::{Tensor, TensorData};
+use myxtts_base::process::ThreadTime;
 use myxtts_device::no_memory_fault;
 use myxtts_model::init::mix;
 use myxtts_model::params::ReadError;
@@ -21,7 +22,6 @@ use crate::meter::{Meter, StepClock, Together, Waits};
 use crate::optim::{AdamW, NamedGradients};
 use crate::scaler::LossScale;
 use crate::team::Seat;
-use crate::thread_time::ThreadTime;
 use crate::trainee::Trainee;
 
 /// What the loop is told.

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use myxtts_audio::units::Samples;
+use myxtts_base::process::ThreadTime;
 
 use crate::feed::Facts;
-use crate::thread_time::ThreadTime;
 
 /// Adds up waits of one replica, wherever in a step they are.
 #[derive(Debug, Default)]

@@ -7,6 +7,7 @@ use std::rc::Weak;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use myxtts_base::process::{peak_memory, resident_memory};
 use myxtts_device::{KernelWatch, no_memory_fault};
 use myxtts_ops::is_cpu;
 use myxtts_pipeline::{Pipeline, Start};
@@ -25,7 +26,7 @@ use super::evaluate::Evaluator;
 use super::job::{Cadence, Job};
 use super::material::Material;
 use super::measured::measured;
-use super::memory::{PoolWatch, resident};
+use super::memory::PoolWatch;
 use super::outlook::Outlook;
 use super::rendering::InProgress;
 use super::saving::{self, OWED, Owed, Position, snapshot};
@@ -108,7 +109,7 @@ impl Desk {
     fn save(&mut self, mut snapshot: Snapshot<'_>) -> Result<(), TrainError> {
         snapshot.sections.extend(self.sections.iter().cloned());
         self.metrics.sync()?;
-        if snapshot.bytes().0 <= memory_peak().map_or(SMALL_COPY, |peak| peak / COPY_SHARE) {
+        if snapshot.bytes().0 <= peak_memory().map_or(SMALL_COPY, |peak| peak / COPY_SHARE) {
             let snapshot = snapshot.collected().map_err(|why| {
                 let reason = why.to_string();
                 CheckpointError::Snapshot { reason }
@@ -645,7 +646,7 @@ impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
             }),
             loss: Some(f64::from(done.loss)),
             peak_flops: self.peak_flops,
-            memory_used: self.pool.held().or_else(resident).map(Bytes),
+            memory_used: self.pool.held().or_else(resident_memory).map(Bytes),
             ..self.rate.add(done, self.sample_rate, flops)
         };
         let _ = self.desk.progress.update(&numbers, now);
@@ -798,14 +799,4 @@ pub(super) fn had_memory(what: &str) -> Result<(), TrainError> {
              double --grad-accum to keep the clips of a step"
         ))
     })
-}
-
-/// The most memory this process has held; Linux tells.
-fn memory_peak() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kibibytes: u64 = line.split_whitespace().next()?.parse().ok()?;
-    Some(kibibytes * 1024)
 }

@@ -2,6 +2,7 @@
 //! the devices hold once training goes.
 
 use burn::tensor::Device;
+use myxtts_base::process::resident_memory;
 use myxtts_data::schedule::{BucketShape, Schedule};
 use myxtts_device::{DeviceMemory, MemoryCheck, Share, Verdict, Workload};
 use myxtts_infer::ModelCard;
@@ -218,16 +219,9 @@ impl PoolWatch {
 /// What is held of a device's memory, where that can be known.
 pub(super) fn held(device: &Device) -> Option<u64> {
     match device.clone().inner() == Device::flex() {
-        true => resident(),
+        true => resident_memory(),
         false => device.memory_pool_usage().map(|usage| usage.bytes_reserved),
     }
-}
-
-/// Memory this process holds; Linux tells.
-pub(super) fn resident() -> Option<u64> {
-    let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
-    let pages: u64 = statm.split_whitespace().nth(1)?.parse().ok()?;
-    Some(pages * 4096)
 }
 
 impl Budget {

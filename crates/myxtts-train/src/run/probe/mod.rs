@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use burn::tensor::Device;
+use myxtts_base::process::{forget_peak, peak_memory};
 use myxtts_data::schedule::Schedule as Batches;
 use myxtts_device::{KernelUse, KernelWatch, Launches};
 use myxtts_infer::ModelCard;
@@ -33,7 +34,6 @@ use super::memory::held;
 use super::origin::Origin;
 use super::warm_up::WarmUp;
 use super::{gpt_stage, precision, recipe, stage};
-use crate::bench::{forget_peak, peak_bytes};
 use crate::error::TrainError;
 use crate::faults::Faults;
 use crate::feed::{CodesCache, CodesSource, Largest, ShapeWatch, Shapes, Targets};
@@ -388,7 +388,7 @@ impl<'a> Subject<'a> {
             step_bytes: self.step_bytes(),
             recordings: self.recordings().map(Path::to_owned).collect(),
             parameters: ParameterCount::of(&card.gpt).total(),
-            peak_rss_bytes: peak_bytes(),
+            peak_rss_bytes: peak_memory(),
             device_bytes: devices.map(held).collect(),
             kernels: seen.kernels,
             launches: seen.launches,
