@@ -37,10 +37,6 @@ mod pipeline_flags;
 mod plan_command;
 mod prepare_command;
 mod profile_command;
-#[cfg(target_os = "linux")]
-#[allow(dead_code, reason = "the tests of its own crate use the rest")]
-#[path = "../../../myxtts-monitor/tests/support/pty.rs"]
-mod pty;
 mod serve_command;
 mod speech_parity;
 mod starting_weights;

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use myxtts_base::{GAMMA, finalize};
 use myxtts_run::metrics::{self, Line, MEASURED};
+use myxtts_testkit::SharedFolder;
 
 use crate::support::{command_in, few_clips};
 
@@ -56,7 +57,7 @@ fn noise(seed: u64) -> u64 {
 
 /// A dataset, what an undisturbed training of it wrote, and how long it took.
 struct Bench {
-    folder: tempfile::TempDir,
+    folder: SharedFolder,
     /// Whether a decoder is trained too, which takes longer than all the rest.
     all_stages: bool,
     expected: Written,
@@ -84,7 +85,7 @@ fn both() -> MutexGuard<'static, [Bench; 2]> {
 
 impl Bench {
     fn new(all_stages: bool) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = SharedFolder::new(env!("CARGO_TARGET_TMPDIR"), "trials");
         few_clips(&folder.path().join("clips"), 24);
         let mut bench = Self {
             folder,
