@@ -42,10 +42,9 @@ mod speech_parity;
 mod starting_weights;
 mod support;
 mod synthesize_command;
-#[allow(dead_code, reason = "speaks in the tests of its own crate")]
-#[path = "../../../myxtts-infer/tests/it/tiny.rs"]
-mod tiny;
 mod train_flags;
 mod trials;
 mod tune_command;
 mod weights_commands;
+
+use myxtts_testkit_model::tiny;
