@@ -8,7 +8,7 @@ use myxtts_audio::Spent;
 use myxtts_data::schedule::{Batch, BucketShape, ClipIndex, ClipLength, Schedule};
 use myxtts_data::stage::{ClipSource, HostBatch, HostStage, Scratch};
 use myxtts_data::units::{Codes, Tokens};
-use myxtts_pipeline::{Cancel, HostParts, HostWork, Ticket};
+use myxtts_pipeline::{HostParts, HostWork, Ticket};
 
 use super::codes::CodesCache;
 use super::setup::EmptySchedule;
@@ -178,13 +178,7 @@ fn tightened(batch: Batch, lengths: &[ClipLength]) -> Batch {
 impl<C: ClipSource + Send + Sync + 'static> HostWork for HostFeed<C> {
     type Buffer = Filled;
 
-    fn fill(
-        &self,
-        ticket: Ticket,
-        spare: Option<Filled>,
-        _cancel: &Cancel,
-    ) -> Result<Filled, String> {
-        // A batch takes milliseconds; nobody waits long for it to be given up.
+    fn fill(&self, ticket: Ticket, spare: Option<Filled>) -> Result<Filled, String> {
         self.prepare(ticket, spare)
     }
 
