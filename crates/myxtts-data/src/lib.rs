@@ -3,13 +3,16 @@
 //! [`layout`] reads a folder as rows, good and bad; [`prepare`] reads every clip
 //! once and writes the manifest, the quarantine and the report; [`split`] holds
 //! some clips out for validation; [`schedule`] turns clip lengths into batches;
-//! [`stage`] fills a batch from its recordings; [`cache`] keeps what is costly
-//! to compute; [`bench`] measures all that. [`corpus`] is the sample corpus.
+//! [`dataset`] reads what was prepared; [`stage`] fills a batch from its
+//! recordings; [`cache`] keeps what is costly to compute, [`codes`] the codes of
+//! clips; [`bench`] measures all that. [`corpus`] is the sample corpus.
 
 mod atomic;
 pub mod bench;
 pub mod cache;
+pub mod codes;
 pub mod corpus;
+pub mod dataset;
 pub mod layout;
 pub mod prepare;
 pub mod schedule;

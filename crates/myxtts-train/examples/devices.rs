@@ -29,10 +29,11 @@ use burn::tensor::Device;
 use myxtts_audio::units::Samples;
 use myxtts_audio::{AudioConfig, Limits};
 use myxtts_data::bench::generate;
+use myxtts_data::dataset::{Corpus, train_vocabulary};
 use myxtts_data::layout::Split;
 use myxtts_data::prepare::{self, Settings, prepare, unwatched};
 use myxtts_data::schedule::{BucketShape, ConditioningSpec, Schedule};
-use myxtts_data::stage::{Clip, HostStage, Segments, StageConfig};
+use myxtts_data::stage::{Clip, HostFeed, HostStage, Segments, StageConfig};
 use myxtts_device::discover::{discover, probe};
 use myxtts_device::{PlanRequest, SoftwareGpus, open, plan};
 use myxtts_model::conditioning::PerceiverConfig;
@@ -45,16 +46,12 @@ use myxtts_run::schedule::{Parts, Schedule as Rates, Shape};
 use myxtts_run::signals::StopRequest;
 use myxtts_run::units::Step;
 use myxtts_train::TrainError;
-use myxtts_train::feed::{
-    Corpus, DeviceFeed, FrontEnd, HostFeed, Largest, RingBytes, ShapeWatch, Targets,
-    train_vocabulary,
-};
-use myxtts_train::looping::{Guards, Recipe, State, StepDone, Watch};
+use myxtts_train::feed::{DeviceFeed, FrontEnd, Largest, RingBytes, ShapeWatch, Targets};
+use myxtts_train::objective::{GptRecipe, GptTrainee};
 use myxtts_train::optim::{AdamW, AdamWConfig};
 use myxtts_train::placement::Placement;
-use myxtts_train::scaler::LossScale;
-use myxtts_train::stage_run::{Flow, StageRun, StageWatch, run_stage};
-use myxtts_train::trainee::{GptRecipe, GptTrainee};
+use myxtts_train::stage::execute::{Flow, StageRun, StageWatch, run_stage};
+use myxtts_train::train_loop::{Guards, LossScale, Recipe, State, StepDone, Watch};
 
 type Failed = Box<dyn std::error::Error>;
 

@@ -16,8 +16,8 @@ use myxtts_model::gpt::{
 use myxtts_model::hifigan::HifiganConfig;
 
 use crate::feed::{Largest, Shapes, device_bytes};
-use crate::run::{MOST_VALIDATED, StageName};
-use crate::trainee::is_divided;
+use crate::objective::is_divided;
+use crate::session::{MOST_VALIDATED, StageName};
 
 /// Bytes of a number.
 const F32: u64 = 4;
@@ -76,7 +76,7 @@ type Batches = Vec<(BucketShape, u32)>;
 
 impl Demand {
     /// The most rows of a shape that need no more than `batch_size` of the longest.
-    pub fn rows_within(&self, batch_size: u32, shape: BucketShape) -> u32 {
+    pub(crate) fn rows_within(&self, batch_size: u32, shape: BucketShape) -> u32 {
         let rows = rows_within(
             &self.gpt,
             self.sample(self.longest),
@@ -88,7 +88,7 @@ impl Demand {
 
     /// What a device with this share of the work needs for batches of these
     /// shapes, in the stage that needs most.
-    pub fn needs_for(&self, share: &Share, batches: &[(BucketShape, u32)]) -> MemoryNeeds {
+    pub(crate) fn needs_for(&self, share: &Share, batches: &[(BucketShape, u32)]) -> MemoryNeeds {
         let stages = self.stages.iter();
         let needs = stages.map(|stage| self.stage(*stage, share, batches));
         needs.max_by_key(MemoryNeeds::total).unwrap_or_default()

@@ -1,6 +1,8 @@
 //! Why a training stopped.
 
+use myxtts_data::dataset::CorpusError;
 use myxtts_data::schedule::BucketShape;
+use myxtts_data::stage::EmptySchedule;
 use myxtts_device::told_of_memory;
 use myxtts_pipeline::{Failure, SetupError};
 use myxtts_run::FileError;
@@ -9,8 +11,8 @@ use myxtts_run::guard::TooManyBadSteps;
 use myxtts_run::metrics::MetricsError;
 use myxtts_run::signals::StopRequest;
 
-use crate::feed::{CorpusError, EmptySchedule, Facts};
-use crate::team::{Abandoned, TeamError};
+use crate::feed::Facts;
+use crate::train_loop::{Abandoned, TeamError};
 
 /// Why a training stopped.
 #[derive(Debug, thiserror::Error)]

@@ -21,6 +21,7 @@
 
 mod clip;
 mod error;
+mod feed;
 mod host_batch;
 mod lost;
 
@@ -32,6 +33,7 @@ use myxtts_text::{CleanOptions, Vocabulary, clean_with};
 
 pub use clip::{Clip, ClipSource, Spoken};
 pub use error::StageError;
+pub use feed::{EmptySchedule, Filled, HostFeed};
 pub use host_batch::HostBatch;
 use host_batch::Voice;
 pub use lost::{LostClips, Tell};

@@ -15,6 +15,7 @@
 
 mod bench;
 mod cache;
+mod codes;
 mod layouts;
 mod padding;
 mod prepare;

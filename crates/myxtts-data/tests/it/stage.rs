@@ -99,7 +99,7 @@ fn config(segments: Segments) -> StageConfig {
     }
 }
 
-fn stage(segments: Segments) -> HostStage<&'static [Clip]> {
+pub(crate) fn stage(segments: Segments) -> HostStage<&'static [Clip]> {
     let corpus = corpus();
     HostStage::new(&corpus.clips, corpus.vocabulary.clone(), config(segments))
 }
@@ -141,7 +141,7 @@ fn ids_of(clip: &Clip) -> Vec<i32> {
         .collect()
 }
 
-fn lengths() -> &'static [ClipLength] {
+pub(crate) fn lengths() -> &'static [ClipLength] {
     static LENGTHS: OnceLock<Vec<ClipLength>> = OnceLock::new();
     LENGTHS.get_or_init(|| {
         let length = |clip: &Clip| ClipLength {

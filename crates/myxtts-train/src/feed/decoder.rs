@@ -13,7 +13,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 use myxtts_audio::units::{SampleRate, Samples};
 use myxtts_audio::{ResampleSpec, Resampler};
 use myxtts_data::schedule::Schedule;
-use myxtts_data::stage::HostBatch;
+use myxtts_data::stage::{Filled, HostBatch};
 use myxtts_data::units::Codes;
 use myxtts_infer::VoiceVectors;
 use myxtts_model::gpt::Gpt;
@@ -24,7 +24,6 @@ use myxtts_pipeline::{SiteWork, Ticket};
 
 use super::device::DeviceFeed;
 use super::fed::{Facts, Fed};
-use super::host::Filled;
 use super::uploads::Uploads;
 use crate::placement::arrived;
 
@@ -230,7 +229,11 @@ impl SiteWork for DecoderFeed {
 }
 
 /// Bytes of the largest batch of segments.
-pub fn largest_segments(schedule: &Schedule, config: &HifiganConfig, cutting: Cutting) -> u64 {
+pub(crate) fn largest_segments(
+    schedule: &Schedule,
+    config: &HifiganConfig,
+    cutting: Cutting,
+) -> u64 {
     let rows = schedule.shapes().map(|(_, rows)| rows as usize).max();
     segment_bytes(config, rows.unwrap_or(0), cutting.frames)
 }

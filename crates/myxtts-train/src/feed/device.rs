@@ -7,8 +7,9 @@ use std::time::Duration;
 use burn::tensor::{Device, Int, Tensor};
 use myxtts_audio::units::Samples;
 use myxtts_audio::{MelError, MelSpec};
+use myxtts_data::codes::CodesCache;
 use myxtts_data::schedule::{BucketShape, ConditioningSpec};
-use myxtts_data::stage::HostBatch;
+use myxtts_data::stage::{Filled, HostBatch};
 use myxtts_data::units::Codes;
 use myxtts_device::no_memory_fault;
 use myxtts_model::dvae::Dvae;
@@ -17,9 +18,7 @@ use myxtts_model::mel::Mels;
 use myxtts_ops::beside_cores;
 use myxtts_pipeline::{SiteWork, Ticket};
 
-use super::codes::CodesCache;
 use super::fed::{Facts, Fed};
-use super::host::Filled;
 use super::shapes::{ShapeWatch, Shapes};
 use super::uploads::Uploads;
 use crate::error::TrainError;
@@ -101,9 +100,8 @@ impl DeviceFeed {
     }
 
     /// The same with what is to go wrong on the data device.
-    #[doc(hidden)]
     #[must_use]
-    pub fn with_faults(mut self, faults: Faults) -> Self {
+    pub(crate) fn with_faults(mut self, faults: Faults) -> Self {
         self.faults = faults;
         self
     }
@@ -126,7 +124,7 @@ impl DeviceFeed {
     }
 
     /// Frames of a batch's conditioning.
-    pub fn conditioning_frames(&self, conditioning: ConditioningSpec) -> usize {
+    pub(crate) fn conditioning_frames(&self, conditioning: ConditioningSpec) -> usize {
         let padded = conditioning.max.max(conditioning.min);
         self.conditioning_spec.frames(padded).0
     }

@@ -19,12 +19,14 @@ use burn::tensor::Device;
 use myxtts_audio::{AudioConfig, Limits};
 use myxtts_data::bench::generate;
 use myxtts_data::cache::FeatureCache;
+use myxtts_data::codes::{CodesCache, CodesSource};
+use myxtts_data::dataset::{Corpus, train_vocabulary};
 use myxtts_data::layout::Split;
 use myxtts_data::prepare::{self, Settings, prepare, unwatched};
 use myxtts_data::schedule::{
     BucketShape, ConditioningSpec, Schedule, choose_buckets, padding_percent,
 };
-use myxtts_data::stage::{Clip, HostStage, Segments, StageConfig};
+use myxtts_data::stage::{Clip, HostFeed, HostStage, Segments, StageConfig};
 use myxtts_model::dvae::{Dvae, DvaeConfig};
 use myxtts_model::init::Init;
 use myxtts_pipeline::{Failure, Knobs, Ledger, Make, NoHop, Pipeline, Summary, Ticket};
@@ -33,10 +35,7 @@ use myxtts_text::{CleanOptions, Vocabulary};
 pub use error::PipelineBenchError;
 pub use report::{Phase, PipelineReport, Speed};
 
-use super::{
-    CodesCache, CodesSource, Corpus, DeviceFeed, FrontEnd, HostFeed, ShapeWatch, single_lane,
-    train_vocabulary,
-};
+use super::{DeviceFeed, FrontEnd, ShapeWatch, codes_source, single_lane};
 use cpu::CpuClock;
 
 const CONDITIONING: ConditioningSpec = ConditioningSpec::XTTS;
@@ -144,7 +143,7 @@ impl<'a> Bench<'a> {
             vocabulary: Arc::new(vocabulary),
             shapes,
             schedule: Arc::new(schedule),
-            source: CodesSource::of(&dvae, &FrontEnd::XTTS, &AudioConfig::default())?,
+            source: codes_source(&dvae, &FrontEnd::XTTS, &AudioConfig::default())?,
             device,
             dvae,
         })

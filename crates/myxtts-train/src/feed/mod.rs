@@ -1,4 +1,7 @@
-//! The feed: what the pipeline's stages do for a training.
+//! The feed: what the pipeline's stages do for a training. The host's part is
+//! [`HostFeed`] of `myxtts-data`; here is the device's.
+//!
+//! [`HostFeed`]: myxtts_data::stage::HostFeed
 //!
 //! ```text
 //! HostFeed (any worker)               DeviceFeed (the data device's thread)
@@ -9,12 +12,10 @@
 //! A batch is a pure function of (dataset, seed, step): not of the number of
 //! workers, of what came before, or of whether its codes were cached.
 
-mod codes;
-mod corpus;
+mod codes_source;
 mod decoder;
 mod device;
 mod fed;
-mod host;
 pub mod measure;
 mod segments;
 mod setup;
@@ -22,13 +23,12 @@ mod shapes;
 mod targets;
 mod uploads;
 
-pub use codes::{CodesCache, CodesError, CodesSource};
-pub use corpus::{Corpus, CorpusError, train_texts, train_vocabulary};
-pub use decoder::{Cutting, DecoderBatch, DecoderFeed, largest_segments};
+pub use codes_source::codes_source;
+pub(crate) use decoder::largest_segments;
+pub use decoder::{Cutting, DecoderBatch, DecoderFeed};
 pub use device::{DeviceFeed, FrontEnd, device_bytes};
 pub use fed::{Facts, Fed};
-pub use host::{Filled, HostFeed};
 pub use segments::{SegmentBatch, SegmentFeed, segment_schedule, segment_spec};
-pub use setup::{EmptySchedule, Largest, RingBytes, single_lane};
+pub use setup::{Largest, RingBytes, single_lane};
 pub use shapes::{ShapeWatch, Shapes};
 pub use targets::Targets;

@@ -9,14 +9,13 @@ use burn::tensor::{Device, Tensor, TensorData};
 use myxtts_audio::units::Samples;
 use myxtts_audio::{MelError, MelSpec};
 use myxtts_data::schedule::{BucketShape, ClipIndex, ClipLength, ConditioningSpec, Schedule};
-use myxtts_data::stage::HostBatch;
+use myxtts_data::stage::{Filled, HostBatch};
 use myxtts_data::units::{Codes, Tokens};
 use myxtts_model::mel::{Mels, Upload};
 use myxtts_pipeline::{SiteWork, Ticket};
 
 use super::device::FrontEnd;
 use super::fed::{Facts, Fed};
-use super::host::Filled;
 use super::uploads::Uploads;
 
 /// Mel segments on a device.

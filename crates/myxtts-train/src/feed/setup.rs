@@ -10,14 +10,6 @@ use myxtts_pipeline::{Bounds, Knobs, RingBounds, Setup, Wiring};
 use super::device::device_bytes;
 use super::shapes::Shapes;
 
-/// There is nothing to train on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the schedule has no batches: the dataset has no clip to train on\n  \
-     fix:   see report.txt of `myxtts prepare` for what became of its clips"
-)]
-pub struct EmptySchedule;
-
 /// Bytes that batches may take while they wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RingBytes {
@@ -43,7 +35,7 @@ impl Largest {
     }
 
     /// Of batches with so many rows of each shape.
-    pub fn of_shapes(
+    pub(crate) fn of_shapes(
         shapes: impl Iterator<Item = (BucketShape, u32)>,
         conditioning: ConditioningSpec,
         mel: &MelSpec,

@@ -10,14 +10,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use myxtts_audio::units::Samples;
+use myxtts_data::dataset::Corpus;
 use myxtts_data::schedule::{
     Batch, Beginnings, ClipIndex, ClipLength, Companions, ConditioningSpec, Schedule,
 };
 use myxtts_data::units::Codes;
 use myxtts_model::gpt::{Quirks, RowLengths};
 use myxtts_pipeline::Ticket;
-
-use super::corpus::Corpus;
 
 /// The targets of each part of a batch's loss, by its ticket.
 #[derive(Clone)]
@@ -73,7 +72,7 @@ impl Targets {
     }
 
     /// Of the decoder: every row is a segment, unless there is no clip at all.
-    pub fn of_rows(schedule: &Arc<Schedule>) -> Self {
+    pub(crate) fn of_rows(schedule: &Arc<Schedule>) -> Self {
         Self::of(schedule, |_, batch| {
             vec![match batch.rows.iter().flatten().next() {
                 Some(_) => batch.rows.len(),

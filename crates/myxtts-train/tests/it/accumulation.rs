@@ -4,9 +4,10 @@
 use std::sync::Arc;
 
 use myxtts_data::schedule::{Beginnings, Companions};
+use myxtts_data::stage::HostFeed;
 use myxtts_model::gpt::Quirks;
 use myxtts_pipeline::Ticket;
-use myxtts_train::feed::{DeviceFeed, HostFeed, Targets};
+use myxtts_train::feed::{DeviceFeed, Targets};
 use myxtts_train::placement::Placement;
 
 use crate::small_stage::{clips, mirrored, one, recipe, schedule, split, train_gpt};

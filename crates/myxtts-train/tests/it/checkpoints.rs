@@ -14,7 +14,7 @@ use myxtts_model::params::state_dict;
 use myxtts_run::signals::StopRequest;
 use myxtts_train::TrainError;
 use myxtts_train::placement::Placement;
-use myxtts_train::run::{
+use myxtts_train::session::{
     Cadence, Finished, Job, Optimisation, Resume, StageLength, StageName, run,
 };
 use myxtts_weights::{Tensor, TensorMap, read_ours, read_public, read_safetensors, write_public};

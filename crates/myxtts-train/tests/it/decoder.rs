@@ -14,8 +14,8 @@ use myxtts_model::init::Init;
 use myxtts_model::params::StateDict;
 use myxtts_pipeline::{SiteWork, Ticket};
 use myxtts_train::feed::{Cutting, DecoderBatch, DecoderFeed, Fed};
+use myxtts_train::objective::{DecoderActs, DecoderTrainee, Trainee};
 use myxtts_train::optim::{AdamW, AdamWConfig};
-use myxtts_train::trainee::{DecoderActs, DecoderTrainee, Trainee};
 use myxtts_weights::TensorMap;
 
 use crate::world::{WORLD, device as data_feed, host};

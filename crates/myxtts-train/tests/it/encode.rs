@@ -4,7 +4,7 @@ use burn::tensor::Device;
 use myxtts_run::signals::StopRequest;
 use myxtts_train::TrainError;
 use myxtts_train::placement::Placement;
-use myxtts_train::run::{CacheKind, Encoded, Job, encode, run};
+use myxtts_train::session::{CacheKind, Encoded, Job, encode, run};
 
 use crate::mini;
 

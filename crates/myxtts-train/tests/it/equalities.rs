@@ -5,15 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use burn::tensor::Device;
+use myxtts_data::stage::HostFeed;
 use myxtts_model::dvae::Dvae;
 use myxtts_model::init::Init;
 use myxtts_model::params::StateDict;
 use myxtts_train::TrainError;
-use myxtts_train::feed::{
-    FrontEnd, HostFeed, Largest, SegmentFeed, Targets, segment_schedule, segment_spec,
-};
+use myxtts_train::feed::{FrontEnd, Largest, SegmentFeed, Targets, segment_schedule, segment_spec};
+use myxtts_train::objective::{DvaeRecipe, DvaeTrainee, Trainee};
 use myxtts_train::placement::Placement;
-use myxtts_train::trainee::{DvaeRecipe, DvaeTrainee, Trainee};
 
 use crate::small_stage::{
     CLIPS, Seen, clips, gpt, gpt_site, gpt_targets, mirrored, one, recipe, run, schedule, split,

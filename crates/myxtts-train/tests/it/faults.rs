@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 
 use burn::tensor::Device;
 use myxtts_data::cache::FeatureCache;
+use myxtts_data::codes::CodesCache;
 use myxtts_data::schedule::ClipIndex;
-use myxtts_data::stage::{Clip, ClipSource, Spoken};
+use myxtts_data::stage::{Clip, ClipSource, Filled, HostFeed, Spoken};
 use myxtts_model::gpt::GptBatch;
 use myxtts_pipeline::{SiteWork, Ticket};
-use myxtts_train::feed::{CodesCache, DeviceFeed, Fed, Filled, FrontEnd, HostFeed, Largest};
-use myxtts_train::trainee::GptTrainee;
+use myxtts_train::feed::{DeviceFeed, Fed, FrontEnd, Largest};
+use myxtts_train::objective::GptTrainee;
 
 use crate::small_stage::{
     Ended, Seen, clips, gpt, gpt_site, gpt_targets, mirrored, one, recipe, run, schedule, state,

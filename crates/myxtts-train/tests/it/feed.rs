@@ -8,14 +8,13 @@ use std::sync::Arc;
 use burn::tensor::TensorData;
 use myxtts_audio::{AudioConfig, Limits};
 use myxtts_data::cache::FeatureCache;
-use myxtts_data::stage::{Clip, HostStage, Segments, StageConfig};
+use myxtts_data::codes::CodesCache;
+use myxtts_data::stage::{Clip, HostFeed, HostStage, Segments, StageConfig};
 use myxtts_data::units::Codes;
 use myxtts_model::gpt::GptBatch;
 use myxtts_pipeline::{Failure, Knobs, Ledger, Make, NoHop, Pipeline, Ticket};
 use myxtts_text::CleanOptions;
-use myxtts_train::feed::{
-    CodesCache, DeviceFeed, Fed, FrontEnd, HostFeed, ShapeWatch, single_lane,
-};
+use myxtts_train::feed::{DeviceFeed, Fed, FrontEnd, ShapeWatch, single_lane};
 
 use crate::world::{CONDITIONING, WORLD, device, host, in_memory, source};
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use burn::tensor::Device;
 use myxtts_run::signals::StopRequest;
 use myxtts_train::placement::Placement;
-use myxtts_train::run::{Job, run};
+use myxtts_train::session::{Job, run};
 
 use crate::mini;
 

@@ -16,7 +16,7 @@ use myxtts_model::gpt::{GptConfig, Quirks, Vocabulary};
 use myxtts_run::guard::SpikeAction;
 use myxtts_train::feed::RingBytes;
 use myxtts_train::optim::AdamWConfig;
-use myxtts_train::run::{
+use myxtts_train::session::{
     Buffers, CacheKind, Cadence, ConditioningFrom, Job, Optimisation, Resume, ScheduleKind,
     StageLength, StageName,
 };

@@ -15,11 +15,11 @@ use myxtts_run::signals::StopRequest;
 use myxtts_run::units::Step;
 use myxtts_train::TrainError;
 use myxtts_train::feed::{Facts, Fed, Targets};
-use myxtts_train::looping::{Guards, Intake, Recipe, State, StepDone, Watch, train};
+use myxtts_train::objective::{GptRecipe, GptTrainee, Trainee};
 use myxtts_train::optim::{AdamW, AdamWConfig};
-use myxtts_train::scaler::LossScale;
-use myxtts_train::team::Seat;
-use myxtts_train::trainee::{GptRecipe, GptTrainee, Trainee};
+use myxtts_train::train_loop::{
+    Guards, Intake, LossScale, Recipe, Seat, State, StepDone, Watch, train,
+};
 
 const ROWS: usize = 3;
 const TEXT: usize = 10;

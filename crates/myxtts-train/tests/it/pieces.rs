@@ -2,8 +2,8 @@
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use myxtts_model::gpt::{GptBatch, Quirks};
+use myxtts_train::objective::{GptRecipe, GptTrainee, Trainee};
 use myxtts_train::optim::NamedGradients;
-use myxtts_train::trainee::{GptRecipe, GptTrainee, Trainee};
 
 use crate::small_stage::gpt;
 use crate::world::SMALL;

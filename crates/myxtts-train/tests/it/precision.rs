@@ -3,9 +3,8 @@
 use burn::tensor::Device;
 use myxtts_model::params::StateDict;
 use myxtts_ops::Compute;
-use myxtts_train::looping::StepDone;
-use myxtts_train::scaler::LossScale;
-use myxtts_train::trainee::Trainee;
+use myxtts_train::objective::Trainee;
+use myxtts_train::train_loop::{LossScale, StepDone};
 
 use crate::overfit::{start, up_to};
 

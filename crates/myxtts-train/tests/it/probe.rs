@@ -6,7 +6,8 @@ use burn::tensor::Device;
 use myxtts_pipeline::{Entry, Stage};
 use myxtts_train::faults::{Faults, StepFaults};
 use myxtts_train::placement::Placement;
-use myxtts_train::run::{BatchSource, CacheKind, Job, Probe, ProbeCodes, ProbeRequest, probe};
+use myxtts_train::probe::{BatchSource, Probe, ProbeCodes, ProbeRequest, probe};
+use myxtts_train::session::{CacheKind, Job};
 
 use crate::mini;
 use crate::small_stage::{mirrored, one, split};

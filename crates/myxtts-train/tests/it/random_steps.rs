@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use burn::tensor::Device;
 use myxtts_data::schedule::Schedule;
+use myxtts_data::stage::HostFeed;
 use myxtts_model::gpt::GptBatch;
 use myxtts_model::init::mix;
 use myxtts_pipeline::{Bounds, Ledger, Make, Pipeline, Ticket, Wiring};
-use myxtts_train::feed::{DeviceFeed, FrontEnd, HostFeed, Largest, RingBytes};
+use myxtts_train::feed::{DeviceFeed, FrontEnd, Largest, RingBytes};
 use myxtts_train::placement::Carry;
 
 use crate::feed::{Values, values};

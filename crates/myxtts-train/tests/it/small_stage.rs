@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use burn::tensor::Device;
 use myxtts_data::schedule::{Beginnings, BucketShape, Schedule};
-use myxtts_data::stage::{Clip, ClipSource};
+use myxtts_data::stage::{Clip, ClipSource, Filled, HostFeed};
 use myxtts_data::units::{Codes, Tokens};
 use myxtts_model::conditioning::PerceiverConfig;
 use myxtts_model::gpt::{Gpt, GptConfig, Quirks, Vocabulary};
@@ -18,15 +18,12 @@ use myxtts_run::schedule::{Parts, Schedule as Rates, Shape};
 use myxtts_run::signals::{StopRequest, StopSignal};
 use myxtts_run::units::Step;
 use myxtts_train::TrainError;
-use myxtts_train::feed::{
-    DeviceFeed, Fed, Filled, FrontEnd, HostFeed, Largest, RingBytes, Targets,
-};
-use myxtts_train::looping::{Guards, Recipe, State, StepDone, Watch};
+use myxtts_train::feed::{DeviceFeed, Fed, FrontEnd, Largest, RingBytes, Targets};
+use myxtts_train::objective::{GptRecipe, GptTrainee, Trainee};
 use myxtts_train::optim::{AdamW, AdamWConfig};
 use myxtts_train::placement::{Placement, Portable};
-use myxtts_train::scaler::LossScale;
-use myxtts_train::stage_run::{Flow, StageRun, StageWatch, run_stage};
-use myxtts_train::trainee::{GptRecipe, GptTrainee, Trainee};
+use myxtts_train::stage::execute::{Flow, StageRun, StageWatch, run_stage};
+use myxtts_train::train_loop::{Guards, LossScale, Recipe, State, StepDone, Watch};
 
 use crate::world::{CONDITIONING, SMALL, WORLD, device, stage};
 

@@ -7,7 +7,8 @@ use myxtts_doctor::{Lang, diagnose, read_run};
 use myxtts_run::metrics::{Line, read};
 use myxtts_run::signals::StopRequest;
 use myxtts_train::placement::Placement;
-use myxtts_train::run::{StageName, measure_telemetry, run};
+use myxtts_train::probe::measure_telemetry;
+use myxtts_train::session::{StageName, run};
 use serde_json::Value;
 
 use crate::mini;

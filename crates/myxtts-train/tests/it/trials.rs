@@ -4,8 +4,8 @@
 use burn::tensor::Device;
 use myxtts_doctor::Code;
 use myxtts_train::placement::Placement;
-use myxtts_train::run::Job;
-use myxtts_train::run::trials::{Bench, TRIALS, Trial, Tried, table};
+use myxtts_train::probe::trials::{Bench, TRIALS, Trial, Tried, table};
+use myxtts_train::session::Job;
 
 use crate::mini;
 use crate::small_stage::{mirrored, one, split};

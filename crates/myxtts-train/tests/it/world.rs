@@ -6,18 +6,18 @@ use std::sync::{Arc, LazyLock};
 use burn::tensor::Device;
 use myxtts_audio::units::Samples;
 use myxtts_audio::{AudioConfig, Limits};
+use myxtts_data::codes::{CodesCache, CodesSource};
 use myxtts_data::corpus::unpack;
+use myxtts_data::dataset::{Corpus, train_vocabulary};
 use myxtts_data::layout::Split;
 use myxtts_data::prepare::{Request, Settings, prepare, unwatched};
 use myxtts_data::schedule::{ClipLength, ConditioningSpec, Schedule, choose_buckets};
-use myxtts_data::stage::{Clip, ClipSource, HostStage, Segments, StageConfig};
+use myxtts_data::stage::{Clip, ClipSource, HostFeed, HostStage, Segments, StageConfig};
 use myxtts_model::dvae::{Dvae, DvaeConfig};
 use myxtts_model::init::Init;
 use myxtts_testkit::SharedFolder;
 use myxtts_text::{CleanOptions, Vocabulary};
-use myxtts_train::feed::{
-    CodesCache, CodesSource, Corpus, DeviceFeed, FrontEnd, HostFeed, ShapeWatch, train_vocabulary,
-};
+use myxtts_train::feed::{DeviceFeed, FrontEnd, ShapeWatch, codes_source};
 
 /// Short, to keep the test fast.
 pub(crate) const CONDITIONING: ConditioningSpec = ConditioningSpec {
@@ -78,7 +78,7 @@ pub(crate) fn dvae(seed: u64) -> Dvae {
 }
 
 pub(crate) fn source(seed: u64) -> CodesSource {
-    CodesSource::of(&dvae(seed), &FrontEnd::XTTS, &AudioConfig::default()).unwrap()
+    codes_source(&dvae(seed), &FrontEnd::XTTS, &AudioConfig::default()).unwrap()
 }
 
 pub(crate) fn in_memory() -> Arc<CodesCache> {

@@ -7,13 +7,13 @@ use myxtts_audio::units::Samples;
 use myxtts_audio::{AudioConfig, Limits};
 use myxtts_data::bench::generate;
 use myxtts_data::schedule::{Batch, BucketShape, ClipIndex, ConditioningSpec};
-use myxtts_data::stage::{Clip, HostStage, Segments, StageConfig};
+use myxtts_data::stage::{Clip, Filled, HostStage, Segments, StageConfig};
 use myxtts_data::units::{Codes, Tokens};
 use myxtts_model::dvae::{Dvae, DvaeConfig};
 use myxtts_model::gpt::GptBatch;
 use myxtts_model::init::Init;
 use myxtts_text::{CleanOptions, Training, Vocabulary};
-use myxtts_train::feed::{DeviceFeed, Filled, FrontEnd, ShapeWatch};
+use myxtts_train::feed::{DeviceFeed, FrontEnd, ShapeWatch};
 
 use crate::fixtures::Part;
 use crate::place;

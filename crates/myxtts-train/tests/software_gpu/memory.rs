@@ -14,17 +14,16 @@ use myxtts_model::params::{StateDict, Unread, Weights, load, unread};
 use myxtts_run::guard::{SpikeAction, SpikeSettings};
 use myxtts_train::TrainError;
 use myxtts_train::feed::{Facts, Fed};
-use myxtts_train::looping::{Guards, State, StepDone, Watch};
+use myxtts_train::objective::{Loss, Trainee};
 use myxtts_train::optim::{AdamW, AdamWConfig, NamedGradients};
-use myxtts_train::scaler::LossScale;
-use myxtts_train::trainee::{Loss, Trainee};
+use myxtts_train::train_loop::{Guards, LossScale, State, StepDone, Watch};
 
 use myxtts_device::{
     DeviceMemory, MemoryCheck, MemoryNeeds, PlanRequest, Precision, Share, Verdict, open,
 };
 use myxtts_run::signals::StopRequest;
 use myxtts_train::placement::Placement;
-use myxtts_train::run::run;
+use myxtts_train::session::run;
 
 use crate::fixtures::Part;
 use crate::overfit::train_on;

@@ -5,7 +5,7 @@ use myxtts_device::discover::{discover, probe};
 use myxtts_device::{PlanRequest, SoftwareGpus, plan};
 use myxtts_run::signals::StopRequest;
 use myxtts_train::placement::Placement;
-use myxtts_train::run::{Job, StageLength, StageName, run};
+use myxtts_train::session::{Job, StageLength, StageName, run};
 
 use crate::{mini, place, software};
 

@@ -5,8 +5,8 @@ use myxtts_device::discover::{discover, probe};
 use myxtts_device::{PlanRequest, SoftwareGpus, plan};
 use myxtts_doctor::{Code, Finding, Severity};
 use myxtts_train::placement::Placement;
-use myxtts_train::run::Job;
-use myxtts_train::run::trials::{Bench, TRIALS, Trial, Tried, table};
+use myxtts_train::probe::trials::{Bench, TRIALS, Trial, Tried, table};
+use myxtts_train::session::Job;
 
 use crate::{mini, place, software};
 

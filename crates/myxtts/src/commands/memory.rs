@@ -5,15 +5,14 @@ use std::sync::Arc;
 
 use myxtts_audio::units::Samples;
 use myxtts_config::Settings;
-use myxtts_data::corpus;
+use myxtts_data::dataset::{Corpus, train_vocabulary};
 use myxtts_data::layout::Split;
-use myxtts_data::prepare;
 use myxtts_data::schedule::{BucketShape, ConditioningSpec};
 use myxtts_data::units::{Codes, Tokens};
+use myxtts_data::{corpus, prepare};
 use myxtts_device::PlanRequest;
 use myxtts_text::Vocabulary as TextVocabulary;
 use myxtts_train::demand::{Clips, Demand, codes_of};
-use myxtts_train::feed::{Corpus, train_vocabulary};
 
 use super::prepare::request;
 use super::train::{DECODER_FRAMES, SEGMENT_BATCH, SEGMENT_FRAMES, conditioning, stages};

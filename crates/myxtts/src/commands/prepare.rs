@@ -18,7 +18,7 @@ use myxtts_infer::{ModelCard, Pick, resolve};
 use myxtts_run::signals::{StopRequest, StopSignal};
 use myxtts_text::Vocabulary;
 use myxtts_train::placement::Placement;
-use myxtts_train::run::{Encoded, encode};
+use myxtts_train::session::{Encoded, encode};
 use serde_json::json;
 
 use crate::cli::flags::DATASET;

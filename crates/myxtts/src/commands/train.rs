@@ -24,7 +24,7 @@ use myxtts_train::demand::codes_of;
 use myxtts_train::feed::RingBytes;
 use myxtts_train::optim::AdamWConfig;
 use myxtts_train::placement::Placement;
-use myxtts_train::run::{
+use myxtts_train::session::{
     Buffers, CacheKind, Cadence, Finished, Job, Optimisation, Resume, ScheduleKind, StageLength,
     StageName, run as train,
 };
@@ -290,8 +290,8 @@ pub(super) fn job(
         conditioning: [conditioning_min, conditioning_max]
             .map(|length| samples(*length, data.audio.sample_rate)),
         conditioning_from: match conditioning_from {
-            ConditioningFrom::Clip => myxtts_train::run::ConditioningFrom::Clip,
-            ConditioningFrom::Speaker => myxtts_train::run::ConditioningFrom::Speaker,
+            ConditioningFrom::Clip => myxtts_train::session::ConditioningFrom::Clip,
+            ConditioningFrom::Speaker => myxtts_train::session::ConditioningFrom::Speaker,
         },
         beginnings: Beginnings(*clip_beginnings),
         cache: match cache {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use clap::ArgMatches;
-use myxtts_train::run::{TelemetryFigures, measure_telemetry};
+use myxtts_train::probe::{TelemetryFigures, measure_telemetry};
 use serde::Serialize;
 
 use super::Document;

@@ -7,7 +7,8 @@ use clap::ArgMatches;
 use myxtts_device::plan;
 use myxtts_run::signals::StopRequest;
 use myxtts_train::placement::Placement;
-use myxtts_train::run::{Job, TrainFigures, measure};
+use myxtts_train::probe::{TrainFigures, measure};
+use myxtts_train::session::Job;
 use serde::{Deserialize, Serialize};
 
 use super::Document;

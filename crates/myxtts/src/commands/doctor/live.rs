@@ -18,7 +18,8 @@ use myxtts_doctor::{Signal, Signals};
 use myxtts_run::signals::{StopRequest, StopSignal};
 use myxtts_train::TrainError;
 use myxtts_train::placement::Placement;
-use myxtts_train::run::{BatchSource, Job, Probe, ProbeRequest, probe};
+use myxtts_train::probe::{BatchSource, Probe, ProbeRequest, probe};
+use myxtts_train::session::Job;
 
 use crate::commands::config::effective_yaml;
 use crate::commands::memory;

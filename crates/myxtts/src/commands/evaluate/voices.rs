@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use clap::ArgMatches;
 use myxtts_audio::Waveform;
 use myxtts_infer::{InferError, Synthesizer, Voice, named_voices};
-use myxtts_train::run::voice_file_name;
+use myxtts_train::session::voice_file_name;
 
 use super::sentences::Sentence;
 use crate::commands::synthesize::{VoiceSource, failure};

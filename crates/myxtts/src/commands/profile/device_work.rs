@@ -5,7 +5,7 @@ use std::fmt;
 use myxtts_doctor::Signal;
 use myxtts_pipeline::Stage;
 use myxtts_profile::Profile;
-use myxtts_train::run::Probe;
+use myxtts_train::probe::Probe;
 use serde::Serialize;
 
 /// Kernels that are listed.

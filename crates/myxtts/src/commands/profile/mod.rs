@@ -12,7 +12,7 @@ use myxtts_config::{Keys, Settings};
 use myxtts_device::{Backend, Host, Machine, Plan, plan};
 use myxtts_profile::{Profile, StepTime, svg, write_trace};
 use myxtts_run::signals::StopRequest;
-use myxtts_train::run::{LaunchesAsked, Probe, ProbeRequest, probe};
+use myxtts_train::probe::{LaunchesAsked, Probe, ProbeRequest, probe};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 

@@ -3,7 +3,7 @@
 use myxtts_device::Plan;
 use myxtts_doctor::Signals;
 use myxtts_pipeline::Stage;
-use myxtts_train::run::Probe;
+use myxtts_train::probe::Probe;
 use serde::{Deserialize, Serialize};
 
 /// Steps of the GPT's stage, measured.
@@ -64,7 +64,7 @@ pub(crate) struct Answer {
 
 impl StepFigures {
     pub(super) fn of(probe: &Probe, plan: &Plan) -> Self {
-        let sum = |of: fn(&myxtts_train::timing::StepTiming) -> f64| -> f64 {
+        let sum = |of: fn(&myxtts_train::probe::StepTiming) -> f64| -> f64 {
             probe.steps.iter().map(of).sum()
         };
         let wall = sum(|step| step.step.as_secs_f64()).max(1e-9);

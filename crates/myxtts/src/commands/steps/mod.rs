@@ -20,7 +20,7 @@ use myxtts_config::Settings;
 use myxtts_device::{Plan, plan, told_of_memory};
 use myxtts_run::signals::StopRequest;
 use myxtts_train::placement::Placement;
-use myxtts_train::run::{LaunchesAsked, Listener, ProbeRequest, probe};
+use myxtts_train::probe::{LaunchesAsked, Listener, ProbeRequest, probe};
 
 use super::{memory, parent, train};
 use crate::config::{self, Config};

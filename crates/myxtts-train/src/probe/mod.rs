@@ -1,0 +1,551 @@
+//! A short look at the real thing: the GPT stage on real clips for some steps,
+//! through the pipeline of a training, without books.
+//!
+//! `bench train`, `doctor`, `profile` and `tune` all measure with this.
+
+mod signals;
+mod telemetry;
+mod threads;
+mod timing;
+mod train_figures;
+#[doc(hidden)]
+pub mod trials;
+mod watching;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use burn::tensor::Device;
+use myxtts_base::process::{forget_peak, peak_memory};
+use myxtts_data::codes::CodesCache;
+use myxtts_data::schedule::Schedule as Batches;
+use myxtts_device::{KernelUse, KernelWatch, Launches};
+use myxtts_infer::ModelCard;
+use myxtts_model::dvae::Dvae;
+use myxtts_model::gpt::{Gpt, ParameterCount};
+use myxtts_model::init::Init;
+use myxtts_pipeline::{Entry, Ledger, Outcome, Start, Summary};
+use myxtts_run::schedule::{Parts, Schedule, Shape};
+use myxtts_run::signals::StopRequest;
+use myxtts_run::units::Step;
+
+pub use crate::stage::warm_up::Listener;
+pub use telemetry::{TelemetryFigures, measure_telemetry};
+pub use threads::ThreadUse;
+pub use timing::StepTiming;
+pub use train_figures::{TrainFigures, measure};
+
+use crate::error::TrainError;
+use crate::faults::Faults;
+use crate::feed::{Largest, ShapeWatch, Shapes, codes_source};
+use crate::objective::GptTrainee;
+use crate::placement::Placement;
+use crate::session::initial_weights::Origin;
+use crate::session::training_data::Material;
+use crate::session::{CacheKind, Job, StageName};
+use crate::stage;
+use crate::stage::execute::{Flow, StageRun, StageWatch, run_stage};
+use crate::stage::pool_monitor::held;
+use crate::stage::prefetch::flow;
+use crate::stage::warm_up::WarmUp;
+use crate::stage::{parts, precision, recipe};
+use crate::train_loop::Recipe;
+use watching::Watching;
+
+/// Bytes that batches made beforehand may take on each model device.
+const CACHED_BYTES: u64 = 1 << 30;
+
+/// What batches that are made beforehand may take at most.
+const LONGEST_FILL: Duration = Duration::from_secs(3600);
+
+/// Where a step's batches come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BatchSource {
+    /// From the pipeline, as in a training.
+    Live,
+    /// All are made before the first step, and wait on the model's devices:
+    /// what a step takes when data costs nothing. As many as a gigabyte holds.
+    Cached,
+}
+
+/// Where the codes of clips come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProbeCodes {
+    /// As in all epochs of a run but its first: kept where `data.cache` keeps
+    /// them, and made by the DVAE where that is `none`. What is kept are
+    /// numbers drawn by clip and place; a step takes as long on those.
+    AsLater,
+    /// The DVAE makes them in every batch, as in a first epoch.
+    Made,
+    /// An epoch before the measured steps makes them and keeps them in memory.
+    AfterAnEpoch,
+}
+
+/// What is to be known of the kernels that the measured steps launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LaunchesAsked {
+    /// Nothing.
+    No,
+    /// How many; the steps take no longer.
+    Counted,
+    /// How long each takes; nothing overlaps any more, and the steps take longer.
+    Timed,
+}
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct ProbeRequest {
+    /// Steps before the measured ones, at least: as many batches as wait when
+    /// the model starts are taken first, which say nothing of the data side.
+    pub warm_up_steps: u64,
+    /// Steps to measure.
+    pub steps: u64,
+    /// From the first step on, the warm-up's included; whatever is first ends it.
+    pub at_most: Duration,
+    /// The step of the stage that the warm-up begins with.
+    pub begin_at: u64,
+    /// Where batches come from.
+    pub keep: BatchSource,
+    /// Where codes come from.
+    pub codes: ProbeCodes,
+    /// Whether the warm-up of a GPU takes rounds until it compiles nothing new. What
+    /// is only to fit its memory has met the worst after the first.
+    pub settles: bool,
+    /// What is to be known of the kernels of a GPU.
+    pub launches: LaunchesAsked,
+    /// Told how far it is: every shape of the warm-up, every step.
+    pub listener: Listener,
+    /// What is to go wrong.
+    #[doc(hidden)]
+    pub faults: Faults,
+}
+
+impl Default for ProbeRequest {
+    fn default() -> Self {
+        Self {
+            warm_up_steps: 2,
+            steps: 20,
+            at_most: Duration::from_secs(60),
+            begin_at: 0,
+            keep: BatchSource::Live,
+            codes: ProbeCodes::AsLater,
+            settles: true,
+            launches: LaunchesAsked::No,
+            listener: Listener::default(),
+            faults: Faults::default(),
+        }
+    }
+}
+
+/// A number of buckets, the percent that they pad, and the text tokens and codes
+/// of each.
+pub type BucketOption = (usize, f64, Vec<(u32, u32)>);
+
+/// What was measured.
+#[derive(Clone, Debug)]
+pub struct Probe {
+    /// The measured steps, in order.
+    pub steps: Vec<StepTiming>,
+    /// The whole ledger, the warm-up included.
+    pub entries: Vec<Entry>,
+    /// The same added up, with the rings.
+    pub ledger: Summary,
+    /// Loading and opening: from nothing to a model that could start.
+    pub made_ready: Duration,
+    /// How the start was waited for.
+    pub start: Start,
+    /// Of the measured steps, pauses included.
+    pub wall: Duration,
+    /// Batches of one replica's step.
+    pub accumulation: u64,
+    /// Copies of the model.
+    pub replicas: u32,
+    /// Percent of an epoch's positions that are padding.
+    pub padding_pct: f64,
+    /// What more buckets would pad.
+    pub buckets: Vec<BucketOption>,
+    /// Clips of the corpus.
+    pub clips: usize,
+    /// Steps that the GPT's stage of a training of this job has.
+    pub run_steps: u64,
+    /// Bytes of recordings that a step reads, all replicas.
+    pub step_bytes: u64,
+    /// Recordings from all over the corpus.
+    pub recordings: Vec<PathBuf>,
+    /// Parameters of the GPT.
+    pub parameters: usize,
+    /// Most memory that the process had; absent where the system does not say.
+    pub peak_rss_bytes: Option<u64>,
+    /// Memory that the engine holds on each model device at the end.
+    pub device_bytes: Vec<Option<u64>>,
+    /// Kernels of the warm-up, and those that came after it.
+    pub kernels: [usize; 2],
+    /// Kernels that the measured steps launched, on all devices; absent where
+    /// nobody asked or nothing is a GPU.
+    pub launches: Option<Vec<KernelUse>>,
+    /// Shapes that were met.
+    pub shapes: Vec<Shapes>,
+    /// Those that were not met in the warm-up.
+    pub new_shapes: Vec<Shapes>,
+    /// What threads took of the cores during the measured steps.
+    pub threads: Option<ThreadUse>,
+    /// Loss of the last step.
+    pub loss: f32,
+}
+
+impl Probe {
+    /// Mean wall time of a step, its waits included and pauses not.
+    pub fn step_s(&self) -> f64 {
+        let steps = self.steps.iter().map(|step| step.step.as_secs_f64());
+        steps.sum::<f64>() / self.steps.len().max(1) as f64
+    }
+
+    /// The number of the first measured step in its stage, from 1.
+    pub fn first_step(&self) -> u64 {
+        self.steps.first().map_or(1, |step| step.number)
+    }
+}
+
+/// Trains a new GPT on real clips as the request says, and keeps nothing of it.
+pub fn probe(
+    job: &Job,
+    placement: &Placement,
+    request: &ProbeRequest,
+) -> Result<Probe, TrainError> {
+    forget_peak();
+    let begin = Instant::now();
+    request.listener.tell("reading the clips");
+    let subject = Subject::read(job, placement)?;
+    subject.run(request, begin)
+}
+
+/// Trains a new GPT for so many epochs, told to `watch`; `per_epoch` hears first
+/// of how many steps those are.
+fn train_epochs(
+    job: &Job,
+    placement: &Placement,
+    epochs: u64,
+    per_epoch: impl FnOnce(u64),
+    watch: &mut dyn StageWatch<GptTrainee>,
+) -> Result<(), TrainError> {
+    let subject = Subject::read(job, placement)?;
+    let accumulation = job.accumulation.max(1) as u64;
+    let epoch = subject.schedule.steps_per_epoch().div_ceil(accumulation);
+    per_epoch(epoch);
+    let request = ProbeRequest {
+        steps: epochs.saturating_sub(1) * epoch,
+        codes: ProbeCodes::AfterAnEpoch,
+        ..ProbeRequest::default()
+    };
+    let steps = subject.steps(&request, subject.largest());
+    let steps = Steps {
+        end: epochs * epoch,
+        ..steps
+    };
+    subject.train(&request, &steps, &Arc::default(), watch)?;
+    Ok(())
+}
+
+/// What is measured on: the same for every request.
+struct Subject<'a> {
+    job: &'a Job,
+    placement: &'a Placement,
+    material: Material,
+    card: ModelCard,
+    dvae: Dvae,
+    schedule: Arc<Batches>,
+}
+
+impl<'a> Subject<'a> {
+    fn read(job: &'a Job, placement: &'a Placement) -> Result<Self, TrainError> {
+        let vocabulary = match &job.init {
+            Some(folder) => Origin::vocabulary_of(folder)?,
+            None => None,
+        };
+        let material = Material::read(job, vocabulary, None, &StopRequest::new())?;
+        let card = parts::card_of(job, &material);
+        let home = Device::flex();
+        let dvae = Dvae::new(&Init::new(job.seed, &home), &card.dvae);
+        let schedule = parts::schedule(job, &material, placement.replicas(), Some(&card))?;
+        Ok(Self {
+            job,
+            placement,
+            dvae: dvae.map_err(TrainError::failed)?,
+            material,
+            card,
+            schedule: Arc::new(schedule),
+        })
+    }
+
+    fn largest(&self) -> Largest {
+        let card = &self.card;
+        Largest::of(&self.schedule, card.conditioning, &card.conditioning_mel)
+    }
+
+    /// Takes these steps, told to `watch`.
+    fn train(
+        &self,
+        request: &ProbeRequest,
+        steps: &Steps,
+        shapes: &Arc<ShapeWatch>,
+        watch: &mut dyn StageWatch<GptTrainee>,
+    ) -> Result<Outcome, TrainError> {
+        let Self {
+            job,
+            placement,
+            material,
+            card,
+            schedule,
+            ..
+        } = self;
+        let codes = self.codes(request.codes)?;
+        let recipe = self.recipe(steps, request)?;
+        let compute = precision::on(job.precision, placement)?;
+        let learns = parts::gpt_recipe(job, card);
+        let warm_up = WarmUp {
+            schedule: Arc::clone(schedule),
+            placement: (*placement).clone(),
+            settles: request.settles,
+            listener: request.listener.clone(),
+            stop: StopRequest::new(),
+        };
+        let state = |device: &Device| {
+            let gpt = Gpt::new(&Init::new(job.seed, &device.clone().autodiff()), &card.gpt);
+            let trainee = GptTrainee::new(gpt.with_compute(compute), learns.clone());
+            let adamw = job.optimisation.adamw;
+            let trainee = warm_up.model(trainee, adamw, &recipe, card)?;
+            let mut state = stage::state(job, adamw, trainee, None)?;
+            state.done = request.begin_at;
+            Ok(state)
+        };
+        let conditioning = card.conditioning;
+        let (clips, batches) = (codes.clone(), Arc::clone(schedule));
+        let host = parts::host(job, material, conditioning, batches, clips)?;
+        let site = parts::site(
+            material,
+            &self.dvae,
+            card.quirks,
+            codes,
+            Arc::clone(shapes),
+            request.faults.clone(),
+        );
+        let run = StageRun {
+            placement,
+            flow: self.flow(request, steps),
+            largest: self.largest(),
+            host: host.slowed(request.faults.slowness(), request.faults.clip),
+            site: warm_up.site(site, conditioning, shapes),
+            state,
+            recipe: &recipe,
+            targets: parts::gpt_targets(job, material, card, schedule),
+            ledger: Ledger::in_memory().keeping(),
+            stop: StopRequest::new(),
+        };
+        let (_, outcome) = run_stage(run, watch)?;
+        Ok(outcome)
+    }
+
+    fn run(&self, request: &ProbeRequest, begin: Instant) -> Result<Probe, TrainError> {
+        let Self {
+            job,
+            placement,
+            material,
+            card,
+            schedule,
+            ..
+        } = self;
+        let shapes = Arc::new(ShapeWatch::default());
+        let steps = self.steps(request, self.largest());
+        let kernels = placement.has_gpu().then(KernelWatch::warm_up);
+        let launches = match request.launches {
+            LaunchesAsked::No => None,
+            asked => Some(Launches::watch(asked == LaunchesAsked::Timed)),
+        };
+        let mut watching = Watching::new(request, steps, job.audio.sample_rate, kernels, begin);
+        watching.launches = launches.filter(|_| placement.has_gpu());
+        let outcome = self.train(request, &steps, &shapes, &mut watching)?;
+        let seen = watching.finish()?;
+        let devices = placement.models.iter();
+        Ok(Probe {
+            steps: seen.steps,
+            entries: outcome.entries,
+            ledger: outcome.summary,
+            made_ready: seen.made_ready,
+            start: seen.start,
+            wall: seen.wall,
+            accumulation: steps.accumulation,
+            replicas: placement.replicas(),
+            padding_pct: schedule.padding_percent(&material.train.lengths),
+            buckets: self.buckets(),
+            clips: material.train.clips.len(),
+            run_steps: recipe::recipe(job, StageName::Gpt, schedule)?.steps,
+            step_bytes: self.step_bytes(),
+            recordings: self.recordings().map(Path::to_owned).collect(),
+            parameters: ParameterCount::of(&card.gpt).total(),
+            peak_rss_bytes: peak_memory(),
+            device_bytes: devices.map(held).collect(),
+            kernels: seen.kernels,
+            launches: seen.launches,
+            shapes: shapes.shapes(),
+            new_shapes: shapes.new_shapes(),
+            threads: seen.threads,
+            loss: seen.loss,
+        })
+    }
+
+    fn codes(&self, codes: ProbeCodes) -> Result<Option<Arc<CodesCache>>, TrainError> {
+        let (job, material) = (self.job, &self.material);
+        let source = codes_source(&self.dvae, &material.front_end, &job.audio);
+        let source = source.map_err(TrainError::failed)?;
+        let contents = material.train.contents.clone();
+        let cache = match (codes, job.cache) {
+            (ProbeCodes::Made, _) | (ProbeCodes::AsLater, CacheKind::None) => return Ok(None),
+            (ProbeCodes::AsLater, _) => {
+                let codes = u16::try_from(self.card.dvae.codes).unwrap_or(u16::MAX);
+                CodesCache::drawn(contents, source, codes)
+            }
+            (ProbeCodes::AfterAnEpoch, _) => CodesCache::in_memory(contents, source),
+        };
+        Ok(Some(Arc::new(cache)))
+    }
+
+    /// What the request comes to with this data.
+    fn steps(&self, request: &ProbeRequest, largest: Largest) -> Steps {
+        let accumulation = self.job.accumulation.max(1) as u64;
+        let epoch = self.schedule.steps_per_epoch().div_ceil(accumulation);
+        let warm_up = match request.codes {
+            ProbeCodes::AfterAnEpoch => epoch.max(request.warm_up_steps),
+            ProbeCodes::AsLater | ProbeCodes::Made => request.warm_up_steps,
+        };
+        let fit = CACHED_BYTES / (largest.device.max(1) * accumulation);
+        let measured = match request.keep {
+            BatchSource::Live => request.steps,
+            BatchSource::Cached => request.steps.min(fit.saturating_sub(warm_up).max(1)),
+        };
+        // The data side must not come to its end before the steps do.
+        let beyond = match request.keep {
+            BatchSource::Live => 2 * self.job.buffers.in_flight as u64 + 1,
+            BatchSource::Cached => 0,
+        };
+        Steps {
+            begin: request.begin_at,
+            warm_up,
+            measured,
+            end: request.begin_at + warm_up + measured + beyond,
+            accumulation,
+            replicas: u64::from(self.placement.replicas()).max(1),
+            workers: self.job.buffers.workers as u64,
+        }
+    }
+
+    fn recipe(&self, steps: &Steps, request: &ProbeRequest) -> Result<Recipe, TrainError> {
+        let job = self.job;
+        let rate = Parts {
+            base: job.optimisation.learning_rate,
+            warmup: Step(0),
+            shape: Shape::Constant,
+        };
+        Ok(Recipe {
+            steps: steps.end,
+            accumulation: job.accumulation,
+            schedule: Schedule::new(rate).map_err(TrainError::failed)?,
+            gradient_clip: job.optimisation.gradient_clip,
+            seed: job.seed,
+            compare_every: 0,
+            faults: request.faults.step,
+        })
+    }
+
+    fn flow(&self, request: &ProbeRequest, steps: &Steps) -> Flow {
+        let flow = flow(self.job, self.placement);
+        match request.keep {
+            BatchSource::Live => flow,
+            BatchSource::Cached => {
+                let each = (steps.end - steps.begin) * steps.accumulation;
+                let count = |batches: u64| usize::try_from(batches).unwrap_or(usize::MAX);
+                let longest = request.at_most.min(LONGEST_FILL);
+                flow.holding(count(each * steps.replicas), count(each), longest)
+            }
+        }
+    }
+
+    /// Schedules with more buckets, unless choosing them takes long.
+    fn buckets(&self) -> Vec<BucketOption> {
+        let lengths = &self.material.train.lengths;
+        let counts = [4, 8, 12, 16, 24, 32].into_iter();
+        let more = counts.filter(|count| *count > self.job.buckets);
+        let more = more.take(if lengths.len() > CLIPS_OF_CHOICES {
+            0
+        } else {
+            3
+        });
+        let schedules = more.filter_map(|buckets| {
+            let job = Job {
+                buckets,
+                ..self.job.clone()
+            };
+            let replicas = self.placement.replicas();
+            let schedule =
+                parts::schedule(&job, &self.material, replicas, Some(&self.card)).ok()?;
+            let edges = schedule
+                .shapes()
+                .map(|(shape, _)| (shape.text.0, shape.audio.0));
+            Some((buckets, schedule.padding_percent(lengths), edges.collect()))
+        });
+        schedules.collect()
+    }
+
+    /// An even sample: a look at each file of a large corpus takes long.
+    fn recordings(&self) -> impl Iterator<Item = &Path> {
+        let clips = &self.material.train.clips;
+        let every = clips.len().div_ceil(FILES_LOOKED_AT).max(1);
+        clips.iter().step_by(every).map(|clip| clip.audio.as_path())
+    }
+
+    /// From the sizes of the files on disk.
+    fn step_bytes(&self) -> u64 {
+        let files = self.recordings().filter_map(|file| file.metadata().ok());
+        let sizes: Vec<u64> = files.map(|file| file.len()).collect();
+        let mean = sizes.iter().sum::<u64>() as f64 / sizes.len().max(1) as f64;
+        let clips_a_step = self
+            .schedule
+            .clips_per_step()
+            .map_or(0.0, |(.., mean)| mean);
+        // The voice of a clip may come from another recording.
+        let recordings = if self.material.companions.is_some() {
+            2.0
+        } else {
+            1.0
+        };
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "bytes of a few recordings"
+        )]
+        let bytes = (mean * clips_a_step * recordings * self.job.accumulation.max(1) as f64) as u64;
+        bytes
+    }
+}
+
+/// Files whose sizes are looked at.
+const FILES_LOOKED_AT: usize = 1000;
+/// Clips for which other buckets are tried.
+const CLIPS_OF_CHOICES: usize = 20_000;
+
+/// Numbers of steps.
+#[derive(Clone, Copy, Debug)]
+struct Steps {
+    /// Taken before the first.
+    begin: u64,
+    /// At least.
+    warm_up: u64,
+    measured: u64,
+    /// The last there is data for.
+    end: u64,
+    /// Batches of one replica's step.
+    accumulation: u64,
+    replicas: u64,
+    /// Batches that are in the hands of workers.
+    workers: u64,
+}

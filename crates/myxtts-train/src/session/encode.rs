@@ -1,0 +1,115 @@
+//! Codes of every clip, made once before a training (`myxtts prepare --encode`).
+
+use std::path::Path;
+use std::sync::Arc;
+
+use burn::tensor::Device;
+use myxtts_pipeline::Ticket;
+use myxtts_run::signals::StopRequest;
+
+use super::initial_weights::Origin;
+use super::job::{CacheKind, Job};
+use super::training_data::Material;
+use crate::error::{TrainError, unless_stopped};
+use crate::faults::Faults;
+use crate::stage::frozen::frozen_dvae;
+use crate::stage::parts;
+
+/// What became of the clips.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Encoded {
+    /// Clips whose codes were made now.
+    pub encoded: usize,
+    /// Clips that had them.
+    pub cached: usize,
+    /// Worth a line.
+    pub notices: Vec<String>,
+}
+
+/// Fills the cache that a training of `job` on so many replicas reads, with
+/// the DVAE of `weights`. `progress` is told of clips done, and of how many;
+/// `stop` ends it between two batches.
+///
+/// Codes go by the padded length, so they are made in the batches of the
+/// training's own schedule.
+pub fn encode(
+    job: &Job,
+    weights: &Path,
+    device: &Device,
+    replicas: u32,
+    stop: &StopRequest,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<Encoded, TrainError> {
+    check(job)?;
+    let origin = Origin::init(weights, job)?;
+    let Some(dvae) = &origin.dvae else {
+        return Err(TrainError::Usage(format!(
+            "{} has no DVAE to encode with\n  fix:   name a run, or weights that were imported \
+             with their dvae.pth",
+            weights.display()
+        )));
+    };
+    let material = Material::read(job, origin.vocabulary.clone(), origin.stats.clone(), stop)?;
+    let card = origin.card.clone();
+    let card = card.unwrap_or_else(|| parts::card_of(job, &material));
+    let dvae = frozen_dvae(&card, dvae)?;
+    let schedule = parts::schedule(job, &material, replicas, Some(&card))?;
+    let schedule = Arc::new(schedule);
+    let (codes, notice) = parts::codes_cache(job, &material, &dvae, &schedule)?;
+    let spec = card.conditioning;
+    let host = parts::host(job, &material, spec, Arc::clone(&schedule), codes.clone())?;
+    let site = parts::site(
+        &material,
+        &dvae,
+        card.quirks,
+        codes,
+        Arc::default(),
+        Faults::default(),
+    );
+    let mut site = site(device).map_err(TrainError::Failed)?;
+    let mut done = Encoded {
+        notices: origin.notices.into_iter().chain(notice).collect(),
+        ..Encoded::default()
+    };
+    let total = material.train.clips.len() as u64;
+    let mut spare = None;
+    for step in 0..schedule.steps_per_epoch() {
+        for lane in 0..replicas as usize {
+            // What is in the cache is whole.
+            unless_stopped(stop)?;
+            let filled = host.prepare(Ticket { step, lane }, spare.take());
+            let filled = filled.map_err(TrainError::Failed)?;
+            let clips = filled.batch.clips().iter().flatten().count();
+            match filled.codes_bm() {
+                Some(_) => done.cached += clips,
+                None => {
+                    site.batch(&filled).map_err(TrainError::Failed)?;
+                    done.encoded += clips;
+                }
+            }
+            progress((done.cached + done.encoded) as u64, total);
+            spare = Some(filled);
+        }
+    }
+    Ok(done)
+}
+
+/// Refuses jobs whose codes could not be kept, or would not be found again.
+fn check(job: &Job) -> Result<(), TrainError> {
+    if job.cache != CacheKind::Disk {
+        return Err(TrainError::Usage(
+            "--encode has nowhere to keep codes\n  found: data.cache is not disk\n  fix:   --cache \
+             disk"
+                .to_owned(),
+        ));
+    }
+    if !job.static_shapes {
+        return Err(TrainError::Usage(
+            "--encode needs static shapes\n  why:   a clip's codes depend on its padding, and \
+             without static shapes every batch pads it differently\n  fix:   set \
+             data.static_shapes to true, or leave --encode out"
+                .to_owned(),
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,221 @@
+//! Validation, samples and files of the waveform decoder.
+
+use std::collections::BTreeSet;
+
+use burn::module::Module;
+use burn::tensor::Device;
+use myxtts_audio::Waveform;
+use myxtts_audio::units::SampleRate;
+use myxtts_data::schedule::{Batch, BucketShape, ClipIndex};
+use myxtts_data::stage::{Filled, Segments};
+use myxtts_data::units::{Codes, Tokens};
+use myxtts_infer::{ModelCard, outgoing};
+use myxtts_model::hifigan::{HifiganDecoder, MelLoss};
+use myxtts_model::params::unread;
+use myxtts_run::checkpoint::Content;
+use myxtts_run::signals::StopRequest;
+use myxtts_weights::{Outgoing, TensorStream};
+
+use super::fixed_batches::{filled, held_out};
+use super::{Evaluator, Rendering, VALIDATED, averaged, model_files, read};
+use crate::error::{TrainError, unless_stopped};
+use crate::feed::{Cutting, DecoderBatch};
+use crate::objective::{DecoderTrainee, JUDGES_FILE};
+use crate::session::job::Job;
+use crate::session::samples::{Heard, HeardClip};
+use crate::session::saving::{averaged_streams, file, streams};
+use crate::session::training_data::Material;
+use crate::stage::frozen::{Frozen, PREFIX};
+use crate::train_loop::State;
+
+/// Clips validated on, and clips heard.
+const MOST_VALIDATED: usize = 64;
+const HEARD: usize = 2;
+
+/// Evaluates a decoder.
+pub(crate) struct DecoderEvaluator<'a> {
+    job: &'a Job,
+    material: &'a Material,
+    card: &'a ModelCard,
+    frozen: &'a Frozen,
+    device: Device,
+    /// Segments validated on, and whole clips heard; made once.
+    prepared: Option<Prepared>,
+}
+
+struct Prepared {
+    segments: Vec<DecoderBatch>,
+    clips: Vec<(String, DecoderBatch)>,
+}
+
+impl<'a> DecoderEvaluator<'a> {
+    /// On a device.
+    pub(crate) fn new(
+        job: &'a Job,
+        material: &'a Material,
+        card: &'a ModelCard,
+        frozen: &'a Frozen,
+        device: &Device,
+    ) -> Self {
+        Self {
+            job,
+            material,
+            card,
+            device: device.clone(),
+            prepared: None,
+            frozen,
+        }
+    }
+
+    fn model(&self, state: &State<DecoderTrainee>) -> Result<HifiganDecoder, TrainError> {
+        let decoder = averaged(state.trainee.decoder.valid(), state.ema.as_ref())?;
+        Ok(decoder.to_device(&self.device))
+    }
+
+    fn prepared(&mut self, stop: &StopRequest) -> Result<&Prepared, TrainError> {
+        let prepared = match self.prepared.take() {
+            Some(prepared) => prepared,
+            None => self.prepare(stop)?,
+        };
+        Ok(self.prepared.insert(prepared))
+    }
+
+    fn prepare(&self, stop: &StopRequest) -> Result<Prepared, TrainError> {
+        let cutting = Cutting {
+            frames: self.job.decoder_frames,
+            seed: 0,
+            steps_per_epoch: 1,
+        };
+        let feed = self.frozen.feed(&self.device, cutting, None);
+        let mut feed = feed.map_err(TrainError::Failed)?;
+        let conditioning = self.card.conditioning;
+        let mut segments = vec![];
+        let give = |filled: Filled| {
+            segments.push(feed.batch(&filled, 0).map_err(TrainError::Failed)?);
+            Ok(())
+        };
+        held_out(
+            self.job,
+            self.material,
+            conditioning,
+            MOST_VALIDATED,
+            stop,
+            give,
+        )?;
+        let material = self.material;
+        let (heard, companions) = match segments.is_empty() {
+            true => (&material.train, &material.companions),
+            false => (&material.validation, &material.validation_companions),
+        };
+        let mut clips = vec![];
+        for (index, length) in heard.lengths.iter().enumerate().take(HEARD) {
+            unless_stopped(stop)?;
+            let batch = Batch {
+                bucket: 0,
+                shape: BucketShape {
+                    text: Tokens(length.text.0.max(1)),
+                    audio: Codes(length.audio.0.max(1)),
+                },
+                rows: vec![Some(ClipIndex(u32::try_from(index).unwrap_or(0)))],
+            };
+            let filled = filled(
+                self.material,
+                &heard.clips,
+                &batch,
+                conditioning,
+                companions.clone(),
+                Segments::Fixed,
+            )?;
+            let batch = feed.whole(&filled).map_err(TrainError::Failed)?;
+            clips.push((format!("copy_{index}.wav"), batch));
+        }
+        Ok(Prepared { segments, clips })
+    }
+}
+
+impl Evaluator<DecoderTrainee> for DecoderEvaluator<'_> {
+    /// The mean difference of the mels of held-out clips.
+    fn validate(
+        &mut self,
+        state: &State<DecoderTrainee>,
+        stop: &StopRequest,
+    ) -> Result<Vec<(&'static str, f32)>, TrainError> {
+        let decoder = self.model(state)?.waveform_decoder;
+        let mel = MelLoss::new(&self.device).map_err(TrainError::failed)?;
+        let (mut sum, mut rows) = (0.0, 0.0);
+        for batch in &self.prepared(stop)?.segments {
+            unless_stopped(stop)?;
+            let made_b1t = decoder.forward(batch.frames_bct.clone(), batch.voice_bc1.clone());
+            let loss = mel.forward(batch.wave_b1t.clone(), made_b1t);
+            let weight = batch.wave_b1t.dims()[0] as f64;
+            sum += read(loss.map_err(TrainError::failed)?)? * weight;
+            rows += weight;
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "a figure for people")]
+        Ok(match rows > 0.0 {
+            true => vec![(VALIDATED, (sum / rows) as f32)],
+            false => vec![],
+        })
+    }
+
+    /// Copies of recordings, by way of the latents of their true codes.
+    fn samples(
+        &mut self,
+        state: &State<DecoderTrainee>,
+        _all: bool,
+        stop: &StopRequest,
+    ) -> Result<Rendering, TrainError> {
+        let decoder = self.model(state)?.waveform_decoder;
+        let rate = SampleRate::new(self.frozen.card.hifigan.output_rate);
+        let rate = rate.unwrap_or(SampleRate::VOCODER);
+        let clips = self.prepared(stop)?.clips.clone();
+        Ok(Box::new(move |stop| {
+            let mut heard = Heard {
+                title: "copies of recordings through the decoder",
+                ..Heard::default()
+            };
+            for (name, batch) in clips {
+                unless_stopped(stop)?;
+                let made_b1t = decoder.forward(batch.frames_bct, batch.voice_bc1);
+                let samples = made_b1t.try_into_vec_as::<f32>();
+                let samples = samples.map_err(TrainError::failed)?;
+                heard.clips.push(HeardClip {
+                    name,
+                    waveform: Waveform { samples, rate },
+                    mel: None,
+                    spoken: None,
+                });
+            }
+            Ok(heard)
+        }))
+    }
+
+    fn contents<'s>(
+        &'s self,
+        state: &'s State<DecoderTrainee>,
+    ) -> Result<Vec<Content<'s>>, TrainError> {
+        let ema = state.ema.as_ref();
+        let trained = averaged_streams(unread(&state.trainee.decoder), ema).into_iter();
+        let mut decoder: Vec<TensorStream<'s>> =
+            trained.map(|tensor| tensor.below(PREFIX)).collect();
+        let names: BTreeSet<String> = decoder.iter().map(|t| t.name().to_owned()).collect();
+        let found = self.frozen.hifigan.iter();
+        let kept = found.filter(|(name, _)| !names.contains(*name));
+        decoder.extend(kept.map(|(name, tensor)| TensorStream::of(name, tensor)));
+        let model = Outgoing {
+            hifigan_decoder: decoder,
+            ..outgoing(
+                self.card,
+                streams(unread(&self.frozen.gpt)),
+                streams(unread(&self.frozen.dvae)),
+                self.material.front_end.stats.as_deref(),
+                &self.material.vocabulary,
+            )
+            .map_err(TrainError::failed)?
+        };
+        let mut contents = model_files(model, &self.material.voices)?;
+        let judges = averaged_streams(unread(&state.trainee.judges), ema);
+        contents.push(file(JUDGES_FILE, judges)?);
+        Ok(contents)
+    }
+}

@@ -1,0 +1,234 @@
+//! Where the weights of a run come from: nothing, earlier weights, or a
+//! checkpoint of the run itself.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use burn::tensor::TensorData;
+use myxtts_data::dataset::train_texts;
+use myxtts_infer::{ModelCard, state_dict};
+use myxtts_model::params::StateDict;
+use myxtts_run::checkpoint::Checkpoint;
+use myxtts_text::{Growth, Vocabulary};
+use myxtts_weights::{TensorMap, read_ours, read_safetensors};
+
+use super::job::Job;
+use super::saving::{weights, without_prefix};
+use crate::error::TrainError;
+
+/// What is known before training.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Origin {
+    pub(crate) vocabulary: Option<Arc<Vocabulary>>,
+    pub(crate) stats: Option<Vec<f32>>,
+    pub(crate) dvae: Option<StateDict>,
+    pub(crate) gpt: Option<StateDict>,
+    /// Waveform decoder and speaker encoder, under their public names.
+    pub(crate) hifigan: TensorMap,
+    /// What the weights are of.
+    pub(crate) card: Option<ModelCard>,
+    /// Worth a line.
+    pub(crate) notices: Vec<String>,
+}
+
+impl Origin {
+    /// Weights of ours: imported, exported or of another run.
+    pub(crate) fn init(folder: &Path, job: &Job) -> Result<Self, TrainError> {
+        let folder = match myxtts_infer::resolve(folder, myxtts_infer::Pick::Newest) {
+            Ok(folder) => folder,
+            Err(why) => {
+                let codes = Self::codes(folder)?;
+                return codes.ok_or_else(|| TrainError::Usage(why.to_string()));
+            }
+        };
+        let checkpoint = read_ours(&folder).map_err(|why| TrainError::Usage(why.to_string()))?;
+        let mut card =
+            ModelCard::of(&checkpoint).map_err(|why| TrainError::Usage(why.to_string()))?;
+        if checkpoint.mel_stats.is_none() {
+            return Err(TrainError::Usage(format!(
+                "the weights of --init have no mel statistics\n  --> {}\n  why:   the DVAE and the \
+                 GPT were trained on mels divided by them, and hear others differently\n  fix:   \
+                 put mel_stats.pth beside model.pth and import again",
+                folder.display()
+            )));
+        }
+        // What is stored is how this training hears: speaking must hear the same.
+        card.audio = job.audio.clone();
+        let state = |map: &TensorMap, prefix: &str| without_prefix(state_dict(map), prefix);
+        let vocabulary = checkpoint.vocabulary.as_deref().map(Vocabulary::from_json);
+        let mut origin = Self {
+            vocabulary: vocabulary
+                .transpose()
+                .map_err(TrainError::failed)?
+                .map(Arc::new),
+            stats: checkpoint.mel_stats.as_ref().map(|stats| stats.to_f32()),
+            dvae: checkpoint.dvae.as_ref().map(|map| state(map, "")),
+            gpt: Some(state(&checkpoint.gpt, "gpt.")),
+            // Kept until the last checkpoint, and copied into each.
+            hifigan: checkpoint.hifigan_decoder.in_memory(),
+            card: Some(card),
+            notices: vec![],
+        };
+        origin.grow(job)?;
+        Ok(origin)
+    }
+
+    /// The words that weights of ours know; `None` where they are codes alone.
+    pub(crate) fn vocabulary_of(folder: &Path) -> Result<Option<Arc<Vocabulary>>, TrainError> {
+        let Ok(folder) = myxtts_infer::resolve(folder, myxtts_infer::Pick::Newest) else {
+            return Ok(None);
+        };
+        let checkpoint = read_ours(&folder).map_err(|why| TrainError::Usage(why.to_string()))?;
+        let vocabulary = checkpoint.vocabulary.as_deref().map(Vocabulary::from_json);
+        let vocabulary = vocabulary.transpose().map_err(TrainError::failed)?;
+        Ok(vocabulary.map(Arc::new))
+    }
+
+    /// A run that has trained its DVAE and nothing else: the GPT will be new, and
+    /// so will the vocabulary it knows.
+    fn codes(run: &Path) -> Result<Option<Self>, TrainError> {
+        let checkpoints = run.join("checkpoints");
+        if !checkpoints.is_dir() {
+            return Ok(None);
+        }
+        let Some(checkpoint) = Checkpoint::newest(&checkpoints)? else {
+            return Ok(None);
+        };
+        let origin = Self::checkpoint(&checkpoint)?;
+        Ok(Some(Self {
+            vocabulary: None,
+            ..origin
+        }))
+    }
+
+    /// A checkpoint of the run, of whichever stage.
+    pub(crate) fn checkpoint(checkpoint: &Checkpoint) -> Result<Self, TrainError> {
+        checkpoint.verify()?;
+        let has = |name: &str| {
+            let files = &checkpoint.manifest().files;
+            files.iter().any(|file| file.name == name)
+        };
+        let optional = |name: &str, prefix: &str| match has(name) {
+            true => weights(checkpoint, name).map(|state| Some(without_prefix(state, prefix))),
+            false => Ok(None),
+        };
+        let vocabulary = checkpoint.load("vocab.json")?;
+        let stats = read_safetensors(&checkpoint.folder().join("mel_stats.safetensors"));
+        let stats = stats.map_err(TrainError::failed)?;
+        let (card, hifigan) = match has("config.json") {
+            true => {
+                let ours = read_ours(checkpoint.folder()).map_err(TrainError::failed)?;
+                let card = ModelCard::of(&ours).map_err(TrainError::failed)?;
+                (Some(card), ours.hifigan_decoder.in_memory())
+            }
+            false => (None, TensorMap::new()),
+        };
+        Ok(Self {
+            vocabulary: Some(Arc::new(
+                Vocabulary::from_json(&vocabulary).map_err(TrainError::failed)?,
+            )),
+            stats: stats.get("mel_stats").map(|stats| stats.to_f32()),
+            dvae: optional("dvae.safetensors", "")?,
+            gpt: optional("gpt.safetensors", "gpt.")?,
+            hifigan,
+            card,
+            notices: vec![],
+        })
+    }
+
+    /// Adds what the dataset's texts need and the vocabulary lacks.
+    fn grow(&mut self, job: &Job) -> Result<(), TrainError> {
+        let (Some(vocabulary), Some(gpt)) = (&self.vocabulary, &mut self.gpt) else {
+            return Ok(());
+        };
+        let (texts, languages) = train_texts(&job.dataset)?;
+        if let Some(card) = &mut self.card {
+            // Tags as the vocabulary has them: what is learned can be asked for.
+            for language in &languages {
+                if !card.languages.iter().any(|tag| tag == language.tag()) {
+                    card.languages.push(language.tag().to_owned());
+                }
+            }
+        }
+        let growth = Growth {
+            languages,
+            ..Growth::default()
+        };
+        let grown = vocabulary
+            .grow(texts, &growth)
+            .map_err(TrainError::failed)?;
+        if grown.added.is_empty() {
+            return Ok(());
+        }
+        for name in [
+            "text_embedding.weight",
+            "text_head.weight",
+            "text_head.bias",
+        ] {
+            if let Some(data) = gpt.get_mut(name) {
+                *data = with_rows(data, grown.new_text_tokens);
+            }
+        }
+        if let Some(card) = &mut self.card {
+            card.gpt.vocabulary.text_tokens = grown.new_text_tokens;
+        }
+        let tokens: Vec<&str> = grown
+            .added
+            .iter()
+            .map(|(_, token)| token.as_str())
+            .collect();
+        self.notices.push(format!(
+            "the vocabulary grows from {} to {} text tokens for this dataset: {}; old tokens keep \
+             their rows, new ones start as the mean of all",
+            grown.old_text_tokens,
+            grown.new_text_tokens,
+            tokens.join(" ")
+        ));
+        self.vocabulary = Some(Arc::new(grown.vocabulary));
+        Ok(())
+    }
+}
+
+/// More rows, each the mean of those there are: a token the model has never
+/// seen then means nothing in particular, at the usual scale.
+fn with_rows(data: &TensorData, rows: usize) -> TensorData {
+    let mut shape = data.shape().to_vec();
+    let old = shape.first().copied().unwrap_or(0);
+    let width: usize = shape.iter().skip(1).product();
+    let mut values: Vec<f32> = data.iter().collect();
+    let mut mean = vec![0.0_f64; width];
+    for row in values.chunks_exact(width.max(1)) {
+        for (sum, value) in mean.iter_mut().zip(row) {
+            *sum += f64::from(*value);
+        }
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "a mean of f32")]
+    let mean: Vec<f32> = mean
+        .into_iter()
+        .map(|sum| (sum / old.max(1) as f64) as f32)
+        .collect();
+    for _ in old..rows {
+        values.extend_from_slice(&mean);
+    }
+    if let Some(first) = shape.first_mut() {
+        *first = rows.max(old);
+    }
+    TensorData::new(values, shape)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_rows_stay_and_new_ones_are_their_mean() {
+        let data = TensorData::new(vec![1.0_f32, 2.0, 3.0, 6.0], [2, 2]);
+        let grown = with_rows(&data, 4);
+        assert_eq!(grown.shape().to_vec(), [4, 2]);
+        let values: Vec<f32> = grown.iter().collect();
+        assert_eq!(values, [1.0, 2.0, 3.0, 6.0, 2.0, 4.0, 2.0, 4.0]);
+        let bias = with_rows(&TensorData::new(vec![1.0_f32, 3.0], [2]), 3);
+        let values: Vec<f32> = bias.iter().collect();
+        assert_eq!(values, [1.0, 3.0, 2.0]);
+    }
+}

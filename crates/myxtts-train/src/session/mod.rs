@@ -1,0 +1,241 @@
+//! A whole training: stages in order, each on the devices of the plan, with
+//! its books, from wherever the run stood.
+
+pub(crate) mod checkup;
+mod encode;
+pub(crate) mod evaluate;
+mod finished;
+mod follow;
+pub(crate) mod initial_weights;
+mod job;
+mod outlook;
+mod quarantine;
+pub(crate) mod recorder;
+mod resume;
+mod rules;
+pub(crate) mod sampler;
+mod samples;
+pub(crate) mod saving;
+mod stages;
+mod stopping;
+mod trained_clips;
+pub(crate) mod training_data;
+mod verdict;
+
+use std::collections::BTreeMap;
+use std::io::{self, Stderr};
+use std::path::Path;
+use std::sync::Arc;
+
+use myxtts_device::telemetry::SystemTelemetry;
+use myxtts_run::FileError;
+use myxtts_run::checkpoint::Checkpoint;
+use myxtts_run::metrics;
+use myxtts_run::run_folder::{RunFolder, RunLog};
+use myxtts_run::signals::StopRequest;
+use myxtts_text::{CleanOptions, Language, clean_with};
+
+pub use encode::{Encoded, encode};
+pub(crate) use evaluate::MOST_VALIDATED;
+pub use finished::Finished;
+pub use job::{
+    Buffers, CacheKind, Cadence, ConditioningFrom, Job, Optimisation, Resume, ScheduleKind,
+    StageLength, StageName,
+};
+pub use training_data::voice_file_name;
+pub use verdict::Finding;
+
+use crate::error::TrainError;
+use crate::placement::Placement;
+use initial_weights::Origin;
+use quarantine::{keep_quarantine, lost_clips};
+use recorder::Desk;
+use resume::Standing;
+use sampler::Sampler;
+use saving::Position;
+use stopping::Answering;
+use trained_clips::TrainedClips;
+use training_data::Material;
+use verdict::judged;
+
+/// Trains.
+pub fn run(job: &Job, placement: &Placement, stop: StopRequest) -> Result<Finished, TrainError> {
+    let folder = RunFolder::take(&job.run).map_err(|why| TrainError::Usage(why.to_string()))?;
+    let log = RunLog::open(&folder.log(), io::stderr())?;
+    let log = Arc::new(log);
+    // The terminal has it already.
+    let _ = log.note(&job.plan_text);
+    let answering = Answering::start(&stop, &log);
+    let mut standing = Standing::find(job, &folder, &log)?;
+    write_file(&folder.config(), job.config_text.as_bytes())?;
+    let plan = serde_json::to_vec_pretty(&job.plan).map_err(TrainError::failed)?;
+    write_file(&folder.plan(), &plan)?;
+    let known = &mut standing.origin;
+    let (vocabulary, stats) = (known.vocabulary.take(), known.stats.take());
+    let material = match Material::read(job, vocabulary, stats, &stop) {
+        Err(TrainError::Stopped) => return Ok(Finished::stopped(job, &stop)),
+        material => material?,
+    };
+    let (mut run, origin) = Run::begin(job, placement, standing, material, folder, log, &stop)?;
+    run.say_left_out();
+    run.note_language();
+    let sampler = run.sampler();
+    let trained = run.stages(origin);
+    let Run {
+        desk, mut finished, ..
+    } = run;
+    // A checkpoint in flight is written whatever happened.
+    let saved = desk.saver.finish();
+    drop((answering, sampler));
+    trained?;
+    let saved = saved?;
+    finished.stopped = desk.stop.asked();
+    finished.kernels_after_warmup = desk.late_kernels;
+    if finished.stopped.is_none() {
+        desk.metrics.sync()?;
+        let lines = metrics::read(&desk.folder.metrics())?;
+        // A pointer that leads nowhere is not a reason to fail a run that is done.
+        let best = saved.store.best().ok().flatten();
+        finished.verdict = judged(job, &lines, &desk.levels, best, finished.steps);
+        for finding in &finished.verdict {
+            let _ = desk.log.note(&finding.to_string());
+        }
+    }
+    let _ = desk.log.note(&finished.words());
+    desk.folder.release()?;
+    Ok(finished)
+}
+
+/// A training in progress.
+pub(crate) struct Run<'a> {
+    pub(crate) desk: Desk,
+    /// Whether rows are bounded by what they need; those of runs that began
+    /// without the bound are not, or their batches would be others.
+    pub(crate) bounds_rows: bool,
+    pub(crate) job: &'a Job,
+    pub(crate) placement: &'a Placement,
+    pub(crate) material: Material,
+    /// Where the run stood.
+    start: Option<Position>,
+    resumed: Option<Checkpoint>,
+    /// Steps of the stages before this one.
+    pub(crate) before: u64,
+    pub(crate) finished: Finished,
+}
+
+impl<'a> Run<'a> {
+    /// With its files open and its clips known; the weights it begins with, too.
+    fn begin(
+        job: &'a Job,
+        placement: &'a Placement,
+        standing: Standing,
+        material: Material,
+        folder: RunFolder,
+        log: Arc<RunLog<Stderr>>,
+        stop: &StopRequest,
+    ) -> Result<(Self, Origin), TrainError> {
+        let Standing {
+            store,
+            resumed,
+            start,
+            origin,
+        } = standing;
+        let clips = TrainedClips::of(&material);
+        if let Some(checkpoint) = &resumed
+            && let Some(notice) = clips.compare(checkpoint)?
+        {
+            let _ = log.line(&notice);
+        }
+        keep_quarantine(job, &material, &folder)?;
+        job.reading.finish();
+        material.lost.tell(lost_clips(&folder)?);
+        let bounds_rows = resumed.as_ref().is_none_or(saving::bounds_rows);
+        let mut desk = Desk::open(
+            job,
+            folder,
+            log,
+            store,
+            resumed.as_ref(),
+            stop.clone(),
+            &clips,
+        )?;
+        if bounds_rows {
+            desk.sections.push(saving::rows_are_bounded());
+        }
+        let run = Self {
+            desk,
+            bounds_rows,
+            job,
+            placement,
+            material,
+            start,
+            resumed,
+            before: 0,
+            finished: Finished::stopped(job, stop),
+        };
+        Ok((run, origin))
+    }
+
+    /// Begins to read the devices. A run that cannot write readings down trains
+    /// without them, and says so.
+    fn sampler(&mut self) -> Option<Sampler> {
+        let started = Sampler::start(
+            self.desk.folder.devices(),
+            self.placement.gpus.clone(),
+            SystemTelemetry::new,
+            sampler::EVERY,
+            Arc::clone(&self.desk.log),
+        );
+        let told = |why: &FileError| {
+            self.desk.say(&format!(
+                "devices are not read while this run trains: {why}"
+            ));
+        };
+        started.inspect_err(told).ok()
+    }
+
+    fn say_left_out(&mut self) {
+        let left_out = self.material.left_out.len();
+        if left_out > 0 {
+            let line = format!(
+                "{left_out} clips are left out: their texts have more than {} tokens \
+                 (--max-text-length); {} lists them",
+                self.job.max_text.0,
+                self.desk.folder.quarantine().display()
+            );
+            self.desk.say(&line);
+        }
+    }
+
+    /// The language of most recordings, and something to say in it.
+    fn note_language(&mut self) {
+        let clips = &self.material.train.clips;
+        let mut counts: BTreeMap<&Language, usize> = BTreeMap::new();
+        for clip in clips {
+            *counts.entry(&clip.language).or_default() += 1;
+        }
+        let Some((language, _)) = counts.into_iter().max_by_key(|(_, count)| *count) else {
+            return;
+        };
+        let vocabulary = &self.material.vocabulary;
+        let is_known = |text: &&str| {
+            let text = clean_with(text, language, &CleanOptions::default()).text;
+            text.chars().all(|c| vocabulary.covers(c))
+        };
+        let own = clips
+            .iter()
+            .filter(|clip| clip.language == *language)
+            .map(|clip| clip.text.as_str());
+        // A model of few letters says one of its own sentences, a short one.
+        let sentence = language
+            .sentence()
+            .filter(is_known)
+            .or_else(|| own.min_by_key(|text| text.len()));
+        self.finished.sentence = sentence.map(str::to_owned);
+        self.finished.language = Some(language.clone());
+    }
+}
+
+fn write_file(path: &Path, bytes: &[u8]) -> Result<(), TrainError> {
+    Ok(std::fs::write(path, bytes).map_err(FileError::when("write", path))?)
+}

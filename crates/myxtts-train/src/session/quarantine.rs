@@ -1,0 +1,48 @@
+//! The clips that a run does without, and why.
+
+use std::io::{self, Write};
+
+use myxtts_data::prepare::{QUARANTINE, Quarantined};
+use myxtts_data::stage::Tell;
+use myxtts_run::FileError;
+use myxtts_run::run_folder::{RunFolder, RunLog};
+
+use super::job::Job;
+use super::training_data::Material;
+use super::write_file;
+use crate::error::TrainError;
+
+/// Every clip left out, and why, is part of the run.
+pub(super) fn keep_quarantine(
+    job: &Job,
+    material: &Material,
+    folder: &RunFolder,
+) -> Result<(), TrainError> {
+    let prepared = job.dataset.join(QUARANTINE);
+    let mut lines = match prepared.exists() {
+        true => std::fs::read(&prepared).map_err(FileError::when("read", &prepared))?,
+        false => vec![],
+    };
+    for clip in &material.left_out {
+        serde_json::to_writer(&mut lines, clip).map_err(TrainError::failed)?;
+        lines.push(b'\n');
+    }
+    write_file(&folder.quarantine(), &lines)
+}
+
+/// Writes down recordings that go while the run trains.
+pub(super) fn lost_clips(folder: &RunFolder) -> Result<Tell, TrainError> {
+    let log = RunLog::open(&folder.log(), io::stderr()).map_err(TrainError::failed)?;
+    let path = folder.quarantine();
+    let file = std::fs::File::options().append(true).open(&path);
+    let mut file = file.map_err(|why| TrainError::Failed(format!("{}: {why}", path.display())))?;
+    Ok(Box::new(move |clip: &Quarantined| {
+        // The run does not end because it cannot say what it left out.
+        let line = serde_json::to_string(clip).unwrap_or_default();
+        let _ = file.write_all(format!("{line}\n").as_bytes());
+        let _ = log.line(&format!(
+            "left out from now on: {}: {}",
+            clip.source, clip.why
+        ));
+    }))
+}

@@ -1,0 +1,106 @@
+//! Validation, and what a stop has left of it.
+
+use myxtts_run::checkpoint::Best;
+use myxtts_run::guard::Patience;
+
+use super::stage_clock::Pause;
+use super::{Books, had_memory};
+use crate::error::TrainError;
+use crate::objective::Trainee;
+use crate::session::evaluate::Evaluator;
+use crate::train_loop::State;
+
+impl<T: Trainee, E: Evaluator<T>> Books<'_, T, E> {
+    /// Validates. What a stop interrupts is owed, and not half done.
+    pub(super) fn validate(&mut self, state: &State<T>) -> Result<(), TrainError> {
+        let numbers = match self.evaluator.validate(state, &self.desk.stop) {
+            Err(TrainError::Stopped) => {
+                self.owed.validation = true;
+                return Ok(());
+            }
+            numbers => numbers?,
+        };
+        self.owed.validation = false;
+        had_memory("the validation")?;
+        let Some((name, value)) = numbers.first().copied() else {
+            return Ok(());
+        };
+        let mut record = self.line();
+        let mut words = vec![];
+        for (name, value) in &numbers {
+            record = record.f32(name, *value);
+            words.push(format!("{name} {value:.4}"));
+            let tag = format!("{}/{name}", self.position.stage.name());
+            let step = self.step();
+            let written = self.desk.events.scalar(&tag, step, *value);
+            written?;
+        }
+        self.desk.metrics.append(&record)?;
+        let line = format!("step {}: {}", self.step(), words.join(", "));
+        self.desk.say(&line);
+        let best = Best {
+            metric: format!("{}/{name}", self.position.stage.name()),
+            value: f64::from(value),
+        };
+        match self.early.observe(self.step(), f64::from(value)) {
+            Patience::Improved => self.best = Some(best),
+            Patience::Waiting { .. } => {}
+            Patience::Exhausted {
+                best_step,
+                best,
+                evaluations,
+            } => {
+                let line = format!(
+                    "no better in {evaluations} validations: stopping early; the best was {} at step {}",
+                    best.unwrap_or(f64::NAN),
+                    best_step.unwrap_or_default()
+                );
+                self.desk.say(&line);
+                self.position.ended_early = self.position.done < self.position.steps;
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds out what goes with the model of a stage that is over. What a stop
+    /// interrupts is owed.
+    pub(super) fn conclude(&mut self, state: &State<T>) -> Result<(), TrainError> {
+        let line = match self.evaluator.conclude(state, &self.desk.stop) {
+            Err(TrainError::Stopped) => {
+                self.owed.conclusion = true;
+                return Ok(());
+            }
+            line => line?,
+        };
+        self.owed.conclusion = false;
+        had_memory("what was tried at the end")?;
+        if let Some(line) = line {
+            self.desk.say(&line);
+        }
+        Ok(())
+    }
+
+    /// Does what the checkpoint that was resumed from owes, and keeps that it
+    /// is done.
+    pub(super) fn settle_debts(&mut self, state: &State<T>) -> Result<(), TrainError> {
+        let owed = self.owed;
+        if !owed.is_any() {
+            return Ok(());
+        }
+        self.desk.say(&format!(
+            "what the stop left undone at step {} is done first",
+            self.step()
+        ));
+        if owed.validation {
+            self.pausing(Pause::Validation, |books| books.validate(state))?;
+        }
+        if owed.conclusion {
+            self.pausing(Pause::Validation, |books| books.conclude(state))?;
+        }
+        if owed.samples && !self.is_over() {
+            self.pausing(Pause::Samples, |books| books.sample(state))?;
+        }
+        self.saved = None;
+        self.pausing(Pause::Checkpoint, |books| books.save(state))
+    }
+}

@@ -1,0 +1,43 @@
+//! What was measured of a step, as fields of its line in `metrics.jsonl`.
+
+use std::time::Duration;
+
+use myxtts_run::metrics::Record;
+
+use crate::train_loop::StepDone;
+
+/// Adds it. `took` is the time since the step before, without pauses.
+pub(crate) fn measured(
+    record: Record,
+    done: &StepDone,
+    took: Duration,
+    sample_rate: f64,
+    flops_per_position: Option<f64>,
+) -> Record {
+    let together = &done.together;
+    let mut record = record
+        .f64("step_s", took.as_secs_f64())
+        .f64("data_wait_s", done.waited.as_secs_f64())
+        .f64("read_back_s", done.waits.read_back.as_secs_f64())
+        .count("syncs", done.waits.syncs)
+        .f64("collective_s", done.waits.collective.as_secs_f64())
+        .count("clips", together.clips)
+        .f64("audio_s", together.audio.0 as f64 / sample_rate);
+    if let Some(thread) = done.thread {
+        record = record
+            .f64("dispatch_s", thread.ran.as_secs_f64())
+            .f64("core_wait_s", thread.delayed.as_secs_f64());
+    }
+    if together.padded > 0 {
+        let used = together.used as f64 / together.padded as f64;
+        record = record.f64("padding", 1.0 - used);
+    }
+    if let Some(flops) = flops_per_position {
+        record = record.f64("flop", flops * together.padded as f64);
+    }
+    if !together.worked.is_empty() {
+        let seconds: Vec<f64> = together.worked.iter().map(Duration::as_secs_f64).collect();
+        record = record.list("replica_step_s", &seconds);
+    }
+    record
+}

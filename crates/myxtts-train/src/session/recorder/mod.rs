@@ -1,0 +1,379 @@
+//! The books of a run: metrics, event files, progress, checkpoints.
+
+mod evaluation;
+mod measured;
+mod outputs;
+mod rendering;
+mod samples;
+mod stage_clock;
+mod step_lines;
+mod throughput;
+
+use std::marker::PhantomData;
+use std::rc::Weak;
+use std::time::{Duration, Instant};
+
+use myxtts_device::{KernelWatch, no_memory_fault};
+use myxtts_ops::is_cpu;
+use myxtts_pipeline::{Pipeline, Start};
+use myxtts_run::checkpoint::{Best, Checkpoint};
+use myxtts_run::guard::EarlyStop;
+use myxtts_run::metrics::Record;
+use myxtts_run::units::Step;
+use serde_json::json;
+
+pub(crate) use measured::measured;
+pub(crate) use outputs::{Desk, StagePlace};
+
+use super::checkup::{self, Checkup};
+use super::evaluate::Evaluator;
+use super::job::Job;
+use super::saving::{self, OWED, Owed, Position, snapshot};
+use super::training_data::Material;
+use crate::error::TrainError;
+use crate::objective::Trainee;
+use crate::stage::execute::StageWatch;
+use crate::stage::pool_monitor::PoolWatch;
+use crate::train_loop::{State, StepDone, Watch};
+use rendering::InProgress;
+use stage_clock::{Pause, StageClock};
+use throughput::Rate;
+
+/// Keeps the books of one stage.
+pub(crate) struct Books<'a, T, E> {
+    desk: &'a mut Desk,
+    evaluator: E,
+    position: Position,
+    early: EarlyStop,
+    rate: Rate,
+    clock: StageClock,
+    /// What came before the first step, until it is written down.
+    start: Option<Duration>,
+    /// Steps taken in this session.
+    taken: u64,
+    pipeline: Weak<Pipeline>,
+    pool: PoolWatch,
+    /// Step of the checkpoint that was written last.
+    saved: Option<u64>,
+    /// The validation of this step was the best; its checkpoint will say so.
+    best: Option<Best>,
+    /// Samples that are rendered while training continues, and their step.
+    rendered: Option<(Step, InProgress)>,
+    /// What a stop has left undone.
+    owed: Owed,
+    /// Names of the clips that are trained on.
+    clips: &'a [String],
+    sample_rate: f64,
+    peak_flops: Option<f64>,
+    setting: Setting,
+    /// On GPUs, in a stage that begins with a warm-up.
+    kernels: Option<KernelWatch>,
+    trainee: PhantomData<fn(T)>,
+}
+
+/// What the books know of the stage they are kept for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Setting {
+    pub(crate) steps_per_epoch: u64,
+    /// Whether evaluation has a device that the model does not train on.
+    pub(crate) has_data_device: bool,
+    /// Whether kernels are compiled, and all of them before the first step.
+    pub(crate) has_warm_up: bool,
+}
+
+/// A wait before the first step that a person wonders about.
+const WORTH_A_LINE: Duration = Duration::from_secs(1);
+
+impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
+    /// From the position on.
+    pub(crate) fn open(
+        desk: &'a mut Desk,
+        evaluator: E,
+        position: Position,
+        setting: Setting,
+        job: &Job,
+        material: &'a Material,
+        resumed: Option<&Checkpoint>,
+    ) -> Result<Self, TrainError> {
+        let patience = match job.optimisation.patience {
+            0 => u64::MAX,
+            patience => patience,
+        };
+        let early = match resumed {
+            Some(checkpoint) => saving::section::<EarlyStop>(checkpoint, "early_stop")?,
+            None => EarlyStop::new(patience, 0.0),
+        };
+        let owed = resumed.map(Owed::of).transpose()?.unwrap_or_default();
+        Ok(Self {
+            clock: StageClock::since(desk.stage_begun),
+            start: None,
+            taken: 0,
+            desk,
+            evaluator,
+            owed,
+            saved: resumed.is_some().then_some(position.done),
+            position,
+            early: early.with_patience(patience),
+            rate: Rate::default(),
+            pipeline: Weak::new(),
+            pool: PoolWatch::default(),
+            best: None,
+            rendered: None,
+            clips: &material.train.ids,
+            sample_rate: f64::from(job.audio.sample_rate.hz()),
+            peak_flops: job.peak_flops,
+            kernels: setting.has_warm_up.then(KernelWatch::warm_up),
+            setting,
+            trainee: PhantomData,
+        })
+    }
+
+    /// With the memory watched by `pool`.
+    pub(crate) fn watching(self, pool: PoolWatch) -> Self {
+        Self { pool, ..self }
+    }
+
+    fn step(&self) -> Step {
+        Step(self.position.before + self.position.done)
+    }
+
+    fn due(&self, every: u64) -> bool {
+        every > 0 && self.position.done.is_multiple_of(every)
+    }
+
+    /// A line of this step.
+    fn line(&mut self) -> Record {
+        let line = Record::new(self.step()).text("stage", self.position.stage.name());
+        match self.start.take() {
+            Some(start) => line.f64("start_s", start.as_secs_f64()),
+            None => line,
+        }
+    }
+
+    /// Steps still to come, all stages.
+    fn remaining(&self) -> u64 {
+        let of_stage = self.position.steps.saturating_sub(self.position.done);
+        of_stage + self.desk.outlook.steps_after(self.position.stage)
+    }
+
+    /// Has the doctor look where the warm-up is over, and after each epoch.
+    fn check_up(&mut self) {
+        self.taken += 1;
+        let per_epoch = self.setting.steps_per_epoch;
+        let ends_epoch = self.position.done.is_multiple_of(per_epoch);
+        let is_too_soon = self.desk.checkup.as_ref().is_none_or(Checkup::is_too_soon);
+        let (step, remaining) = (self.step(), self.remaining());
+        if self.taken == checkup::FIRST {
+            if let Some(line) = self.desk.check_up("after the warm-up", step, remaining) {
+                self.desk.say(&line);
+            }
+        } else if ends_epoch && self.taken > checkup::FIRST && !is_too_soon {
+            let when = format!("epoch {}", self.position.done / per_epoch);
+            if let Some(line) = self.desk.check_up(&when, step, remaining) {
+                // In the file alone: a small dataset has many epochs.
+                let _ = self.desk.log.note(&line);
+            }
+        }
+    }
+
+    /// Does something that training stops for.
+    fn pausing<R>(
+        &mut self,
+        pause: Pause,
+        work: impl FnOnce(&mut Self) -> Result<R, TrainError>,
+    ) -> Result<R, TrainError> {
+        let begin = Instant::now();
+        let result = work(self);
+        self.clock.paused(pause, begin);
+        result
+    }
+
+    /// Whether no step of the stage is left.
+    fn is_over(&self) -> bool {
+        self.position.ended_early || self.position.done >= self.position.steps
+    }
+
+    /// Writes a checkpoint of this step, unless there is one.
+    fn save(&mut self, state: &State<T>) -> Result<(), TrainError> {
+        if self.saved == Some(self.position.done) {
+            return Ok(());
+        }
+        let contents = self.evaluator.contents(state)?;
+        let mut snapshot = snapshot(
+            state,
+            &self.position,
+            self.setting.steps_per_epoch,
+            contents,
+        )?;
+        snapshot
+            .sections
+            .insert("early_stop".to_owned(), json!(self.early));
+        if self.owed.is_any() {
+            let owed = json!(self.owed);
+            snapshot.sections.insert(OWED.to_owned(), owed);
+        }
+        snapshot.best = self.best.take();
+        self.desk.save(snapshot)?;
+        self.saved = Some(self.position.done);
+        Ok(())
+    }
+
+    /// The end of the stage: what has not been done for its last step.
+    pub(crate) fn close(&mut self, state: &State<T>) -> Result<(), TrainError> {
+        let _ = self.desk.progress.finish();
+        if let Some(kernels) = self.kernels.take() {
+            let [warm, late] = kernels.finish();
+            self.desk
+                .say(&format!("kernels after warm-up: {late} (in it: {warm})"));
+            self.desk.late_kernels += late as u64;
+        }
+        let is_over = self.is_over();
+        // A checkpoint of the last step was written here, after its validation.
+        let is_known = self.saved == Some(self.position.done);
+        if is_over && !is_known && !self.due(self.desk.cadence.validate) {
+            self.pausing(Pause::Validation, |books| books.validate(state))?;
+        }
+        if is_over && !is_known {
+            self.pausing(Pause::Validation, |books| books.conclude(state))?;
+        }
+        // Before a stage's first step there is nothing that is not kept.
+        let has_steps = is_over || self.position.done > 0;
+        if has_steps {
+            self.pausing(Pause::Checkpoint, |books| books.save(state))?;
+        }
+        self.pausing(Pause::Samples, Self::keep_rendered)?;
+        // A run that ended has its samples made when it is resumed.
+        let is_heard = match is_over {
+            true => self.pausing(Pause::Samples, |books| books.render(state, true))?,
+            false => Some(()),
+        };
+        if is_heard.is_none() {
+            self.say_unheard(self.step());
+        }
+        if !has_steps {
+            return Ok(());
+        }
+        self.record_close()?;
+        let when = format!("verdict of stage {}", self.position.stage.name());
+        let (step, remaining) = (self.step(), self.remaining());
+        if let Some(line) = self.desk.check_up(&when, step, remaining) {
+            self.desk.say(&line);
+        }
+        Ok(())
+    }
+}
+
+impl<T: Trainee, E: Evaluator<T>> Watch<T> for Books<'_, T, E> {
+    fn after(&mut self, done: &StepDone, state: &State<T>) -> Result<bool, TrainError> {
+        // Only what steps launch has to be warm: evaluation has shapes of its own.
+        let kernels = match is_cpu(&state.trainee.device()) {
+            // Nothing is compiled there.
+            true => Some(0),
+            false => self.kernels.as_mut().and_then(KernelWatch::pause),
+        };
+        self.position.done = done.step;
+        self.record(done, kernels)?;
+        self.desk.told_of_save()?;
+        self.say_what_happened(done);
+        self.check_up();
+        if let Some(line) = self.pool.after(&state.trainee.device())? {
+            self.desk.say(&line);
+        }
+        let cadence = self.desk.cadence;
+        if self.due(cadence.validate) {
+            self.pausing(Pause::Validation, |books| books.validate(state))?;
+        }
+        if self
+            .rendered
+            .as_ref()
+            .is_some_and(|(_, rendering)| rendering.is_finished())
+        {
+            self.pausing(Pause::Samples, Self::keep_rendered)?;
+        }
+        // The last step has samples of its own.
+        if self.due(cadence.samples) && !self.is_over() {
+            self.pausing(Pause::Samples, |books| books.sample(state))?;
+        }
+        // All lines of a step go before its checkpoint, or a resumed run would
+        // repeat them; those of the last step are not complete yet.
+        let is_due = self.best.is_some() || self.due(cadence.checkpoint);
+        if is_due && !self.is_over() {
+            self.pausing(Pause::Checkpoint, |books| books.save(state))?;
+        }
+        self.record_pauses()?;
+        self.show(done);
+        if let (Some(kernels), None) = (&mut self.kernels, &self.rendered) {
+            kernels.count();
+        }
+        Ok(self.position.ended_early)
+    }
+
+    fn failed(&mut self, error: &TrainError, state: &State<T>) {
+        // Before a stage's first step there is nothing that is not kept.
+        if self.position.done == 0 {
+            return;
+        }
+        let line = format!(
+            "{error}\nwriting an emergency checkpoint of step {}",
+            self.step()
+        );
+        self.desk.say(&line);
+        if let Err(error) = self.save(state) {
+            self.desk
+                .say(&format!("the emergency checkpoint failed too: {error}"));
+        }
+    }
+}
+
+impl<T: Trainee, E: Evaluator<T>> StageWatch<T> for Books<'_, T, E> {
+    fn started(
+        &mut self,
+        made: Duration,
+        start: &Start,
+        state: &State<T>,
+    ) -> Result<bool, TrainError> {
+        // Every device of the run is open by its first stage.
+        let is_configured = std::mem::replace(&mut self.desk.is_configured, true);
+        if self.setting.has_data_device && !is_configured {
+            self.desk
+                .say("Multi-GPU configuration completed successfully");
+        }
+        // Where kernels are compiled this is what took so long.
+        if made >= WORTH_A_LINE {
+            let line = format!("devices were ready after {:.2} s", made.as_secs_f64());
+            self.desk.say(&line);
+        }
+        self.desk.say(&start.to_string());
+        if self.evaluator.flops_per_position().is_none() {
+            let stage = self.position.stage.name();
+            self.desk.say(&format!(
+                "compute is not shown in the {stage} stage: its operations are not counted"
+            ));
+        }
+        self.settle_debts(state)?;
+        self.record_pauses()?;
+        self.start = Some(self.clock.lap());
+        self.desk.say("Model training starting now");
+        if let Some(kernels) = &mut self.kernels {
+            kernels.count();
+        }
+        self.rate = Rate::default();
+        let outlook = &mut self.desk.outlook;
+        outlook.begin(self.position.stage, Instant::now());
+        Ok(self.position.ended_early)
+    }
+
+    fn pipeline(&mut self, pipeline: Weak<Pipeline>) {
+        self.pipeline = pipeline;
+    }
+}
+
+/// Numbers and sound that a device without memory made are not kept.
+fn had_memory(what: &str) -> Result<(), TrainError> {
+    no_memory_fault().map_err(|why| {
+        TrainError::Failed(format!(
+            "{what} ran out of device memory\n  found: {why}\n  fix:   halve --batch-size, and \
+             double --grad-accum to keep the clips of a step"
+        ))
+    })
+}

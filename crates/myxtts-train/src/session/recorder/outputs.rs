@@ -1,0 +1,202 @@
+//! The open files of a run.
+
+use std::collections::BTreeMap;
+use std::io::{self, IsTerminal, Stderr};
+use std::sync::Arc;
+use std::time::Instant;
+
+use myxtts_base::process::peak_memory;
+use myxtts_run::checkpoint::{AsyncSaver, Checkpoint, CheckpointError, Saved, Snapshot, Store};
+use myxtts_run::metrics::MetricsWriter;
+use myxtts_run::progress::{Progress, Style};
+use myxtts_run::run_folder::{Notes, RunFolder, RunLog};
+use myxtts_run::signals::StopRequest;
+use myxtts_run::tensorboard::EventWriter;
+use myxtts_run::units::Step;
+use serde_json::{Value, json};
+
+use crate::error::TrainError;
+use crate::session::checkup::Checkup;
+use crate::session::job::{Cadence, Job};
+use crate::session::outlook::Outlook;
+use crate::session::trained_clips::{self, TrainedClips};
+
+/// The open files of a run, from stage to stage.
+pub(crate) struct Desk {
+    pub(crate) folder: RunFolder,
+    pub(crate) metrics: MetricsWriter,
+    pub(crate) events: EventWriter,
+    pub(crate) log: Arc<RunLog<Stderr>>,
+    /// On the terminal.
+    pub(crate) progress: Progress<Stderr>,
+    /// In the log.
+    pub(crate) kept_progress: Progress<Notes<Stderr>>,
+    /// The stage that is being trained.
+    pub(crate) place: StagePlace,
+    /// When it began.
+    pub(crate) stage_begun: Instant,
+    /// What is still to come.
+    pub(crate) outlook: Outlook,
+    /// The doctor, for as long as it can look.
+    pub(crate) checkup: Option<Checkup>,
+    pub(crate) saver: AsyncSaver,
+    pub(crate) stop: StopRequest,
+    pub(crate) cadence: Cadence,
+    /// Whether it was said that all devices are open.
+    pub(crate) is_configured: bool,
+    /// Kernels that were compiled after a warm-up.
+    pub(crate) late_kernels: u64,
+    /// Levels of what was rendered last, by what it is.
+    pub(crate) levels: BTreeMap<&'static str, Vec<f32>>,
+    /// What every checkpoint says of the run.
+    pub(crate) sections: Vec<(String, Value)>,
+}
+
+/// A stage's place in the run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct StagePlace {
+    /// From 1.
+    pub(crate) number: usize,
+    /// How many there are.
+    pub(crate) of: usize,
+}
+
+impl Desk {
+    /// Opens the files that a run writes, after what it resumes from.
+    pub(crate) fn open(
+        job: &Job,
+        folder: RunFolder,
+        log: Arc<RunLog<Stderr>>,
+        store: Store,
+        resumed: Option<&Checkpoint>,
+        stop: StopRequest,
+        clips: &TrainedClips,
+    ) -> Result<Self, TrainError> {
+        let step = resumed.map(Checkpoint::step);
+        let (metrics, repaired) = MetricsWriter::open(folder.metrics(), step)?;
+        if repaired.cut > 0 {
+            let _ = log.line(&format!(
+                "{} lines of metrics.jsonl after that step are made again",
+                repaired.cut
+            ));
+        }
+        let sections = vec![
+            ("config".to_owned(), job.config.clone()),
+            ("plan".to_owned(), job.plan.clone()),
+            (trained_clips::SECTION.to_owned(), json!(clips)),
+            (
+                "random".to_owned(),
+                json!({ "seed": job.seed, "note": "every draw is a function of seed and step" }),
+            ),
+        ];
+        Ok(Self {
+            metrics,
+            events: EventWriter::create(&folder.tensorboard(), step)?,
+            progress: Progress::new(io::stderr(), style(job)),
+            kept_progress: Progress::new(RunLog::notes(&log), quiet(job)),
+            place: StagePlace::default(),
+            stage_begun: Instant::now(),
+            outlook: Outlook::default(),
+            checkup: Some(Checkup::of(&folder)),
+            saver: AsyncSaver::start(store)?,
+            stop,
+            cadence: job.cadence,
+            is_configured: false,
+            late_kernels: 0,
+            levels: BTreeMap::new(),
+            sections,
+            log,
+            folder,
+        })
+    }
+
+    /// A line for people, in the log and on the terminal.
+    pub(crate) fn say(&mut self, line: &str) {
+        // A terminal that is gone has nobody to tell, and the file has it.
+        let _ = self.progress.clear();
+        let _ = self.log.line(line);
+    }
+
+    fn said_saved(&mut self, saved: Option<Saved>) {
+        let Some(saved) = saved else {
+            return;
+        };
+        let megabytes = saved.bytes.0 as f64 / 1e6;
+        self.say(&format!(
+            "checkpoint of step {} written: {megabytes:.1} MB in {:.2} s",
+            saved.step,
+            saved.took.as_secs_f64()
+        ));
+        if !saved.superseded.is_empty() {
+            let steps: Vec<String> = saved.superseded.iter().map(Step::to_string).collect();
+            self.say(&format!(
+                "deleted the later checkpoints of before it was resumed: {}",
+                steps.join(", ")
+            ));
+        }
+    }
+
+    /// Writes a checkpoint: beside the training where a copy of it is small
+    /// against what the process has held already, or else here and now, tensor
+    /// by tensor, while the training waits.
+    pub(super) fn save(&mut self, mut snapshot: Snapshot<'_>) -> Result<(), TrainError> {
+        snapshot.sections.extend(self.sections.iter().cloned());
+        self.metrics.sync()?;
+        if snapshot.bytes().0 <= peak_memory().map_or(SMALL_COPY, |peak| peak / COPY_SHARE) {
+            let snapshot = snapshot.collected().map_err(|why| {
+                let reason = why.to_string();
+                CheckpointError::Snapshot { reason }
+            })?;
+            let submitted = self.saver.save(snapshot)?;
+            self.said_saved(submitted.previous);
+        } else {
+            let (previous, saved) = self.saver.save_now(snapshot)?;
+            self.said_saved(previous);
+            self.said_saved(Some(saved));
+        }
+        Ok(())
+    }
+
+    /// Tells of the save that was written beside the training, once it has
+    /// ended. A run that cannot keep what it learns stops: its next checkpoint
+    /// would fail too, an emergency checkpoint is tried first, and hours of
+    /// steps that nothing will be left of are not taken.
+    pub(super) fn told_of_save(&mut self) -> Result<(), TrainError> {
+        let saved = self.saver.poll()?;
+        self.said_saved(saved);
+        Ok(())
+    }
+
+    /// Has the doctor look, and gives the sentence with `when` before it. A
+    /// look that fails is told once and ends them: the training is not theirs.
+    pub(super) fn check_up(&mut self, when: &str, step: Step, remaining: u64) -> Option<String> {
+        match self.checkup.as_mut()?.look(step, remaining) {
+            Ok(verdict) => Some(format!("{when}: {verdict}")),
+            Err(why) => {
+                self.checkup = None;
+                self.say(&format!("the doctor looks no more at this run: {why}"));
+                None
+            }
+        }
+    }
+}
+
+/// A checkpoint may be copied where that takes at most this part of the most
+/// memory the process has held: its steps' own peak.
+const COPY_SHARE: u64 = 10;
+
+/// The same where the system does not tell.
+const SMALL_COPY: u64 = 32 << 20;
+
+fn style(job: &Job) -> Style {
+    match io::stderr().is_terminal() {
+        true => Style::Terminal { columns: 120 },
+        false => quiet(job),
+    }
+}
+
+fn quiet(job: &Job) -> Style {
+    Style::Quiet {
+        every: job.cadence.log.max(1),
+    }
+}

@@ -1,0 +1,55 @@
+//! Samples that another thread renders.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+
+use myxtts_run::signals::{LOOK_EVERY, StopRequest};
+
+use crate::error::{TrainError, unless_stopped};
+use crate::session::evaluate::Rendering;
+use crate::session::samples::Heard;
+
+/// A rendering under way. Dropped, it is left to itself: it ends at its next
+/// clip if the run was asked to stop, and with the process in any case.
+pub(super) struct InProgress {
+    heard: Receiver<Result<Heard, TrainError>>,
+    thread: thread::JoinHandle<()>,
+}
+
+impl InProgress {
+    /// Begins.
+    pub(super) fn start(rendering: Rendering, stop: &StopRequest) -> Result<Self, TrainError> {
+        let (done, heard) = channel();
+        let stop = stop.clone();
+        let thread = thread::Builder::new().name("samples".to_owned());
+        let thread = thread.spawn(move || {
+            // Nobody may be listening any more.
+            let _ = done.send(rendering(&stop));
+        });
+        Ok(Self {
+            heard,
+            thread: thread.map_err(TrainError::failed)?,
+        })
+    }
+
+    /// Whether there is nothing left to wait for.
+    pub(super) fn is_finished(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    /// What was rendered, once it is; [`TrainError::Stopped`] as soon as the
+    /// run is asked to stop, in the middle of a sentence too.
+    pub(super) fn wait(self, stop: &StopRequest) -> Result<Heard, TrainError> {
+        loop {
+            match self.heard.recv_timeout(LOOK_EVERY) {
+                Ok(heard) => return heard,
+                Err(RecvTimeoutError::Timeout) => unless_stopped(stop)?,
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(TrainError::failed(
+                        "the rendering of samples panicked; this is a defect of the program",
+                    ));
+                }
+            }
+        }
+    }
+}

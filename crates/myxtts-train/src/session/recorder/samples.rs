@@ -1,0 +1,151 @@
+//! Samples: rendered beside the training or while it waits, kept as WAVs in
+//! the run's folder, and shown in TensorBoard.
+
+use myxtts_audio::wav_pcm16;
+use myxtts_ops::is_cpu;
+use myxtts_run::FileError;
+use myxtts_run::tensorboard::{Wav, mel_image};
+use myxtts_run::units::Step;
+use serde::Serialize;
+
+use super::rendering::InProgress;
+use super::{Books, Desk, had_memory};
+use crate::error::{TrainError, unless_stopped};
+use crate::objective::Trainee;
+use crate::session::evaluate::Evaluator;
+use crate::session::samples::{Heard, Spoken};
+use crate::train_loop::State;
+
+impl<T: Trainee, E: Evaluator<T>> Books<'_, T, E> {
+    /// Renders samples: beside the training where there is a device for it,
+    /// or else now. What a stop interrupts is owed.
+    pub(super) fn sample(&mut self, state: &State<T>) -> Result<(), TrainError> {
+        // Those of the last time, if they take longer than the steps between.
+        self.keep_rendered()?;
+        if !self.setting.has_data_device || self.desk.stop.is_asked() {
+            self.owed.samples = self.render(state, false)?.is_none();
+            return Ok(());
+        }
+        let stop = &self.desk.stop;
+        let rendering = self.evaluator.samples(state, false, stop);
+        match rendering.and_then(|rendering| InProgress::start(rendering, stop)) {
+            Err(TrainError::Stopped) => self.owed.samples = true,
+            rendering => {
+                self.rendered = Some((self.step(), rendering?));
+                self.owed.samples = false;
+            }
+        }
+        Ok(())
+    }
+
+    /// Renders and keeps samples now; `None` when a stop came first.
+    pub(super) fn render(&mut self, state: &State<T>, all: bool) -> Result<Option<()>, TrainError> {
+        let stop = &self.desk.stop;
+        let rendering = unless_stopped(stop);
+        let rendering = rendering.and_then(|()| self.evaluator.samples(state, all, stop));
+        let heard = rendering.and_then(|rendering| match is_cpu(&state.trainee.device()) {
+            // A sentence takes long here, and nobody waits for it to end.
+            true => InProgress::start(rendering, stop)?.wait(stop),
+            false => rendering(stop),
+        });
+        match heard {
+            Err(TrainError::Stopped) => Ok(None),
+            heard => self.desk.keep(self.step(), &heard?).map(Some),
+        }
+    }
+
+    /// Waits for samples that are being rendered, and keeps them; a stop is
+    /// not kept waiting.
+    pub(super) fn keep_rendered(&mut self) -> Result<(), TrainError> {
+        let Some((step, rendering)) = self.rendered.take() else {
+            return Ok(());
+        };
+        match rendering.wait(&self.desk.stop) {
+            Err(TrainError::Stopped) => {
+                self.say_unheard(step);
+                Ok(())
+            }
+            heard => self.desk.keep(step, &heard?),
+        }
+    }
+
+    pub(super) fn say_unheard(&mut self, step: Step) {
+        let line = format!("samples of step {step} were not finished when the stop came");
+        self.desk.say(&line);
+    }
+}
+
+#[derive(Serialize)]
+struct Listed<'a> {
+    file: &'a str,
+    #[serde(flatten)]
+    spoken: &'a Spoken,
+}
+
+impl Desk {
+    /// Keeps what was rendered, and says where.
+    fn keep(&mut self, step: Step, heard: &Heard) -> Result<(), TrainError> {
+        had_memory("the rendering of samples")?;
+        let folder = self.folder.samples(step)?;
+        let mut listed = vec![];
+        let levels = heard.clips.iter().map(|clip| level(&clip.waveform.samples));
+        self.levels.insert(heard.title, levels.collect());
+        for clip in &heard.clips {
+            let name = &clip.name;
+            if let Some(bytes) = wav_pcm16(&clip.waveform) {
+                let path = folder.join(name);
+                std::fs::write(&path, &bytes).map_err(FileError::when("write", &path))?;
+                let wav = Wav {
+                    bytes: &bytes,
+                    sample_rate: clip.waveform.rate.hz(),
+                    channels: 1,
+                    samples: clip.waveform.samples.len() as u64,
+                };
+                let written = self.events.audio(&format!("samples/{name}"), step, wav);
+                written?;
+            }
+            let image = clip.mel.as_ref().and_then(|mel| {
+                let [bands, frames] =
+                    [mel.bands, mel.frames.0].map(|size| u32::try_from(size).unwrap_or(u32::MAX));
+                mel_image(&mel.values, bands, frames)
+            });
+            if let Some(image) = image {
+                let written = self.events.image(&format!("mel/{name}"), step, &image);
+                written?;
+            }
+            if let Some(spoken) = &clip.spoken {
+                let written = self
+                    .events
+                    .text(&format!("text/{name}"), step, &spoken.text);
+                written?;
+                listed.push(Listed { file: name, spoken });
+            }
+        }
+        for (name, histogram) in &heard.histograms {
+            let written = self.events.histogram(name, step, histogram);
+            written?;
+        }
+        if !listed.is_empty() {
+            let list = serde_json::to_vec_pretty(&listed).map_err(TrainError::failed)?;
+            let path = folder.join("samples.json");
+            std::fs::write(&path, list).map_err(FileError::when("write", &path))?;
+        }
+        self.events.flush()?;
+        for line in &heard.missing {
+            self.say(&format!("step {step}: {line}"));
+        }
+        self.say(&format!(
+            "{} of step {step}: {}",
+            heard.title,
+            folder.display()
+        ));
+        Ok(())
+    }
+}
+
+/// The mean level of a sound, as a share of full scale; 0 for none.
+#[expect(clippy::cast_possible_truncation, reason = "at most one")]
+fn level(samples: &[f32]) -> f32 {
+    let power: f64 = samples.iter().map(|x| f64::from(*x) * f64::from(*x)).sum();
+    (power / samples.len().max(1) as f64).sqrt() as f32
+}

@@ -1,0 +1,131 @@
+//! What is written down and shown of each step.
+
+use std::time::Instant;
+
+use myxtts_base::process::resident_memory;
+use myxtts_run::progress::{Numbers, StageNumbers};
+use myxtts_run::units::{Bytes, Step};
+
+use super::Books;
+use super::measured::measured;
+use crate::error::TrainError;
+use crate::objective::Trainee;
+use crate::session::evaluate::Evaluator;
+use crate::train_loop::StepDone;
+
+impl<T: Trainee, E: Evaluator<T>> Books<'_, T, E> {
+    pub(super) fn record(
+        &mut self,
+        done: &StepDone,
+        kernels: Option<usize>,
+    ) -> Result<(), TrainError> {
+        let took = self.clock.lap();
+        let mut record = self.line().f32("loss", done.loss);
+        for (name, value) in &done.parts {
+            record = record.f32(name, *value);
+        }
+        record = record
+            .f32("gradient_norm", done.norm)
+            .f64("learning_rate", done.rate);
+        if done.skipped.is_some() {
+            record = record.count("skipped", 1);
+        }
+        let flops = self.evaluator.flops_per_position();
+        record = measured(record, done, took, self.sample_rate, flops);
+        if let Some(kernels) = kernels {
+            record = record.count("kernels_new", kernels as u64);
+        }
+        self.desk.metrics.append(&record)?;
+        let stage = self.position.stage.name();
+        let step = self.step();
+        let mut scalar = |name: &str, value: f32| {
+            let tag = format!("{stage}/{name}");
+            let written = self.desk.events.scalar(&tag, step, value);
+            written.map_err(TrainError::from)
+        };
+        scalar("loss", done.loss)?;
+        for (name, value) in &done.parts {
+            scalar(name, *value)?;
+        }
+        scalar("gradient_norm", done.norm)?;
+        #[expect(clippy::cast_possible_truncation, reason = "a chart needs no more")]
+        scalar("learning_rate", done.rate as f32)
+    }
+
+    /// Writes down what training stopped for after this step. Its checkpoint
+    /// does not wait for this line: a run that ends before it misses nothing
+    /// but the figures.
+    pub(super) fn record_pauses(&mut self) -> Result<(), TrainError> {
+        let Some(pauses) = self.clock.pauses() else {
+            return Ok(());
+        };
+        let record = pauses.record(self.line());
+        Ok(self.desk.metrics.append(&record)?)
+    }
+
+    /// The same for all that came after the last step.
+    pub(super) fn record_close(&mut self) -> Result<(), TrainError> {
+        let pauses = self.clock.pauses().unwrap_or_default();
+        let close = self.clock.lap();
+        let record = pauses.record(self.line());
+        let record = record.f64("close_s", close.as_secs_f64());
+        Ok(self.desk.metrics.append(&record)?)
+    }
+
+    pub(super) fn show(&mut self, done: &StepDone) {
+        let flops = self.evaluator.flops_per_position();
+        let (place, now) = (self.desk.place, Instant::now());
+        let after = self.desk.outlook.steps_after(self.position.stage);
+        let of_stage = self.position.steps.saturating_sub(self.position.done);
+        let numbers = Numbers {
+            step: self.step(),
+            total: Some(Step(self.position.before + self.position.steps + after)),
+            left: self.desk.outlook.step(of_stage, now),
+            stage: (place.of > 1).then_some(StageNumbers {
+                name: self.position.stage.name(),
+                number: place.number,
+                of: place.of,
+                step: Step(self.position.done),
+                total: Step(self.position.steps),
+            }),
+            loss: Some(f64::from(done.loss)),
+            peak_flops: self.peak_flops,
+            memory_used: self.pool.held().or_else(resident_memory).map(Bytes),
+            ..self.rate.add(done, self.sample_rate, flops)
+        };
+        let _ = self.desk.progress.update(&numbers, now);
+        let _ = self.desk.kept_progress.update(&numbers, now);
+    }
+
+    pub(super) fn say_what_happened(&mut self, done: &StepDone) {
+        if let Some(why) = &done.skipped {
+            let clips = done.facts.clips.iter();
+            let clips: Vec<&str> = clips
+                .filter_map(|clip| self.clips.get(clip.0 as usize))
+                .map(String::as_str)
+                .collect();
+            let line = format!(
+                "step {} was left out: {why}; its clips: {}",
+                self.step(),
+                clips.join(", ")
+            );
+            self.desk.say(&line);
+        }
+        if let Some(spike) = &done.spike {
+            self.desk.say(spike);
+        }
+        let Some(pipeline) = self.pipeline.upgrade() else {
+            return;
+        };
+        for change in pipeline.changes() {
+            self.desk.say(&format!("smart prefetch: {change}"));
+        }
+        let per_epoch = self.setting.steps_per_epoch;
+        if self.position.done.is_multiple_of(per_epoch) {
+            let epoch = self.position.done / per_epoch;
+            let line = format!("epoch {epoch}: {}", pipeline.summary().line());
+            // In the file alone: a small dataset has many epochs.
+            let _ = self.desk.log.note(&line);
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Where a run begins: at a checkpoint of its own, at earlier weights, or from
+//! nothing.
+
+use std::io::Stderr;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use myxtts_run::FileError;
+use myxtts_run::checkpoint::{Checkpoint, Retention, Store};
+use myxtts_run::run_folder::{RunFolder, RunLog};
+use myxtts_run::units::Step;
+
+use super::initial_weights::Origin;
+use super::job::{Job, Resume};
+use super::rules;
+use super::saving::{Position, position};
+use crate::error::TrainError;
+
+/// Where a run stands before its first step of this time.
+pub(super) struct Standing {
+    pub(super) store: Store,
+    pub(super) resumed: Option<Checkpoint>,
+    pub(super) start: Option<Position>,
+    /// The weights it begins with.
+    pub(super) origin: Origin,
+}
+
+impl Standing {
+    /// Opens the checkpoints of a run, and finds where it stands among them.
+    pub(super) fn find(
+        job: &Job,
+        folder: &RunFolder,
+        log: &RunLog<Stderr>,
+    ) -> Result<Self, TrainError> {
+        let say = |line: &str| {
+            let _ = log.line(line);
+        };
+        let begun_again = match job.reset_training {
+            true => begin_again(folder, job)?,
+            false => None,
+        };
+        let retention = Retention {
+            keep_last: NonZeroUsize::new(job.cadence.keep).unwrap_or(NonZeroUsize::MIN),
+            keep_every: None,
+        };
+        let (mut store, swept) = Store::open(folder.checkpoints(), retention)?;
+        for line in swept.to_string().lines() {
+            say(line);
+        }
+        let resumed = match job.reset_training {
+            true => None,
+            false => find(&store, job).map_err(|error| beside_whole(error, store.folder()))?,
+        };
+        let mut origin = match (&resumed, begun_again, &job.init) {
+            (Some(checkpoint), ..) => {
+                for notice in rules::check(checkpoint, job)? {
+                    say(&notice);
+                }
+                Origin::checkpoint(checkpoint)
+                    .map_err(|error| beside_whole(error, store.folder()))?
+            }
+            (None, Some(weights), _) => weights,
+            (None, None, Some(folder)) => Origin::init(folder, job)?,
+            (None, None, None) => Origin::default(),
+        };
+        for notice in origin.notices.drain(..) {
+            say(&notice);
+        }
+        let start = resumed.as_ref().map(position).transpose()?;
+        if let (Some(checkpoint), Some(position)) = (&resumed, &start) {
+            let superseded = store.resume_from(checkpoint.step())?;
+            for line in words(checkpoint.step(), position, &superseded) {
+                say(&line);
+            }
+        }
+        Ok(Self {
+            store,
+            resumed,
+            start,
+            origin,
+        })
+    }
+}
+
+/// Where a run is resumed, in words, and what that costs.
+fn words(step: Step, position: &Position, superseded: &[Step]) -> Vec<String> {
+    let mut words = vec![format!(
+        "resuming from step {step} ({}, {} of {} steps of this stage)",
+        position.stage.name(),
+        position.done,
+        position.steps
+    )];
+    if !superseded.is_empty() {
+        let steps: Vec<String> = superseded.iter().map(Step::to_string).collect();
+        words.push(format!(
+            "later checkpoints are deleted once the first new one is written: {}; stop before \
+             that to keep them",
+            steps.join(", ")
+        ));
+    }
+    words
+}
+
+/// A damaged checkpoint, with those that are whole; any other error as it is.
+fn beside_whole(error: TrainError, checkpoints: &Path) -> TrainError {
+    match error {
+        TrainError::Checkpoint(error) => error.beside_whole(checkpoints).into(),
+        other => other,
+    }
+}
+
+/// The checkpoint to resume from.
+fn find(store: &Store, job: &Job) -> Result<Option<Checkpoint>, TrainError> {
+    match job.resume {
+        Resume::Auto => Ok(store.latest()?),
+        Resume::At(step) => Ok(Some(store.at(Step(step))?)),
+        Resume::Never => match store.latest()? {
+            None => Ok(None),
+            Some(checkpoint) => Err(TrainError::Usage(format!(
+                "{} holds a run of {} steps\n  asked: --resume never\n  fix:   --resume auto to go \
+                 on, --reset-training to begin again with its weights, or another name with --set \
+                 training.name=NAME",
+                job.run.display(),
+                checkpoint.step()
+            ))),
+        },
+    }
+}
+
+/// The weights that a training which begins again starts with: those of the
+/// run's newest checkpoint, or of the one `--resume STEP` names. The
+/// checkpoints are set aside, none is deleted.
+fn begin_again(folder: &RunFolder, job: &Job) -> Result<Option<Origin>, TrainError> {
+    let current = folder.checkpoints();
+    let sets = || (1..).map(|number| aside(folder, number));
+    let chosen_one = chosen(&current, job.resume).map_err(|error| beside_whole(error, &current))?;
+    if let Some(checkpoint) = chosen_one {
+        // Read before it is moved: what cannot be read stays where it is.
+        let origin = Origin::checkpoint(&checkpoint);
+        let origin = origin.map_err(|error| beside_whole(error, &current))?;
+        if let Some(free) = sets().find(|set| !set.exists()) {
+            std::fs::rename(&current, free).map_err(FileError::when("set aside", &current))?;
+        }
+        return Ok(Some(origin));
+    }
+    // It was begun again before, and interrupted before its first checkpoint.
+    let last = sets().take_while(|set| set.exists()).last();
+    let checkpoint = last.map(|set| chosen(&set, Resume::Auto)).transpose()?;
+    let checkpoint = checkpoint.flatten();
+    checkpoint
+        .map(|found| Origin::checkpoint(&found))
+        .transpose()
+}
+
+fn chosen(folder: &Path, resume: Resume) -> Result<Option<Checkpoint>, TrainError> {
+    let keep_all = Retention {
+        keep_last: NonZeroUsize::MAX,
+        keep_every: None,
+    };
+    let (store, _) = Store::open(folder, keep_all)?;
+    match (store.latest()?, resume) {
+        (Some(_), Resume::At(step)) => Ok(Some(store.at(Step(step))?)),
+        (latest, _) => Ok(latest),
+    }
+}
+
+/// Where the checkpoints of the n-th training that was begun again are.
+fn aside(folder: &RunFolder, number: u64) -> PathBuf {
+    folder.path().join(match number {
+        1 => "checkpoints-before-reset".to_owned(),
+        number => format!("checkpoints-before-reset-{number}"),
+    })
+}

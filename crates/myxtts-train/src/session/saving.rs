@@ -1,0 +1,393 @@
+//! What a checkpoint keeps of a stage, and a stage from a checkpoint.
+
+use std::io::{self, Write};
+
+use burn::tensor::TensorData;
+use myxtts_infer::{state_dict, tensor_data};
+use myxtts_model::params::{StateDict, Unread, Weights};
+use myxtts_run::checkpoint::{Checkpoint, Content, Snapshot};
+use myxtts_run::guard::{NonFinite, SpikeDetector};
+use myxtts_run::units::{Bytes, Step};
+use myxtts_weights::{Dtype, SafetensorsStream, TensorMap, TensorStream, read_safetensors};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::job::StageName;
+use crate::error::TrainError;
+use crate::objective::Trainee;
+use crate::optim::{AdamW, AdamWConfig};
+use crate::train_loop::{Ema, LossScale, State};
+
+/// The weights as the optimiser left them, where the model's files hold their
+/// average: what a resumed run continues with.
+const RAW: &str = "raw.safetensors";
+
+/// The average, in checkpoints of schema 1; their model's files hold the raw
+/// weights.
+const EMA: &str = "ema.safetensors";
+
+/// The section of [`Owed`].
+pub(crate) const OWED: &str = "owed";
+
+/// The section of a checkpoint that says how many rows its batches have.
+const ROWS: &str = "rows";
+
+/// Whether the run of a checkpoint bounds the rows of short buckets by what
+/// they need.
+pub(crate) fn bounds_rows(checkpoint: &Checkpoint) -> bool {
+    checkpoint.manifest().sections.contains_key(ROWS)
+}
+
+/// The section that says so.
+pub(crate) fn rows_are_bounded() -> (String, Value) {
+    (ROWS.to_owned(), json!("bounded"))
+}
+
+/// Where a run stood: the section `stage` of a manifest.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Position {
+    /// The stage.
+    pub(crate) stage: StageName,
+    /// Steps of the run before it.
+    pub(crate) before: u64,
+    /// Steps of the stage taken.
+    pub(crate) done: u64,
+    /// Steps of the stage.
+    pub(crate) steps: u64,
+    /// Whether it was over before its last step.
+    #[serde(default)]
+    pub(crate) ended_early: bool,
+    /// What the decoder stage began with: its course depends on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) found: Option<Found>,
+}
+
+/// What the decoder stage found among the weights it began with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Found {
+    /// A decoder that was trained before.
+    pub(crate) decoder: bool,
+    /// Its judges.
+    pub(crate) judges: bool,
+}
+
+/// What was due at a checkpoint's step and left when the run was asked to
+/// stop: the section `owed`, absent where nothing is. Whoever resumes does it
+/// first, so that a run that was stopped has what one that was not has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Owed {
+    /// A validation.
+    pub(crate) validation: bool,
+    /// Samples.
+    pub(crate) samples: bool,
+    /// What is found out about a model at the end.
+    #[serde(default)]
+    pub(crate) conclusion: bool,
+}
+
+impl Owed {
+    /// Whether anything is.
+    pub(crate) fn is_any(self) -> bool {
+        self != Self::default()
+    }
+
+    /// What a checkpoint owes.
+    pub(crate) fn of(checkpoint: &Checkpoint) -> Result<Self, TrainError> {
+        match checkpoint.manifest().sections.contains_key(OWED) {
+            true => section(checkpoint, OWED),
+            false => Ok(Self::default()),
+        }
+    }
+}
+
+/// What a stage's guards remember: the section `guards`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct GuardState {
+    non_finite: NonFinite,
+    spikes: SpikeDetector,
+    scale: LossScale,
+}
+
+/// A snapshot of a stage; `contents` are the model's own files, its weights
+/// among them. Nothing is read yet: each tensor is as its file is written.
+pub(crate) fn snapshot<'a, T: Trainee>(
+    state: &'a State<T>,
+    position: &Position,
+    steps_per_epoch: u64,
+    mut contents: Vec<Content<'a>>,
+) -> Result<Snapshot<'a>, TrainError> {
+    for (phase, optimiser) in state.optimisers.iter().enumerate() {
+        let mut tensors = streams(optimiser.moments());
+        tensors.extend(optimiser.steps().map(|(name, steps)| {
+            let write = move |out: &mut dyn Write| out.write_all(&steps.to_le_bytes());
+            TensorStream::new(name, Dtype::I64, vec![1], write)
+        }));
+        contents.push(file(&optimiser_file(phase), tensors)?);
+    }
+    if state.ema.is_some() {
+        contents.push(file(RAW, streams(state.trainee.tensors()))?);
+    }
+    let guards = GuardState {
+        non_finite: state.non_finite.clone(),
+        spikes: state.spikes.clone(),
+        scale: state.scale,
+    };
+    let per_epoch = steps_per_epoch.max(1);
+    Ok(Snapshot {
+        step: Step(position.before + position.done),
+        epoch: position.done / per_epoch,
+        schedule_position: position.done % per_epoch,
+        sections: [
+            ("stage".to_owned(), json!(position)),
+            ("guards".to_owned(), json!(guards)),
+        ]
+        .into(),
+        contents,
+        best: None,
+    })
+}
+
+/// The position a checkpoint was made at.
+pub(crate) fn position(checkpoint: &Checkpoint) -> Result<Position, TrainError> {
+    section(checkpoint, "stage")
+}
+
+/// A stage's state from its checkpoint, in place of a new one. Tensors are read
+/// from the mapped files one after the other.
+pub(crate) fn restore<T: Trainee>(
+    mut state: State<T>,
+    checkpoint: &Checkpoint,
+    adamw: AdamWConfig,
+) -> Result<State<T>, TrainError> {
+    let model = Stored::open(checkpoint, T::WEIGHTS)?;
+    let has = |name: &str| {
+        let files = &checkpoint.manifest().files;
+        files.iter().any(|file| file.name == name)
+    };
+    // Beside an average lie the weights that it is the average of.
+    let raw = has(RAW).then(|| Stored::open(checkpoint, &[(RAW, "")]));
+    let raw = raw.transpose()?;
+    let trainee = state.trainee.with_state(raw.as_ref().unwrap_or(&model));
+    state.trainee = trainee.map_err(TrainError::Failed)?;
+    let device = state.trainee.device();
+    for (phase, optimiser) in state.optimisers.iter_mut().enumerate() {
+        let name = optimiser_file(phase);
+        let stored = Stored::open(checkpoint, &[(name.as_str(), "")])?;
+        let read = AdamW::from_state(adamw, stored.names(), &stored, &device);
+        *optimiser = read.map_err(|why| unusable(checkpoint, &name, why))?;
+    }
+    if let Some(ema) = &mut state.ema {
+        // Until schema 2 the average lay beside the weights.
+        let average = match has(EMA) {
+            true => Stored::open(checkpoint, &[(EMA, "")])?,
+            false => model,
+        };
+        let tensors = state.trainee.tensors().into_iter();
+        let average = tensors.filter_map(|tensor| {
+            let data = average.tensor(tensor.name())?;
+            Some((tensor.name().to_owned(), data))
+        });
+        *ema = Ema::new(ema.decay(), average.collect());
+    }
+    let guards: GuardState = section(checkpoint, "guards")?;
+    // What they have seen is the run's; how strict they are is the job's.
+    state.non_finite = state.non_finite.resumed(guards.non_finite);
+    state.spikes = state.spikes.resumed(guards.spikes);
+    state.scale = state.scale.resumed(guards.scale);
+    state.done = position(checkpoint)?.done;
+    Ok(state)
+}
+
+/// Tensors of files of a checkpoint, read when they are asked for. Their hashes
+/// were checked by whoever opened it.
+struct Stored<'a>(Vec<(TensorMap, &'a str)>);
+
+impl<'a> Stored<'a> {
+    /// Of files, with what stands before the names in each.
+    fn open(checkpoint: &Checkpoint, files: &[(&str, &'a str)]) -> Result<Self, TrainError> {
+        let read = |(name, prefix): &(&str, &'a str)| {
+            let map = read_safetensors(&checkpoint.folder().join(name));
+            Ok((map.map_err(TrainError::failed)?, *prefix))
+        };
+        let maps: Result<_, TrainError> = files.iter().map(read).collect();
+        Ok(Self(maps?))
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().flat_map(|(map, _)| map.names())
+    }
+}
+
+impl Weights for Stored<'_> {
+    fn tensor(&self, name: &str) -> Option<TensorData> {
+        self.0.iter().find_map(|(map, prefix)| {
+            let tensor = map
+                .get(&format!("{prefix}{name}"))
+                .or_else(|| map.get(name));
+            tensor.map(tensor_data)
+        })
+    }
+}
+
+fn unusable(checkpoint: &Checkpoint, name: &str, why: impl std::fmt::Display) -> TrainError {
+    let path = checkpoint.folder().join(name);
+    TrainError::Failed(format!("{} cannot be used: {why}", path.display()))
+}
+
+/// A section of a manifest.
+pub(crate) fn section<D: serde::de::DeserializeOwned>(
+    checkpoint: &Checkpoint,
+    name: &str,
+) -> Result<D, TrainError> {
+    let value = checkpoint.manifest().sections.get(name);
+    let value = value.cloned().unwrap_or(Value::Null);
+    serde_json::from_value(value).map_err(|why| {
+        TrainError::Failed(format!(
+            "the checkpoint {} has no usable section `{name}`: {why}\n  fix:   resume from another \
+             with --resume STEP",
+            checkpoint.folder().display()
+        ))
+    })
+}
+
+/// Names without what stands before them in a file.
+pub(crate) fn without_prefix(state: StateDict, prefix: &str) -> StateDict {
+    let strip = |(name, data): (String, TensorData)| {
+        let short = name.strip_prefix(prefix).map(str::to_owned);
+        (short.unwrap_or(name), data)
+    };
+    state.into_iter().map(strip).collect()
+}
+
+pub(crate) fn optimiser_file(phase: usize) -> String {
+    match phase {
+        0 => "optimizer.safetensors".to_owned(),
+        phase => format!("optimizer_{phase}.safetensors"),
+    }
+}
+
+/// Tensors as a file of a checkpoint.
+pub(crate) fn file<'a>(
+    name: &str,
+    tensors: Vec<TensorStream<'a>>,
+) -> Result<Content<'a>, TrainError> {
+    let stream = SafetensorsStream::new(tensors)
+        .map_err(|fault| TrainError::Failed(format!("{name} cannot be written: {fault}")))?;
+    Ok(streamed(name, stream))
+}
+
+/// A file of tensors that are read as it is written.
+pub(crate) fn streamed<'a>(name: &str, stream: SafetensorsStream<'a>) -> Content<'a> {
+    let bytes = Bytes(stream.bytes());
+    Content::writer(name, bytes, move |out| stream.write(out))
+}
+
+/// Tensors of a device on their way to a file.
+pub(crate) fn streams(tensors: Vec<Unread>) -> Vec<TensorStream<'static>> {
+    let stream = |tensor: Unread| {
+        let (name, shape) = (tensor.name().to_owned(), tensor.shape().to_vec());
+        TensorStream::new(name, Dtype::F32, shape, move |out| {
+            let data = tensor.read().map_err(|error| {
+                io::Error::other(format!(
+                    "it could not be read from its device: {}",
+                    error.why
+                ))
+            })?;
+            write_f32(&data, out)
+        })
+    };
+    tensors.into_iter().map(stream).collect()
+}
+
+/// The same; where an average is kept, of those of its names that it has.
+pub(crate) fn averaged_streams<'a>(
+    tensors: Vec<Unread>,
+    ema: Option<&'a Ema>,
+) -> Vec<TensorStream<'a>> {
+    let Some(average) = ema.map(Ema::weights) else {
+        return streams(tensors);
+    };
+    let (averaged, rest): (Vec<_>, Vec<_>) = tensors
+        .into_iter()
+        .partition(|tensor| average.contains_key(tensor.name()));
+    let averaged = averaged.into_iter().filter_map(|tensor| {
+        let data = average.get(tensor.name())?;
+        let shape = data.shape().to_vec();
+        let write = move |out: &mut dyn Write| write_f32(data, out);
+        Some(TensorStream::new(tensor.name(), Dtype::F32, shape, write))
+    });
+    averaged.chain(streams(rest)).collect()
+}
+
+/// Numbers a block of a file is made of at a time.
+const BLOCK: usize = 1 << 14;
+
+fn write_f32(data: &TensorData, out: &mut dyn Write) -> io::Result<()> {
+    let mut bytes = Vec::with_capacity(BLOCK * size_of::<f32>());
+    let mut write = |block: &[f32]| {
+        bytes.clear();
+        bytes.extend(block.iter().flat_map(|value| value.to_le_bytes()));
+        out.write_all(&bytes)
+    };
+    match data.as_slice::<f32>() {
+        Ok(values) => values.chunks(BLOCK).try_for_each(write),
+        // Of another type: parameters are f32, but a backend may say otherwise.
+        Err(_) => write(&data.iter::<f32>().collect::<Vec<_>>()),
+    }
+}
+
+/// Tensors of a file of a checkpoint; its hash was checked by whoever opened it.
+pub(crate) fn weights(checkpoint: &Checkpoint, name: &str) -> Result<StateDict, TrainError> {
+    let map = read_safetensors(&checkpoint.folder().join(name)).map_err(TrainError::failed)?;
+    Ok(state_dict(&map))
+}
+
+#[cfg(test)]
+mod tests {
+    use myxtts_run::checkpoint::{AsyncSaver, Retention, Store};
+
+    use super::*;
+
+    /// As a device that was lost answers every read.
+    fn lost() -> Unread {
+        let why = || Err("the device was lost".to_owned());
+        Unread::with("gpt.h.0.attn.c_attn.weight", vec![64, 192], why)
+    }
+
+    fn of(step: u64, tensor: Unread) -> Snapshot<'static> {
+        let weights = file("gpt.safetensors", streams(vec![tensor]));
+        Snapshot {
+            step: Step(step),
+            contents: vec![weights.unwrap()],
+            ..Snapshot::default()
+        }
+    }
+
+    #[test]
+    fn a_device_that_was_lost_is_an_error_with_file_and_tensor() {
+        let folder = tempfile::tempdir().unwrap();
+        let retention = Retention {
+            keep_last: std::num::NonZeroUsize::MIN,
+            keep_every: None,
+        };
+        let (store, _) = Store::open(folder.path(), retention).unwrap();
+        let mut saver = AsyncSaver::start(store).unwrap();
+        let good = || {
+            let data = TensorData::new(vec![0.5_f32; 4], [4]);
+            Unread::with("gpt.norm.weight", vec![4], move || Ok(data.clone()))
+        };
+        saver.save_now(of(1, good())).unwrap();
+        let here = saver.save_now(of(2, lost())).unwrap_err().to_string();
+        let (before, after) = here.split_once(".tmp-").unwrap();
+        let (_, after) = after.split_once('/').unwrap();
+        let beside = of(2, lost()).collected().unwrap_err().to_string();
+        let here = format!("{before}(temporary)/{after}");
+        let here = here.replace(folder.path().to_str().unwrap(), "CHECKPOINTS");
+        insta::assert_snapshot!(format!("{here}\n{beside}"));
+        // The checkpoint before is whole, and the saver works again.
+        saver.save_now(of(3, good())).unwrap();
+        let newest = Checkpoint::newest(folder.path()).unwrap().unwrap();
+        assert_eq!(newest.step(), Step(3));
+        newest.verify().unwrap();
+    }
+}

@@ -1,0 +1,174 @@
+//! The stages of a run, in order.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use myxtts_infer::ModelCard;
+use myxtts_model::gpt::ParameterCount;
+use myxtts_pipeline::Outcome;
+use myxtts_run::metrics;
+use myxtts_run::units::Step;
+
+use super::Run;
+use super::initial_weights::Origin;
+use super::job::StageName;
+use super::outlook::{Leg, Outlook, Work};
+use super::recorder::StagePlace;
+use crate::error::TrainError;
+use crate::feed::ShapeWatch;
+use crate::stage::{decoder, dvae, parts, recipe};
+
+impl Run<'_> {
+    /// Trains them, from wherever the run stood.
+    pub(super) fn stages(&mut self, mut origin: Origin) -> Result<(), TrainError> {
+        let stages = self.job.stages.clone();
+        self.check_stages(&origin)?;
+        let card = origin.card.clone();
+        let card = card.unwrap_or_else(|| parts::card_of(self.job, &self.material));
+        self.check_memory(&card)?;
+        let earlier = match self.resumed {
+            Some(_) => metrics::read(&self.desk.folder.metrics())?,
+            None => vec![],
+        };
+        self.desk.outlook = Outlook::new(self.legs(&card)?, &earlier);
+        self.finished.speaks = origin.gpt.is_some();
+        for (index, stage) in stages.iter().copied().enumerate() {
+            self.desk.place = StagePlace {
+                number: index + 1,
+                of: stages.len(),
+            };
+            self.desk.stage_begun = Instant::now();
+            let begun = self.start.take_if(|position| position.stage == stage);
+            if self.start.is_some() {
+                // The run stood in a later stage.
+                continue;
+            }
+            if let Some(position) = &begun {
+                self.before = position.before;
+            }
+            let resumed = begun.is_some().then(|| self.resumed.take()).flatten();
+            let done = match stage {
+                StageName::Dvae => self.dvae(&mut origin, resumed.as_ref())?,
+                StageName::Gpt => self.gpt(&mut origin, resumed.as_ref())?,
+                StageName::Decoder => self.decoder(&mut origin, resumed.as_ref())?,
+            };
+            self.finished.speaks = match stage {
+                // The GPT of an earlier DVAE means other codes.
+                StageName::Dvae => false,
+                StageName::Gpt => true,
+                StageName::Decoder => self.finished.speaks,
+            };
+            self.before += done;
+            self.finished.steps = self.before;
+            if self.desk.stop.asked().is_some() {
+                break;
+            }
+        }
+        match &self.start {
+            None => Ok(()),
+            Some(position) => Err(TrainError::Usage(format!(
+                "the run stands in its stage {}, which this command does not train\n  fix:   name \
+                 it with --stage, as the command did that began the run",
+                position.stage.name()
+            ))),
+        }
+    }
+
+    /// Refuses to train a new DVAE under a GPT that was trained with another.
+    fn check_stages(&self, origin: &Origin) -> Result<(), TrainError> {
+        if let (Some(_), Some(_), [StageName::Dvae, StageName::Gpt, ..]) =
+            (&origin.gpt, &self.job.init, self.job.stages.as_slice())
+            && self.resumed.is_none()
+        {
+            return Err(TrainError::Usage(
+                "a new DVAE would make the trained GPT worthless\n  why:   the GPT of --init speaks \
+                 the codes of its own DVAE, and training the DVAE changes what they mean\n  fix:   \
+                 --stage gpt to fine-tune it, or leave --init out"
+                    .to_owned(),
+            ));
+        }
+        Ok(())
+    }
+
+    /// The card that bounds rows, where they are bounded.
+    pub(crate) fn bound<'c>(&self, card: &'c ModelCard) -> Option<&'c ModelCard> {
+        self.bounds_rows.then_some(card)
+    }
+
+    /// Steps of each stage, were none to end early, and what one of them is:
+    /// what is shown of the whole run must not change from stage to stage.
+    fn legs(&self, card: &ModelCard) -> Result<Vec<Leg>, TrainError> {
+        let (job, replicas) = (self.job, self.placement.replicas());
+        let material = &self.material;
+        let leg = |stage: &StageName| {
+            let batches = match stage {
+                StageName::Dvae => dvae::schedule(job, material, replicas)?,
+                StageName::Gpt => parts::schedule(job, material, replicas, self.bound(card))?,
+                StageName::Decoder => decoder::schedule(job, material, replicas, self.bounds_rows)?,
+            };
+            let accumulation = job.accumulation.max(1);
+            let work = match stage {
+                StageName::Dvae => {
+                    let segments = accumulation * job.segment_batch as usize;
+                    Work::dvae(&card.dvae, segments * job.segment_frames)
+                }
+                StageName::Gpt => {
+                    let positions = batches.positions_per_batch();
+                    let parameters = ParameterCount::of(&card.gpt).total();
+                    Work::gpt(parameters, positions * accumulation as f64)
+                }
+                StageName::Decoder => {
+                    let config = parts::decoder_card(job.decoder_size, card).hifigan;
+                    let clips = batches.clips_per_step().map_or(1.0, |(_, _, mean)| mean);
+                    #[expect(
+                        clippy::cast_possible_truncation,
+                        clippy::cast_sign_loss,
+                        reason = "a mean of rows"
+                    )]
+                    let rows = clips.ceil() as usize / replicas.max(1) as usize;
+                    Work::decoder(&config, accumulation * rows.max(1) * job.decoder_frames)
+                }
+            };
+            Ok(Leg {
+                stage: *stage,
+                steps: recipe::recipe(job, *stage, &batches)?.steps,
+                work,
+            })
+        };
+        job.stages.iter().map(leg).collect()
+    }
+
+    pub(crate) fn note(&mut self, stage: StageName, outcome: &Outcome) {
+        let summary = &outcome.summary;
+        self.finished
+            .data_wait_pct
+            .push((stage, summary.data_wait_pct));
+        let line = format!("{}: {}", stage.name(), summary.line());
+        self.desk.say(&line);
+        let _ = self.desk.log.note(&summary.to_string());
+        if let Some(lost) = &outcome.ledger_lost {
+            let line = format!("ledger.jsonl is not complete: {lost}");
+            self.desk.say(&line);
+        }
+    }
+
+    pub(crate) fn note_shapes(&mut self, watch: &ShapeWatch) {
+        let new = watch.new_shapes();
+        self.finished.shapes_after_warmup += new.len() as u64;
+        self.desk
+            .say(&format!("shapes after warm-up: {}", new.len()));
+        for shapes in new.iter().take(5) {
+            self.desk.say(&format!(
+                "  new: {} rows of {} text tokens, {} codes, {} conditioning frames",
+                shapes.rows, shapes.text, shapes.codes, shapes.frames
+            ));
+        }
+    }
+
+    /// Where the samples of the stage's last step are.
+    pub(crate) fn samples_of(&self, done: u64) -> Option<PathBuf> {
+        let step = Step(self.before + done);
+        let folder = self.job.run.join("samples").join(format!("step_{step}"));
+        folder.exists().then_some(folder)
+    }
+}

@@ -1,0 +1,96 @@
+//! Which clips a run is made from, so that a resumed run notices when they have
+//! changed.
+
+use myxtts_data::dataset::Corpus;
+use myxtts_run::checkpoint::Checkpoint;
+use serde::{Deserialize, Serialize};
+
+use super::saving;
+use super::training_data::Material;
+use crate::error::TrainError;
+
+/// The section of a manifest.
+pub(crate) const SECTION: &str = "clips";
+
+/// The clips of a run, by number and hash.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct TrainedClips {
+    train: Clips,
+    validation: Clips,
+}
+
+/// Clips in their order: the batches of a run are made by place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Clips {
+    count: usize,
+    blake3: String,
+}
+
+impl Clips {
+    /// Recordings by their contents and not by their paths: a dataset may be
+    /// moved.
+    fn of(corpus: &Corpus) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        let mut add = |bytes: &[u8]| {
+            hasher.update(&(bytes.len() as u64).to_le_bytes());
+            hasher.update(bytes);
+        };
+        let rows = corpus.clips.iter().zip(&corpus.contents);
+        for ((clip, content), speaker) in rows.zip(&corpus.speakers) {
+            add(content.as_ref().map_or(&[], |content| content.as_slice()));
+            add(clip.text.as_bytes());
+            add(clip.language.to_string().as_bytes());
+            add(speaker.as_deref().unwrap_or_default().as_bytes());
+        }
+        Self {
+            count: corpus.clips.len(),
+            blake3: hasher.finalize().to_hex().to_string(),
+        }
+    }
+
+    /// How they differ from those of a checkpoint.
+    fn changed_from(&self, then: &Self) -> String {
+        let (before, now) = (then.count, self.count);
+        match before == now {
+            true => format!("{now} clips then and now, with other recordings or texts"),
+            false => format!("{before} clips then, {now} now"),
+        }
+    }
+}
+
+impl TrainedClips {
+    /// Of what a run learns from.
+    pub(crate) fn of(material: &Material) -> Self {
+        Self {
+            train: Clips::of(&material.train),
+            validation: Clips::of(&material.validation),
+        }
+    }
+
+    /// Compares them with those of a checkpoint, as its settings are compared:
+    /// other clips to train on are refused, other ones to validate on are told.
+    pub(crate) fn compare(&self, checkpoint: &Checkpoint) -> Result<Option<String>, TrainError> {
+        // Checkpoints of schema 1 do not say.
+        if !checkpoint.manifest().sections.contains_key(SECTION) {
+            return Ok(None);
+        }
+        let then: Self = saving::section(checkpoint, SECTION)?;
+        if self.train != then.train {
+            return Err(TrainError::Usage(format!(
+                "the dataset has changed since the checkpoint of step {}\n  found: to train on, \
+                 {}\n  why:   batches are made from the clips by their place, so the run would \
+                 silently become another one\n  fix:   put the dataset back as it was, or begin \
+                 again on the new one with the weights of this run: --reset-training",
+                checkpoint.step(),
+                self.train.changed_from(&then.train)
+            )));
+        }
+        Ok((self.validation != then.validation).then(|| {
+            format!(
+                "the clips to validate on have changed since the checkpoint: {}; validation \
+                 figures before and after are not of the same clips",
+                self.validation.changed_from(&then.validation)
+            )
+        }))
+    }
+}

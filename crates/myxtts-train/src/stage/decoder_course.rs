@@ -1,0 +1,151 @@
+//! How the decoder's stage goes: by spectra alone, discriminators first, or all at once.
+
+use myxtts_model::ModelSize;
+
+use super::recipe::warm_up;
+use crate::objective::DecoderActs;
+use crate::session::Optimisation;
+use crate::session::saving::Found;
+
+/// Most steps in which new judges learn before a decoder moves that knows how to speak,
+/// and what its learning rate is divided by.
+const JUDGES_ALONE: u64 = 500;
+const GENTLE: f64 = 4.0;
+
+/// How the stage goes. A decoder that speaks already would unlearn it from judges that
+/// know nothing yet: they learn first, and it moves in small steps.
+pub(super) fn acts(
+    optimisation: &Optimisation,
+    size: ModelSize,
+    found: Found,
+    steps: u64,
+) -> DecoderActs {
+    let rate = optimisation.decoder_learning_rate;
+    let spectral = match optimisation.decoder_spectral_steps {
+        Some(chosen) => chosen,
+        // For a CPU, where steps with judges are the dearer ones by far.
+        None if size == ModelSize::Tiny && !found.decoder => steps,
+        None => 0,
+    };
+    let judges = match optimisation.discriminator_warmup_steps {
+        Some(chosen) => chosen,
+        None if found.decoder && !found.judges => JUDGES_ALONE.min(steps / 10),
+        None => 0,
+    };
+    let own = match optimisation.generator_learning_rate {
+        Some(chosen) => chosen,
+        None if found.decoder => rate / GENTLE,
+        None => rate,
+    };
+    DecoderActs {
+        spectral,
+        judges,
+        rise: warm_up(optimisation, steps),
+        generator_pace: own / rate,
+    }
+}
+
+/// The same for the log.
+pub(super) fn acts_words(acts: &DecoderActs, steps: u64) -> String {
+    let spectral = acts.spectral.min(steps);
+    let judges = acts.judges.min(steps - spectral);
+    let both = steps - spectral - judges;
+    let parts = [
+        (spectral, "of the decoder by spectra alone"),
+        (
+            judges,
+            "of the discriminators while the decoder stands still",
+        ),
+        (both, "of both"),
+    ];
+    let parts = parts.iter().filter(|(steps, _)| *steps > 0);
+    let parts: Vec<String> = parts
+        .map(|(steps, what)| format!("{steps} {what}"))
+        .collect();
+    let pace = match acts.generator_pace {
+        1.0 => String::new(),
+        pace => format!("; the decoder takes {pace} of the learning rate"),
+    };
+    format!("decoder steps: {}{pace}", parts.join(", then "))
+}
+
+#[cfg(test)]
+mod tests {
+    use myxtts_run::guard::SpikeAction;
+
+    use super::*;
+    use crate::optim::AdamWConfig;
+    use crate::session::ScheduleKind;
+
+    /// What each key changes is in `acts`; what an act does, in the tests of the
+    /// trainee.
+    #[test]
+    fn the_course_follows_what_was_found() {
+        let nothing = Found::default();
+        let decoder = Found {
+            decoder: true,
+            judges: false,
+        };
+        let both = Found {
+            decoder: true,
+            judges: true,
+        };
+        let (plain, small) = (optimisation(), ModelSize::Small);
+        let tiny = |found| acts(&plain, ModelSize::Tiny, found, 700).spectral;
+        assert_eq!((tiny(nothing), tiny(decoder)), (700, 0));
+        assert_eq!(
+            acts(&plain, small, nothing, 2000),
+            DecoderActs {
+                rise: 100,
+                ..DecoderActs::default()
+            }
+        );
+        let course = |found, steps| {
+            let acts = acts(&plain, small, found, steps);
+            (acts.spectral, acts.judges, acts.rise, acts.generator_pace)
+        };
+        assert_eq!(course(decoder, 20_000), (0, 500, 100, 0.25));
+        assert_eq!(course(decoder, 2000), (0, 200, 100, 0.25));
+        assert_eq!(course(both, 2000), (0, 0, 100, 0.25));
+        let chosen = Optimisation {
+            decoder_spectral_steps: Some(7),
+            discriminator_warmup_steps: Some(0),
+            generator_learning_rate: Some(2e-4),
+            ..plain
+        };
+        let found = acts(&chosen, small, decoder, 2000);
+        assert_eq!((found.spectral, found.judges), (7, 0));
+        assert!((found.generator_pace - 1.0).abs() < 1e-12);
+        insta::assert_snapshot!(
+            [
+                acts_words(&acts(&plain, small, nothing, 2000), 2000),
+                acts_words(&acts(&plain, small, decoder, 2000), 2000),
+                acts_words(&acts(&chosen, small, decoder, 2000), 2000),
+                acts_words(&acts(&chosen, small, decoder, 5), 5),
+            ]
+            .join("\n")
+        );
+    }
+
+    fn optimisation() -> Optimisation {
+        Optimisation {
+            learning_rate: 1e-3,
+            dvae_learning_rate: 1e-3,
+            decoder_learning_rate: 2e-4,
+            generator_learning_rate: None,
+            decoder_spectral_steps: None,
+            discriminator_warmup_steps: None,
+            schedule: ScheduleKind::Cosine,
+            warmup_steps: 100,
+            warmup_chosen: false,
+            gradient_clip: 1.0,
+            label_smoothing: 0.0,
+            dropout: None,
+            ema_decay: 0.0,
+            adamw: AdamWConfig::default(),
+            spikes: SpikeAction::Log,
+            bad_steps: 1,
+            patience: 0,
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! The stage that trains the DVAE.
+
+use std::sync::Arc;
+
+use burn::tensor::{Device, Tensor, TensorData};
+use myxtts_data::schedule::Schedule;
+use myxtts_data::stage::{HostFeed, Segments};
+use myxtts_model::dvae::Dvae;
+use myxtts_model::init::Init;
+use myxtts_model::params::{StateDict, load, state_dict};
+use myxtts_run::checkpoint::Checkpoint;
+use myxtts_weights::TensorMap;
+
+use super::execute::StageRun;
+use super::prefetch::flow;
+use crate::error::TrainError;
+use crate::feed::{Largest, SegmentBatch, SegmentFeed, Targets, segment_schedule, segment_spec};
+use crate::objective::{DvaeRecipe, DvaeTrainee};
+use crate::session::evaluate::{DvaeEvaluator, fixed_segments};
+use crate::session::initial_weights::Origin;
+use crate::session::training_data::Material;
+use crate::session::{Job, Run, StageName};
+use crate::stage;
+
+impl Run<'_> {
+    /// Trains the DVAE, and gives its steps.
+    pub(crate) fn dvae(
+        &mut self,
+        origin: &mut Origin,
+        resumed: Option<&Checkpoint>,
+    ) -> Result<u64, TrainError> {
+        let (job, placement, material) = (self.job, self.placement, &self.material);
+        let schedule = Arc::new(schedule(job, material, placement.replicas())?);
+        let (recipe, position) =
+            stage::begin(job, StageName::Dvae, &schedule, self.before, resumed)?;
+        let front_end = material.front_end.clone();
+        let segments = segment_spec(job.segment_frames, &front_end.codes);
+        let drawn = Segments::Drawn { seed: job.seed };
+        let host = material.stage(Arc::clone(&material.clips), segments, drawn);
+        let earlier = origin.dvae.take();
+        let state = |device: &Device| {
+            let device = device.clone().autodiff();
+            let dvae = Dvae::new(&Init::new(job.seed, &device), &job.dvae);
+            let dvae = dvae.map_err(TrainError::failed)?;
+            let dvae = match (&earlier, resumed) {
+                (Some(weights), None) => load(dvae, weights, "").map_err(TrainError::failed)?,
+                (_, Some(_)) => dvae,
+                (None, None) => started(dvae, job, material, &device.inner())?,
+            };
+            let trainee = DvaeTrainee::new(dvae, DvaeRecipe::default());
+            stage::state(job, job.optimisation.adamw, trainee, resumed)
+        };
+        let frames = job.segment_frames;
+        let targets = Targets::of_segments(&schedule);
+        let run = StageRun {
+            placement,
+            flow: flow(job, placement),
+            largest: Largest::of(&schedule, segments, &front_end.codes),
+            host: HostFeed::new(host, schedule, None)?,
+            site: Arc::new(move |device: &Device| {
+                SegmentFeed::new(device, &front_end, frames).map_err(|why| why.to_string())
+            }),
+            state,
+            recipe: &recipe,
+            targets,
+            ledger: stage::ledger(&self.desk, StageName::Dvae)?,
+            stop: self.desk.stop.clone(),
+        };
+        let evaluator = DvaeEvaluator::new(job, material, &placement.data[0]);
+        let desk = &mut self.desk;
+        let (state, outcome) =
+            stage::train(run, desk, evaluator, position, job, material, resumed)?;
+        self.note(StageName::Dvae, &outcome);
+        let done = state.done;
+        origin.dvae = Some(stage::handed_on(state)?);
+        // The GPT of an earlier DVAE speaks other codes, and its decoder hears
+        // that GPT.
+        origin.gpt = None;
+        origin.hifigan = TensorMap::new();
+        Ok(done)
+    }
+}
+
+/// The batches of the stage.
+pub(crate) fn schedule(
+    job: &Job,
+    material: &Material,
+    replicas: u32,
+) -> Result<Schedule, TrainError> {
+    let lengths = &material.train.lengths;
+    segment_schedule(lengths, job.segment_batch, replicas, job.seed)
+        .map_err(|clip| TrainError::Failed(format!("clip {} fits no batch", clip.0)))
+}
+
+/// A new DVAE that starts from the data: the first layer takes the mean of
+/// each band away, the last one gives it back, and the codebook is made of
+/// vectors the encoder sees first. Log mels are far from zero, and hundreds of
+/// steps would go into learning that.
+fn started(
+    dvae: Dvae,
+    job: &Job,
+    material: &Material,
+    device: &Device,
+) -> Result<Dvae, TrainError> {
+    let drawn = Segments::Drawn { seed: job.seed };
+    let segments = fixed_segments(job, material, &material.train, device, drawn)?;
+    let Some(SegmentBatch { mel_bct, .. }) = segments else {
+        return Ok(dvae);
+    };
+    let mean_c = mel_bct.clone().mean_dim(0).mean_dim(2);
+    let mean_c = mean_c
+        .try_into_vec_as::<f32>()
+        .map_err(TrainError::failed)?;
+    let weights = state_dict(&dvae).map_err(TrainError::failed)?;
+    let weights = centred(weights, &mean_c);
+    let dvae = load(dvae, &weights, "").map_err(TrainError::failed)?;
+    Ok(dvae.with_seeded_codebook(Tensor::from_inner(mel_bct), job.seed))
+}
+
+const FIRST_WEIGHT: &str = "encoder.0.0.weight";
+const FIRST_BIAS: &str = "encoder.0.0.bias";
+
+fn centred(mut weights: StateDict, mean_c: &[f32]) -> StateDict {
+    let (Some(weight), Some(bias)) = (weights.get(FIRST_WEIGHT), weights.get(FIRST_BIAS)) else {
+        return weights;
+    };
+    let per_output = weight.num_elements() / bias.num_elements().max(1);
+    let taps = per_output / mean_c.len().max(1);
+    let weight: Vec<f32> = weight.iter().collect();
+    let shifted: Vec<f32> = bias
+        .iter::<f32>()
+        .zip(weight.chunks_exact(per_output.max(1)))
+        .map(|(bias, weight)| {
+            let bands = weight.chunks_exact(taps.max(1)).zip(mean_c);
+            bias - bands
+                .map(|(taps, mean)| taps.iter().sum::<f32>() * mean)
+                .sum::<f32>()
+        })
+        .collect();
+    let count = shifted.len();
+    weights.insert(FIRST_BIAS.to_owned(), TensorData::new(shifted, [count]));
+    // The last layer is the only one of the decoder that is as wide as the mel.
+    let last = weights.iter().rev().find(|(name, data)| {
+        name.starts_with("decoder.")
+            && name.ends_with("bias")
+            && data.num_elements() == mean_c.len()
+    });
+    if let Some(name) = last.map(|(name, _)| name.clone()) {
+        let mean = TensorData::new(mean_c.to_vec(), [mean_c.len()]);
+        weights.insert(name, mean);
+    }
+    weights
+}

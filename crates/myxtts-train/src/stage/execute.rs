@@ -1,0 +1,392 @@
+//! One stage on its devices: the pipeline, and a thread for every replica.
+
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+use burn::tensor::Device;
+use myxtts_data::stage::{ClipSource, Filled, HostFeed};
+use myxtts_pipeline::{
+    Bounds, Failure, Knobs, Lane, Ledger, Make, Outcome, Pipeline, SiteWork, Start, Stop,
+};
+use myxtts_run::signals::{LOOK_EVERY, StopRequest};
+
+use crate::error::{TrainError, unless_stopped};
+use crate::feed::{Fed, Largest, RingBytes, Targets};
+use crate::objective::Trainee;
+use crate::placement::{Carry, Placement, Portable};
+use crate::train_loop::{
+    Averaging, InProcess, Intake, Recipe, Seat, State, TeamError, Watch, train,
+};
+
+/// How batches flow.
+#[derive(Clone, Copy, Debug)]
+pub struct Flow {
+    /// Where workers, read-ahead and depth start.
+    pub knobs: Knobs,
+    /// How far smart prefetch may go.
+    pub bounds: Bounds,
+    /// Bytes the rings may hold.
+    pub ring_bytes: RingBytes,
+    /// Batches the start waits for; fewer where the ring holds fewer.
+    pub fill_target: usize,
+    /// At most so long.
+    pub start_delay: Duration,
+}
+
+impl Flow {
+    /// The same with rings for `all` batches, `each` on a model device, and a
+    /// start that waits for all of them, at most for `longest`.
+    pub(crate) fn holding(self, all: usize, each: usize, longest: Duration) -> Self {
+        let knobs = Knobs {
+            read_ahead: all.max(self.knobs.read_ahead),
+            depth: each,
+            ..self.knobs
+        };
+        Self {
+            knobs,
+            bounds: Bounds {
+                least: knobs,
+                most: knobs,
+            },
+            ring_bytes: RingBytes::default(),
+            fill_target: each,
+            start_delay: longest,
+        }
+    }
+}
+
+/// Makes the device stage of a device.
+pub type MakeSite<S> = Arc<dyn Fn(&Device) -> Result<S, String> + Send + Sync>;
+
+/// Everything a stage runs on.
+pub struct StageRun<'a, C, S, M> {
+    /// Devices.
+    pub placement: &'a Placement,
+    /// Buffers.
+    pub flow: Flow,
+    /// Largest batch.
+    pub largest: Largest,
+    /// The host stage.
+    pub host: HostFeed<C>,
+    /// Makes the device stage on a device, on its thread.
+    pub site: MakeSite<S>,
+    /// Makes the state on a device; all replicas' must be equal.
+    pub state: M,
+    /// What the loop is told.
+    pub recipe: &'a Recipe,
+    /// How many targets each batch has.
+    pub targets: Targets,
+    /// Where waits are noted.
+    pub ledger: Ledger,
+    /// Whoever asks it to end is heard in every wait.
+    pub stop: StopRequest,
+}
+
+/// Told what happens around the loop.
+pub trait StageWatch<T>: Watch<T> {
+    /// The model starts, `made` after its devices began to be made ready, and
+    /// with this state. `true` asks it not to: the stage is over.
+    fn started(
+        &mut self,
+        made: Duration,
+        start: &Start,
+        state: &State<T>,
+    ) -> Result<bool, TrainError>;
+    /// The running pipeline, between steps of the first replica.
+    fn pipeline(&mut self, pipeline: Weak<Pipeline>);
+}
+
+/// Runs a stage from its state's step to the end of the recipe.
+pub fn run_stage<T, S, C, M>(
+    run: StageRun<'_, C, S, M>,
+    watch: &mut dyn StageWatch<T>,
+) -> Result<(State<T>, Outcome), TrainError>
+where
+    T: Trainee,
+    T::Batch: Portable,
+    S: SiteWork<Buffer = Filled, Batch = Fed<T::Batch>> + 'static,
+    C: ClipSource + Send + Sync + 'static,
+    M: Fn(&Device) -> Result<State<T>, TrainError> + Sync,
+{
+    let StageRun {
+        placement,
+        flow,
+        largest,
+        host,
+        site,
+        state,
+        recipe,
+        targets,
+        ledger,
+        stop,
+    } = run;
+    let begin = Instant::now();
+    let first = state(&placement.models[0])?;
+    let accumulation = recipe.accumulation.max(1) as u64;
+    let steps = first.done * accumulation..recipe.steps * accumulation;
+    let setup = largest.setup(
+        placement.wiring(),
+        steps,
+        flow.knobs,
+        flow.bounds,
+        flow.ring_bytes,
+    );
+    let made = Made::new(begin);
+    let fill_target = flow.fill_target.min(setup.model_ring.holds());
+    let sites = placement.data.iter();
+    let sites = sites.map(|device| make_site(&site, device, made.making.clone()));
+    let hops = placement.models.iter().filter(|_| placement.has_hop);
+    let hops = hops.map(make_hop::<T::Batch>);
+    let (pipeline, lanes) = Pipeline::start(&setup, host, sites.collect(), hops.collect(), ledger)?;
+    let pipeline = Rc::new(pipeline);
+    watch.pipeline(Rc::downgrade(&pipeline));
+    let supply = Supply {
+        lanes,
+        targets,
+        fill_target,
+        start_delay: flow.start_delay,
+        made,
+        stop: stop.clone(),
+    };
+    let result = until_asked(&stop, pipeline.stop(), || {
+        replicas(first, supply, placement, recipe, &state, watch)
+    });
+    if result.is_err() {
+        pipeline.stop().fail(Failure::Requested);
+    }
+    let Some(pipeline) = Rc::into_inner(pipeline) else {
+        return Err(TrainError::failed("the pipeline is still in use"));
+    };
+    let outcome = match stop.is_asked() {
+        true => pipeline.leave(PATIENCE),
+        false => pipeline.finish(),
+    };
+    // What broke the data side is the reason; a lane only sees that it ended.
+    match (result, &outcome.failure) {
+        (Ok(state), None | Some(Failure::Requested)) => Ok((state, outcome)),
+        (Err(TrainError::Pipeline(Failure::Requested)), Some(failure)) | (Ok(_), Some(failure)) => {
+            Err(failure.clone().into())
+        }
+        (Err(error), _) => Err(error),
+    }
+}
+
+/// Makes a device stage on the thread that will use it; `making` is let go of
+/// once it is made.
+fn make_site<S: 'static>(site: &MakeSite<S>, device: &Device, making: Sender<()>) -> Make<S> {
+    let (site, device) = (Arc::clone(site), device.clone());
+    Box::new(move || {
+        let _making = making;
+        site(&device)
+    })
+}
+
+fn make_hop<B: Portable>(device: &Device) -> Make<Carry<B>> {
+    let device = device.clone();
+    Box::new(move || Ok(Carry::to(device)))
+}
+
+/// How long a stop waits for the data side to end what it is at.
+const PATIENCE: Duration = Duration::from_millis(300);
+
+/// Does `work`; if somebody asks for the end meanwhile, the pipeline is closed,
+/// so that nobody waits for a batch any more.
+fn until_asked<R>(stop: &StopRequest, pipeline: &Stop, work: impl FnOnce() -> R) -> R {
+    // Nothing is sent: the end of the work ends the channel.
+    let (working, is_over) = channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            while is_over.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Timeout) {
+                if stop.is_asked() {
+                    return pipeline.fail(Failure::Requested);
+                }
+            }
+        });
+        let _working = working;
+        work()
+    })
+}
+
+/// What replicas train on, and when they start.
+struct Supply<B> {
+    lanes: Vec<Lane<Fed<B>>>,
+    targets: Targets,
+    fill_target: usize,
+    start_delay: Duration,
+    made: Made,
+    stop: StopRequest,
+}
+
+/// Whether every site and replica is made: a channel on which nothing is sent,
+/// and which ends when all that are still being made have let go of it.
+struct Made {
+    begin: Instant,
+    making: Sender<()>,
+    made: Receiver<()>,
+}
+
+impl Made {
+    fn new(begin: Instant) -> Self {
+        let (making, made) = channel();
+        Self {
+            begin,
+            making,
+            made,
+        }
+    }
+
+    /// How long it took. Kernels may take minutes to compile; the start delay
+    /// is for data.
+    fn wait(self, stop: &StopRequest) -> Result<Duration, TrainError> {
+        drop(self.making);
+        while self.made.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Timeout) {
+            unless_stopped(stop)?;
+        }
+        Ok(self.begin.elapsed())
+    }
+}
+
+/// The first replica on this thread, the others on threads of their own.
+fn replicas<T, M>(
+    first: State<T>,
+    supply: Supply<T::Batch>,
+    placement: &Placement,
+    recipe: &Recipe,
+    state: &M,
+    watch: &mut dyn StageWatch<T>,
+) -> Result<State<T>, TrainError>
+where
+    T: Trainee,
+    T::Batch: Portable,
+    M: Fn(&Device) -> Result<State<T>, TrainError> + Sync,
+{
+    let Supply {
+        lanes,
+        targets,
+        fill_target,
+        start_delay,
+        made,
+        stop,
+    } = supply;
+    let team: Arc<dyn Averaging> = Arc::new(InProcess::new(lanes.len()));
+    let mut lanes = lanes.into_iter();
+    let Some(mut lane) = lanes.next() else {
+        return Err(TrainError::failed("a stage needs a model device"));
+    };
+    std::thread::scope(|scope| {
+        let others: Vec<_> = lanes
+            .zip(placement.models.iter().skip(1))
+            .enumerate()
+            .map(|(index, (lane, device))| {
+                let seat = Seat::new(index + 1, Arc::clone(&team), placement.collective());
+                let making = made.making.clone();
+                let intake = Intake {
+                    lane,
+                    rank: seat.rank,
+                    targets: targets.clone(),
+                    // Only the first replica decides, and the others follow.
+                    stop: StopRequest::new(),
+                };
+                scope.spawn(move || follow::<T, M>(device, intake, &seat, making, recipe, state))
+            })
+            .collect();
+        let seat = Seat::new(0, Arc::clone(&team), placement.collective());
+        let _guard = LeavesOnPanic(Arc::clone(&team));
+        let started = made.wait(&stop).and_then(|made| {
+            seat.check_collective(&placement.models[0])?;
+            let start = lane.wait_for_start(fill_target, start_delay)?;
+            watch.started(made, &start, &first)
+        });
+        let intake = Intake {
+            lane,
+            rank: seat.rank,
+            targets,
+            stop: stop.clone(),
+        };
+        let trained = match started {
+            Ok(true) => Ok(first),
+            Ok(false) => train(first, intake, recipe, &seat, watch),
+            Err(error) if error.is_let_go(&stop) => Ok(first),
+            Err(error) => Err(error),
+        };
+        // Whoever still waits for this replica waits in vain: it has failed,
+        // was asked to stop, or all have taken their last step.
+        team.abandon();
+        let others = others.into_iter().map(|thread| match thread.join() {
+            Ok(result) => result,
+            Err(_) => Err(TrainError::failed(
+                "a replica panicked; this is a defect of the program",
+            )),
+        });
+        first_to_fail(trained, others, &stop)
+    })
+}
+
+/// Trains a replica beside the first, on its own thread.
+fn follow<T, M>(
+    device: &Device,
+    intake: Intake<T::Batch>,
+    seat: &Seat,
+    making: Sender<()>,
+    recipe: &Recipe,
+    state: &M,
+) -> Result<(), TrainError>
+where
+    T: Trainee,
+    M: Fn(&Device) -> Result<State<T>, TrainError>,
+{
+    let _guard = LeavesOnPanic(Arc::clone(&seat.team));
+    let own = state(device);
+    drop(making);
+    let trained = own.and_then(|own| {
+        seat.check_collective(device)?;
+        train(own, intake, recipe, seat, &mut Silent)
+    });
+    if trained.is_err() {
+        seat.team.abandon();
+    }
+    trained.map(|_| ())
+}
+
+/// What the first replica trained, or the failure that ended it. A replica that
+/// was left alone is not the one that failed.
+fn first_to_fail<T>(
+    trained: Result<State<T>, TrainError>,
+    others: impl Iterator<Item = Result<(), TrainError>>,
+    stop: &StopRequest,
+) -> Result<State<T>, TrainError> {
+    let is_left_alone =
+        |error: &TrainError| matches!(error, TrainError::Team(TeamError::Abandoned(_)));
+    let has_ended = trained.is_ok();
+    let is_follower =
+        |error: &TrainError| has_ended && (is_left_alone(error) || error.is_let_go(stop));
+    let failures = others.filter_map(Result::err);
+    let failures = failures.filter(|error| !is_follower(error));
+    match (trained, failures.min_by_key(is_left_alone)) {
+        (Err(own), _) if !is_left_alone(&own) => Err(own),
+        (_, Some(error)) => Err(error),
+        (trained, None) => trained,
+    }
+}
+
+/// A replica that panics lets the others go, who would wait for it forever.
+struct LeavesOnPanic(Arc<dyn Averaging>);
+
+impl Drop for LeavesOnPanic {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.abandon();
+        }
+    }
+}
+
+/// Replicas beside the first keep no books.
+struct Silent;
+
+impl<T> Watch<T> for Silent {
+    fn after(&mut self, _: &crate::train_loop::StepDone, _: &State<T>) -> Result<bool, TrainError> {
+        Ok(false)
+    }
+}

@@ -1,0 +1,200 @@
+//! The stage that trains the GPT.
+
+use std::io::Stderr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use burn::tensor::Device;
+use myxtts_data::schedule::Schedule;
+use myxtts_infer::ModelCard;
+use myxtts_model::gpt::{Gpt, check_frozen};
+use myxtts_model::init::Init;
+use myxtts_model::params::{HandedOver, StateDict, load};
+use myxtts_run::checkpoint::Checkpoint;
+use myxtts_run::run_folder::RunLog;
+
+use super::execute::StageRun;
+use super::frozen::frozen_dvae;
+use super::parts::{card_of, codes_cache, gpt_recipe, gpt_targets, host, schedule, site};
+use super::precision;
+use super::prefetch::flow;
+use super::warm_up::{Listener, WarmUp};
+use crate::error::TrainError;
+use crate::faults::Faults;
+use crate::feed::{Largest, ShapeWatch};
+use crate::objective::GptTrainee;
+use crate::session::evaluate::GptEvaluator;
+use crate::session::initial_weights::Origin;
+use crate::session::training_data::Material;
+use crate::session::{Job, Run, StageName};
+use crate::stage;
+
+impl Run<'_> {
+    /// Trains the GPT, and gives its steps.
+    pub(crate) fn gpt(
+        &mut self,
+        origin: &mut Origin,
+        resumed: Option<&Checkpoint>,
+    ) -> Result<u64, TrainError> {
+        let (job, placement, material) = (self.job, self.placement, &self.material);
+        let dvae_weights = origin.dvae.take().ok_or_else(no_dvae)?;
+        let compute = precision::on(job.precision, placement)?;
+        let card = origin.card.take();
+        let card = card.unwrap_or_else(|| card_of(job, material));
+        // A configuration is checked against the size it names; weights of
+        // `--init` may have another number of blocks.
+        check_frozen(&card.gpt, &job.frozen)
+            .map_err(|why| TrainError::Usage(format!("training.freeze: {why}")))?;
+        let dvae = frozen_dvae(&card, &dvae_weights)?;
+        let schedule = schedule(job, material, placement.replicas(), self.bound(&card))?;
+        let schedule = Arc::new(schedule);
+        let (recipe, position) =
+            stage::begin(job, StageName::Gpt, &schedule, self.before, resumed)?;
+        self.desk.say(&batches_words(material, &schedule));
+        let (codes, notice) = codes_cache(job, material, &dvae, &schedule)?;
+        if let Some(notice) = notice {
+            self.desk.say(&notice);
+        }
+        let watch = Arc::new(ShapeWatch::default());
+        let site = site(
+            material,
+            &dvae,
+            card.quirks,
+            codes.clone(),
+            Arc::clone(&watch),
+            Faults::default(),
+        );
+        // One copy for each replica, and none left over: a checkpoint of the
+        // stage has weights of its own.
+        let earlier = origin.gpt.take().filter(|_| resumed.is_none());
+        let earlier = Earlier::new(earlier, placement.replicas() as usize);
+        let learns = gpt_recipe(job, &card);
+        let warm_up = WarmUp {
+            schedule: Arc::clone(&schedule),
+            placement: placement.clone(),
+            settles: true,
+            listener: listener(Arc::clone(&self.desk.log)),
+            stop: self.desk.stop.clone(),
+        };
+        let state = |device: &Device| {
+            let gpt = initial(job, &card, earlier.take(), resumed, device)?;
+            let trainee = GptTrainee::new(gpt.with_compute(compute), learns.clone());
+            let adamw = job.optimisation.adamw;
+            let trainee = warm_up.model(trainee, adamw, &recipe, &card)?;
+            stage::state(job, adamw, trainee, resumed)
+        };
+        let conditioning = card.conditioning;
+        let run = StageRun {
+            placement,
+            flow: flow(job, placement),
+            largest: Largest::of(&schedule, conditioning, &card.conditioning_mel),
+            host: host(job, material, conditioning, Arc::clone(&schedule), codes)?,
+            site: warm_up.site(site, conditioning, &watch),
+            state,
+            recipe: &recipe,
+            targets: gpt_targets(job, material, &card, &schedule),
+            ledger: stage::ledger(&self.desk, StageName::Gpt)?,
+            stop: self.desk.stop.clone(),
+        };
+        let hifigan = origin.hifigan.clone();
+        let evaluator = GptEvaluator::new(job, material, &card, &dvae, hifigan, &placement.data[0]);
+        let sampling = evaluator.sampling();
+        let desk = &mut self.desk;
+        let (state, outcome) =
+            stage::train(run, desk, evaluator, position, job, material, resumed)?;
+        self.note(StageName::Gpt, &outcome);
+        self.note_shapes(&watch);
+        self.finished.samples = self.samples_of(state.done);
+        origin.dvae = Some(dvae_weights);
+        origin.card = Some(ModelCard {
+            sampling: sampling.get(),
+            ..card
+        });
+        let done = state.done;
+        // Only the decoder's stage wants the weights on the host.
+        if job.stages.last() != Some(&StageName::Gpt) {
+            origin.gpt = Some(stage::handed_on(state)?);
+        }
+        Ok(done)
+    }
+}
+
+fn no_dvae() -> TrainError {
+    TrainError::Usage(
+        "the GPT needs a trained DVAE, and there is none\n  why:   the GPT learns the codes that a \
+         DVAE makes of recordings\n  fix:   --stage all, or --init DIR with weights that have a \
+         DVAE"
+            .to_owned(),
+    )
+}
+
+/// The GPT that a replica begins with: of earlier weights, of a checkpoint that
+/// is read later, or new.
+fn initial(
+    job: &Job,
+    card: &ModelCard,
+    earlier: Option<StateDict>,
+    resumed: Option<&Checkpoint>,
+    device: &Device,
+) -> Result<Gpt, TrainError> {
+    let device = device.clone().autodiff();
+    let blank = || Gpt::new(&Init::blank(&device), &card.gpt);
+    match (earlier, resumed) {
+        (Some(weights), None) => {
+            load(blank(), &HandedOver::from(weights), "").map_err(TrainError::failed)
+        }
+        (_, Some(_)) => Ok(blank()),
+        (None, None) => Ok(Gpt::new(&Init::new(job.seed, &device), &card.gpt)),
+    }
+}
+
+/// Somebody who writes what the warm-up says into the log.
+fn listener(log: Arc<RunLog<Stderr>>) -> Listener {
+    Listener::new(move |line| {
+        // A terminal that is gone has nobody to tell.
+        let _ = log.line(line);
+    })
+}
+
+/// Earlier weights, for so many replicas: each takes a copy but the last, which
+/// takes the weights themselves. A large model's are gigabytes that no step
+/// needs.
+struct Earlier(Mutex<(usize, Option<StateDict>)>);
+
+impl Earlier {
+    fn new(weights: Option<StateDict>, replicas: usize) -> Self {
+        Self(Mutex::new((replicas, weights)))
+    }
+
+    fn take(&self) -> Option<StateDict> {
+        // Poisoned by a replica that panicked while it copied: what it copied
+        // from is as it was.
+        let mut shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (left, weights) = &mut *shared;
+        *left = left.saturating_sub(1);
+        match *left {
+            0 => weights.take(),
+            _ => weights.clone(),
+        }
+    }
+}
+
+/// The batches of an epoch, for the log.
+fn batches_words(material: &Material, schedule: &Schedule) -> String {
+    format!(
+        "{} clips in {} shapes, {} batches an epoch{}, {:.1} % padding",
+        material.train.clips.len(),
+        schedule.shapes().count(),
+        schedule.steps_per_epoch(),
+        clips_of(schedule),
+        schedule.padding_percent(&material.train.lengths)
+    )
+}
+
+/// `, 16 to 47 clips in each (mean 30.9)`.
+fn clips_of(schedule: &Schedule) -> String {
+    schedule
+        .clips_per_step()
+        .map_or_else(String::new, |(least, most, mean)| {
+            format!(", {least} to {most} clips in each (mean {mean:.1})")
+        })
+}

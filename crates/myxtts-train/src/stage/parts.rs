@@ -1,0 +1,231 @@
+//! The parts that several stages are made of: what a new model is, batches, codes,
+//! and what the pipeline's stages do with them.
+
+use std::sync::Arc;
+
+use burn::module::Module;
+use burn::tensor::Device;
+use myxtts_audio::units::Samples;
+use myxtts_data::cache::FeatureCache;
+use myxtts_data::codes::CodesCache;
+use myxtts_data::prepare::CACHE;
+use myxtts_data::schedule::{BucketShape, ConditioningSpec, Schedule, choose_buckets};
+use myxtts_data::stage::{Clip, HostFeed, Segments};
+use myxtts_infer::{DecoderCard, ModelCard, SamplingDefaults, VoiceKind};
+use myxtts_model::ModelSize;
+use myxtts_model::dvae::Dvae;
+use myxtts_model::gpt::{GptConfig, Quirks, Vocabulary};
+use myxtts_run::FileError;
+
+use super::execute::MakeSite;
+use crate::demand::Demand;
+use crate::error::TrainError;
+use crate::faults::Faults;
+use crate::feed::{DeviceFeed, ShapeWatch, Targets, codes_source};
+use crate::objective::GptRecipe;
+use crate::session::training_data::Material;
+use crate::session::{CacheKind, Job};
+
+/// What a new GPT is.
+pub(crate) fn card_of(job: &Job, material: &Material) -> ModelCard {
+    let dvae = job.dvae;
+    let text = &material.vocabulary;
+    let vocabulary = Vocabulary {
+        text_tokens: text.text_tokens(),
+        start_text: text.start(),
+        stop_text: text.stop(),
+        codes: u32::try_from(dvae.codes).unwrap_or(u32::MAX),
+        ..Vocabulary::XTTS_V2
+    };
+    let [min, max] = job.conditioning.map(Samples);
+    let front_end = &material.front_end;
+    ModelCard {
+        gpt: GptConfig {
+            vocabulary,
+            ..job.gpt.clone()
+        },
+        dvae,
+        quirks: job.quirks,
+        audio: job.audio.clone(),
+        codes_mel: front_end.codes,
+        conditioning_mel: front_end.conditioning,
+        conditioning: ConditioningSpec { min, max },
+        languages: text.languages().into_iter().map(str::to_owned).collect(),
+        decoder: None,
+        sampling: Some(SamplingDefaults::TRAINED_HERE),
+    }
+}
+
+/// What the decoder is: as its weights say, or new and of a size.
+pub(crate) fn decoder_card(size: ModelSize, model: &ModelCard) -> DecoderCard {
+    if let Some(decoder) = &model.decoder {
+        return decoder.clone();
+    }
+    let channels = model.gpt.channels;
+    let mut hifigan = size.decoder(channels, channels);
+    hifigan.input_rate = model.audio.sample_rate.hz();
+    DecoderCard {
+        hifigan,
+        voice: VoiceKind::Conditioning,
+    }
+}
+
+/// What training a model of this card asks of its devices.
+pub(crate) fn demand_of(job: &Job, card: &ModelCard) -> Demand {
+    let decoder = decoder_card(job.decoder_size, card);
+    Demand {
+        gpt: card.gpt.clone(),
+        dvae: card.dvae,
+        decoder: decoder.hifigan,
+        stages: job.stages.clone(),
+        longest: BucketShape {
+            text: job.max_text,
+            audio: job.max_audio,
+        },
+        conditioning: card.conditioning,
+        segments: [job.segment_frames, job.segment_batch as usize],
+        decoder_frames: job.decoder_frames,
+        has_average: job.optimisation.ema_decay > 0.0,
+        has_start: job.init.is_some(),
+        clips: None,
+    }
+}
+
+/// The batches of the stage: where clips go, and what was made of them.
+///
+/// With a card, a batch of short clips has no more rows than need as much
+/// memory as the longest the configuration allows.
+pub(crate) fn schedule(
+    job: &Job,
+    material: &Material,
+    replicas: u32,
+    bound: Option<&ModelCard>,
+) -> Result<Schedule, TrainError> {
+    let demand = bound.map(|card| demand_of(job, card));
+    batches(job, material, replicas, |shape| {
+        let most = demand.as_ref();
+        most.map_or(u32::MAX, |demand| demand.rows_within(job.batch_size, shape))
+    })
+}
+
+/// Batches with at most so many rows of each shape.
+pub(crate) fn batches(
+    job: &Job,
+    material: &Material,
+    replicas: u32,
+    most: impl Fn(BucketShape) -> u32,
+) -> Result<Schedule, TrainError> {
+    let shapes = choose_buckets(&material.train.lengths, job.buckets);
+    Schedule::within(
+        &material.train.lengths,
+        &shapes,
+        job.batch_size,
+        replicas,
+        job.seed,
+        most,
+    )
+    .map_err(|clip| TrainError::Failed(format!("clip {} fits no bucket", clip.0)))
+}
+
+/// Codes kept from epoch to epoch, as the job says, and whether those of
+/// another DVAE were there.
+pub(crate) fn codes_cache(
+    job: &Job,
+    material: &Material,
+    dvae: &Dvae,
+    schedule: &Schedule,
+) -> Result<(Option<Arc<CodesCache>>, Option<String>), TrainError> {
+    let source = codes_source(dvae, &material.front_end, &job.audio);
+    let source = source.map_err(TrainError::failed)?;
+    let contents = material.train.contents.clone();
+    Ok(match job.cache {
+        CacheKind::None => (None, None),
+        CacheKind::Memory => {
+            let cache = CodesCache::in_memory(contents, source);
+            (Some(Arc::new(cache)), None)
+        }
+        CacheKind::Disk => {
+            let path = job.dataset.join(CACHE);
+            let folder = FeatureCache::open(&path).map_err(TrainError::failed)?;
+            let cache = CodesCache::on_disk(contents, source, folder);
+            let replaces = source.replaces(&path);
+            let again = match replaces.map_err(FileError::when("mark the codes in", &path))? {
+                true => cache.missing(schedule).map_err(TrainError::failed)?,
+                false => 0,
+            };
+            let notice = format!(
+                "{again} clips are encoded again: the DVAE changed, or the mel in front of it"
+            );
+            (Some(Arc::new(cache)), (again > 0).then_some(notice))
+        }
+    })
+}
+
+/// The host stage.
+pub(crate) fn host(
+    job: &Job,
+    material: &Material,
+    conditioning: ConditioningSpec,
+    schedule: Arc<Schedule>,
+    codes: Option<Arc<CodesCache>>,
+) -> Result<HostFeed<Arc<[Clip]>>, TrainError> {
+    let segments = Segments::Drawn { seed: job.seed };
+    let stage = material.stage(Arc::clone(&material.clips), conditioning, segments);
+    let stage = stage
+        .conditioned_by(material.companions.clone())
+        .beginning_at(job.beginnings);
+    let host = HostFeed::new(stage, schedule, codes)?;
+    Ok(match job.static_shapes {
+        true => host,
+        false => host.with_tight_shapes(material.train.lengths.clone().into()),
+    })
+}
+
+/// Makes the device stage on a device.
+pub(crate) fn site(
+    material: &Material,
+    dvae: &Dvae,
+    quirks: Quirks,
+    codes: Option<Arc<CodesCache>>,
+    watch: Arc<ShapeWatch>,
+    faults: Faults,
+) -> MakeSite<DeviceFeed> {
+    let front_end = material.front_end.clone();
+    let (dvae, watch) = (dvae.clone(), watch);
+    Arc::new(move |device: &Device| {
+        let dvae = dvae.clone().to_device(device);
+        let feed = DeviceFeed::new(device, dvae, &front_end, true, Arc::clone(&watch));
+        let feed = feed.map_err(|why| why.to_string())?;
+        let feed = feed.with_quirks(quirks).keeping(codes.clone());
+        Ok(feed.with_faults(faults.clone()))
+    })
+}
+
+/// How the GPT of a card learns in a training of this job.
+pub(crate) fn gpt_recipe(job: &Job, card: &ModelCard) -> GptRecipe {
+    GptRecipe {
+        label_smoothing: job.optimisation.label_smoothing,
+        dropout: job.optimisation.dropout.unwrap_or(card.gpt.dropout),
+        quirks: card.quirks,
+        frozen: job.frozen.clone(),
+        ..GptRecipe::default()
+    }
+}
+
+/// How many targets each batch of the GPT has.
+pub(crate) fn gpt_targets(
+    job: &Job,
+    material: &Material,
+    card: &ModelCard,
+    schedule: &Arc<Schedule>,
+) -> Targets {
+    Targets::of_gpt(
+        schedule,
+        &material.train,
+        card.conditioning,
+        material.companions.clone(),
+        job.beginnings,
+        job.seed,
+        card.quirks,
+    )
+}

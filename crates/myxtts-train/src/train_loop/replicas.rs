@@ -1,0 +1,411 @@
+//! Replicas that hold the same weights.
+//!
+//! The seam is [`Averaging`]: numbers in, their mean over all replicas out,
+//! the same bits for everybody. In one process that is a shared table; several
+//! machines need another implementation of it and nothing else. GPUs that can
+//! average among themselves do so with gradients; everything else that is
+//! shared is a few numbers and takes the seam.
+
+use std::fmt;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use burn::tensor::distributed::{ReduceOperation, all_reduce};
+use burn::tensor::{Device, Tensor, TensorData};
+
+use super::meter::Meter;
+use crate::optim::NamedGradients;
+
+/// Another replica has failed, and its part of the mean will not come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("another replica has stopped")]
+pub struct Abandoned;
+
+/// Means over replicas.
+pub(crate) trait Averaging: Send + Sync + fmt::Debug {
+    /// How many there are.
+    fn members(&self) -> usize;
+
+    /// Replaces `values` by their mean over all members. Everybody calls it
+    /// the same number of times with as many values, and waits for the others.
+    fn mean(&self, rank: usize, values: &mut [f32]) -> Result<(), Abandoned>;
+
+    /// Lets the others go: this member will not call again.
+    fn abandon(&self);
+}
+
+/// Replicas that are threads of this process.
+#[derive(Debug)]
+pub(crate) struct InProcess {
+    members: usize,
+    table: Mutex<Table>,
+    turned: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    /// Rounds that are complete.
+    round: u64,
+    parts: Vec<Option<Vec<f32>>>,
+    mean: Vec<f32>,
+    /// Who has yet to take the mean of the round before.
+    to_take: usize,
+    abandoned: bool,
+}
+
+impl InProcess {
+    /// For so many threads.
+    pub(crate) fn new(members: usize) -> Self {
+        Self {
+            members,
+            table: Mutex::new(Table {
+                parts: vec![None; members],
+                ..Table::default()
+            }),
+            turned: Condvar::new(),
+        }
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(&self, table: MutexGuard<'a, Table>) -> MutexGuard<'a, Table> {
+        let waited = self.turned.wait(table);
+        waited.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Averaging for InProcess {
+    fn members(&self) -> usize {
+        self.members
+    }
+
+    fn mean(&self, rank: usize, values: &mut [f32]) -> Result<(), Abandoned> {
+        if self.members == 1 {
+            return Ok(());
+        }
+        let mut table = self.table();
+        // The slowest may still be taking the mean of the round before.
+        while table.to_take > 0 && !table.abandoned {
+            table = self.wait(table);
+        }
+        if table.abandoned {
+            return Err(Abandoned);
+        }
+        let round = table.round;
+        if let Some(part) = table.parts.get_mut(rank) {
+            *part = Some(values.to_vec());
+        }
+        if table.parts.iter().all(Option::is_some) {
+            table.finish_round();
+            self.turned.notify_all();
+        }
+        while table.round == round && !table.abandoned {
+            table = self.wait(table);
+        }
+        if table.round == round {
+            return Err(Abandoned);
+        }
+        values.copy_from_slice(&table.mean);
+        table.to_take -= 1;
+        if table.to_take == 0 {
+            self.turned.notify_all();
+        }
+        Ok(())
+    }
+
+    fn abandon(&self) {
+        self.table().abandoned = true;
+        self.turned.notify_all();
+    }
+}
+
+impl Table {
+    /// Adds the parts in the order of ranks: the same sum whoever came last.
+    fn finish_round(&mut self) {
+        let count = self.parts.len();
+        let mut parts = self.parts.iter_mut().filter_map(Option::take);
+        self.mean = parts.next().unwrap_or_default();
+        for part in parts {
+            for (sum, value) in self.mean.iter_mut().zip(part) {
+                *sum += value;
+            }
+        }
+        for value in &mut self.mean {
+            *value /= count as f32;
+        }
+        self.round += 1;
+        self.to_take = count;
+    }
+}
+
+/// A team of which only one is there: what is learnt in it is thrown away, but
+/// numbers go the way they will.
+#[derive(Debug)]
+struct Rehearsal(usize);
+
+impl Averaging for Rehearsal {
+    fn members(&self) -> usize {
+        self.0
+    }
+
+    fn mean(&self, _rank: usize, _values: &mut [f32]) -> Result<(), Abandoned> {
+        Ok(())
+    }
+
+    fn abandon(&self) {}
+}
+
+/// One replica's place in the team.
+#[derive(Clone, Debug)]
+pub struct Seat {
+    /// Which.
+    pub(crate) rank: usize,
+    /// The seam.
+    pub(crate) team: Arc<dyn Averaging>,
+    /// The devices of all members, if they average gradients themselves.
+    pub(crate) collective: Option<Arc<[Device]>>,
+    /// What this replica waits.
+    pub(crate) meter: Arc<Meter>,
+}
+
+/// Numbers that travel together; large enough that a round costs little
+/// beside its values, small enough that a few copies of them cost little.
+const BUCKET: usize = 1 << 20;
+
+impl Seat {
+    /// The place of a rank in a team.
+    pub(crate) fn new(
+        rank: usize,
+        team: Arc<dyn Averaging>,
+        collective: Option<Arc<[Device]>>,
+    ) -> Self {
+        Self {
+            rank,
+            team,
+            collective,
+            meter: Arc::default(),
+        }
+    }
+
+    /// A team of one.
+    pub fn alone() -> Self {
+        Self::new(0, Arc::new(InProcess::new(1)), None)
+    }
+
+    /// For a rehearsal of what a team of `members` does.
+    pub(crate) fn rehearsing(members: usize) -> Self {
+        Self::new(0, Arc::new(Rehearsal(members)), None)
+    }
+
+    /// Replicas.
+    pub(crate) fn members(&self) -> usize {
+        self.team.members()
+    }
+
+    /// Means of a few numbers.
+    pub(crate) fn mean(&self, mut values: Vec<f32>) -> Result<Vec<f32>, Abandoned> {
+        if self.members() > 1 {
+            let mean = || self.team.mean(self.rank, &mut values);
+            self.meter.in_seam(mean)?;
+        }
+        Ok(values)
+    }
+
+    /// Means of gradients, after the backward pass: reading the first of them
+    /// waits for all that was queued before. From the last parameter to the
+    /// first, so that every replica has the same buckets.
+    pub(crate) fn mean_gradients(
+        &self,
+        gradients: NamedGradients,
+    ) -> Result<NamedGradients, TeamError> {
+        if self.members() == 1 {
+            return Ok(gradients);
+        }
+        let mut names: Vec<String> = gradients.iter().map(|(name, _)| name.to_owned()).collect();
+        names.sort_by(|a, b| order(b).cmp(&order(a)));
+        match &self.collective {
+            Some(devices) => {
+                // What all were waited for is in the seam already.
+                self.all_are_here()?;
+                let mean = || self.mean_on_devices(gradients, names, devices);
+                Ok(self.meter.in_seam(mean))
+            }
+            None => self.mean_through_host(gradients, names),
+        }
+    }
+
+    /// All are queued before the first is waited for.
+    fn mean_on_devices(
+        &self,
+        mut gradients: NamedGradients,
+        names: Vec<String>,
+        devices: &[Device],
+    ) -> NamedGradients {
+        let queued = names.into_iter().filter_map(|name| {
+            let gradient_n = gradients.get(&name)?.clone();
+            let mean_n = all_reduce(gradient_n, ReduceOperation::Mean, devices.to_vec());
+            Some((name, mean_n))
+        });
+        for (name, mean_n) in queued.collect::<Vec<_>>() {
+            gradients.replace(&name, mean_n.resolve());
+        }
+        gradients
+    }
+
+    /// A device that waits for another does so without end, so none begins
+    /// before all replicas are there to follow.
+    fn all_are_here(&self) -> Result<(), Abandoned> {
+        self.mean(vec![]).map(|_| ())
+    }
+
+    /// Averages a number whose mean is known: a link between GPUs that does not
+    /// work is found before anything is learnt over it.
+    pub(crate) fn check_collective(&self, device: &Device) -> Result<(), TeamError> {
+        let Some(devices) = &self.collective else {
+            return Ok(());
+        };
+        self.all_are_here()?;
+        let own_1 = Tensor::<1>::from_data([self.rank as f32 + 1.0], device);
+        let mean_1 = all_reduce(own_1, ReduceOperation::Mean, devices.to_vec()).resolve();
+        let mean = mean_1.try_into_vec_as::<f32>();
+        let mean = mean.map_err(|why| TeamError::Collective(why.to_string()))?;
+        let expected = (self.members() as f32 + 1.0) / 2.0;
+        match mean.first() {
+            Some(mean) if (mean - expected).abs() < 1e-3 => Ok(()),
+            found => Err(TeamError::Collective(format!(
+                "the mean of 1 to {} should be {expected} and is {found:?}",
+                self.members()
+            ))),
+        }
+    }
+
+    /// In buckets, each read, averaged and written back as one.
+    fn mean_through_host(
+        &self,
+        mut gradients: NamedGradients,
+        names: Vec<String>,
+    ) -> Result<NamedGradients, TeamError> {
+        let mut bucket: Vec<String> = vec![];
+        let mut held = 0;
+        for name in names {
+            held += gradients
+                .get(&name)
+                .map_or(0, |gradient_n| gradient_n.dims()[0]);
+            bucket.push(name);
+            if held >= BUCKET {
+                self.mean_bucket(&mut gradients, &bucket)?;
+                bucket.clear();
+                held = 0;
+            }
+        }
+        self.mean_bucket(&mut gradients, &bucket)?;
+        Ok(gradients)
+    }
+
+    fn mean_bucket(
+        &self,
+        gradients: &mut NamedGradients,
+        names: &[String],
+    ) -> Result<(), TeamError> {
+        let held: Vec<Tensor<1>> = names
+            .iter()
+            .filter_map(|name| gradients.get(name).cloned())
+            .collect();
+        let Some(first) = held.first() else {
+            return Ok(());
+        };
+        let device = first.device();
+        let lengths: Vec<usize> = held.iter().map(|gradient_n| gradient_n.dims()[0]).collect();
+        let read = || Tensor::cat(held, 0).try_into_vec_as::<f32>();
+        let values = self.meter.reading_for_seam(read);
+        let values = values.map_err(|why| TeamError::Device(why.to_string()))?;
+        let values = self.mean(values)?;
+        let count = values.len();
+        let upload = || Tensor::<1>::from_data(TensorData::new(values, [count]), &device);
+        let mean_n = self.meter.in_seam(upload);
+        let mut start = 0;
+        for (name, length) in names.iter().zip(lengths) {
+            gradients.replace(name, mean_n.clone().narrow(0, start, length));
+            start += length;
+        }
+        Ok(())
+    }
+}
+
+/// Layers by number, not by digits.
+fn order(name: &str) -> Vec<(u8, u64, &str)> {
+    name.split('.')
+        .map(|part| match part.parse() {
+            Ok(number) => (0, number, ""),
+            Err(_) => (1, 0, part),
+        })
+        .collect()
+}
+
+/// Why gradients have no mean.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TeamError {
+    /// A replica stopped.
+    #[error(transparent)]
+    Abandoned(#[from] Abandoned),
+    /// They cannot be read.
+    #[error("the gradients could not be read from the device: {0}")]
+    Device(String),
+    /// GPUs cannot average among themselves.
+    #[error(
+        "NCCL does not average between these GPUs: {0}\n  fix:   --set training.collective=host \
+         averages through the host, which is slower"
+    )]
+    Collective(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn everybody_has_the_same_mean_in_every_round() {
+        let team = Arc::new(InProcess::new(3));
+        let threads: Vec<_> = (0..3_u8)
+            .map(|rank| {
+                let team = Arc::clone(&team);
+                std::thread::spawn(move || {
+                    let mut all = vec![];
+                    for round in 0..500_u16 {
+                        let mut values = vec![f32::from(rank), f32::from(round)];
+                        team.mean(usize::from(rank), &mut values).unwrap();
+                        all.push(values);
+                    }
+                    all
+                })
+            })
+            .collect();
+        let expected: Vec<Vec<f32>> = (0..500_u16)
+            .map(|round| vec![1.0, f32::from(round)])
+            .collect();
+        for thread in threads {
+            assert_eq!(thread.join().unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn nobody_waits_for_a_member_that_left() {
+        let team = Arc::new(InProcess::new(2));
+        let waiting = Arc::clone(&team);
+        let thread = std::thread::spawn(move || waiting.mean(0, &mut [1.0]));
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        team.abandon();
+        assert_eq!(thread.join().unwrap(), Err(Abandoned));
+        assert_eq!(team.mean(1, &mut [1.0]), Err(Abandoned));
+    }
+
+    #[test]
+    fn layers_are_ordered_by_number() {
+        let mut names = ["gpt.h.10.w", "gpt.h.2.w", "mel_head.w", "a.w"];
+        names.sort_by(|a, b| order(b).cmp(&order(a)));
+        assert_eq!(names, ["mel_head.w", "gpt.h.10.w", "gpt.h.2.w", "a.w"]);
+    }
+}

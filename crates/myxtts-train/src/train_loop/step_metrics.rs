@@ -1,0 +1,195 @@
+//! The numbers of a step, and the guards that judge it by them.
+
+use std::time::Duration;
+
+use burn::tensor::Tensor;
+use myxtts_base::process::ThreadTime;
+use myxtts_device::no_memory_fault;
+use myxtts_run::guard::{NonFiniteVerdict, SpikeAction};
+use myxtts_run::units::Step;
+
+use super::meter::StepClock;
+use super::{Meter, Seat, State, Together, Waits};
+use crate::error::TrainError;
+use crate::feed::Facts;
+
+/// What one step was.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepDone {
+    /// Its number in the stage, from 1.
+    pub step: u64,
+    /// The whole loss, over all replicas.
+    pub loss: f32,
+    /// Its parts.
+    pub parts: Vec<(&'static str, f32)>,
+    /// Norm of the gradient before it was shortened.
+    pub norm: f32,
+    /// The learning rate.
+    pub rate: f64,
+    /// Whether it was left out, and why.
+    pub skipped: Option<String>,
+    /// A loss that jumped.
+    pub spike: Option<String>,
+    /// What this replica's batches held.
+    pub facts: Facts,
+    /// Time this replica waited for them.
+    pub waited: Duration,
+    /// What it waited for otherwise.
+    pub waits: Waits,
+    /// What its thread did, where the system tells: on a GPU, it queues work.
+    pub thread: Option<ThreadTime>,
+    /// What all replicas' batches held, and how long each has worked.
+    pub together: Together,
+}
+
+/// The numbers of a step, as they become known.
+pub(super) struct Tally {
+    pub(super) done: StepDone,
+    /// Numbers still on the device: parts by name, whole losses without one.
+    unread: Vec<(Option<&'static str>, Tensor<1>)>,
+    clock: StepClock,
+}
+
+impl Tally {
+    pub(super) fn new(step: u64, rate: f64, meter: &Meter) -> Self {
+        Self {
+            done: StepDone {
+                step,
+                loss: 0.0,
+                parts: vec![],
+                norm: 0.0,
+                rate,
+                skipped: None,
+                spike: None,
+                facts: Facts::default(),
+                waited: Duration::ZERO,
+                waits: Waits::default(),
+                thread: None,
+                together: Together::default(),
+            },
+            unread: vec![],
+            clock: StepClock::start(meter),
+        }
+    }
+
+    /// The step, now that it is over.
+    pub(super) fn timed(mut self, meter: &Meter) -> StepDone {
+        (self.done.waits, self.done.thread) = self.clock.stop(meter);
+        self.done
+    }
+
+    /// A batch is there.
+    pub(super) fn meet(&mut self, facts: &Facts, waited: Duration) {
+        self.done.facts.join(facts);
+        self.done.waited += waited;
+    }
+
+    /// Takes a batch's losses, unread: a read waits for the device, and there
+    /// is one for all numbers of a phase, after its backward passes are queued.
+    pub(super) fn add(&mut self, total: Tensor<1>, parts: Vec<(&'static str, Tensor<1>)>) {
+        self.unread.push((None, total));
+        let parts = parts.into_iter();
+        self.unread
+            .extend(parts.map(|(name, value)| (Some(name), value)));
+    }
+
+    /// Reads what was added, and the gradient's norm.
+    pub(super) fn read(
+        &mut self,
+        norm: Option<Tensor<1>>,
+        meter: &Meter,
+    ) -> Result<(), TrainError> {
+        let (names, mut values): (Vec<_>, Vec<_>) = self.unread.drain(..).unzip();
+        values.extend(norm);
+        if values.is_empty() {
+            return Ok(());
+        }
+        let values = meter.reading_back(|| Tensor::cat(values, 0).try_into_vec_as::<f32>());
+        let step = self.done.step;
+        let values = values.map_err(|why| TrainError::step(step, why.to_string()))?;
+        no_memory_fault().map_err(|why| TrainError::step(step, why))?;
+        self.done.norm = values.get(names.len()).copied().unwrap_or(0.0);
+        for (name, value) in names.into_iter().zip(values) {
+            let parts = &mut self.done.parts;
+            match name {
+                None => self.done.loss += value,
+                Some(name) => match parts.iter_mut().find(|(known, _)| *known == name) {
+                    Some((_, sum)) => *sum += value,
+                    None => parts.push((name, value)),
+                },
+            }
+        }
+        Ok(())
+    }
+
+    /// Losses, counts and times of all replicas; with one, its own.
+    fn come_together(&mut self, seat: &Seat) -> Result<(), TrainError> {
+        let (done, members) = (&mut self.done, seat.members());
+        if members == 1 {
+            done.together = Together::alone(&done.facts);
+            return Ok(());
+        }
+        let worked = self.clock.worked(&seat.meter, done.waited);
+        let own = done.parts.iter().map(|(_, value)| *value);
+        let own = own.chain([done.loss]);
+        let own = own.chain(Together::part(&done.facts, worked, seat.rank, members));
+        let means = seat.mean(own.collect())?;
+        let (parts, rest) = means.split_at(done.parts.len());
+        for ((_, value), mean) in done.parts.iter_mut().zip(parts) {
+            *value = *mean;
+        }
+        if let Some((loss, rest)) = rest.split_first() {
+            done.loss = *loss;
+            done.together = Together::of(rest, members);
+        }
+        Ok(())
+    }
+
+    /// Whether the phase may be applied; the guards judge a step once, by its
+    /// last phase or the first that is bad. All replicas see the same numbers
+    /// and come to the same answer.
+    pub(super) fn is_good<T>(
+        &mut self,
+        norm: Option<Tensor<1>>,
+        is_last: bool,
+        seat: &Seat,
+        state: &mut State<T>,
+    ) -> Result<bool, TrainError> {
+        self.read(norm, &seat.meter)?;
+        self.come_together(seat)?;
+        if !is_last && self.done.loss.is_finite() && self.done.norm.is_finite() {
+            return Ok(true);
+        }
+        let step = Step(self.done.step);
+        if state.scale.overflowed(self.done.loss, self.done.norm) {
+            self.done.skipped = Some(format!(
+                "the gradient overflowed half precision; the loss is now scaled by {}",
+                state.scale.factor()
+            ));
+            return Ok(false);
+        }
+        let clips = || self.done.facts.clips.iter().map(|clip| clip.0.to_string());
+        let verdict = state
+            .non_finite
+            .judge(step, self.done.loss, self.done.norm, || clips().collect());
+        match verdict {
+            NonFiniteVerdict::Apply => {}
+            NonFiniteVerdict::Skip { streak } => {
+                self.done.skipped = Some(format!(
+                    "loss {} and gradient norm {} are not both numbers ({streak} in a row)",
+                    self.done.loss, self.done.norm
+                ));
+                return Ok(false);
+            }
+            NonFiniteVerdict::Stop(report) => return Err(TrainError::BadSteps(report)),
+        }
+        if let Some(spike) = state.spikes.observe(step, f64::from(self.done.loss)) {
+            self.done.spike = Some(spike.to_string());
+            if spike.action == SpikeAction::Skip {
+                self.done.skipped = Some("the loss jumped".to_owned());
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
