@@ -3,6 +3,7 @@
 use std::fmt;
 use std::num::NonZeroU32;
 
+pub use myxtts_base::Seconds;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +13,12 @@ use serde::{Deserialize, Serialize};
 pub struct Samples(pub usize);
 
 impl Samples {
+    /// Returns the whole number of samples nearest to a length; negative and absurd
+    /// lengths saturate.
+    pub fn in_time(length: Seconds, rate: SampleRate) -> Self {
+        Self(crate::cast::to_usize(length.0 * f64::from(rate.hz())))
+    }
+
     /// Returns how long this many samples last.
     pub fn at(self, rate: SampleRate) -> Seconds {
         Seconds(self.0 as f64 / f64::from(rate.hz()))
@@ -78,30 +85,6 @@ impl fmt::Display for SampleRate {
     }
 }
 
-/// A duration of audio, in seconds.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Seconds(pub f64);
-
-impl Seconds {
-    /// Returns the nearest whole number of samples; negative and absurd lengths saturate.
-    pub fn samples(self, rate: SampleRate) -> Samples {
-        Samples(crate::cast::to_usize(self.0 * f64::from(rate.hz())))
-    }
-}
-
-impl fmt::Display for Seconds {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0 >= 3600.0 {
-            write!(f, "{:.1} h", self.0 / 3600.0)
-        } else if self.0 >= 60.0 {
-            write!(f, "{:.1} min", self.0 / 60.0)
-        } else {
-            write!(f, "{:.2} s", self.0)
-        }
-    }
-}
-
 /// A ratio of amplitudes, 20 log10.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -138,28 +121,21 @@ mod tests {
     #[test]
     fn seconds_and_samples_round_trip() {
         for n in [0, 1, 255, 22_050, 220_500] {
-            assert_eq!(
-                Samples(n).at(SampleRate::XTTS).samples(SampleRate::XTTS),
-                Samples(n)
-            );
+            let length = Samples(n).at(SampleRate::XTTS);
+            assert_eq!(Samples::in_time(length, SampleRate::XTTS), Samples(n));
         }
     }
 
     #[test]
     fn absurd_seconds_saturate() {
-        assert_eq!(Seconds(-1.0).samples(SampleRate::XTTS), Samples(0));
-        assert_eq!(Seconds(f64::NAN).samples(SampleRate::XTTS), Samples(0));
-        assert_eq!(
-            Seconds(f64::INFINITY).samples(SampleRate::XTTS),
-            Samples(usize::MAX)
-        );
+        let samples = |seconds| Samples::in_time(Seconds(seconds), SampleRate::XTTS);
+        assert_eq!(samples(-1.0), Samples(0));
+        assert_eq!(samples(f64::NAN), Samples(0));
+        assert_eq!(samples(f64::INFINITY), Samples(usize::MAX));
     }
 
     #[test]
-    fn lengths_read_naturally() {
-        assert_eq!(Seconds(1.0).to_string(), "1.00 s");
-        assert_eq!(Seconds(90.0).to_string(), "1.5 min");
-        assert_eq!(Seconds(18_000.0).to_string(), "5.0 h");
+    fn one_is_singular() {
         assert_eq!(Samples(1).to_string(), "1 sample");
     }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+pub use myxtts_base::Seconds;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -22,16 +23,5 @@ impl Megabytes {
 impl fmt::Display for Megabytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} MB", self.0)
-    }
-}
-
-/// Seconds of wall time.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize, JsonSchema)]
-#[serde(transparent)]
-pub struct Seconds(pub f64);
-
-impl fmt::Display for Seconds {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} s", self.0)
     }
 }

@@ -18,6 +18,7 @@ use std::time::Instant;
 
 use myxtts_audio::units::SampleRate;
 use myxtts_audio::{Waveform, write_wav_pcm16};
+use myxtts_base::process::peak_memory;
 use myxtts_data::prepare::{Request, Settings, prepare, unwatched};
 
 fn main() {
@@ -74,10 +75,5 @@ fn make(folder: &std::path::Path, clips: u32) {
 
 /// Highest resident memory so far, in MB.
 fn peak() -> f64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap();
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))
-        .unwrap();
-    line.trim().trim_end_matches(" kB").parse::<f64>().unwrap() / 1024.0
+    peak_memory().unwrap() as f64 / f64::from(1 << 20)
 }

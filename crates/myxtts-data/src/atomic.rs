@@ -16,10 +16,6 @@ pub(crate) fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
 
 /// Writes a file whole or not at all, and creates its folder if needed.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let folder = myxtts_files::folder_of(path);
-    fs::create_dir_all(folder)?;
-    let file = temporary(folder)?;
-    file.as_file().write_all(bytes)?;
-    file.persist(path)?;
-    Ok(())
+    fs::create_dir_all(myxtts_files::folder_of(path))?;
+    myxtts_files::fill(path, UNFINISHED, |mut file| file.write_all(bytes))
 }

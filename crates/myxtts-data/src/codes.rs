@@ -11,11 +11,12 @@ use std::sync::{Mutex, PoisonError};
 use std::{fs, io};
 
 use myxtts_audio::units::Samples;
+use myxtts_base::splitmix64;
 
 use crate::cache::{
     CacheError, CachedFeatures, Element, EntryKey, EntryShape, FeatureCache, Lookup,
 };
-use crate::schedule::{BucketShape, ClipIndex, Schedule, mix};
+use crate::schedule::{BucketShape, ClipIndex, Schedule};
 use crate::stage::HostBatch;
 use crate::units::Codes;
 
@@ -51,9 +52,6 @@ impl CodesSource {
 
 /// The file that says which source the newest codes of a cache are of.
 const MARK: &str = "codes-source";
-
-/// What SplitMix64 adds to its state before each number.
-const SPLIT_MIX: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Codes by clip.
 #[derive(Debug)]
@@ -194,7 +192,7 @@ impl CodesCache {
             Store::Drawn(codes) => {
                 let places = row.iter_mut().zip(u64::from(clip.0) << 32..);
                 for (code, place) in places {
-                    let drawn = mix(place.wrapping_add(SPLIT_MIX)) % u64::from(*codes);
+                    let drawn = splitmix64(place) % u64::from(*codes);
                     *code = i32::try_from(drawn).unwrap_or_default();
                 }
                 Ok(true)

@@ -78,14 +78,6 @@ pub(crate) fn held_out_of(drawn: &[Drawn], fraction: f64, most: usize) -> Vec<bo
     held_out
 }
 
-/// Returns whether a clip belongs to a sub-sample of about `fraction` of a dataset.
-/// A larger fraction keeps every clip that a smaller one keeps.
-pub fn in_subsample(name: &str, fraction: f64, seed: u64) -> bool {
-    // 53 bits: exactly what an f64 holds.
-    let position = (draw(seed, b"sub-sample", name) >> 11) as f64 / (1_u64 << 53) as f64;
-    position < fraction
-}
-
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -11,13 +11,12 @@
 )]
 #![cfg(not(feature = "vulkan"))]
 
-mod software;
-
 use burn::tensor::activation::softmax;
 use burn::tensor::module::conv1d;
 use burn::tensor::ops::ConvOptions;
 use burn::tensor::{Device, Tensor, TensorData};
 use myxtts_device::open;
+use myxtts_testkit_model::software;
 
 fn ramp(count: usize) -> Vec<f32> {
     (0..count)

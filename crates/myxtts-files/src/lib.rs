@@ -13,6 +13,9 @@ use std::path::Path;
 
 use tempfile::NamedTempFile;
 
+/// What temporary names begin with where nobody looks for them.
+pub const PREFIX: &str = ".tmp-";
+
 /// Returns the folder that `path` is in; a bare name is in the current one.
 pub fn folder_of(path: &Path) -> &Path {
     match path.parent() {
@@ -39,15 +42,30 @@ pub fn temporary(folder: &Path, prefix: &str) -> io::Result<NamedTempFile> {
 /// # Errors
 /// When it cannot be written; what was there before is untouched.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let folder = folder_of(path);
-    let file = temporary(folder, ".tmp-")?;
+    fill(path, PREFIX, |mut file| {
+        file.write_all(bytes)?;
+        file.sync_all()
+    })?;
+    sync_folder(folder_of(path))
+}
+
+/// Replaces `path` by a file that `write` fills, whole or not at all: until then it
+/// has a temporary name that begins with `prefix`. A power cut may leave the name
+/// without its bytes, unless `write` syncs the file.
+///
+/// # Errors
+/// When it cannot be written; what was there before is untouched.
+pub fn fill<E: From<io::Error>>(
+    path: &Path,
+    prefix: &str,
+    write: impl FnOnce(&File) -> Result<(), E>,
+) -> Result<(), E> {
+    let file = temporary(folder_of(path), prefix)?;
     // Not through the wrapper, which would put a name that is gone by then into
     // every message.
-    let mut inner = file.as_file();
-    inner.write_all(bytes)?;
-    inner.sync_all()?;
+    write(file.as_file())?;
     file.persist(path).map_err(|failed| failed.error)?;
-    sync_folder(folder)
+    Ok(())
 }
 
 /// Makes the names inside `folder` as durable as the files they name.

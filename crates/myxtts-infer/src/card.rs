@@ -113,7 +113,7 @@ impl ModelCard {
             audio: AudioConfig::default(),
             codes_mel: MelSpec::DVAE,
             conditioning_mel: MelSpec::CONDITIONING,
-            conditioning: public::CONDITIONING,
+            conditioning: ConditioningSpec::XTTS,
             languages: vec![],
             decoder: Some(DecoderCard {
                 hifigan: HifiganConfig::released(),

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fmt::Display;
 
 use myxtts_audio::MelSpec;
-use myxtts_audio::units::Seconds;
+use myxtts_audio::units::{Samples, Seconds};
 use myxtts_model::dvae::DvaeConfig;
 use myxtts_model::hifigan::HifiganConfig;
 use myxtts_model::params::LoadError;
@@ -336,7 +336,7 @@ fn check_hearing(card: &ModelCard) -> Result<(), InferError> {
     }
     let segment = card.conditioning;
     let least = card.conditioning_mel.shortest();
-    let most = LONGEST_SEGMENT.samples(rate);
+    let most = Samples::in_time(LONGEST_SEGMENT, rate);
     if segment.max < least || segment.max > most {
         let needed = format!("{} to {} samples are needed", least.0, most.0);
         return fault("conditioning.max", segment.max.0, needed);

@@ -9,7 +9,7 @@ use myxtts_model::init::Init;
 use myxtts_model::params::{self, StateDict};
 use myxtts_text::Vocabulary;
 use myxtts_weights::{
-    Checkpoint, ModelArgs, Outgoing, Tensor, TensorMap, TensorStream, XttsConfig,
+    Checkpoint, Dtype, ModelArgs, Outgoing, Tensor, TensorMap, TensorStream, XttsConfig,
 };
 
 use crate::card::ModelCard;
@@ -192,7 +192,7 @@ pub struct InFile<'a>(pub &'a TensorMap);
 impl params::Weights for InFile<'_> {
     fn tensor(&self, name: &str) -> Option<TensorData> {
         let InFile(tensors) = self;
-        tensors.get(name).map(data)
+        tensors.get(name).map(tensor_data)
     }
 }
 
@@ -200,10 +200,19 @@ impl params::Weights for InFile<'_> {
 pub fn state_dict(tensors: &TensorMap) -> StateDict {
     tensors
         .iter()
-        .map(|(name, tensor)| (name.to_owned(), data(tensor)))
+        .map(|(name, tensor)| (name.to_owned(), tensor_data(tensor)))
         .collect()
 }
 
-fn data(tensor: &Tensor) -> TensorData {
-    TensorData::new(tensor.to_f32(), tensor.shape().to_vec())
+/// A tensor of a file in the engine's words; integers stay integers.
+pub fn tensor_data(tensor: &Tensor) -> TensorData {
+    let shape = tensor.shape().to_vec();
+    match tensor.dtype() {
+        Dtype::I64 => {
+            let (chunks, _) = tensor.bytes().as_chunks::<8>();
+            let values: Vec<i64> = chunks.iter().map(|c| i64::from_le_bytes(*c)).collect();
+            TensorData::new(values, shape)
+        }
+        _ => TensorData::new(tensor.to_f32(), shape),
+    }
 }

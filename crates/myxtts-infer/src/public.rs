@@ -1,7 +1,7 @@
 //! The card of public XTTS-v2 files, from their configuration and the shapes of
 //! their tensors.
 
-use myxtts_audio::units::{SampleRate, Samples};
+use myxtts_audio::units::SampleRate;
 use myxtts_audio::{AudioConfig, MelSpec, Normalize};
 use myxtts_data::schedule::ConditioningSpec;
 use myxtts_model::conditioning::PerceiverConfig;
@@ -15,12 +15,6 @@ use crate::check::{self, CardFault, Shapes};
 use crate::error::InferError;
 use crate::modules::vocabulary_of;
 use crate::sampling::SamplingDefaults;
-
-/// The released training cut 3 to 6 seconds.
-pub(crate) const CONDITIONING: ConditioningSpec = ConditioningSpec {
-    min: Samples(66_150),
-    max: Samples(132_300),
-};
 
 /// How public recordings were heard.
 pub(crate) const AUDIO: AudioConfig = AudioConfig {
@@ -51,7 +45,7 @@ pub(crate) fn card(checkpoint: &Checkpoint) -> Result<ModelCard, InferError> {
         audio: AUDIO,
         codes_mel: MelSpec::DVAE,
         conditioning_mel: MelSpec::CONDITIONING,
-        conditioning: CONDITIONING,
+        conditioning: ConditioningSpec::XTTS,
         languages: checkpoint.config.languages.clone(),
         decoder: decoder(checkpoint)?,
         sampling: Some(SamplingDefaults::of(&checkpoint.config)),

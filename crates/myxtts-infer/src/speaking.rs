@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use burn::tensor::Tensor;
 use myxtts_audio::Mel;
-use myxtts_audio::units::{SampleRate, Seconds};
+use myxtts_audio::units::{SampleRate, Samples, Seconds};
 use myxtts_model::generate::{
     Choice, Ending, Generation, Guards, RowId, SamplingConfig, Step, generate,
 };
@@ -397,7 +397,7 @@ impl Job {
     fn silence_before(&self, place: usize, rate: SampleRate) -> Vec<f32> {
         let pause = place.checked_sub(1).and_then(|at| self.pauses.get(at));
         let length = pause.map_or(0, |pause| {
-            Seconds(pause.0 / self.options.speed).samples(rate).0
+            Samples::in_time(Seconds(pause.0 / self.options.speed), rate).0
         });
         vec![0.0; length]
     }

@@ -91,7 +91,7 @@ impl WeightsSummary {
                         ..ModelSize::XttsV2.gpt(Vocabulary::XTTS_V2)
                     },
                     quirks: Quirks::Compat,
-                    conditioning: public::CONDITIONING,
+                    conditioning: ConditioningSpec::XTTS,
                     languages: described.config.languages,
                 };
                 (public::AUDIO, DvaeConfig::RELEASED, gpt)

@@ -125,7 +125,7 @@ impl Listener<'_> {
     fn cut(&self, recording: &Waveform) -> Vec<f32> {
         let spec = &self.references;
         let samples = &recording.samples;
-        let Samples(most) = spec.of_each.samples(recording.rate);
+        let Samples(most) = Samples::in_time(spec.of_each, recording.rate);
         let mut heard = samples[..samples.len().min(most.max(1))].to_vec();
         let loudest = peak(&heard);
         if let Some(level) = spec.peak.filter(|_| loudest > 0.0) {
@@ -139,7 +139,8 @@ impl Listener<'_> {
     fn public_segments(&self, wave: &[f32]) -> Vec<Vec<f32>> {
         let rate = self.card.audio.sample_rate;
         let [Samples(most), Samples(segment), Samples(least)] =
-            [self.references.by_gpt, self.references.segment, LEAST].map(|of| of.samples(rate));
+            [self.references.by_gpt, self.references.segment, LEAST]
+                .map(|of| Samples::in_time(of, rate));
         let heard = match most {
             0 => wave,
             _ => &wave[..wave.len().min(most)],
@@ -186,7 +187,7 @@ pub(crate) fn accept(
         let (found, least) = (recording.duration(), LEAST);
         return Err(InferError::ShortReference { found, least });
     }
-    let Samples(most) = references.of_each.samples(recording.rate);
+    let Samples(most) = Samples::in_time(references.of_each, recording.rate);
     let heard = Waveform {
         samples: recording.samples[..recording.samples.len().min(most.max(1))].to_vec(),
         rate: recording.rate,

@@ -4,6 +4,8 @@ use std::cell::Cell;
 
 use burn::module::Param;
 use burn::tensor::{Device, Tensor, TensorData};
+use myxtts_base::GAMMA;
+pub use myxtts_base::splitmix64 as mix;
 
 /// Draws the parameters of a new model, in the order they are asked for.
 #[derive(Debug)]
@@ -85,16 +87,7 @@ impl Init {
     }
 }
 
-/// SplitMix64's output function.
-pub fn mix(mut z: u64) -> u64 {
-    z = z.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
 /// A number in `[0, 1)`.
 pub(crate) fn unit(key: u64, index: u64) -> f64 {
-    (mix(key.wrapping_add(index.wrapping_mul(0x9e37_79b9_7f4a_7c15))) >> 11) as f64
-        / (1_u64 << 53) as f64
+    (mix(key.wrapping_add(index.wrapping_mul(GAMMA))) >> 11) as f64 / (1_u64 << 53) as f64
 }

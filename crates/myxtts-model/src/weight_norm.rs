@@ -10,7 +10,6 @@ use myxtts_ops::{Conv, ConvTransposed, conv_transpose1d, conv1d, rectified};
 
 use crate::init::Init;
 use crate::layers::ConvShape;
-use crate::params::StateDict;
 
 /// A weight of either form.
 #[derive(Module, Debug)]
@@ -216,18 +215,4 @@ impl NormedConvTranspose1d {
         self.weight_ = self.weight_.folded();
         self
     }
-}
-
-/// The names of older files, `X.weight_g` and `X.weight_v`, as newer ones have them.
-#[must_use]
-pub fn with_new_names(weights: StateDict) -> StateDict {
-    let renamed = weights.into_iter().map(|(name, data)| {
-        for (old, new) in [("weight_g", "original0"), ("weight_v", "original1")] {
-            if let Some(stem) = name.strip_suffix(old).filter(|stem| stem.ends_with('.')) {
-                return (format!("{stem}parametrizations.weight.{new}"), data);
-            }
-        }
-        (name, data)
-    });
-    renamed.collect()
 }

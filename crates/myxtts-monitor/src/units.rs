@@ -2,12 +2,8 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+pub use myxtts_base::Seconds;
 use serde::{Deserialize, Serialize};
-
-/// A length of time, in seconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Seconds(pub f64);
 
 /// Seconds since 1970, as the files of a run have them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd, Serialize, Deserialize)]

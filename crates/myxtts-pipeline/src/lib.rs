@@ -26,4 +26,4 @@ pub use ledger::{Entry, Ledger, RingReport, StageReport, Summary};
 pub use ring::{Closed, Ring, RingBounds, RingState};
 pub use run::{Delivered, Lane, Make, Outcome, Pipeline, Setup, SetupError, Started, Wiring};
 pub use start::{Start, StartReason};
-pub use work::{Cancel, Hop, HostParts, HostWork, NoHop, SiteWork};
+pub use work::{Hop, HostParts, HostWork, NoHop, SiteWork};

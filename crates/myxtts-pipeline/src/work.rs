@@ -2,19 +2,7 @@
 
 use std::time::Duration;
 
-use crate::Stop;
 use crate::dispenser::Ticket;
-
-/// Tells a long piece of work that its result is no longer wanted.
-#[derive(Clone, Debug)]
-pub struct Cancel(pub(crate) Stop);
-
-impl Cancel {
-    /// Returns whether to give up. Ask between clips, not between samples.
-    pub fn is_cancelled(&self) -> bool {
-        self.0.is_stopped()
-    }
-}
 
 /// The host stage, which fills buffers on several threads at once.
 pub trait HostWork: Send + Sync + 'static {
@@ -22,12 +10,7 @@ pub trait HostWork: Send + Sync + 'static {
     type Buffer: Send + 'static;
 
     /// Fills a buffer for `ticket`. `spare` is a buffer that was used before.
-    fn fill(
-        &self,
-        ticket: Ticket,
-        spare: Option<Self::Buffer>,
-        cancel: &Cancel,
-    ) -> Result<Self::Buffer, String>;
+    fn fill(&self, ticket: Ticket, spare: Option<Self::Buffer>) -> Result<Self::Buffer, String>;
 
     /// Returns the memory a buffer takes, in bytes.
     fn bytes(&self, buffer: &Self::Buffer) -> u64;

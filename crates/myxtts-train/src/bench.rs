@@ -1,8 +1,10 @@
 //! How long a training step of the GPT takes.
 
+use std::mem;
 use std::time::Instant;
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
+use myxtts_base::process::{cpu_time, forget_peak, peak_memory};
 use myxtts_model::ModelSize;
 use myxtts_model::conditioning::PerceiverConfig;
 use myxtts_model::gpt::{
@@ -206,7 +208,7 @@ impl StepBench {
 impl Training {
     /// One step: forward, backward, AdamW, with dropout.
     pub fn step(mut self) -> Result<(Self, StepFigures), TooLong> {
-        let cpu = cpu_seconds();
+        let cpu = cpu_time();
         let start = Instant::now();
         self.steps += 1;
         let drop = StepDropout::new(self.dropout, self.steps);
@@ -214,7 +216,8 @@ impl Training {
             .gpt
             .forward(&self.batch, Quirks::default(), Some(&drop))?;
         let loss = output.losses(0.0).total(0.01, 1.0);
-        drop_now(output);
+        // Logits that nobody holds become their own gradients.
+        mem::drop(output);
         let value = loss.clone().into_data().iter::<f64>().sum();
         let forward = start.elapsed();
         let gradients = NamedGradients::collect(&self.gpt, loss.backward());
@@ -226,37 +229,12 @@ impl Training {
             forward_s: forward.as_secs_f64(),
             backward_s: (backward - forward).as_secs_f64(),
             optimizer_s: (all - backward).as_secs_f64(),
-            cpu_s: cpu.zip(cpu_seconds()).map(|(before, after)| after - before),
-            peak_bytes: peak_bytes(),
+            cpu_s: cpu
+                .zip(cpu_time())
+                .map(|(before, after)| after.saturating_sub(before).as_secs_f64()),
+            peak_bytes: peak_memory(),
             loss: value,
         };
         Ok((self, figures))
     }
-}
-
-/// Logits that nobody holds become their own gradients.
-fn drop_now<T>(_: T) {}
-
-/// User and system time of this process.
-fn cpu_seconds() -> Option<f64> {
-    let line = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // The name, in parentheses, may hold anything; 11 and 12 fields follow it.
-    let fields: Vec<&str> = line.rsplit_once(')')?.1.split_whitespace().collect();
-    let ticks = fields.get(11)?.parse::<f64>().ok()? + fields.get(12)?.parse::<f64>().ok()?;
-    Some(ticks / 100.0)
-}
-
-/// Lets the highest memory be counted from here on. Where that cannot be
-/// asked for, an earlier and larger case shows in the figure.
-pub(crate) fn forget_peak() {
-    // "5" resets the mark; Linux only.
-    let _ = std::fs::write("/proc/self/clear_refs", "5");
-}
-
-/// Most memory this process has had.
-pub fn peak_bytes() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;
-    let kilobytes: u64 = line.split_whitespace().next()?.parse().ok()?;
-    Some(kilobytes * 1024)
 }

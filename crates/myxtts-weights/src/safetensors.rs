@@ -3,7 +3,7 @@
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use myxtts_files::{folder_of, temporary};
+use myxtts_files::PREFIX;
 use safetensors::tensor::SafeTensors;
 use safetensors::{Dtype as Theirs, SafeTensorError};
 
@@ -50,13 +50,11 @@ pub fn write_safetensors(path: &Path, map: &TensorMap) -> Result<(), WeightsErro
 }
 
 pub(crate) fn write_stream(path: &Path, stream: SafetensorsStream<'_>) -> Result<(), Fault> {
-    let file = temporary(folder_of(path), ".tmp-")?;
-    let mut out = BufWriter::with_capacity(1 << 20, file.as_file());
-    stream.write(&mut out)?;
-    out.flush()?;
-    drop(out);
-    file.persist(path).map_err(|failed| failed.error)?;
-    Ok(())
+    myxtts_files::fill(path, PREFIX, |file| {
+        let mut out = BufWriter::with_capacity(1 << 20, file);
+        stream.write(&mut out)?;
+        Ok(out.flush()?)
+    })
 }
 
 pub(crate) fn broken(why: SafeTensorError) -> Fault {

@@ -76,7 +76,7 @@ impl Part<'_> {
 
     /// Returns whether more than is wanted was decoded.
     fn is_full(self, length: Samples, rate: SampleRate) -> bool {
-        matches!(self, Self::Beginning(most) if length > most.samples(rate))
+        matches!(self, Self::Beginning(most) if length > Samples::in_time(most, rate))
     }
 }
 
@@ -164,7 +164,7 @@ fn decode_packets(
     }
     let (channels, rate) = mix.shape.ok_or(Fault::NoSamples)?;
     if let Part::Beginning(most) = part {
-        mix.samples.truncate(most.samples(rate).0);
+        mix.samples.truncate(Samples::in_time(most, rate).0);
     }
     let decoded = Decoded {
         source: Source {

@@ -14,6 +14,7 @@
 mod stft;
 mod unmix;
 
+use myxtts_base::splitmix64;
 use rustfft::num_complex::Complex;
 
 use crate::mel::{Compression, Mel, MelError, MelSpec};
@@ -170,10 +171,7 @@ impl GriffinLim {
 
 /// Returns a phase that looks random and depends only on the position.
 fn starting_phase(at: usize) -> f32 {
-    let mut x = (at as u64).wrapping_add(0x9e37_79b9_7f4a_7c15);
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    let turn = (x >> 40) as f32 / (1_u32 << 24) as f32;
+    let turn = (splitmix64(at as u64) >> 40) as f32 / (1_u32 << 24) as f32;
     std::f32::consts::TAU * turn
 }
 

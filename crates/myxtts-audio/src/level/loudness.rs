@@ -10,7 +10,7 @@ use std::f64::consts::PI;
 
 use super::LevelError;
 use super::peak::{peak, scale};
-use crate::units::{Decibels, Lufs, SampleRate, Seconds};
+use crate::units::{Decibels, Lufs, SampleRate, Samples, Seconds};
 use crate::waveform::Waveform;
 
 /// The hop between blocks: four of these are a block of 400 ms, which overlaps
@@ -24,7 +24,7 @@ const RELATIVE_GATE: f64 = -10.0;
 
 /// Measures the integrated, gated loudness of a clip.
 pub fn loudness(waveform: &Waveform) -> Result<Lufs, LevelError> {
-    let step = STEP.samples(waveform.rate).0.max(1);
+    let step = Samples::in_time(STEP, waveform.rate).0.max(1);
     let mut filter = KWeighting::new(waveform.rate);
     let steps: Vec<f64> = waveform
         .samples
@@ -156,7 +156,7 @@ mod tests {
         let mut samples = Vec::new();
         for &(seconds, db) in parts {
             let amplitude = Decibels(db).amplitude();
-            let count = Seconds(seconds).samples(rate(hz)).0;
+            let count = Samples::in_time(Seconds(seconds), rate(hz)).0;
             samples.extend(
                 (0..count).map(|n| {
                     (2.0 * PI * 997.0 * n as f64 / f64::from(hz)).sin() as f32 * amplitude

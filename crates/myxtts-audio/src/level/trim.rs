@@ -37,7 +37,7 @@ pub fn trim(waveform: &mut Waveform, how: &Trim) -> (Samples, Samples) {
 
 /// Returns the range to keep; `None` for silence.
 fn sounding(samples: &[f32], rate: SampleRate, how: &Trim) -> Option<(usize, usize)> {
-    let block = BLOCK.samples(rate).0.max(1);
+    let block = Samples::in_time(BLOCK, rate).0.max(1);
     let power =
         |block: &[f32]| -> f32 { block.iter().map(|x| x * x).sum::<f32>() / block.len() as f32 };
     let powers: Vec<f32> = samples.chunks(block).map(power).collect();
@@ -46,7 +46,7 @@ fn sounding(samples: &[f32], rate: SampleRate, how: &Trim) -> Option<(usize, usi
     let heard = |power: &f32| *power > 0.0 && *power >= threshold;
     let first = powers.iter().position(heard)?;
     let last = powers.iter().rposition(heard)?;
-    let keep = how.keep.samples(rate).0;
+    let keep = Samples::in_time(how.keep, rate).0;
     let start = (first * block).saturating_sub(keep);
     let end = ((last + 1) * block).saturating_add(keep).min(samples.len());
     Some((start, end))

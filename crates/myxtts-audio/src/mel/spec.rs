@@ -86,14 +86,6 @@ impl MelSpec {
         ..Self::DVAE
     };
 
-    /// The mel that the GPT is conditioned on in XTTS v1, without the perceiver.
-    pub const CONDITIONING_V1: Self = Self {
-        n_fft: Samples(4096),
-        win_length: Samples(4096),
-        hop: Samples(1024),
-        ..Self::DVAE
-    };
-
     /// The mel that the speaker encoder takes.
     pub const SPEAKER: Self = Self {
         sample_rate: SampleRate::SPEAKER,

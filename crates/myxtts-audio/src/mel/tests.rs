@@ -110,7 +110,6 @@ fn every_front_end_is_the_naive_one() {
     for (name, spec, length) in [
         ("dvae", MelSpec::DVAE, 4_000),
         ("conditioning", MelSpec::CONDITIONING, 3_333),
-        ("conditioning v1", MelSpec::CONDITIONING_V1, 5_000),
         ("speaker", MelSpec::SPEAKER, 3_001),
         ("shortest", MelSpec::DVAE, MelSpec::DVAE.shortest().0),
     ] {

@@ -1,13 +1,11 @@
 //! Wall time and CPU time of the thread that asks.
 //!
-//! On a shared machine wall time measures the neighbours too. The standard
-//! library has no CPU clock, so Linux is read from its own files; elsewhere
-//! there is wall time only, and reports say so.
+//! On a shared machine wall time measures the neighbours too. Where the system does
+//! not report CPU time there is wall time only, and reports say so.
 
 use std::time::{Duration, Instant};
 
-/// The file with nanoseconds on a CPU, nanoseconds waiting for one, and time slices.
-const SCHEDSTAT: &str = "/proc/thread-self/schedstat";
+use myxtts_base::process::ThreadTime;
 
 /// The moment when a measurement begins.
 pub(super) struct Clock {
@@ -42,9 +40,7 @@ impl Clock {
 }
 
 fn cpu_time() -> Option<Duration> {
-    let text = std::fs::read_to_string(SCHEDSTAT).ok()?;
-    let nanoseconds = text.split_whitespace().next()?.parse().ok()?;
-    Some(Duration::from_nanos(nanoseconds))
+    ThreadTime::now().map(|thread| thread.ran)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use myxtts_audio::units::{SampleRate, Seconds};
+use myxtts_audio::units::{SampleRate, Samples, Seconds};
 use myxtts_audio::{Waveform, WriteError, write_wav_pcm16};
 
 use super::BenchError;
@@ -81,8 +81,8 @@ fn sentence(seconds: Seconds, random: &mut Random) -> String {
 /// Makes a voice: pulses through three resonators, syllable by syllable.
 fn voice(seconds: Seconds, random: &mut Random) -> Waveform {
     let rate = f64::from(RATE.hz());
-    let length = seconds.samples(RATE).0;
-    let syllable = SYLLABLE.samples(RATE).0;
+    let length = Samples::in_time(seconds, RATE).0;
+    let syllable = Samples::in_time(SYLLABLE, RATE).0;
     let base = 95.0 + 110.0 * random.unit();
     let mut resonators = [Resonator::default(); 3];
     let (mut phase, mut pitch, mut loud) = (0.0, base, 0.0);

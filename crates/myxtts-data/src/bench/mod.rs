@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use myxtts_audio::units::{SampleRate, Samples};
+use myxtts_audio::units::SampleRate;
 use myxtts_audio::{
     AudioConfig, Limits, Loader, MelFrontEnd, MelSpec, Normalize, Waveform, decode_into,
 };
@@ -30,11 +30,6 @@ pub use error::BenchError;
 use report::Pass;
 pub use report::{DataReport, Figures, Stage};
 
-/// The reference's conditioning segments, 3 to 6 seconds.
-const CONDITIONING: ConditioningSpec = ConditioningSpec {
-    min: Samples(66_150),
-    max: Samples(132_300),
-};
 const BUCKETS: usize = 8;
 /// The number of rows of the longest bucket; the reference's default is of this order.
 const BATCH_SIZE: u32 = 4;
@@ -230,7 +225,7 @@ impl Bench {
             audio,
             limits: Limits::default(),
             text: CleanOptions::default(),
-            conditioning: CONDITIONING,
+            conditioning: ConditioningSpec::XTTS,
             segments: Segments::Drawn { seed: 0 },
         };
         let stage = HostStage::new(self.clips.clone(), self.vocabulary.clone(), config);

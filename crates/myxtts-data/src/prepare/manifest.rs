@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use myxtts_audio::units::{SampleRate, Samples};
 use serde::{Deserialize, Serialize};
 
-use super::{CODE, MANIFEST, Note, PrepareError, jsonl};
+use super::{MANIFEST, Note, PrepareError, jsonl};
 use crate::layout::Split;
 use crate::schedule::ClipLength;
 use crate::units::{Codes, Tokens};
@@ -54,7 +54,7 @@ impl Clip {
     pub fn length(&self) -> ClipLength {
         ClipLength {
             text: self.tokens,
-            audio: codes(self.samples),
+            audio: Codes::of(self.samples),
         }
     }
 
@@ -62,11 +62,6 @@ impl Clip {
     pub fn content_hash(&self) -> Option<[u8; 32]> {
         Some(*blake3::Hash::from_hex(&self.content).ok()?.as_bytes())
     }
-}
-
-/// Returns the number of audio codes of a clip.
-pub(super) fn codes(samples: Samples) -> Codes {
-    Codes(u32::try_from(samples.0.div_ceil(CODE)).unwrap_or(u32::MAX))
 }
 
 /// A manifest on disk, streamed.

@@ -73,8 +73,6 @@ pub const AUDIO: &str = "audio";
 
 /// The samples of a mel frame, which `max_mel_frames` counts.
 const HOP: usize = 256;
-/// The samples of an audio code.
-const CODE: usize = 1024;
 
 /// What to prepare, and how.
 #[derive(Clone, Debug)]

@@ -13,13 +13,14 @@ use myxtts_text::{Coverage, Gap, Unsupported};
 
 use super::findings::{DUPLICATE_CONFLICT, Note, Rejection, is_low_rate};
 use super::inspect::{Accepted, Rejected};
-use super::manifest::{Clip, codes};
+use super::manifest::Clip;
 use super::quarantine::Quarantined;
 use super::report::{CharacterCount, Example, Occurrences, SampleRow};
 use super::{Request, outliers, paths};
 use crate::layout::{LinePlace, Split};
 use crate::schedule::ClipLength;
 use crate::split::Drawn;
+use crate::units::Codes;
 
 pub(super) struct Tally<'r> {
     request: &'r Request<'r>,
@@ -171,7 +172,7 @@ impl<'r> Tally<'r> {
         *self.rates.entry(recording.source.rate.hz()).or_default() += 1;
         self.lengths.push(ClipLength {
             text: tokens,
-            audio: codes(recording.samples),
+            audio: Codes::of(recording.samples),
         });
         self.speech
             .push(outliers::rate(cleaned.text.chars().count(), seconds));

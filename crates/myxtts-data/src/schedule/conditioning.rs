@@ -28,6 +28,12 @@ pub struct ConditioningSegment {
 }
 
 impl ConditioningSpec {
+    /// The segments that XTTS was trained with, 3 to 6 seconds.
+    pub const XTTS: Self = Self {
+        min: Samples(66_150),
+        max: Samples(132_300),
+    };
+
     /// Draws the segment of a clip in an epoch, as a pure function of the arguments.
     ///
     /// The length is uniform between the bounds, or half the clip where that is

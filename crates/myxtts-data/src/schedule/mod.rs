@@ -22,7 +22,6 @@ pub use bucket::{BucketShape, ClipLength, bucket_of, choose_buckets, padding_per
 pub use companions::Companions;
 pub use conditioning::{ConditioningSegment, ConditioningSpec};
 use fill::fill;
-pub(crate) use permutation::mix;
 use permutation::{Permutation, key};
 
 /// What each shuffle is for: the same numbers must never drive two choices.

@@ -6,6 +6,8 @@
 //! costs a few multiplications: resuming at step one million is as cheap as
 //! at step zero, and nothing has to be kept.
 
+use myxtts_base::{finalize, splitmix64};
+
 /// A permutation of `0..len` chosen by a key.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Permutation {
@@ -23,7 +25,7 @@ impl Permutation {
         let bits = u64::BITS - len.saturating_sub(1).leading_zeros();
         let mut state = key;
         let keys = std::array::from_fn(|_| {
-            state = mix(state.wrapping_add(0x9E37_79B9_7F4A_7C15));
+            state = splitmix64(state);
             state
         });
         Self {
@@ -52,26 +54,17 @@ impl Permutation {
         let mask = (1 << self.half_bits) - 1;
         let (mut left, mut right) = (value >> self.half_bits, value & mask);
         for key in self.keys {
-            (left, right) = (right, left ^ (mix(right ^ key) & mask));
+            (left, right) = (right, left ^ (finalize(right ^ key) & mask));
         }
         (left << self.half_bits) | right
     }
 }
 
-/// Applies a bijection of 64 bits that spreads every input bit over all output bits.
-pub(crate) fn mix(mut value: u64) -> u64 {
-    value ^= value >> 30;
-    value = value.wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    value ^= value >> 27;
-    value = value.wrapping_mul(0x94D0_49BB_1331_11EB);
-    value ^ (value >> 31)
-}
-
 /// Mixes several numbers into one key.
 pub(super) fn key(parts: &[u64]) -> u64 {
-    parts
-        .iter()
-        .fold(0x243F_6A88_85A3_08D3, |state, part| mix(state ^ mix(*part)))
+    parts.iter().fold(0x243F_6A88_85A3_08D3, |state, part| {
+        finalize(state ^ finalize(*part))
+    })
 }
 
 #[cfg(test)]

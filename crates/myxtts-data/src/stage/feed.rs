@@ -6,7 +6,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use myxtts_audio::{Slowness, Spent};
-use myxtts_pipeline::{Cancel, HostParts, HostWork, Ticket};
+use myxtts_pipeline::{HostParts, HostWork, Ticket};
 
 use super::{ClipSource, HostBatch, HostStage, Scratch};
 use crate::codes::CodesCache;
@@ -185,13 +185,7 @@ fn tightened(batch: Batch, lengths: &[ClipLength]) -> Batch {
 impl<C: ClipSource + Send + Sync + 'static> HostWork for HostFeed<C> {
     type Buffer = Filled;
 
-    fn fill(
-        &self,
-        ticket: Ticket,
-        spare: Option<Filled>,
-        _cancel: &Cancel,
-    ) -> Result<Filled, String> {
-        // A batch takes milliseconds; nobody waits long for it to be given up.
+    fn fill(&self, ticket: Ticket, spare: Option<Filled>) -> Result<Filled, String> {
         self.prepare(ticket, spare)
     }
 

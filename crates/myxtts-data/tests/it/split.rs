@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use myxtts_data::split::{Candidate, held_out, in_subsample};
+use myxtts_data::split::{Candidate, held_out};
 
 fn names(count: usize) -> Vec<String> {
     (0..count)
@@ -109,20 +109,4 @@ fn a_bound_on_the_whole_thins_speakers_alike() {
         .filter(|name| name[10..15].parse::<usize>().unwrap() % 3 == 0)
         .count();
     assert_eq!((held.len(), bob), (10, 5));
-}
-
-#[test]
-fn a_larger_sub_sample_holds_the_smaller() {
-    let names = names(2000);
-    let sample = |fraction| -> BTreeSet<&String> {
-        names
-            .iter()
-            .filter(|name| in_subsample(name, fraction, 3))
-            .collect()
-    };
-    let (tenth, half) = (sample(0.1), sample(0.5));
-    assert!(tenth.is_subset(&half));
-    assert!((150..250).contains(&tenth.len()), "{}", tenth.len());
-    assert_eq!(sample(1.0).len(), 2000);
-    assert_eq!(sample(0.0).len(), 0);
 }

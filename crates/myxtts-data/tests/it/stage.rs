@@ -15,9 +15,9 @@ use myxtts_data::schedule::{
 };
 use myxtts_data::stage::{Clip, HostBatch, HostStage, LostClips, Segments, StageConfig};
 use myxtts_data::units::{Codes, Tokens};
+use myxtts_testkit::SharedFolder;
 use myxtts_text::{CleanOptions, Training, Vocabulary, clean};
 use proptest::prelude::*;
-use tempfile::TempDir;
 
 const CONDITIONING: ConditioningSpec = ConditioningSpec {
     min: Samples(2_000),
@@ -27,7 +27,7 @@ const SEED: u64 = 11;
 
 /// A few short recordings at two rates, and what is said in them.
 struct Corpus {
-    _folder: TempDir,
+    _folder: SharedFolder,
     clips: Vec<Clip>,
     vocabulary: Arc<Vocabulary>,
 }
@@ -35,7 +35,7 @@ struct Corpus {
 fn corpus() -> &'static Corpus {
     static CORPUS: OnceLock<Corpus> = OnceLock::new();
     CORPUS.get_or_init(|| {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = SharedFolder::new(env!("CARGO_TARGET_TMPDIR"), "stage");
         let texts = [
             "One boat.",
             "Two 2 boats, and rain.",

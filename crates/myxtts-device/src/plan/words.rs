@@ -193,8 +193,8 @@ impl fmt::Display for Plan {
         if self.mode == Mode::MultiGpu {
             writeln!(
                 f,
-                "  Model start: when the buffer is ready, after {} at most",
-                self.model_start_delay
+                "  Model start: when the buffer is ready, after {} s at most",
+                self.model_start_delay.0
             )?;
         }
         writeln!(f, "Why:")?;

@@ -17,5 +17,6 @@ mod mutations;
 mod public;
 mod refusals;
 mod speaking;
-mod tiny;
 mod voices;
+
+use myxtts_testkit_model::tiny;

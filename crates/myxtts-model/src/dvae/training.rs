@@ -94,14 +94,6 @@ impl Dvae {
         self
     }
 
-    /// The DVAE with codes used less than `below` times a step made anew; see
-    /// [`super::Codebook::revived`].
-    #[must_use]
-    pub fn with_revived_codes(mut self, step: &DvaeStep, below: f64, key: u64) -> Self {
-        self.codebook = self.codebook.revived(step.z_nc.clone(), below, key);
-        self
-    }
-
     /// The DVAE with a codebook made of its encoder's vectors of these mels.
     #[must_use]
     pub fn with_seeded_codebook(mut self, mel_bct: Tensor<3>, key: u64) -> Self {

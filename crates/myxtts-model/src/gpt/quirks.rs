@@ -19,6 +19,14 @@ pub enum Quirks {
 }
 
 impl Quirks {
+    /// Returns the samples of a code by which prompts are measured.
+    const fn samples_per_code(self) -> usize {
+        match self {
+            Self::Fixed => 1024,
+            Self::Compat => 256,
+        }
+    }
+
     /// Takes the codes of the conditioning prompt out of the targets, so that
     /// the model is not paid for copying.
     ///
@@ -32,10 +40,7 @@ impl Quirks {
     ) -> Tensor<2, Int> {
         let [rows, length] = targets_bm.dims();
         let device = targets_bm.device();
-        let step: i64 = match self {
-            Self::Fixed => 1024,
-            Self::Compat => 256,
-        };
+        let step = self.samples_per_code() as i64;
         let bound = |column: usize| {
             let bound_b = prompts_b2.clone().narrow(1, column, 1).reshape([rows]);
             wide(&bound_b, length)
@@ -75,12 +80,10 @@ impl Quirks {
         let mut counts = [0, 0];
         for (index, row) in rows.iter().enumerate().filter(|(_, row)| row.codes > 0) {
             let codes = row.codes + TAIL + 1;
+            let step = self.samples_per_code();
             let hidden = row.prompt.map_or(0, |[start, end]| match self {
-                Self::Fixed => (end / 1024).min(codes) - (start / 1024).min(codes),
-                Self::Compat if Some(index) == last => {
-                    (end / 256).min(codes) - (start / 256).min(codes)
-                }
-                Self::Compat => 0,
+                Self::Compat if Some(index) != last => 0,
+                _ => (end / step).min(codes) - (start / step).min(codes),
             });
             counts[0] += row.text + 1;
             counts[1] += codes - hidden;

@@ -141,29 +141,19 @@ impl HifiganConfig {
 
     /// Trained parameters, without making any.
     pub fn parameters(&self) -> usize {
-        self.count(true)
-    }
-
-    /// Parameters after folding weight norm.
-    pub fn folded_parameters(&self) -> usize {
-        self.count(false)
-    }
-
-    fn count(&self, normed: bool) -> usize {
         let conv = |inputs: usize, outputs: usize, kernel: usize| (inputs * kernel + 1) * outputs;
-        // Weight norm has a length for each slice of the weight's first dimension.
-        let lengths = |slices: usize| if normed { slices } else { 0 };
         let mut sum = conv(self.latent_dim, self.channels, 7)
             + conv(self.speaker_dim, self.channels, 1)
             + self.width(self.upsample_rates.len()) * 7;
         for (stage, &kernel) in self.upsample_kernels.iter().enumerate() {
             let (inputs, outputs) = (self.width(stage), self.width(stage + 1));
-            sum += conv(inputs, outputs, kernel) + lengths(inputs);
+            // Weight norm has a length for each slice of the weight's first dimension.
+            sum += conv(inputs, outputs, kernel) + inputs;
             if self.speaker_in_each_stage {
                 sum += conv(self.speaker_dim, outputs, 1);
             }
             for (&kernel, dilations) in self.resblock_kernels.iter().zip(&self.resblock_dilations) {
-                let each = conv(outputs, outputs, kernel) + lengths(outputs);
+                let each = conv(outputs, outputs, kernel) + outputs;
                 sum += 2 * dilations.len() * each;
             }
         }

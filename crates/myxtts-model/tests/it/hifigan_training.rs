@@ -6,7 +6,7 @@ use myxtts_model::hifigan::{
     feature_matching_loss, generator_adversarial_loss, interpolate,
 };
 use myxtts_model::init::Init;
-use myxtts_model::{params, weight_norm};
+use myxtts_model::params;
 
 use crate::fixtures::{gradients, scalar, values};
 
@@ -34,23 +34,6 @@ fn folding_changes_nothing() {
         .fold(0.0, f32::max);
     assert!(trained.iter().any(|x| x.abs() > 1e-3));
     assert!(worst < 1e-6, "{worst:.2e}");
-}
-
-#[test]
-fn old_names_become_new_ones() {
-    let device = Device::flex();
-    let decoder = HifiganDecoder::new(&Init::new(5, &device), &HifiganConfig::tiny(16, 8)).unwrap();
-    let new = params::state_dict(&decoder).unwrap();
-    let old = new.clone().into_iter().map(|(name, data)| {
-        let name = name.replace("parametrizations.weight.original0", "weight_g");
-        (
-            name.replace("parametrizations.weight.original1", "weight_v"),
-            data,
-        )
-    });
-    let old: params::StateDict = old.collect();
-    assert_ne!(old, new);
-    assert_eq!(weight_norm::with_new_names(old), new);
 }
 
 /// Against a plain loop in double precision.

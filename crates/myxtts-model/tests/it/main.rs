@@ -14,11 +14,8 @@
 )]
 
 mod codec_sizes;
-mod cpu;
 mod dvae_training;
-mod fixtures;
 mod generate;
-mod gpt_fixture;
 mod gpt_structure;
 mod hifigan_training;
 mod mel_host;
@@ -33,4 +30,4 @@ mod public_names;
 mod sizes;
 mod wave_stream;
 
-use cpu as place;
+use myxtts_testkit_model::{cpu as place, fixtures, gpt_fixture};

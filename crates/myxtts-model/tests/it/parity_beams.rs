@@ -4,8 +4,9 @@ use myxtts_model::generate::{SamplingConfig, SpeakingGpt, generate};
 use myxtts_model::gpt::Quirks;
 use serde_json::Value;
 
-use crate::fixtures::{Part, cases};
+use crate::fixtures::Part;
 use crate::gpt_fixture::{gpt, number};
+use crate::place::cases;
 
 /// As `tools/make-beam-fixture` wrote them; sets without are left out.
 #[test]

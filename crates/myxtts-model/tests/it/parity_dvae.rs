@@ -5,9 +5,8 @@ use myxtts_model::init::Init;
 use myxtts_model::mel::DeviceMel;
 use myxtts_model::params;
 
-use crate::fixtures::{
-    ACTIVATION, GRADIENT, Part, Set, cases, gradients, norm, scalar, values, whole,
-};
+use crate::fixtures::{ACTIVATION, GRADIENT, Part, Set, gradients, norm, scalar, values, whole};
+use crate::place::cases;
 
 pub fn config(set: &Set) -> DvaeConfig {
     let size = |key: &str| set.size(&format!("/dvae/config/{key}"));

@@ -8,9 +8,10 @@ use myxtts_model::generate::{
 };
 use myxtts_model::gpt::{Gpt, GptLosses, Quirks};
 
-use crate::fixtures::{ACTIVATION, GRADIENT, Part, Set, cases, norm, scalar, values};
+use crate::fixtures::{ACTIVATION, GRADIENT, Part, Set, norm, scalar, values};
 use crate::gpt_fixture::{batch, gpt, gradients, number, training_gpt};
 use crate::place;
+use crate::place::cases;
 
 /// Losses and every gradient norm of one of the manifest's cases.
 fn compare_case(

@@ -3,7 +3,8 @@ use myxtts_model::hifigan::{HifiganConfig, HifiganDecoder, at_speed};
 use myxtts_model::init::Init;
 use myxtts_model::params;
 
-use crate::fixtures::{ACTIVATION, GRADIENT, Part, Set, WAVE, cases, gradients, norm, values};
+use crate::fixtures::{ACTIVATION, GRADIENT, Part, Set, WAVE, gradients, norm, values};
+use crate::place::cases;
 
 /// Single elements of a gradient, relative to the largest. Wider than for norms:
 /// where a leaky ReLU's input is 0 but for rounding, its slope is either of two.

@@ -1,7 +1,8 @@
 use myxtts_audio::MelSpec;
 use myxtts_model::mel::{DeviceMel, Transform};
 
-use crate::fixtures::{MEL, Part, cases, values};
+use crate::fixtures::{MEL, Part, values};
+use crate::place::cases;
 
 #[test]
 fn mel_front_ends() {

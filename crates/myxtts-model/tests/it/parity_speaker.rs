@@ -7,7 +7,8 @@ use myxtts_model::params;
 use myxtts_model::speaker::{SpeakerConfig, SpeakerEncoder, unit_length};
 use serde_json::Value;
 
-use crate::fixtures::{ACTIVATION, MEL, Part, Set, cases, values};
+use crate::fixtures::{ACTIVATION, MEL, Part, Set, values};
+use crate::place::cases;
 
 pub fn encoder(set: &Set, device: &Device) -> SpeakerEncoder {
     let four = |key: &str| -> [usize; 4] {

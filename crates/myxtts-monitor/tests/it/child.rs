@@ -8,8 +8,7 @@ use myxtts_monitor::{
     DeviceSample, Ending, HostSample, MachineSample, Reading, Screen, WallTime, watch,
 };
 use myxtts_run::signals::StopRequest;
-
-use crate::pty::InTerminal;
+use myxtts_testkit::terminal::InTerminal;
 
 const MODE: &str = "MONITOR_TEST_MODE";
 const FOLDER: &str = "MONITOR_TEST_FOLDER";

@@ -8,8 +8,6 @@
 
 mod child;
 mod folder;
-#[path = "../support/pty.rs"]
-mod pty;
 
 use folder::Run;
 

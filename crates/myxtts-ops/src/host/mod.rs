@@ -49,71 +49,70 @@ pub(crate) enum WeightLayout {
     OutIn,
 }
 
-/// Operations of the CPU backend beyond the engine's.
-#[backend_extension(Flex, Autodiff)]
-pub(crate) trait HostOps: Backend {
-    fn host_layer_norm(
-        x: FloatTensor<Self>,
-        weight: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
-        epsilon: f32,
-    ) -> FloatTensor<Self>;
+/// The class of every row, which is not a tensor: the kernel reads it on the host.
+type Targets = Vec<i64>;
 
-    fn host_group_norm(
-        x: FloatTensor<Self>,
-        weight: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
-        groups: usize,
-        epsilon: f32,
-    ) -> FloatTensor<Self>;
+/// Makes the trait of all operations and its two implementations from one list: the
+/// operation's name, its tensors, what else it takes, and the rule that computes it
+/// and its way back.
+macro_rules! operations {
+    ($(
+        $(#[$doc:meta])*
+        fn $name:ident($($tensor:ident),+ $(; $($with:ident: $kind:ident),+)?) = $rule:ident;
+    )+) => {
+        /// Operations of the CPU backend beyond the engine's.
+        #[backend_extension(Flex, Autodiff)]
+        pub(crate) trait HostOps: Backend {
+            $(
+                $(#[$doc])*
+                fn $name(
+                    $($tensor: FloatTensor<Self>,)+
+                    $($($with: $kind),+)?
+                ) -> FloatTensor<Self>;
+            )+
+        }
 
-    fn host_gelu(x: FloatTensor<Self>) -> FloatTensor<Self>;
+        impl HostOps for Flex {
+            $(
+                fn $name(
+                    $($tensor: FloatTensor<Self>,)+
+                    $($($with: $kind),+)?
+                ) -> FloatTensor<Self> {
+                    $rule::forward($($tensor,)+ $($($with),+)?).1
+                }
+            )+
+        }
 
-    fn host_dropout(x: FloatTensor<Self>, keep: Keep) -> FloatTensor<Self>;
+        impl<C: CheckpointStrategy> HostOps for Autodiff<Flex, C> {
+            $(
+                fn $name(
+                    $($tensor: FloatTensor<Self>,)+
+                    $($($with: $kind),+)?
+                ) -> FloatTensor<Self> {
+                    record::<C, _, _>([$($tensor),+], |[$($tensor),+]| {
+                        $rule::forward($($tensor,)+ $($($with),+)?)
+                    })
+                }
+            )+
+        }
+    };
+}
 
-    fn host_dropout_add(
-        x: FloatTensor<Self>,
-        residual: FloatTensor<Self>,
-        keep: Keep,
-    ) -> FloatTensor<Self>;
-
+operations! {
+    fn host_layer_norm(x, weight, bias; epsilon: f32) = LayerNorm;
+    fn host_group_norm(x, weight, bias; groups: usize, epsilon: f32) = GroupNorm;
+    fn host_gelu(x) = Gelu;
+    fn host_dropout(x; keep: Keep) = Drop;
+    fn host_dropout_add(x, residual; keep: Keep) = DropAdd;
     /// An empty bias is none.
-    fn host_linear(
-        x: FloatTensor<Self>,
-        weight: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
-        layout: WeightLayout,
-    ) -> FloatTensor<Self>;
-
+    fn host_linear(x, weight, bias; layout: WeightLayout) = Linear;
     /// An empty bias is none.
-    fn host_pointwise(
-        x: FloatTensor<Self>,
-        weight: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
-    ) -> FloatTensor<Self>;
-
+    fn host_pointwise(x, weight, bias) = Pointwise;
     /// An empty bias is none.
-    fn host_convolve(
-        x: FloatTensor<Self>,
-        weight: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
-        rule: ConvRule,
-    ) -> FloatTensor<Self>;
-
-    fn host_attention(
-        q: FloatTensor<Self>,
-        k: FloatTensor<Self>,
-        v: FloatTensor<Self>,
-        rule: Rule,
-    ) -> FloatTensor<Self>;
-
-    fn host_attention_merged(qkv: FloatTensor<Self>, rule: Rule) -> FloatTensor<Self>;
-
-    fn host_cross_entropy(
-        logits: FloatTensor<Self>,
-        targets: Vec<i64>,
-        smoothing: f32,
-    ) -> FloatTensor<Self>;
+    fn host_convolve(x, weight, bias; rule: ConvRule) = Convolve;
+    fn host_attention(q, k, v; rule: Rule) = Attend;
+    fn host_attention_merged(qkv; rule: Rule) = AttendMerged;
+    fn host_cross_entropy(logits; targets: Targets, smoothing: f32) = CrossEntropy;
 }
 
 /// The optimiser's part: it works on plain tensors.
@@ -130,90 +129,6 @@ pub(crate) trait HostStep: Backend {
     fn host_sum_of_squares(x: FloatTensor<Self>) -> FloatTensor<Self>;
 }
 
-impl HostOps for Flex {
-    fn host_layer_norm(
-        x: FloatTensor<Self>,
-        weight: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
-        epsilon: f32,
-    ) -> FloatTensor<Self> {
-        LayerNorm::forward(x, weight, bias, epsilon).1
-    }
-
-    fn host_group_norm(
-        x: FloatTensor<Self>,
-        weight: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
-        groups: usize,
-        epsilon: f32,
-    ) -> FloatTensor<Self> {
-        GroupNorm::forward(x, weight, bias, groups, epsilon).1
-    }
-
-    fn host_gelu(x: FloatTensor<Self>) -> FloatTensor<Self> {
-        Gelu::forward(x).1
-    }
-
-    fn host_dropout(x: FloatTensor<Self>, keep: Keep) -> FloatTensor<Self> {
-        Drop::forward(x, keep).1
-    }
-
-    fn host_dropout_add(
-        x: FloatTensor<Self>,
-        residual: FloatTensor<Self>,
-        keep: Keep,
-    ) -> FloatTensor<Self> {
-        DropAdd::forward(x, residual, keep).1
-    }
-
-    fn host_linear(
-        x: FloatTensor<Self>,
-        weight: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
-        layout: WeightLayout,
-    ) -> FloatTensor<Self> {
-        Linear::forward(x, weight, bias, layout).1
-    }
-
-    fn host_pointwise(
-        x: FloatTensor<Self>,
-        weight: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
-    ) -> FloatTensor<Self> {
-        Pointwise::forward(x, weight, bias).1
-    }
-
-    fn host_convolve(
-        x: FloatTensor<Self>,
-        weight: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
-        rule: ConvRule,
-    ) -> FloatTensor<Self> {
-        Convolve::forward(x, weight, bias, rule).1
-    }
-
-    fn host_attention(
-        q: FloatTensor<Self>,
-        k: FloatTensor<Self>,
-        v: FloatTensor<Self>,
-        rule: Rule,
-    ) -> FloatTensor<Self> {
-        Attend::forward(q, k, v, rule).1
-    }
-
-    fn host_attention_merged(qkv: FloatTensor<Self>, rule: Rule) -> FloatTensor<Self> {
-        AttendMerged::forward(qkv, rule).1
-    }
-
-    fn host_cross_entropy(
-        logits: FloatTensor<Self>,
-        targets: Vec<i64>,
-        smoothing: f32,
-    ) -> FloatTensor<Self> {
-        CrossEntropy::forward(logits, targets, smoothing).1
-    }
-}
-
 impl HostStep for Flex {
     fn host_adamw(
         parameter: FloatTensor<Self>,
@@ -227,103 +142,5 @@ impl HostStep for Flex {
 
     fn host_sum_of_squares(x: FloatTensor<Self>) -> FloatTensor<Self> {
         rules::sum_of_squares(x)
-    }
-}
-
-impl<C: CheckpointStrategy> HostOps for Autodiff<Flex, C> {
-    fn host_layer_norm(
-        x: FloatTensor<Self>,
-        weight: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
-        epsilon: f32,
-    ) -> FloatTensor<Self> {
-        record::<C, _, 3>([x, weight, bias], |[x, weight, bias]| {
-            LayerNorm::forward(x, weight, bias, epsilon)
-        })
-    }
-
-    fn host_group_norm(
-        x: FloatTensor<Self>,
-        weight: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
-        groups: usize,
-        epsilon: f32,
-    ) -> FloatTensor<Self> {
-        record::<C, _, 3>([x, weight, bias], |[x, weight, bias]| {
-            GroupNorm::forward(x, weight, bias, groups, epsilon)
-        })
-    }
-
-    fn host_gelu(x: FloatTensor<Self>) -> FloatTensor<Self> {
-        record::<C, _, 1>([x], |[x]| Gelu::forward(x))
-    }
-
-    fn host_dropout(x: FloatTensor<Self>, keep: Keep) -> FloatTensor<Self> {
-        record::<C, _, 1>([x], |[x]| Drop::forward(x, keep))
-    }
-
-    fn host_dropout_add(
-        x: FloatTensor<Self>,
-        residual: FloatTensor<Self>,
-        keep: Keep,
-    ) -> FloatTensor<Self> {
-        record::<C, _, 2>([x, residual], |[x, residual]| {
-            DropAdd::forward(x, residual, keep)
-        })
-    }
-
-    fn host_linear(
-        x: FloatTensor<Self>,
-        weight: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
-        layout: WeightLayout,
-    ) -> FloatTensor<Self> {
-        record::<C, _, 3>([x, weight, bias], |[x, weight, bias]| {
-            Linear::forward(x, weight, bias, layout)
-        })
-    }
-
-    fn host_pointwise(
-        x: FloatTensor<Self>,
-        weight: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
-    ) -> FloatTensor<Self> {
-        record::<C, _, 3>([x, weight, bias], |[x, weight, bias]| {
-            Pointwise::forward(x, weight, bias)
-        })
-    }
-
-    fn host_convolve(
-        x: FloatTensor<Self>,
-        weight: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
-        rule: ConvRule,
-    ) -> FloatTensor<Self> {
-        record::<C, _, 3>([x, weight, bias], |[x, weight, bias]| {
-            Convolve::forward(x, weight, bias, rule)
-        })
-    }
-
-    fn host_attention(
-        q: FloatTensor<Self>,
-        k: FloatTensor<Self>,
-        v: FloatTensor<Self>,
-        rule: Rule,
-    ) -> FloatTensor<Self> {
-        record::<C, _, 3>([q, k, v], |[q, k, v]| Attend::forward(q, k, v, rule))
-    }
-
-    fn host_attention_merged(qkv: FloatTensor<Self>, rule: Rule) -> FloatTensor<Self> {
-        record::<C, _, 1>([qkv], |[qkv]| AttendMerged::forward(qkv, rule))
-    }
-
-    fn host_cross_entropy(
-        logits: FloatTensor<Self>,
-        targets: Vec<i64>,
-        smoothing: f32,
-    ) -> FloatTensor<Self> {
-        record::<C, _, 1>([logits], |[logits]| {
-            CrossEntropy::forward(logits, targets, smoothing)
-        })
     }
 }

@@ -3,6 +3,8 @@
 //! 32-bit multiplications only, so that it runs eight or more at a time on a
 //! CPU and as it stands on a GPU.
 
+use myxtts_base::splitmix64;
+
 /// Bits of a draw; they fit a signed 32-bit integer.
 pub(crate) const DRAW_BITS: u32 = 24;
 /// Multipliers and shifts of the mixing, in their order.
@@ -29,11 +31,8 @@ impl Keep {
         reason = "halves of a word; a probability below 1 in 24 bits"
     )]
     pub(crate) fn new(probability: f64, key: u64) -> Self {
-        // SplitMix64's output function: neighbouring keys have nothing in common after it.
-        let mut z = key.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^= z >> 31;
+        // Neighbouring keys have nothing in common after it.
+        let z = splitmix64(key);
         let probability = probability.clamp(0.0, 1.0);
         Self {
             halves: [z as u32, (z >> 32) as u32],

@@ -9,7 +9,7 @@ use crate::failure::{Failure, Stage, Stop, panic_words};
 use crate::ledger::{Entry, Ledger, microseconds};
 use crate::ring::{Closed, Ring};
 use crate::sync::{Arc, Mutex, lock};
-use crate::work::{Cancel, Hop, HostParts, HostWork, SiteWork};
+use crate::work::{Hop, HostParts, HostWork, SiteWork};
 
 /// What every thread needs.
 #[derive(Clone, Debug)]
@@ -102,15 +102,14 @@ pub(super) fn host<H: HostWork>(
     spares: &Mutex<Vec<H::Buffer>>,
     rings: &Rings<H::Buffer>,
 ) -> Result<(), Failure> {
-    let cancel = Cancel(context.stop.clone());
     let mut clock = Clock::start(Stage::Host, worker);
     while let Some((ticket, permit)) = Dispenser::take(dispenser, worker) {
         clock.begin_work();
         let spare = lock(spares).pop();
-        let batch = match work.fill(ticket, spare, &cancel) {
+        let batch = match work.fill(ticket, spare) {
             Ok(batch) => batch,
-            // Whatever a cancelled worker reports is not why the run ended.
-            Err(_) if cancel.is_cancelled() => return Ok(()),
+            // Whatever a worker reports after the end is not why the run ended.
+            Err(_) if context.stop.is_stopped() => return Ok(()),
             Err(why) => return Err(failed(Stage::Host, ticket, why)),
         };
         let bytes = work.bytes(&batch);

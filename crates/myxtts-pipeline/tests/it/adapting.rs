@@ -129,7 +129,7 @@ fn a_slow_host_gets_a_second_worker() {
         },
         ..crate::support::setup(1, false, 1, 400)
     };
-    let slow = |_: Ticket, _: &Cancel| {
+    let slow = |_: Ticket| {
         std::thread::sleep(Duration::from_millis(8));
         Ok(())
     };

@@ -17,9 +17,9 @@ fn the_buffer_size_is_never_exceeded() {
         let begun = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&begun);
         let slow = jitter();
-        let before = move |ticket, cancel: &Cancel| {
+        let before = move |ticket| {
             count.fetch_add(1, Ordering::SeqCst);
-            slow(ticket, cancel)
+            slow(ticket)
         };
         let host = Numbers {
             before: Arc::new(before),

@@ -88,7 +88,7 @@ fn the_start_says_what_it_waited_for() {
 #[test]
 fn the_start_delay_begins_when_it_is_waited_for() {
     let slow = Numbers {
-        before: Arc::new(|_, _| {
+        before: Arc::new(|_| {
             std::thread::sleep(Duration::from_millis(150));
             Ok(())
         }),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use myxtts_pipeline::*;
 
-type Behaviour = Arc<dyn Fn(Ticket, &Cancel) -> Result<(), String> + Send + Sync>;
+type Behaviour = Arc<dyn Fn(Ticket) -> Result<(), String> + Send + Sync>;
 
 #[derive(Clone)]
 pub(crate) struct Numbers {
@@ -17,7 +17,7 @@ pub(crate) struct Numbers {
 impl Default for Numbers {
     fn default() -> Self {
         Self {
-            before: Arc::new(|_, _| Ok(())),
+            before: Arc::new(|_| Ok(())),
             bytes: 10,
         }
     }
@@ -26,13 +26,8 @@ impl Default for Numbers {
 impl HostWork for Numbers {
     type Buffer = Vec<u64>;
 
-    fn fill(
-        &self,
-        ticket: Ticket,
-        spare: Option<Vec<u64>>,
-        cancel: &Cancel,
-    ) -> Result<Vec<u64>, String> {
-        (self.before)(ticket, cancel)?;
+    fn fill(&self, ticket: Ticket, spare: Option<Vec<u64>>) -> Result<Vec<u64>, String> {
+        (self.before)(ticket)?;
         let mut buffer = spare.unwrap_or_default();
         buffer.clear();
         buffer.push(value(ticket));
@@ -158,7 +153,7 @@ pub(crate) fn noise(seed: u64) -> u64 {
 /// Takes a time that depends on the batch.
 pub(crate) fn jitter() -> Behaviour {
     let count = AtomicU64::new(0);
-    Arc::new(move |ticket, _| {
+    Arc::new(move |ticket| {
         let drawn = noise(ticket.step ^ (count.fetch_add(1, Ordering::Relaxed) << 32));
         std::thread::sleep(Duration::from_micros(drawn % 900));
         Ok(())

@@ -6,8 +6,8 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use myxtts_pipeline::{
-    Bounds, Cancel, Entry, Hop, HostWork, Knobs, Ledger, Make, Pipeline, RingBounds, Setup,
-    SiteWork, Stage, Ticket, Wiring,
+    Bounds, Entry, Hop, HostWork, Knobs, Ledger, Make, Pipeline, RingBounds, Setup, SiteWork,
+    Stage, Ticket, Wiring,
 };
 use myxtts_profile::Profile;
 use serde_json::Value;
@@ -24,7 +24,7 @@ struct Carry;
 impl HostWork for Host {
     type Buffer = u64;
 
-    fn fill(&self, ticket: Ticket, _: Option<u64>, _: &Cancel) -> Result<u64, String> {
+    fn fill(&self, ticket: Ticket, _: Option<u64>) -> Result<u64, String> {
         sleep(self.0);
         Ok(ticket.step)
     }

@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 
-use super::crc::CASTAGNOLI;
+use super::crc::crc32c;
 
 /// Writes `data` as one record.
 pub(super) fn write(file: &mut impl Write, data: &[u8]) -> io::Result<()> {
@@ -17,8 +17,5 @@ pub(super) fn write(file: &mut impl Write, data: &[u8]) -> io::Result<()> {
 /// Returns a checksum, rotated and shifted so that one over data which itself
 /// holds checksums keeps its strength.
 fn masked(data: &[u8]) -> u32 {
-    CASTAGNOLI
-        .of(&[data])
-        .rotate_right(15)
-        .wrapping_add(0xA282_EAD8)
+    crc32c(data).rotate_right(15).wrapping_add(0xA282_EAD8)
 }

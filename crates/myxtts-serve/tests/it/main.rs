@@ -21,6 +21,5 @@ mod refusals;
 mod running;
 mod slow;
 mod speech;
-#[allow(dead_code, reason = "speaks in the tests of its own crate")]
-#[path = "../../../myxtts-infer/tests/it/tiny.rs"]
-mod tiny;
+
+use myxtts_testkit_model::tiny;

@@ -189,11 +189,6 @@ impl Vocabulary {
             .zip(&self.tokens)
             .filter_map(|(id, token)| Some((id, token.as_deref()?)))
     }
-
-    /// Returns the number of merges.
-    pub fn merge_count(&self) -> usize {
-        self.merge_list.len()
-    }
 }
 
 /// Indexes merges by their pairs. A pair listed twice takes its *last* rank, as the

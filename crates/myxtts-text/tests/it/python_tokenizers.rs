@@ -101,10 +101,11 @@ fn growing_keeps_every_old_id_and_reports_the_new_rows() {
         grown.new_text_tokens - grown.old_text_tokens
     );
     assert_eq!(grown.added[0].1, "[fa]");
-    assert_eq!(
-        grown.vocabulary.merge_count(),
-        old.merge_count() + grown.added_merges
-    );
+    let merges = |vocabulary: &Vocabulary| {
+        let file: serde_json::Value = serde_json::from_str(&vocabulary.to_json()).unwrap();
+        file["model"]["merges"].as_array().unwrap().len()
+    };
+    assert_eq!(merges(&grown.vocabulary), merges(&old) + grown.added_merges);
     assert_eq!(grown.vocabulary.languages(), ["en", "fa"]);
     let english = "en".parse().unwrap();
     for line in EN.lines() {

@@ -16,7 +16,6 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use burn::tensor::Device;
-use myxtts_audio::units::Samples;
 use myxtts_audio::{AudioConfig, Limits};
 use myxtts_data::bench::generate;
 use myxtts_data::cache::FeatureCache;
@@ -39,11 +38,7 @@ pub use report::{Phase, PipelineReport, Speed};
 use super::{DeviceFeed, FrontEnd, ShapeWatch, codes_source, single_lane};
 use cpu::CpuClock;
 
-/// The reference's conditioning segments, 3 to 6 seconds.
-const CONDITIONING: ConditioningSpec = ConditioningSpec {
-    min: Samples(66_150),
-    max: Samples(132_300),
-};
+const CONDITIONING: ConditioningSpec = ConditioningSpec::XTTS;
 const BUCKETS: usize = 8;
 /// Batches in flight, and on the device.
 const READ_AHEAD: usize = 16;

@@ -6,6 +6,8 @@
 //! knows only its shape, they drop what the whole would, and their sum is its
 //! mean, so neither the number of cores nor the division shows but in rounding.
 
+use std::mem;
+
 use burn::module::Module;
 use burn::tensor::{Device, Gradients};
 use myxtts_model::gpt::{Gpt, GptBatch, Quirks, StepDropout};
@@ -101,7 +103,7 @@ impl GptTrainee {
             .map_err(|why| why.to_string())?;
         let losses = output.losses(label_smoothing);
         // Logits that nobody holds become their own gradients.
-        drop_now(output);
+        mem::drop(output);
         let share = |part: usize| shares.get(part).copied().unwrap_or(1.0);
         let (text, mel) = (losses.text * share(0), losses.mel * share(1));
         Ok(Loss {
@@ -244,5 +246,3 @@ impl Trainee for GptTrainee {
         Ok(self)
     }
 }
-
-fn drop_now<T>(_: T) {}

@@ -4,25 +4,7 @@
 //! embedding. What is left is decayed, the resampler's latents and the scale
 //! of its own norm among it.
 
-use burn::module::{Module, ModuleVisitor, Param};
-use burn::tensor::Tensor;
 use myxtts_model::params::Path;
-
-/// Parameter names, by whether they are decayed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct DecayGroups {
-    /// Decayed.
-    pub decayed: Vec<String>,
-    /// Left alone.
-    pub kept: Vec<String>,
-}
-
-/// The groups of a module's parameters.
-pub fn decay_groups<M: Module>(module: &M) -> DecayGroups {
-    let mut visitor = Grouping::default();
-    module.visit(&mut visitor);
-    visitor.groups
-}
 
 /// A walk that knows the name of a parameter and the kind of layer it is in.
 #[derive(Default)]
@@ -55,27 +37,54 @@ impl Walk {
     }
 }
 
-#[derive(Default)]
-struct Grouping {
-    walk: Walk,
-    groups: DecayGroups,
-}
+#[cfg(test)]
+mod tests {
+    use burn::module::{Module, ModuleVisitor, Param};
+    use burn::tensor::{Device, Tensor};
+    use myxtts_testkit_model::fixtures::Set;
+    use myxtts_testkit_model::gpt_fixture::gpt;
+    use serde_json::Value;
 
-impl ModuleVisitor for Grouping {
-    fn enter_module(&mut self, name: &str, layer: &str) {
-        self.walk.enter(name, layer);
+    use super::Walk;
+
+    /// Parameter names, by whether they are decayed.
+    #[derive(Default)]
+    struct Groups {
+        walk: Walk,
+        decayed: Vec<String>,
+        kept: Vec<String>,
     }
 
-    fn exit_module(&mut self, _: &str, _: &str) {
-        self.walk.exit();
+    impl ModuleVisitor for Groups {
+        fn enter_module(&mut self, name: &str, layer: &str) {
+            self.walk.enter(name, layer);
+        }
+
+        fn exit_module(&mut self, _: &str, _: &str) {
+            self.walk.exit();
+        }
+
+        fn visit_float<const D: usize>(&mut self, _: &Param<Tensor<D>>) {
+            let group = match self.walk.is_decayed() {
+                true => &mut self.decayed,
+                false => &mut self.kept,
+            };
+            group.push(self.walk.name());
+        }
     }
 
-    fn visit_float<const D: usize>(&mut self, _: &Param<Tensor<D>>) {
-        let group = if self.walk.is_decayed() {
-            &mut self.groups.decayed
-        } else {
-            &mut self.groups.kept
-        };
-        group.push(self.walk.name());
+    #[test]
+    fn decay_groups_are_the_reference_s() {
+        let names =
+            |value: &Value| -> Vec<String> { serde_json::from_value(value.clone()).unwrap() };
+        for set in Set::all() {
+            let mut groups = Groups::default();
+            gpt(&set, &Device::flex()).visit(&mut groups);
+            groups.decayed.sort();
+            groups.kept.sort();
+            let expected = &set.manifest["gpt"]["adamw"];
+            assert_eq!(groups.decayed, names(&expected["decayed"]));
+            assert_eq!(groups.kept, names(&expected["not_decayed"]));
+        }
     }
 }

@@ -5,5 +5,4 @@ mod decay;
 mod gradients;
 
 pub use adamw::{AdamW, AdamWConfig, StateError};
-pub use decay::{DecayGroups, decay_groups};
 pub use gradients::NamedGradients;

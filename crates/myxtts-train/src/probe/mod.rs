@@ -18,6 +18,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use myxtts_base::process::forget_peak;
 use myxtts_device::KernelUse;
 use myxtts_pipeline::{Entry, Start, Summary};
 
@@ -28,7 +29,6 @@ pub use threads::ThreadUse;
 pub use timing::StepTiming;
 pub use train_figures::{TrainFigures, measure};
 
-use crate::bench::forget_peak;
 use crate::error::TrainError;
 use crate::feed::Shapes;
 use crate::objective::GptTrainee;

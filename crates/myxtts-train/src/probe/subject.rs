@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use burn::tensor::Device;
+use myxtts_base::process::peak_memory;
 use myxtts_data::codes::CodesCache;
 use myxtts_data::config::CacheKind;
 use myxtts_data::schedule::Schedule as Batches;
@@ -20,7 +21,6 @@ use myxtts_run::units::Step;
 
 use super::watching::Watching;
 use super::{BatchSource, BucketOption, LaunchesAsked, Probe, ProbeCodes, ProbeRequest};
-use crate::bench::peak_bytes;
 use crate::config::StageName;
 use crate::error::TrainError;
 use crate::feed::{Largest, ShapeWatch, codes_source};
@@ -184,7 +184,7 @@ impl<'a> Subject<'a> {
             step_bytes: self.step_bytes(),
             recordings: self.recordings().map(Path::to_owned).collect(),
             parameters: ParameterCount::of(&card.gpt).total(),
-            peak_rss_bytes: peak_bytes(),
+            peak_rss_bytes: peak_memory(),
             device_bytes: devices.map(held).collect(),
             kernels: seen.kernels,
             launches: seen.launches,

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use myxtts_base::process::ThreadTime;
+
 /// Processor time between two moments, and waiting for a core.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ThreadUse {
@@ -28,8 +30,7 @@ pub(super) struct Threads {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Thread {
     name: String,
-    ran: Duration,
-    waited: Duration,
+    time: ThreadTime,
 }
 
 impl Threads {
@@ -59,18 +60,13 @@ impl Threads {
             ..ThreadUse::default()
         };
         for (id, now) in &self.threads {
-            let before = then.threads.get(id);
-            let ran = now
-                .ran
-                .saturating_sub(before.map_or(Duration::ZERO, |t| t.ran));
-            let waited = now
-                .waited
-                .saturating_sub(before.map_or(Duration::ZERO, |t| t.waited));
+            let before = then.threads.get(id).map(|thread| thread.time);
+            let ThreadTime { ran, delayed } = now.time.since(before.unwrap_or_default());
             used.process += ran;
             match now.role() {
                 Role::Loads => used.loading += ran,
                 Role::Feeds => {}
-                Role::Trains => used.core_wait = used.core_wait.max(waited),
+                Role::Trains => used.core_wait = used.core_wait.max(delayed),
             }
         }
         used
@@ -112,15 +108,10 @@ enum Role {
 }
 
 impl Thread {
-    /// `schedstat` is nanoseconds on a core, nanoseconds waiting for one, and
-    /// a count of times.
     fn parse(comm: &str, schedstat: &str) -> Option<Self> {
-        let mut numbers = schedstat.split_whitespace().map(str::parse::<u64>);
-        let mut next = || numbers.next()?.ok().map(Duration::from_nanos);
         Some(Self {
             name: comm.trim().to_owned(),
-            ran: next()?,
-            waited: next()?,
+            time: ThreadTime::parse(schedstat)?,
         })
     }
 

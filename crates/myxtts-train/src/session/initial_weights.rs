@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use burn::tensor::TensorData;
 use myxtts_data::dataset::train_texts;
-use myxtts_infer::ModelCard;
+use myxtts_infer::{ModelCard, state_dict};
 use myxtts_model::params::StateDict;
 use myxtts_run::checkpoint::Checkpoint;
 use myxtts_text::{Growth, Vocabulary};
@@ -54,13 +54,7 @@ impl Origin {
         }
         // What is stored is how this training hears: speaking must hear the same.
         card.audio = job.audio.clone();
-        let state = |map: &TensorMap, prefix: &str| {
-            let state = map.iter().map(|(name, tensor)| {
-                let data = TensorData::new(tensor.to_f32(), tensor.shape().to_vec());
-                (name.to_owned(), data)
-            });
-            without_prefix(state.collect(), prefix)
-        };
+        let state = |map: &TensorMap, prefix: &str| without_prefix(state_dict(map), prefix);
         let vocabulary = checkpoint.vocabulary.as_deref().map(Vocabulary::from_json);
         let mut origin = Self {
             vocabulary: vocabulary

@@ -3,11 +3,12 @@
 use std::io::{self, Write};
 
 use burn::tensor::TensorData;
+use myxtts_infer::{state_dict, tensor_data};
 use myxtts_model::params::{StateDict, Unread, Weights};
 use myxtts_run::checkpoint::{Checkpoint, Content, Snapshot};
 use myxtts_run::guard::{NonFinite, SpikeDetector};
 use myxtts_run::units::{Bytes, Step};
-use myxtts_weights::{Dtype, SafetensorsStream, Tensor, TensorMap, TensorStream, read_safetensors};
+use myxtts_weights::{Dtype, SafetensorsStream, TensorMap, TensorStream, read_safetensors};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -223,7 +224,7 @@ impl Weights for Stored<'_> {
             let tensor = map
                 .get(&format!("{prefix}{name}"))
                 .or_else(|| map.get(name));
-            tensor.map(data)
+            tensor.map(tensor_data)
         })
     }
 }
@@ -338,23 +339,7 @@ fn write_f32(data: &TensorData, out: &mut dyn Write) -> io::Result<()> {
 /// Tensors of a file of a checkpoint; its hash was checked by whoever opened it.
 pub(crate) fn weights(checkpoint: &Checkpoint, name: &str) -> Result<StateDict, TrainError> {
     let map = read_safetensors(&checkpoint.folder().join(name)).map_err(TrainError::failed)?;
-    let tensors = map.iter();
-    Ok(tensors
-        .map(|(name, tensor)| (name.to_owned(), data(tensor)))
-        .collect())
-}
-
-/// A tensor in the engine's words; integers stay integers.
-fn data(tensor: &Tensor) -> TensorData {
-    let shape = tensor.shape().to_vec();
-    match tensor.dtype() {
-        Dtype::I64 => {
-            let (chunks, _) = tensor.bytes().as_chunks::<8>();
-            let values: Vec<i64> = chunks.iter().map(|c| i64::from_le_bytes(*c)).collect();
-            TensorData::new(values, shape)
-        }
-        _ => TensorData::new(tensor.to_f32(), shape),
-    }
+    Ok(state_dict(&map))
 }
 
 #[cfg(test)]

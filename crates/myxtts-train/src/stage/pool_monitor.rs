@@ -2,6 +2,7 @@
 //! budgets a person set.
 
 use burn::tensor::Device;
+use myxtts_base::process::resident_memory;
 use myxtts_device::DeviceMemory;
 
 use crate::error::TrainError;
@@ -142,16 +143,9 @@ impl PoolWatch {
 /// What is held of a device's memory, where that can be known.
 pub(crate) fn held(device: &Device) -> Option<u64> {
     match device.clone().inner() == Device::flex() {
-        true => resident(),
+        true => resident_memory(),
         false => device.memory_pool_usage().map(|usage| usage.bytes_reserved),
     }
-}
-
-/// Memory this process holds; Linux tells.
-pub(crate) fn resident() -> Option<u64> {
-    let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
-    let pages: u64 = statm.split_whitespace().nth(1)?.parse().ok()?;
-    Some(pages * 4096)
 }
 
 impl Budget {

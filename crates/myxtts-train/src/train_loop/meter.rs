@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use myxtts_audio::units::Samples;
+use myxtts_base::process::ThreadTime;
 
-use super::thread_time::ThreadTime;
 use crate::feed::Facts;
 
 /// Adds up waits of one replica, wherever in a step they are.

@@ -9,7 +9,6 @@ mod replicas;
 mod state;
 mod step_batches;
 mod step_metrics;
-mod thread_time;
 
 use myxtts_device::no_memory_fault;
 use myxtts_model::init::mix;
@@ -27,7 +26,6 @@ pub use replicas::{Abandoned, Seat, TeamError};
 pub(crate) use replicas::{Averaging, InProcess};
 pub use state::{Guards, State};
 pub use step_metrics::StepDone;
-pub use thread_time::ThreadTime;
 
 use crate::error::TrainError;
 use crate::faults::StepFaults;

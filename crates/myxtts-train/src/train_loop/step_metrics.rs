@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use burn::tensor::Tensor;
+use myxtts_base::process::ThreadTime;
 use myxtts_device::no_memory_fault;
 use myxtts_run::guard::{NonFiniteVerdict, SpikeAction};
 use myxtts_run::units::Step;
 
 use super::meter::StepClock;
-use super::{Meter, Seat, State, ThreadTime, Together, Waits};
+use super::{Meter, Seat, State, Together, Waits};
 use crate::error::TrainError;
 use crate::feed::Facts;
 

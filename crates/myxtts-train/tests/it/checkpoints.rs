@@ -237,10 +237,7 @@ fn a_save_that_fails_beside_the_training_stops_it_soon() {
 /// Most memory this process has held, in KiB.
 #[cfg(target_os = "linux")]
 fn memory_peak() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let number = line.unwrap().split_whitespace().next().unwrap();
-    number.parse().unwrap()
+    myxtts_base::process::peak_memory().unwrap() / 1024
 }
 
 const MEASURED: &str = "MYXTTS_TEST_MEASURED_RUN";

@@ -16,17 +16,11 @@
 
 mod accumulation;
 mod checkpoints;
-#[path = "../../../myxtts-model/tests/it/cpu.rs"]
-mod cpu;
 mod decoder;
 mod encode;
 mod equalities;
 mod faults;
 mod feed;
-#[path = "../../../myxtts-model/tests/it/fixtures.rs"]
-mod fixtures;
-#[path = "../../../myxtts-model/tests/it/gpt_fixture.rs"]
-mod gpt_fixture;
 mod lost_clips;
 mod mini;
 mod optimiser;
@@ -43,4 +37,4 @@ mod times;
 mod trials;
 mod world;
 
-use cpu as place;
+use myxtts_testkit_model::{cpu as place, fixtures, gpt_fixture};

@@ -6,8 +6,8 @@ use myxtts_model::gpt::{Gpt, GptBatch, GptConfig, Quirks, RowLengths, Vocabulary
 use myxtts_model::init::{Init, mix};
 use myxtts_ops::Compute;
 use myxtts_pipeline::{
-    Bounds, Cancel, HostWork, Knobs, Ledger, Make, NoHop, Pipeline, RingBounds, Setup, SiteWork,
-    Ticket, Wiring,
+    Bounds, HostWork, Knobs, Ledger, Make, NoHop, Pipeline, RingBounds, Setup, SiteWork, Ticket,
+    Wiring,
 };
 use myxtts_run::guard::{SpikeAction, SpikeSettings};
 use myxtts_run::schedule::{Parts, Schedule, Shape};
@@ -204,7 +204,7 @@ struct NoHost;
 impl HostWork for NoHost {
     type Buffer = ();
 
-    fn fill(&self, _: Ticket, _: Option<()>, _: &Cancel) -> Result<(), String> {
+    fn fill(&self, _: Ticket, _: Option<()>) -> Result<(), String> {
         Ok(())
     }
 

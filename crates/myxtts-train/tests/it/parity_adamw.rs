@@ -5,8 +5,9 @@ use myxtts_model::gpt::{Gpt, GptBatch, Quirks};
 use myxtts_model::params;
 use myxtts_train::optim::{AdamW, AdamWConfig, NamedGradients};
 
-use crate::fixtures::{Part, cases, norm, scalar};
+use crate::fixtures::{Part, norm, scalar};
 use crate::gpt_fixture::{batch, number, training_gpt};
+use crate::place::cases;
 
 const LOSS: f64 = 1e-4;
 const PARAMETERS: f64 = 1e-4;

@@ -15,6 +15,7 @@ use myxtts_data::schedule::{ClipLength, ConditioningSpec, Schedule, choose_bucke
 use myxtts_data::stage::{Clip, ClipSource, HostFeed, HostStage, Segments, StageConfig};
 use myxtts_model::dvae::{Dvae, DvaeConfig};
 use myxtts_model::init::Init;
+use myxtts_testkit::SharedFolder;
 use myxtts_text::{CleanOptions, Vocabulary};
 use myxtts_train::feed::{DeviceFeed, FrontEnd, ShapeWatch, codes_source};
 
@@ -31,7 +32,7 @@ pub(crate) const SMALL: DvaeConfig = DvaeConfig {
 };
 
 pub(crate) struct World {
-    _folder: tempfile::TempDir,
+    _folder: SharedFolder,
     pub(crate) clips: Arc<[Clip]>,
     pub(crate) lengths: Vec<ClipLength>,
     pub(crate) contents: Vec<Option<[u8; 32]>>,
@@ -41,7 +42,7 @@ pub(crate) struct World {
 }
 
 pub(crate) static WORLD: LazyLock<World> = LazyLock::new(|| {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = SharedFolder::new(env!("CARGO_TARGET_TMPDIR"), "world");
     let (dataset, out) = (folder.path().join("corpus"), folder.path().join("out"));
     unpack(&dataset).unwrap();
     // Both voices, and few enough to be quick.

@@ -3,9 +3,10 @@
 use burn::tensor::{Device, Tensor};
 use myxtts_model::generate::{Generation, SamplingConfig, generate};
 
-use crate::fixtures::{ACTIVATION, Part, cases, values, whole};
+use crate::fixtures::{ACTIVATION, Part, values, whole};
 use crate::gpt_fixture::gpt;
 use crate::place;
+use crate::place::cases;
 
 #[test]
 fn dropped_elements() {

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use burn::tensor::Device;
 
-use crate::fixtures::Part;
+use crate::fixtures::{self, Part, Set};
 use crate::software;
 
 /// Held by trainings, which count the kernels that this process launches, and by tests that launch
@@ -13,6 +13,11 @@ pub static COUNTED: Mutex<()> = Mutex::new(());
 
 /// How many times the tolerance is allowed.
 pub const SLACK: f64 = 10.0;
+
+/// Every set, on the device of its part.
+pub fn cases(part: Part) -> impl Iterator<Item = (Set, Device)> {
+    fixtures::cases(device(part), SLACK)
+}
 
 pub fn device(part: Part) -> Option<Device> {
     let (one, other) = software::two()?;

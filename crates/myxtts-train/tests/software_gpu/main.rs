@@ -17,11 +17,7 @@
 
 mod as_on_the_cpu;
 mod feed;
-#[path = "../../../myxtts-model/tests/it/fixtures.rs"]
-mod fixtures;
 mod fusion;
-#[path = "../../../myxtts-model/tests/it/gpt_fixture.rs"]
-mod gpt_fixture;
 mod gpu;
 mod memory;
 #[path = "../it/mini.rs"]
@@ -43,9 +39,8 @@ mod parity_of_gpt;
 #[path = "../../../myxtts-model/tests/it/parity_speaker.rs"]
 mod parity_speaker;
 mod precision;
-#[path = "../../../myxtts-device/tests/software/mod.rs"]
-mod software;
 mod train;
 mod trials;
 
 use gpu as place;
+use myxtts_testkit_model::{fixtures, gpt_fixture, software};

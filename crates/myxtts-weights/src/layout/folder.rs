@@ -4,19 +4,14 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use myxtts_files::{folder_of, temporary};
+use myxtts_files::PREFIX;
 
 use crate::error::{Fault, WeightsError};
 
 /// Writes a file, whole or not at all.
 pub(super) fn write_file(path: &Path, bytes: &[u8]) -> Result<(), WeightsError> {
-    let write = || -> io::Result<()> {
-        let mut file = temporary(folder_of(path), ".tmp-")?;
-        file.write_all(bytes)?;
-        file.persist(path)?;
-        Ok(())
-    };
-    write().map_err(|why| WeightsError::write(path, Fault::Io(why)))
+    myxtts_files::fill(path, PREFIX, |mut file| file.write_all(bytes))
+        .map_err(|why| WeightsError::write(path, Fault::Io(why)))
 }
 
 /// Fills a folder beside `folder` and renames it. A folder that has anything in it

@@ -3,7 +3,7 @@
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use myxtts_files::{folder_of, temporary};
+use myxtts_files::PREFIX;
 
 use super::flatten::Scalar;
 use super::pickle::PickleWriter;
@@ -42,18 +42,17 @@ fn write(path: &Path, item: &Item<'_>) -> io::Result<()> {
     // Torch names the folder inside the archive after the file.
     let root = path.file_stem().map(|stem| stem.to_string_lossy());
     let root = root.as_deref().unwrap_or("archive");
-    let mut file = temporary(folder_of(path), ".tmp-")?;
-    let mut archive = ArchiveWriter::new(BufWriter::new(file.as_file_mut()));
-    archive.entry(&format!("{root}/data.pkl"), &pickle.finish())?;
-    archive.entry(&format!("{root}/byteorder"), b"little")?;
-    for (key, tensor) in storages.iter().enumerate() {
-        archive.entry(&format!("{root}/data/{key}"), tensor.bytes())?;
-    }
-    archive.entry(&format!("{root}/version"), b"3\n")?;
-    archive.finish()?.flush()?;
-    file.as_file().sync_data()?;
-    file.persist(path)?;
-    Ok(())
+    myxtts_files::fill(path, PREFIX, |file| {
+        let mut archive = ArchiveWriter::new(BufWriter::new(file));
+        archive.entry(&format!("{root}/data.pkl"), &pickle.finish())?;
+        archive.entry(&format!("{root}/byteorder"), b"little")?;
+        for (key, tensor) in storages.iter().enumerate() {
+            archive.entry(&format!("{root}/data/{key}"), tensor.bytes())?;
+        }
+        archive.entry(&format!("{root}/version"), b"3\n")?;
+        archive.finish()?.flush()?;
+        file.sync_data()
+    })
 }
 
 fn describe<'a>(

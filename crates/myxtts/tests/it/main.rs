@@ -38,20 +38,15 @@ mod pipeline_flags;
 mod plan_command;
 mod prepare_command;
 mod profile_command;
-#[cfg(target_os = "linux")]
-#[allow(dead_code, reason = "the tests of its own crate use the rest")]
-#[path = "../../../myxtts-monitor/tests/support/pty.rs"]
-mod pty;
 mod serve_command;
 mod speech_parity;
 mod starting_weights;
 mod support;
 mod synthesize_command;
-#[allow(dead_code, reason = "speaks in the tests of its own crate")]
-#[path = "../../../myxtts-infer/tests/it/tiny.rs"]
-mod tiny;
 mod train_flags;
 mod trials;
 mod tune_command;
 mod walk;
 mod weights_commands;
+
+use myxtts_testkit_model::tiny;

@@ -83,8 +83,8 @@ fn no_run_is_said_and_a_wrong_one_is_refused() {
 
 #[cfg(target_os = "linux")]
 mod in_a_terminal {
-    use crate::pty::InTerminal;
     use crate::support::command_in;
+    use myxtts_testkit::terminal::InTerminal;
 
     use super::*;
 

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
+use myxtts_testkit::SharedFolder;
 use serde_json::Value;
 
 use crate::support::{Run, few_clips, myxtts, run_in};
@@ -25,12 +26,12 @@ const SHORT: [&str; 6] = [
 
 /// A folder with datasets and a training of both stages.
 struct World {
-    folder: tempfile::TempDir,
+    folder: SharedFolder,
     base: Trained,
 }
 
 static WORLD: LazyLock<World> = LazyLock::new(|| {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = SharedFolder::new(env!("CARGO_TARGET_TMPDIR"), "train-flags");
     few_clips(&folder.path().join("clips"), 24);
     let flags = [
         "--max-steps",

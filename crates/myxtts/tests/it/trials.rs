@@ -11,7 +11,9 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use myxtts_base::{GAMMA, finalize};
 use myxtts_run::metrics::{self, Line, MEASURED};
+use myxtts_testkit::SharedFolder;
 
 use crate::support::{command_in, few_clips};
 
@@ -50,15 +52,12 @@ fn trials(otherwise: u64) -> u64 {
 
 /// A number that looks random, the same in every run.
 fn noise(seed: u64) -> u64 {
-    let mut z = seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+    finalize(seed.wrapping_add(1).wrapping_mul(GAMMA))
 }
 
 /// A dataset, what an undisturbed training of it wrote, and how long it took.
 struct Bench {
-    folder: tempfile::TempDir,
+    folder: SharedFolder,
     /// Whether a decoder is trained too, which takes longer than all the rest.
     all_stages: bool,
     expected: Written,
@@ -86,7 +85,7 @@ fn both() -> MutexGuard<'static, [Bench; 2]> {
 
 impl Bench {
     fn new(all_stages: bool) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = SharedFolder::new(env!("CARGO_TARGET_TMPDIR"), "trials");
         few_clips(&folder.path().join("clips"), 24);
         let mut bench = Self {
             folder,

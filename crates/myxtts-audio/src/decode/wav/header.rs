@@ -87,7 +87,7 @@ pub(super) fn beginning(head: &[u8], file_length: u64, most: Seconds) -> Option<
     let found = find(head).ok()?;
     let start = found.body as u64;
     let present = file_length.saturating_sub(start);
-    let frames = most.samples(found.format.rate).0 as u64;
+    let frames = Samples::in_time(most, found.format.rate).0 as u64;
     let wanted = frames.saturating_mul(found.format.frame() as u64);
     Some(start..start + found.size.unwrap_or(present).min(present).min(wanted))
 }
@@ -107,7 +107,7 @@ pub(super) fn parse_beginning(
         rate,
     } = found.format;
     let frame = found.format.frame();
-    let wanted = most.samples(rate).0.saturating_mul(frame);
+    let wanted = Samples::in_time(most, rate).0.saturating_mul(frame);
     let present = file_length.saturating_sub(found.body as u64);
     let size = found.size.unwrap_or(present).min(present);
     if size <= wanted as u64 && file_length == bytes.len() as u64 {

@@ -3,16 +3,14 @@
 use std::fs::File;
 use std::io::{BufWriter, Write};
 
+use myxtts_base::process::resident_memory;
 use myxtts_data::layout::{detect, rows};
 
 use super::support::Dataset;
 
 /// Resident memory in kB; 0 where the system does not say.
 fn resident() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok())
-        .unwrap_or(0)
+    resident_memory().unwrap_or(0) / 1024
 }
 
 #[test]

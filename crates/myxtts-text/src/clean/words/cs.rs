@@ -3,7 +3,7 @@
 
 use super::float::Float;
 use super::slavic::Cardinals;
-use super::{Currency, Money, MoneyWords, Words, few_or_many, zeroes_then_number};
+use super::{Currency, Money, MoneyWords, Words, few_or_many, table, zeroes_then_number};
 
 pub(super) const WORDS: Words = Words {
     cardinal,
@@ -13,52 +13,12 @@ pub(super) const WORDS: Words = Words {
 };
 
 const CARDINALS: Cardinals = Cardinals {
-    small: [
-        "nula",
-        "jedna",
-        "dva",
-        "tři",
-        "čtyři",
-        "pět",
-        "šest",
-        "sedm",
-        "osm",
-        "devět",
-        "deset",
-        "jedenáct",
-        "dvanáct",
-        "třináct",
-        "čtrnáct",
-        "patnáct",
-        "šestnáct",
-        "sedmnáct",
-        "osmnáct",
-        "devatenáct",
-    ],
-    tens: [
-        "",
-        "",
-        "dvacet",
-        "třicet",
-        "čtyřicet",
-        "padesát",
-        "šedesát",
-        "sedmdesát",
-        "osmdesát",
-        "devadesát",
-    ],
-    hundreds: [
-        "",
-        "sto",
-        "dvěstě",
-        "třista",
-        "čtyřista",
-        "pětset",
-        "šestset",
-        "sedmset",
-        "osmset",
-        "devětset",
-    ],
+    small: table(
+        "nula jedna dva tři čtyři pět šest sedm osm devět deset jedenáct dvanáct třináct \
+         čtrnáct patnáct šestnáct sedmnáct osmnáct devatenáct",
+    ),
+    tens: table("_ _ dvacet třicet čtyřicet padesát šedesát sedmdesát osmdesát devadesát"),
+    hundreds: table("_ sto dvěstě třista čtyřista pětset šestset sedmset osmset devětset"),
     powers: [
         ["", "", ""],
         ["tisíc", "tisíce", "tisíc"],

@@ -2,7 +2,9 @@
 //! says them after the text was lower-cased.
 
 use super::float::Float;
-use super::{Currency, Money, MoneyWords, QUADRILLION, Words, digit_by_digit, small, thousands};
+use super::{
+    Currency, Money, MoneyWords, QUADRILLION, Words, digit_by_digit, small, table, thousands,
+};
 
 pub(super) const WORDS: Words = Words {
     cardinal,
@@ -11,31 +13,12 @@ pub(super) const WORDS: Words = Words {
     money,
 };
 
-const SMALL: [&str; 20] = [
-    "null",
-    "eins",
-    "zwei",
-    "drei",
-    "vier",
-    "fünf",
-    "sechs",
-    "sieben",
-    "acht",
-    "neun",
-    "zehn",
-    "elf",
-    "zwölf",
-    "dreizehn",
-    "vierzehn",
-    "fünfzehn",
-    "sechzehn",
-    "siebzehn",
-    "achtzehn",
-    "neunzehn",
-];
-const TENS: [&str; 10] = [
-    "", "", "zwanzig", "dreißig", "vierzig", "fünfzig", "sechzig", "siebzig", "achtzig", "neunzig",
-];
+const SMALL: [&str; 20] = table(
+    "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn \
+     fünfzehn sechzehn siebzehn achtzehn neunzehn",
+);
+const TENS: [&str; 10] =
+    table("_ _ zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig");
 const POWERS: [[&str; 2]; 5] = [
     ["", ""],
     ["", ""],

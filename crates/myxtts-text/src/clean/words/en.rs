@@ -1,7 +1,7 @@
 //! English.
 
 use super::float::Float;
-use super::{Currency, Money, MoneyWords, Words, digit_by_digit, thousands};
+use super::{Currency, Money, MoneyWords, Words, digit_by_digit, table, thousands};
 
 pub(super) const WORDS: Words = Words {
     cardinal,
@@ -10,45 +10,15 @@ pub(super) const WORDS: Words = Words {
     money,
 };
 
-const SMALL: [&str; 20] = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-    "eighteen",
-    "nineteen",
-];
-const TENS: [&str; 10] = [
-    "", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety",
-];
-const POWERS: [&str; 12] = [
-    "",
-    "thousand",
-    "million",
-    "billion",
-    "trillion",
-    "quadrillion",
-    "quintillion",
-    "sextillion",
-    "septillion",
-    "octillion",
-    "nonillion",
-    "decillion",
-];
+const SMALL: [&str; 20] = table(
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen \
+     fifteen sixteen seventeen eighteen nineteen",
+);
+const TENS: [&str; 10] = table("_ _ twenty thirty forty fifty sixty seventy eighty ninety");
+const POWERS: [&str; 12] = table(
+    "_ thousand million billion trillion quadrillion quintillion sextillion septillion \
+     octillion nonillion decillion",
+);
 
 fn below_hundred(n: usize) -> String {
     match (n / 10, n % 10) {

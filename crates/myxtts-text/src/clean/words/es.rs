@@ -1,7 +1,7 @@
 //! Spanish: long scale, so 10⁹ is "mil millones".
 
 use super::float::Float;
-use super::{Currency, Money, MoneyWords, QUADRILLION, Words, digit_by_digit, small};
+use super::{Currency, Money, MoneyWords, QUADRILLION, Words, digit_by_digit, join, small, table};
 
 pub(super) const WORDS: Words = Words {
     cardinal,
@@ -10,89 +10,26 @@ pub(super) const WORDS: Words = Words {
     money,
 };
 
-const SMALL: [&str; 30] = [
-    "cero",
-    "uno",
-    "dos",
-    "tres",
-    "cuatro",
-    "cinco",
-    "seis",
-    "siete",
-    "ocho",
-    "nueve",
-    "diez",
-    "once",
-    "doce",
-    "trece",
-    "catorce",
-    "quince",
-    "dieciséis",
-    "diecisiete",
-    "dieciocho",
-    "diecinueve",
-    "veinte",
-    "veintiuno",
-    "veintidós",
-    "veintitrés",
-    "veinticuatro",
-    "veinticinco",
-    "veintiséis",
-    "veintisiete",
-    "veintiocho",
-    "veintinueve",
-];
-const TENS: [&str; 10] = [
-    "",
-    "",
-    "",
-    "treinta",
-    "cuarenta",
-    "cincuenta",
-    "sesenta",
-    "setenta",
-    "ochenta",
-    "noventa",
-];
-const HUNDREDS: [&str; 10] = [
-    "",
-    "ciento",
-    "doscientos",
-    "trescientos",
-    "cuatrocientos",
-    "quinientos",
-    "seiscientos",
-    "setecientos",
-    "ochocientos",
-    "novecientos",
-];
-const ORDINAL_ONES: [&str; 10] = [
-    "", "primero", "segundo", "tercero", "cuarto", "quinto", "sexto", "séptimo", "octavo", "noveno",
-];
-const ORDINAL_TENS: [&str; 10] = [
-    "",
-    "décimo",
-    "vigésimo",
-    "trigésimo",
-    "quadragésimo",
-    "quincuagésimo",
-    "sexagésimo",
-    "septuagésimo",
-    "octogésimo",
-    "nonagésimo",
-];
-const ORDINAL_HUNDREDS: [&str; 10] = [
-    "",
-    "centésimo",
-    "ducentésimo",
-    "tricentésimo",
-    "cuadrigentésimo",
-    "quingentésimo",
-    "sexcentésimo",
-    "septigentésimo",
-    "octigentésimo",
-    "noningentésimo",
-];
+const SMALL: [&str; 30] = table(
+    "cero uno dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince \
+     dieciséis diecisiete dieciocho diecinueve veinte veintiuno veintidós veintitrés \
+     veinticuatro veinticinco veintiséis veintisiete veintiocho veintinueve",
+);
+const TENS: [&str; 10] = table("_ _ _ treinta cuarenta cincuenta sesenta setenta ochenta noventa");
+const HUNDREDS: [&str; 10] = table(
+    "_ ciento doscientos trescientos cuatrocientos quinientos seiscientos setecientos \
+     ochocientos novecientos",
+);
+const ORDINAL_ONES: [&str; 10] =
+    table("_ primero segundo tercero cuarto quinto sexto séptimo octavo noveno");
+const ORDINAL_TENS: [&str; 10] = table(
+    "_ décimo vigésimo trigésimo quadragésimo quincuagésimo sexagésimo septuagésimo octogésimo \
+     nonagésimo",
+);
+const ORDINAL_HUNDREDS: [&str; 10] = table(
+    "_ centésimo ducentésimo tricentésimo cuadrigentésimo quingentésimo sexcentésimo \
+     septigentésimo octigentésimo noningentésimo",
+);
 
 fn below_thousand(n: usize) -> String {
     let rest = match n % 100 {
@@ -117,15 +54,7 @@ fn below_million(n: u128) -> String {
         1 => "mil".to_owned(),
         _ => format!("{} mil", below_thousand(thousand)),
     };
-    join(thousand, below_thousand(rest))
-}
-
-fn join(left: String, right: String) -> String {
-    match (left.is_empty(), right.is_empty()) {
-        (true, _) => right,
-        (_, true) => left,
-        _ => format!("{left} {right}"),
-    }
+    join(&[&thousand, &below_thousand(rest)], " ")
 }
 
 fn cardinal(n: u128) -> Option<String> {
@@ -142,7 +71,8 @@ fn cardinal(n: u128) -> Option<String> {
     };
     let billion = power(n / 1_000_000_000_000, "billón", "billones");
     let million = power(n / 1_000_000 % 1_000_000, "millón", "millones");
-    Some(join(join(billion, million), below_million(n % 1_000_000)))
+    let rest = below_million(n % 1_000_000);
+    Some(join(&[&billion, &million, &rest], " "))
 }
 
 fn ordinal(n: u128) -> Option<String> {
@@ -158,15 +88,10 @@ fn ordinal(n: u128) -> Option<String> {
     let tens = match rest % 100 {
         11 => "décimoprimero".to_owned(),
         12 => "décimosegundo".to_owned(),
-        tens => join(
-            ORDINAL_TENS[tens / 10].to_owned(),
-            ORDINAL_ONES[tens % 10].to_owned(),
-        ),
+        tens => join(&[ORDINAL_TENS[tens / 10], ORDINAL_ONES[tens % 10]], " "),
     };
-    Some(join(
-        thousand,
-        join(ORDINAL_HUNDREDS[rest / 100].to_owned(), tens),
-    ))
+    let hundred = ORDINAL_HUNDREDS[rest / 100];
+    Some(join(&[&thousand, hundred, &tens], " "))
 }
 
 fn decimal(value: Float) -> Option<String> {

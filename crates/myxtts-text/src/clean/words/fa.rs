@@ -4,54 +4,14 @@
 //! A thousand is «هزار», not «یک هزار». The scale is the Iranian one:
 //! میلیون، میلیارد، تریلیون، کوادریلیون.
 
-use super::thousands;
+use super::{join, table, thousands};
 
-const SMALL: [&str; 20] = [
-    "صفر",
-    "یک",
-    "دو",
-    "سه",
-    "چهار",
-    "پنج",
-    "شش",
-    "هفت",
-    "هشت",
-    "نه",
-    "ده",
-    "یازده",
-    "دوازده",
-    "سیزده",
-    "چهارده",
-    "پانزده",
-    "شانزده",
-    "هفده",
-    "هجده",
-    "نوزده",
-];
-const TENS: [&str; 10] = [
-    "",
-    "",
-    "بیست",
-    "سی",
-    "چهل",
-    "پنجاه",
-    "شصت",
-    "هفتاد",
-    "هشتاد",
-    "نود",
-];
-const HUNDREDS: [&str; 10] = [
-    "",
-    "صد",
-    "دویست",
-    "سیصد",
-    "چهارصد",
-    "پانصد",
-    "ششصد",
-    "هفتصد",
-    "هشتصد",
-    "نهصد",
-];
+const SMALL: [&str; 20] = table(
+    "صفر یک دو سه چهار پنج شش هفت هشت نه ده یازده دوازده سیزده چهارده پانزده شانزده هفده هجده \
+     نوزده",
+);
+const TENS: [&str; 10] = table("_ _ بیست سی چهل پنجاه شصت هفتاد هشتاد نود");
+const HUNDREDS: [&str; 10] = table("_ صد دویست سیصد چهارصد پانصد ششصد هفتصد هشتصد نهصد");
 const POWERS: [&str; 6] = ["", "هزار", "میلیون", "میلیارد", "تریلیون", "کوادریلیون"];
 const AND: &str = " و ";
 
@@ -73,11 +33,7 @@ fn below_thousand(n: usize) -> String {
         (tens / 10, tens % 10)
     };
     let one = if one == 0 { "" } else { SMALL[one] };
-    let parts: Vec<&str> = [HUNDREDS[n / 100], TENS[ten], one]
-        .into_iter()
-        .filter(|part| !part.is_empty())
-        .collect();
-    parts.join(AND)
+    join(&[HUNDREDS[n / 100], TENS[ten], one], AND)
 }
 
 /// Says a number below 10¹⁸.

@@ -1,7 +1,7 @@
 //! French.
 
 use super::float::Float;
-use super::{Currency, Money, MoneyWords, QUADRILLION, Words, digit_by_digit, thousands};
+use super::{Currency, Money, MoneyWords, QUADRILLION, Words, digit_by_digit, table, thousands};
 
 pub(super) const WORDS: Words = Words {
     cardinal,
@@ -10,19 +10,11 @@ pub(super) const WORDS: Words = Words {
     money,
 };
 
-const SMALL: [&str; 17] = [
-    "zéro", "un", "deux", "trois", "quatre", "cinq", "six", "sept", "huit", "neuf", "dix", "onze",
-    "douze", "treize", "quatorze", "quinze", "seize",
-];
-const TENS: [&str; 7] = [
-    "",
-    "dix",
-    "vingt",
-    "trente",
-    "quarante",
-    "cinquante",
-    "soixante",
-];
+const SMALL: [&str; 17] = table(
+    "zéro un deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze \
+     seize",
+);
+const TENS: [&str; 7] = table("_ dix vingt trente quarante cinquante soixante");
 const POWERS: [&str; 5] = ["", "mille", "million", "milliard", "billion"];
 
 fn below_hundred(n: usize) -> String {

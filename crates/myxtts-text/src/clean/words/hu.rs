@@ -2,7 +2,7 @@
 //! `num2words` says the currencies in English.
 
 use super::float::Float;
-use super::{Money, MoneyWords, Words, en, small};
+use super::{Money, MoneyWords, Words, en, small, table};
 
 pub(super) const WORDS: Words = Words {
     cardinal,
@@ -11,21 +11,8 @@ pub(super) const WORDS: Words = Words {
     money,
 };
 
-const ONES: [&str; 10] = [
-    "", "egy", "kettő", "három", "négy", "öt", "hat", "hét", "nyolc", "kilenc",
-];
-const TENS: [&str; 10] = [
-    "",
-    "tíz",
-    "húsz",
-    "harminc",
-    "negyven",
-    "ötven",
-    "hatvan",
-    "hetven",
-    "nyolcvan",
-    "kilencven",
-];
+const ONES: [&str; 10] = table("_ egy kettő három négy öt hat hét nyolc kilenc");
+const TENS: [&str; 10] = table("_ tíz húsz harminc negyven ötven hatvan hetven nyolcvan kilencven");
 
 /// The endings of cardinals, each with that of its ordinal.
 const ORDINALS: [(&str, &str); 22] = [

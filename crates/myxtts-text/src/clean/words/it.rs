@@ -5,7 +5,7 @@
 //! at the same places.
 
 use super::float::Float;
-use super::{Currency, Money, MoneyWords, QUADRILLION, Words, small};
+use super::{Currency, Money, MoneyWords, QUADRILLION, Words, small, table};
 
 pub(super) const WORDS: Words = Words {
     cardinal,
@@ -14,44 +14,14 @@ pub(super) const WORDS: Words = Words {
     money,
 };
 
-const SMALL: [&str; 20] = [
-    "zero",
-    "uno",
-    "due",
-    "tre",
-    "quattro",
-    "cinque",
-    "sei",
-    "sette",
-    "otto",
-    "nove",
-    "dieci",
-    "undici",
-    "dodici",
-    "tredici",
-    "quattordici",
-    "quindici",
-    "sedici",
-    "diciassette",
-    "diciotto",
-    "diciannove",
-];
-const TENS: [&str; 10] = [
-    "",
-    "",
-    "venti",
-    "trenta",
-    "quaranta",
-    "cinquanta",
-    "sessanta",
-    "settanta",
-    "ottanta",
-    "novanta",
-];
-const ORDINALS: [&str; 11] = [
-    "zero", "primo", "secondo", "terzo", "quarto", "quinto", "sesto", "settimo", "ottavo", "nono",
-    "decimo",
-];
+const SMALL: [&str; 20] = table(
+    "zero uno due tre quattro cinque sei sette otto nove dieci undici dodici tredici \
+     quattordici quindici sedici diciassette diciotto diciannove",
+);
+const TENS: [&str; 10] =
+    table("_ _ venti trenta quaranta cinquanta sessanta settanta ottanta novanta");
+const ORDINALS: [&str; 11] =
+    table("zero primo secondo terzo quarto quinto sesto settimo ottavo nono decimo");
 const POWERS: [(u128, [&str; 2]); 3] = [
     (1_000_000_000_000, ["bilione", "bilioni"]),
     (1_000_000_000, ["miliardo", "miliardi"]),

@@ -103,6 +103,42 @@ fn thousands(n: u128) -> Vec<(usize, usize)> {
     groups
 }
 
+/// Makes a table of words that stand one after another in a text, `_` for none. A
+/// table of another length does not compile, because tables are constants.
+const fn table<const N: usize>(words: &'static str) -> [&'static str; N] {
+    let mut table = [""; N];
+    let (mut rest, mut at) = (words.as_bytes(), 0);
+    while at < N {
+        let mut end = 0;
+        while end < rest.len() && rest[end] != b' ' {
+            end += 1;
+        }
+        assert!(end > 0, "too few words");
+        let (word, after) = rest.split_at(end);
+        table[at] = match (word, std::str::from_utf8(word)) {
+            ([b'_'], _) | (_, Err(_)) => "",
+            (_, Ok(word)) => word,
+        };
+        rest = match after {
+            [_, rest @ ..] => rest,
+            [] => after,
+        };
+        at += 1;
+    }
+    assert!(rest.is_empty(), "too many words");
+    table
+}
+
+/// Joins the parts that are not empty.
+fn join(parts: &[&str], link: &str) -> String {
+    let parts: Vec<&str> = parts
+        .iter()
+        .copied()
+        .filter(|part| !part.is_empty())
+        .collect();
+    parts.join(link)
+}
+
 /// Returns a number below a thousand as an index.
 fn small(n: u128) -> usize {
     usize::try_from(n).unwrap_or(0)

@@ -1,7 +1,9 @@
 //! Dutch.
 
 use super::float::Float;
-use super::{Currency, Money, MoneyWords, QUADRILLION, Words, digit_by_digit, small, thousands};
+use super::{
+    Currency, Money, MoneyWords, QUADRILLION, Words, digit_by_digit, small, table, thousands,
+};
 
 pub(super) const WORDS: Words = Words {
     cardinal,
@@ -10,31 +12,12 @@ pub(super) const WORDS: Words = Words {
     money,
 };
 
-const SMALL: [&str; 20] = [
-    "nul",
-    "één",
-    "twee",
-    "drie",
-    "vier",
-    "vijf",
-    "zes",
-    "zeven",
-    "acht",
-    "negen",
-    "tien",
-    "elf",
-    "twaalf",
-    "dertien",
-    "veertien",
-    "vijftien",
-    "zestien",
-    "zeventien",
-    "achttien",
-    "negentien",
-];
-const TENS: [&str; 10] = [
-    "", "", "twintig", "dertig", "veertig", "vijftig", "zestig", "zeventig", "tachtig", "negentig",
-];
+const SMALL: [&str; 20] = table(
+    "nul één twee drie vier vijf zes zeven acht negen tien elf twaalf dertien veertien vijftien \
+     zestien zeventien achttien negentien",
+);
+const TENS: [&str; 10] =
+    table("_ _ twintig dertig veertig vijftig zestig zeventig tachtig negentig");
 const POWERS: [&str; 5] = ["", "", "miljoen", "miljard", "biljoen"];
 
 fn below_thousand(n: usize) -> String {

@@ -1,8 +1,10 @@
 //! Polish.
 
 use super::float::Float;
-use super::slavic::{Cardinals, join};
-use super::{Currency, Money, MoneyWords, Words, few_or_many, small, zeroes_then_number};
+use super::slavic::Cardinals;
+use super::{
+    Currency, Money, MoneyWords, Words, few_or_many, join, small, table, zeroes_then_number,
+};
 
 pub(super) const WORDS: Words = Words {
     cardinal,
@@ -12,52 +14,18 @@ pub(super) const WORDS: Words = Words {
 };
 
 const CARDINALS: Cardinals = Cardinals {
-    small: [
-        "zero",
-        "jeden",
-        "dwa",
-        "trzy",
-        "cztery",
-        "pięć",
-        "sześć",
-        "siedem",
-        "osiem",
-        "dziewięć",
-        "dziesięć",
-        "jedenaście",
-        "dwanaście",
-        "trzynaście",
-        "czternaście",
-        "piętnaście",
-        "szesnaście",
-        "siedemnaście",
-        "osiemnaście",
-        "dziewiętnaście",
-    ],
-    tens: [
-        "",
-        "",
-        "dwadzieścia",
-        "trzydzieści",
-        "czterdzieści",
-        "pięćdziesiąt",
-        "sześćdziesiąt",
-        "siedemdziesiąt",
-        "osiemdziesiąt",
-        "dziewięćdziesiąt",
-    ],
-    hundreds: [
-        "",
-        "sto",
-        "dwieście",
-        "trzysta",
-        "czterysta",
-        "pięćset",
-        "sześćset",
-        "siedemset",
-        "osiemset",
-        "dziewięćset",
-    ],
+    small: table(
+        "zero jeden dwa trzy cztery pięć sześć siedem osiem dziewięć dziesięć jedenaście \
+         dwanaście trzynaście czternaście piętnaście szesnaście siedemnaście osiemnaście \
+         dziewiętnaście",
+    ),
+    tens: table(
+        "_ _ dwadzieścia trzydzieści czterdzieści pięćdziesiąt sześćdziesiąt siedemdziesiąt \
+         osiemdziesiąt dziewięćdziesiąt",
+    ),
+    hundreds: table(
+        "_ sto dwieście trzysta czterysta pięćset sześćset siedemset osiemset dziewięćset",
+    ),
     powers: [
         ["", "", ""],
         ["tysiąc", "tysiące", "tysięcy"],
@@ -66,40 +34,14 @@ const CARDINALS: Cardinals = Cardinals {
         ["bilion", "biliony", "bilionów"],
     ],
 };
-const SMALL_ORDINALS: [&str; 20] = [
-    "",
-    "pierwszy",
-    "drugi",
-    "trzeci",
-    "czwarty",
-    "piąty",
-    "szósty",
-    "siódmy",
-    "ósmy",
-    "dziewiąty",
-    "dziesiąty",
-    "jedenasty",
-    "dwunasty",
-    "trzynasty",
-    "czternasty",
-    "piętnasty",
-    "szesnasty",
-    "siedemnasty",
-    "osiemnasty",
-    "dziewiętnasty",
-];
-const TEN_ORDINALS: [&str; 10] = [
-    "",
-    "",
-    "dwudziesty",
-    "trzydziesty",
-    "czterdziesty",
-    "pięćdziesiąty",
-    "sześćdziesiąty",
-    "siedemdziesiąty",
-    "osiemdziesiąty",
-    "dziewięćdziesiąty",
-];
+const SMALL_ORDINALS: [&str; 20] = table(
+    "_ pierwszy drugi trzeci czwarty piąty szósty siódmy ósmy dziewiąty dziesiąty jedenasty \
+     dwunasty trzynasty czternasty piętnasty szesnasty siedemnasty osiemnasty dziewiętnasty",
+);
+const TEN_ORDINALS: [&str; 10] = table(
+    "_ _ dwudziesty trzydziesty czterdziesty pięćdziesiąty sześćdziesiąty siedemdziesiąty \
+     osiemdziesiąty dziewięćdziesiąty",
+);
 
 fn cardinal(n: u128) -> Option<String> {
     CARDINALS.cardinal(n)
@@ -112,13 +54,16 @@ fn ordinal(n: u128) -> Option<String> {
     let n = small(n);
     let tens = n % 100;
     Some(if tens < 20 {
-        join(&[CARDINALS.hundreds[n / 100], SMALL_ORDINALS[tens]])
+        join(&[CARDINALS.hundreds[n / 100], SMALL_ORDINALS[tens]], " ")
     } else {
-        join(&[
-            CARDINALS.hundreds[n / 100],
-            TEN_ORDINALS[tens / 10],
-            SMALL_ORDINALS[tens % 10],
-        ])
+        join(
+            &[
+                CARDINALS.hundreds[n / 100],
+                TEN_ORDINALS[tens / 10],
+                SMALL_ORDINALS[tens % 10],
+            ],
+            " ",
+        )
     })
 }
 

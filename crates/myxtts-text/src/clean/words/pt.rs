@@ -2,7 +2,7 @@
 //! long scale, "dezasseis".
 
 use super::float::Float;
-use super::{Currency, Money, MoneyWords, QUADRILLION, Words, digit_by_digit, small};
+use super::{Currency, Money, MoneyWords, QUADRILLION, Words, digit_by_digit, join, small, table};
 
 pub(super) const WORDS: Words = Words {
     cardinal,
@@ -11,89 +11,28 @@ pub(super) const WORDS: Words = Words {
     money,
 };
 
-const SMALL: [&str; 20] = [
-    "zero",
-    "um",
-    "dois",
-    "três",
-    "quatro",
-    "cinco",
-    "seis",
-    "sete",
-    "oito",
-    "nove",
-    "dez",
-    "onze",
-    "doze",
-    "treze",
-    "catorze",
-    "quinze",
-    "dezasseis",
-    "dezassete",
-    "dezoito",
-    "dezanove",
-];
-const TENS: [&str; 10] = [
-    "",
-    "",
-    "vinte",
-    "trinta",
-    "quarenta",
-    "cinquenta",
-    "sessenta",
-    "setenta",
-    "oitenta",
-    "noventa",
-];
-const HUNDREDS: [&str; 10] = [
-    "",
-    "cento",
-    "duzentos",
-    "trezentos",
-    "quatrocentos",
-    "quinhentos",
-    "seiscentos",
-    "setecentos",
-    "oitocentos",
-    "novecentos",
-];
-const ORDINAL_ONES: [&str; 10] = [
-    "", "primeiro", "segundo", "terceiro", "quarto", "quinto", "sexto", "sétimo", "oitavo", "nono",
-];
-const ORDINAL_TENS: [&str; 10] = [
-    "",
-    "décimo",
-    "vigésimo",
-    "trigésimo",
-    "quadragésimo",
-    "quinquagésimo",
-    "sexagésimo",
-    "septuagésimo",
-    "octogésimo",
-    "nonagésimo",
-];
-const ORDINAL_HUNDREDS: [&str; 10] = [
-    "",
-    "centésimo",
-    "ducentésimo",
-    "tricentésimo",
-    "quadrigentésimo",
-    "quingentésimo",
-    "seiscentésimo",
-    "septigentésimo",
-    "octigentésimo",
-    "nongentésimo",
-];
+const SMALL: [&str; 20] = table(
+    "zero um dois três quatro cinco seis sete oito nove dez onze doze treze catorze quinze \
+     dezasseis dezassete dezoito dezanove",
+);
+const TENS: [&str; 10] =
+    table("_ _ vinte trinta quarenta cinquenta sessenta setenta oitenta noventa");
+const HUNDREDS: [&str; 10] = table(
+    "_ cento duzentos trezentos quatrocentos quinhentos seiscentos setecentos oitocentos \
+     novecentos",
+);
+const ORDINAL_ONES: [&str; 10] =
+    table("_ primeiro segundo terceiro quarto quinto sexto sétimo oitavo nono");
+const ORDINAL_TENS: [&str; 10] = table(
+    "_ décimo vigésimo trigésimo quadragésimo quinquagésimo sexagésimo septuagésimo octogésimo \
+     nonagésimo",
+);
+const ORDINAL_HUNDREDS: [&str; 10] = table(
+    "_ centésimo ducentésimo tricentésimo quadrigentésimo quingentésimo seiscentésimo \
+     septigentésimo octigentésimo nongentésimo",
+);
 /// Powers after which "e" may fall away.
 const POWERS: [&str; 5] = ["mil", "milhão", "milhões", "bilião", "biliões"];
-
-fn join(left: String, link: &str, right: String) -> String {
-    match (left.is_empty(), right.is_empty()) {
-        (true, _) => right,
-        (_, true) => left,
-        _ => format!("{left}{link}{right}"),
-    }
-}
 
 fn below_thousand(n: usize) -> String {
     if n == 100 {
@@ -104,10 +43,10 @@ fn below_thousand(n: usize) -> String {
         tens @ 1..20 => SMALL[tens].to_owned(),
         tens => {
             let one = if tens % 10 == 0 { "" } else { SMALL[tens % 10] };
-            join(TENS[tens / 10].to_owned(), " e ", one.to_owned())
+            join(&[TENS[tens / 10], one], " e ")
         }
     };
-    join(HUNDREDS[n / 100].to_owned(), " e ", tens)
+    join(&[HUNDREDS[n / 100], &tens], " e ")
 }
 
 fn below_million(n: u128) -> String {
@@ -116,7 +55,7 @@ fn below_million(n: u128) -> String {
         1 => "mil".to_owned(),
         thousand => format!("{} mil", below_thousand(thousand)),
     };
-    join(thousand, " e ", below_thousand(small(n % 1000)))
+    join(&[&thousand, &below_thousand(small(n % 1000))], " e ")
 }
 
 fn cardinal(n: u128) -> Option<String> {
@@ -133,12 +72,8 @@ fn cardinal(n: u128) -> Option<String> {
     };
     let billion = power(n / 1_000_000_000_000, "bilião", "biliões");
     let million = power(n / 1_000_000 % 1_000_000, "milhão", "milhões");
-    let high = join(billion, " e ", million);
-    Some(without_idle_and(join(
-        high,
-        " e ",
-        below_million(n % 1_000_000),
-    )))
+    let rest = below_million(n % 1_000_000);
+    Some(without_idle_and(join(&[&billion, &million, &rest], " e ")))
 }
 
 /// Drops the "e" after a power before hundreds that are followed by more: "mil e
@@ -160,12 +95,8 @@ fn without_idle_and(mut words: String) -> String {
 }
 
 fn ordinal_below_thousand(n: usize) -> String {
-    let tens = join(
-        ORDINAL_TENS[n % 100 / 10].to_owned(),
-        " ",
-        ORDINAL_ONES[n % 10].to_owned(),
-    );
-    join(ORDINAL_HUNDREDS[n / 100].to_owned(), " ", tens)
+    let (hundreds, tens) = (ORDINAL_HUNDREDS[n / 100], ORDINAL_TENS[n % 100 / 10]);
+    join(&[hundreds, tens, ORDINAL_ONES[n % 10]], " ")
 }
 
 fn ordinal(n: u128) -> Option<String> {
@@ -177,7 +108,8 @@ fn ordinal(n: u128) -> Option<String> {
         1 => "milésimo".to_owned(),
         thousand => format!("{} milésimo", ordinal_below_thousand(thousand)),
     };
-    Some(join(thousand, " ", ordinal_below_thousand(small(n % 1000))))
+    let rest = ordinal_below_thousand(small(n % 1000));
+    Some(join(&[&thousand, &rest], " "))
 }
 
 fn decimal(value: Float) -> Option<String> {

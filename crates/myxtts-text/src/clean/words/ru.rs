@@ -1,8 +1,7 @@
 //! Russian.
 
 use super::float::Float;
-use super::slavic::join;
-use super::{Currency, Money, MoneyWords, QUADRILLION, Words, small, thousands};
+use super::{Currency, Money, MoneyWords, QUADRILLION, Words, join, small, table, thousands};
 
 pub(super) const WORDS: Words = Words {
     cardinal,
@@ -11,52 +10,14 @@ pub(super) const WORDS: Words = Words {
     money,
 };
 
-const SMALL: [&str; 20] = [
-    "ноль",
-    "один",
-    "два",
-    "три",
-    "четыре",
-    "пять",
-    "шесть",
-    "семь",
-    "восемь",
-    "девять",
-    "десять",
-    "одиннадцать",
-    "двенадцать",
-    "тринадцать",
-    "четырнадцать",
-    "пятнадцать",
-    "шестнадцать",
-    "семнадцать",
-    "восемнадцать",
-    "девятнадцать",
-];
-const TENS: [&str; 10] = [
-    "",
-    "",
-    "двадцать",
-    "тридцать",
-    "сорок",
-    "пятьдесят",
-    "шестьдесят",
-    "семьдесят",
-    "восемьдесят",
-    "девяносто",
-];
-const HUNDREDS: [&str; 10] = [
-    "",
-    "сто",
-    "двести",
-    "триста",
-    "четыреста",
-    "пятьсот",
-    "шестьсот",
-    "семьсот",
-    "восемьсот",
-    "девятьсот",
-];
+const SMALL: [&str; 20] = table(
+    "ноль один два три четыре пять шесть семь восемь девять десять одиннадцать двенадцать \
+     тринадцать четырнадцать пятнадцать шестнадцать семнадцать восемнадцать девятнадцать",
+);
+const TENS: [&str; 10] =
+    table("_ _ двадцать тридцать сорок пятьдесят шестьдесят семьдесят восемьдесят девяносто");
+const HUNDREDS: [&str; 10] =
+    table("_ сто двести триста четыреста пятьсот шестьсот семьсот восемьсот девятьсот");
 const POWERS: [[&str; 3]; 5] = [
     ["", "", ""],
     ["тысяча", "тысячи", "тысяч"],
@@ -64,52 +25,19 @@ const POWERS: [[&str; 3]; 5] = [
     ["миллиард", "миллиарда", "миллиардов"],
     ["триллион", "триллиона", "триллионов"],
 ];
-const SMALL_ORDINALS: [&str; 20] = [
-    "нулевой",
-    "первый",
-    "второй",
-    "третий",
-    "четвёртый",
-    "пятый",
-    "шестой",
-    "седьмой",
-    "восьмой",
-    "девятый",
-    "десятый",
-    "одиннадцатый",
-    "двенадцатый",
-    "тринадцатый",
-    "четырнадцатый",
-    "пятнадцатый",
-    "шестнадцатый",
-    "семнадцатый",
-    "восемнадцатый",
-    "девятнадцатый",
-];
-const TEN_ORDINALS: [&str; 10] = [
-    "",
-    "",
-    "двадцатый",
-    "тридцатый",
-    "сороковой",
-    "пятидесятый",
-    "шестидесятый",
-    "семидесятый",
-    "восьмидесятый",
-    "девяностый",
-];
-const HUNDRED_ORDINALS: [&str; 10] = [
-    "",
-    "сотый",
-    "двухсотый",
-    "трёхсотый",
-    "четырёхсотый",
-    "пятисотый",
-    "шестисотый",
-    "семисотый",
-    "восьмисотый",
-    "девятисотый",
-];
+const SMALL_ORDINALS: [&str; 20] = table(
+    "нулевой первый второй третий четвёртый пятый шестой седьмой восьмой девятый десятый \
+     одиннадцатый двенадцатый тринадцатый четырнадцатый пятнадцатый шестнадцатый семнадцатый \
+     восемнадцатый девятнадцатый",
+);
+const TEN_ORDINALS: [&str; 10] = table(
+    "_ _ двадцатый тридцатый сороковой пятидесятый шестидесятый семидесятый восьмидесятый \
+     девяностый",
+);
+const HUNDRED_ORDINALS: [&str; 10] = table(
+    "_ сотый двухсотый трёхсотый четырёхсотый пятисотый шестисотый семисотый восьмисотый \
+     девятисотый",
+);
 /// Singular and plural names of tenths, hundredths...
 const PARTS: [[&str; 2]; 6] = [
     ["десятая", "десятых"],
@@ -143,7 +71,7 @@ fn below_thousand(n: usize, feminine: bool) -> String {
         (2, true) => "две",
         _ => SMALL[one],
     };
-    join(&[HUNDREDS[n / 100], TENS[ten], one])
+    join(&[HUNDREDS[n / 100], TENS[ten], one], " ")
 }
 
 fn count(n: u128, feminine: bool) -> Option<String> {
@@ -191,15 +119,18 @@ fn ordinal(n: u128) -> Option<String> {
     let (hundred, tens) = (rest / 100, rest % 100);
     let last = match tens {
         0 => HUNDRED_ORDINALS[hundred].to_owned(),
-        1..20 => join(&[HUNDREDS[hundred], SMALL_ORDINALS[tens]]),
-        _ if tens % 10 == 0 => join(&[HUNDREDS[hundred], TEN_ORDINALS[tens / 10]]),
-        _ => join(&[
-            HUNDREDS[hundred],
-            TENS[tens / 10],
-            SMALL_ORDINALS[tens % 10],
-        ]),
+        1..20 => join(&[HUNDREDS[hundred], SMALL_ORDINALS[tens]], " "),
+        _ if tens % 10 == 0 => join(&[HUNDREDS[hundred], TEN_ORDINALS[tens / 10]], " "),
+        _ => join(
+            &[
+                HUNDREDS[hundred],
+                TENS[tens / 10],
+                SMALL_ORDINALS[tens % 10],
+            ],
+            " ",
+        ),
     };
-    Some(join(&[&thousand, &last]))
+    Some(join(&[&thousand, &last], " "))
 }
 
 /// Says a decimal: "двенадцать целых пять десятых". From a million on `num2words`

@@ -1,7 +1,7 @@
 //! Czech and Polish count alike: hundreds, tens and ones side by side, and a
 //! power's name in the form its number asks for.
 
-use super::{QUADRILLION, few_or_many, thousands};
+use super::{QUADRILLION, few_or_many, join, thousands};
 
 /// The words of one language.
 pub(super) struct Cardinals {
@@ -45,16 +45,6 @@ impl Cardinals {
             (tens / 10, tens % 10)
         };
         let one = if one == 0 { "" } else { self.small[one] };
-        join(&[self.hundreds[n / 100], self.tens[ten], one])
+        join(&[self.hundreds[n / 100], self.tens[ten], one], " ")
     }
-}
-
-/// Joins the parts that are not empty by spaces.
-pub(super) fn join(parts: &[&str]) -> String {
-    let parts: Vec<&str> = parts
-        .iter()
-        .copied()
-        .filter(|part| !part.is_empty())
-        .collect();
-    parts.join(" ")
 }

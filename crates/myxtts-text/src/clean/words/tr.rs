@@ -2,7 +2,7 @@
 //!
 //! The reference expands no decimals and no currencies here.
 
-use super::{MoneyWords, Words, thousands};
+use super::{MoneyWords, Words, table, thousands};
 
 pub(super) const WORDS: Words = Words {
     cardinal,
@@ -11,12 +11,8 @@ pub(super) const WORDS: Words = Words {
     money: |_| MoneyWords::NotInReference,
 };
 
-const ONES: [&str; 10] = [
-    "", "bir", "iki", "üç", "dört", "beş", "altı", "yedi", "sekiz", "dokuz",
-];
-const TENS: [&str; 10] = [
-    "", "on", "yirmi", "otuz", "kırk", "elli", "altmış", "yetmiş", "seksen", "doksan",
-];
+const ONES: [&str; 10] = table("_ bir iki üç dört beş altı yedi sekiz dokuz");
+const TENS: [&str; 10] = table("_ on yirmi otuz kırk elli altmış yetmiş seksen doksan");
 const POWERS: [&str; 3] = ["", "bin", "milyon"];
 
 fn below_thousand(n: usize) -> String {

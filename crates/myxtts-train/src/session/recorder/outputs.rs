@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal, Stderr};
 use std::sync::Arc;
 use std::time::Instant;
 
+use myxtts_base::process::peak_memory;
 use myxtts_run::checkpoint::{AsyncSaver, Checkpoint, CheckpointError, Saved, Snapshot, Store};
 use myxtts_run::metrics::MetricsWriter;
 use myxtts_run::progress::{Progress, Style};
@@ -141,7 +142,7 @@ impl Desk {
     pub(super) fn save(&mut self, mut snapshot: Snapshot<'_>) -> Result<(), TrainError> {
         snapshot.sections.extend(self.sections.iter().cloned());
         self.metrics.sync()?;
-        if snapshot.bytes().0 <= memory_peak().map_or(SMALL_COPY, |peak| peak / COPY_SHARE) {
+        if snapshot.bytes().0 <= peak_memory().map_or(SMALL_COPY, |peak| peak / COPY_SHARE) {
             let snapshot = snapshot.collected().map_err(|why| {
                 let reason = why.to_string();
                 CheckpointError::Snapshot { reason }
@@ -198,14 +199,4 @@ fn quiet(job: &Job) -> Style {
     Style::Quiet {
         every: job.cadence.log.max(1),
     }
-}
-
-/// The most memory this process has held; Linux tells.
-fn memory_peak() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kibibytes: u64 = line.split_whitespace().next()?.parse().ok()?;
-    Some(kibibytes * 1024)
 }

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use myxtts_base::process::resident_memory;
 use myxtts_run::progress::{Numbers, StageNumbers};
 use myxtts_run::units::{Bytes, Step};
 
@@ -10,7 +11,6 @@ use super::measured::measured;
 use crate::error::TrainError;
 use crate::objective::Trainee;
 use crate::session::evaluate::Evaluator;
-use crate::stage::pool_monitor::resident;
 use crate::train_loop::StepDone;
 
 impl<T: Trainee, E: Evaluator<T>> Books<'_, T, E> {
@@ -90,7 +90,7 @@ impl<T: Trainee, E: Evaluator<T>> Books<'_, T, E> {
             }),
             loss: Some(f64::from(done.loss)),
             peak_flops: self.peak_flops,
-            memory_used: self.pool.held().or_else(resident).map(Bytes),
+            memory_used: self.pool.held().or_else(resident_memory).map(Bytes),
             ..self.rate.add(done, self.sample_rate, flops)
         };
         let _ = self.desk.progress.update(&numbers, now);

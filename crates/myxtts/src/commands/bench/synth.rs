@@ -8,6 +8,9 @@ use std::time::Instant;
 use burn::module::Param;
 use burn::tensor::{Device, Tensor, TensorData};
 use clap::ArgMatches;
+use myxtts_audio::units::{SampleRate, Samples};
+use myxtts_base::process::peak_memory;
+use myxtts_data::units::Codes;
 use myxtts_infer::{InFile, ModelCard, Modules};
 use myxtts_model::ModelSize;
 use myxtts_model::generate::{Generation, SamplingConfig, SpeakingGpt, generate};
@@ -192,7 +195,7 @@ fn measure(
         first_audio_s,
         first_audio_samples: our_samples,
         later_first_audio_s,
-        peak_rss_bytes: myxtts_train::bench::peak_bytes(),
+        peak_rss_bytes: peak_memory(),
         ratio_to_reference: main
             .as_ref()
             .and_then(|main| Some(main.seconds / main.reference_s?)),
@@ -290,8 +293,7 @@ impl Subject {
     }
 
     fn seconds_of(&self, codes: usize) -> f64 {
-        // A code is 1024 samples of the rate the model hears at.
-        codes as f64 * 1024.0 / 22_050.0
+        Samples(codes * Codes::STRIDE).at(SampleRate::XTTS).0
     }
 
     fn codes(&self, codes: usize) -> Result<Vec<u32>, Failure> {

@@ -1,5 +1,4 @@
 //! The GPT of a fixture set, and its batch.
-#![allow(dead_code, reason = "each test binary uses its part")]
 
 use std::collections::BTreeMap;
 

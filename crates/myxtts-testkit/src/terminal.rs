@@ -1,5 +1,5 @@
 //! A program in a terminal of its own: what it shows, what it is told, and
-//! what it leaves behind. Also used by the tests of the command itself.
+//! what it leaves behind.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -16,7 +16,7 @@ use rustix_openpty::{Pty, openpty};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A program in a pseudo-terminal.
-pub(crate) struct InTerminal {
+pub struct InTerminal {
     controller: File,
     /// Kept open, so that the terminal outlives the program.
     user: OwnedFd,
@@ -28,17 +28,17 @@ pub(crate) struct InTerminal {
 }
 
 /// What was left when the program had ended.
-pub(crate) struct Left {
-    pub(crate) status: ExitStatus,
+pub struct Left {
+    pub status: ExitStatus,
     /// Every byte it wrote.
-    pub(crate) written: String,
+    pub written: String,
     /// What the terminal shows.
-    pub(crate) screen: vt100::Screen,
+    pub screen: vt100::Screen,
 }
 
 impl InTerminal {
     /// Starts `program` with `arguments` and `variables`.
-    pub(crate) fn start(program: &mut Command, columns: u16, rows: u16) -> Self {
+    pub fn start(program: &mut Command, columns: u16, rows: u16) -> Self {
         let Pty { controller, user } = openpty(None, Some(&size(columns, rows))).unwrap();
         let before = tcgetattr(&user).unwrap();
         let end = || Stdio::from(user.try_clone().unwrap());
@@ -83,21 +83,17 @@ impl InTerminal {
     }
 
     /// Waits until the screen shows `words`, and gives all it shows.
-    pub(crate) fn wait_for(&mut self, words: &str) -> String {
+    pub fn wait_for(&mut self, words: &str) -> String {
         self.wait_until(words, |screen| screen.contents().contains(words))
     }
 
     /// Waits until the screen does not show `words` any more.
-    pub(crate) fn wait_without(&mut self, words: &str) -> String {
+    pub fn wait_without(&mut self, words: &str) -> String {
         self.wait_until(words, |screen| !screen.contents().contains(words))
     }
 
     /// Waits until the screen is as it should be; `what` is for the message.
-    pub(crate) fn wait_until(
-        &mut self,
-        what: &str,
-        is_so: impl Fn(&vt100::Screen) -> bool,
-    ) -> String {
+    pub fn wait_until(&mut self, what: &str, is_so: impl Fn(&vt100::Screen) -> bool) -> String {
         let begin = Instant::now();
         loop {
             if is_so(self.parser.screen()) {
@@ -119,29 +115,29 @@ impl InTerminal {
     }
 
     /// What is shown.
-    pub(crate) fn screen(&self) -> &vt100::Screen {
+    pub fn screen(&self) -> &vt100::Screen {
         self.parser.screen()
     }
 
     /// Types.
-    pub(crate) fn press(&mut self, keys: &str) {
+    pub fn press(&mut self, keys: &str) {
         self.controller.write_all(keys.as_bytes()).unwrap();
     }
 
     /// What another program writes to the same terminal.
-    pub(crate) fn write_over(&self, text: &str) {
+    pub fn write_over(&self, text: &str) {
         let mut user = File::from(self.user.try_clone().unwrap());
         user.write_all(text.as_bytes()).unwrap();
     }
 
     /// Gives the terminal another size.
-    pub(crate) fn resize(&mut self, columns: u16, rows: u16) {
+    pub fn resize(&mut self, columns: u16, rows: u16) {
         self.parser.screen_mut().set_size(rows, columns);
         tcsetwinsize(&self.user, size(columns, rows)).unwrap();
     }
 
     /// Sends a signal by its name.
-    pub(crate) fn signal(&self, name: &str) {
+    pub fn signal(&self, name: &str) {
         // The shell's own `kill`: not every machine has the program.
         let command = format!("kill -s {name} {}", self.child.id());
         let sent = Command::new("sh").args(["-c", &command]).status();
@@ -149,7 +145,7 @@ impl InTerminal {
     }
 
     /// Whether lines are edited and letters echoed, as before the start.
-    pub(crate) fn is_raw(&self) -> bool {
+    pub fn is_raw(&self) -> bool {
         let now = tcgetattr(&self.user).unwrap();
         !now.local_modes
             .contains(LocalModes::ICANON | LocalModes::ECHO)
@@ -157,7 +153,7 @@ impl InTerminal {
 
     /// Waits for the end of the program, and checks that the terminal is as it
     /// was: its modes, its first screen, its cursor.
-    pub(crate) fn left(mut self) -> Left {
+    pub fn left(mut self) -> Left {
         let begin = Instant::now();
         let status = loop {
             if let Some(status) = self.child.try_wait().unwrap() {

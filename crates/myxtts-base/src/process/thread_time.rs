@@ -2,20 +2,20 @@
 
 use std::time::Duration;
 
-/// What the calling thread has done so far, as the scheduler counts it: up to its
-/// last tick, so good to a few milliseconds.
+/// What a thread has done, as the scheduler counts it: up to its last tick, so good
+/// to a few milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadTime {
-    /// Time on a core, in itself or in the system.
+    /// The time on a core, in the thread itself or in the system.
     pub ran: Duration,
-    /// Time in which it could have run and had no core.
+    /// The time in which it could have run and had no core.
     pub delayed: Duration,
 }
 
 impl ThreadTime {
-    /// Until now; `None` where the system does not tell.
+    /// Returns what the calling thread has done so far.
     #[cfg(target_os = "linux")]
-    pub(crate) fn now() -> Option<Self> {
+    pub fn now() -> Option<Self> {
         use std::fs::File;
         use std::os::unix::fs::FileExt;
 
@@ -25,23 +25,28 @@ impl ThreadTime {
         }
         let mut text = [0; 64];
         let length = SCHEDSTAT.with(|file| file.as_ref()?.read_at(&mut text, 0).ok())?;
-        let words = std::str::from_utf8(text.get(..length)?).ok()?;
-        let mut numbers = words.split_whitespace().map(|word| word.parse().ok());
-        let mut next = || numbers.next().flatten().map(Duration::from_nanos);
+        Self::parse(std::str::from_utf8(text.get(..length)?).ok()?)
+    }
+
+    /// Returns `None`: only Linux reports it.
+    #[cfg(not(target_os = "linux"))]
+    pub fn now() -> Option<Self> {
+        None
+    }
+
+    /// Reads a `schedstat`: nanoseconds on a core, nanoseconds waiting for one, and
+    /// a count of time slices.
+    pub fn parse(schedstat: &str) -> Option<Self> {
+        let mut numbers = schedstat.split_whitespace().map(str::parse::<u64>);
+        let mut next = || numbers.next()?.ok().map(Duration::from_nanos);
         Some(Self {
             ran: next()?,
             delayed: next()?,
         })
     }
 
-    /// Linux tells.
-    #[cfg(not(target_os = "linux"))]
-    pub(crate) fn now() -> Option<Self> {
-        None
-    }
-
-    /// From `then` until this.
-    pub(crate) fn since(self, then: Self) -> Self {
+    /// Returns what was done between `then` and this.
+    pub fn since(self, then: Self) -> Self {
         Self {
             ran: self.ran.saturating_sub(then.ran),
             delayed: self.delayed.saturating_sub(then.delayed),
@@ -50,14 +55,21 @@ impl ThreadTime {
 }
 
 #[cfg(test)]
-#[cfg(target_os = "linux")]
 mod tests {
-    use std::time::{Duration, Instant};
-
     use super::ThreadTime;
 
     #[test]
+    fn a_line_without_both_times_is_not_read() {
+        assert!(ThreadTime::parse("1 2 3\n").is_some());
+        assert_eq!(ThreadTime::parse("1"), None);
+        assert_eq!(ThreadTime::parse("1 x"), None);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
     fn work_is_counted_and_sleep_is_not() {
+        use std::time::{Duration, Instant};
+
         // Not every kernel keeps the count.
         let Some(begin) = ThreadTime::now() else {
             return;

@@ -1,0 +1,9 @@
+//! What every crate may use, and nothing that belongs to one of them: seconds, a
+//! way of mixing bits, and what the system reports about this process.
+
+pub mod process;
+mod seconds;
+mod splitmix;
+
+pub use seconds::Seconds;
+pub use splitmix::{GAMMA, finalize, splitmix64};

@@ -1,0 +1,13 @@
+//! Parity tests on the CPU.
+
+use burn::tensor::Device;
+
+use crate::fixtures::{self, Part, Set};
+
+/// How many times the tolerance is allowed.
+pub const SLACK: f64 = 1.0;
+
+/// Every set, on the CPU.
+pub fn cases(_: Part) -> impl Iterator<Item = (Set, Device)> {
+    fixtures::cases(Some(Device::flex()), SLACK)
+}
