@@ -30,7 +30,7 @@ pub enum Part {
 /// Every set and the device to compare it on, with a multiple of the tolerance;
 /// nothing where there is no such device.
 pub fn cases(device: Option<Device>, slack: f64) -> impl Iterator<Item = (Set, Device)> {
-    let sets = |device: Device| {
+    let sets = move |device: Device| {
         let all = Set::all().into_iter();
         all.map(move |set| (Set { slack, ..set }, device.clone()))
     };
