@@ -314,25 +314,28 @@ fn a_run_that_is_measured() {
         ..job
     };
     let over = AtomicBool::new(false);
-    let steps = std::thread::scope(|scope| {
-        // Twelve steps of the DVAE and nine of the GPT are done; the next is
-        // under way, and a validation and a checkpoint follow it.
-        let watch = scope.spawn(|| {
-            while mini::losses_so_far(&job.run).len() < 21 && !over.load(Ordering::Relaxed) {
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            memory_peak()
-        });
+    let peak_after = |losses: usize| {
+        while mini::losses_so_far(&job.run).len() < losses && !over.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        memory_peak()
+    };
+    let [steps, all] = std::thread::scope(|scope| {
+        // Twelve steps of the DVAE and nine of the GPT, and then those of step 23:
+        // a validation and a checkpoint are between them. The end is not looked at:
+        // it speaks, which takes another copy of the GPT's blocks, and whether the
+        // allocator finds room for that among what steps gave back is luck.
+        let watch = scope.spawn(|| [21, 23].map(peak_after));
         train(&job).unwrap();
         over.store(true, Ordering::Relaxed);
         watch.join().unwrap()
     });
-    println!("PEAKS {steps} {}", memory_peak());
+    println!("PEAKS {steps} {all}");
 }
 
 /// On the CPU the weights, their moments and every copy of them are host
 /// memory. Validation and a checkpoint need a tenth more than steps did, at
-/// most. (Speaking takes its cache of keys and values besides.)
+/// most.
 #[cfg(target_os = "linux")]
 #[test]
 fn validation_and_checkpoints_take_a_tenth_of_memory_more() {
@@ -341,6 +344,9 @@ fn validation_and_checkpoints_take_a_tenth_of_memory_more() {
         .args(["--exact", "checkpoints::a_run_that_is_measured"])
         .args(["--ignored", "--nocapture"])
         .env(MEASURED, folder.path())
+        // In several arenas what one thread gave back is not what another gets: on
+        // a busy machine a step then held from 536 to 604 MB.
+        .env("MALLOC_ARENA_MAX", "1")
         .output()
         .unwrap();
     let words = String::from_utf8(child.stdout).unwrap();
