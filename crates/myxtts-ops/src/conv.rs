@@ -141,26 +141,17 @@ fn strided(
     bias_o: Option<Tensor<1>>,
     conv: Conv,
 ) -> Tensor<3> {
-    let ([outputs, heard_inputs, kernel], stride) = (weight_oik.dims(), conv.stride);
+    let ([outputs, group_inputs, kernel], stride) = (weight_oik.dims(), conv.stride);
     let [batch, inputs, time] = x_bit.dims();
     let heard = (time + 2 * conv.padding).saturating_sub(kernel) / stride + 1;
     let taps = kernel.div_ceil(stride);
     let weight_oips =
-        lengthened(weight_oik, taps * stride).reshape([outputs, heard_inputs, taps, stride]);
+        lengthened(weight_oik, taps * stride).reshape([outputs, group_inputs, taps, stride]);
     let weight = weight_oips
         .swap_dims(2, 3)
-        .reshape([outputs, heard_inputs * stride, taps]);
+        .reshape([outputs, group_inputs * stride, taps]);
     let wanted = (heard + taps - 1) * stride;
-    let zeros = |width: usize| Tensor::<3>::zeros([batch, inputs, width], &x_bit.device());
-    let behind = wanted.saturating_sub(time + conv.padding);
-    let mut parts = vec![x_bit.clone()];
-    if conv.padding > 0 {
-        parts.insert(0, zeros(conv.padding));
-    }
-    if behind > 0 {
-        parts.push(zeros(behind));
-    }
-    let x_bit = Tensor::cat(parts, 2).narrow(2, 0, wanted);
+    let x_bit = plain::between_zeros(x_bit, conv.padding, wanted);
     let x_bist = x_bit.reshape([batch, inputs, heard + taps - 1, stride]);
     let x = x_bist
         .swap_dims(2, 3)

@@ -14,13 +14,38 @@ pub fn conv1d(
     bias_o: Option<Tensor<1>>,
     conv: Conv,
 ) -> Tensor<3> {
-    let options = ConvOptions::new(
-        [conv.stride],
-        [conv.padding],
-        [conv.dilation],
-        conv.groups.max(1),
+    let (groups, padding) = (conv.groups.max(1), conv.padding);
+    let (time, reach) = (
+        x_bit.dims()[2],
+        (weight_oik.dims()[2].max(1) - 1) * conv.dilation,
     );
-    convolved(leaky(x_bit, conv.slope), weight_oik, bias_o, options)
+    let steps = (time + 2 * padding).saturating_sub(reach + 1) / conv.stride.max(1);
+    let used = steps * conv.stride + reach + 1;
+    let x_bit = leaky(x_bit, conv.slope);
+    // Columns that no step reaches spoil the engine's gradient of a grouped weight
+    // (0.22.1): it finds more taps than the weight has and does not cut them off.
+    let (x_bit, padding) = match groups > 1 && used < time + 2 * padding {
+        true => (between_zeros(x_bit, padding, used), 0),
+        false => (x_bit, padding),
+    };
+    let options = ConvOptions::new([conv.stride], [padding], [conv.dilation], groups);
+    convolved(x_bit, weight_oik, bias_o, options)
+}
+
+/// The first `length` columns of `before` zeros, `x_bit` and zeros without end.
+pub(crate) fn between_zeros(x_bit: Tensor<3>, before: usize, length: usize) -> Tensor<3> {
+    let [batch, inputs, time] = x_bit.dims();
+    let device = x_bit.device();
+    let zeros = |width: usize| Tensor::<3>::zeros([batch, inputs, width], &device);
+    let behind = length.saturating_sub(before + time);
+    let mut parts = vec![x_bit];
+    if before > 0 {
+        parts.insert(0, zeros(before));
+    }
+    if behind > 0 {
+        parts.push(zeros(behind));
+    }
+    Tensor::cat(parts, 2).narrow(2, 0, length)
 }
 
 /// See [`crate::conv_transpose1d`].
