@@ -46,7 +46,8 @@ fn parse_status(status: &str, field: &str) -> Option<u64> {
     Some(kibibytes * 1024)
 }
 
-/// The program's name comes second, in brackets, and may hold anything.
+/// Reads the times from a `stat` file. The program's name comes second, in brackets, and may hold
+/// anything.
 fn parse_stat(stat: &str) -> Option<Duration> {
     let (_, fields) = stat.rsplit_once(')')?;
     let mut fields = fields.split_whitespace().skip(11);

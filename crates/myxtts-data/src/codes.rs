@@ -31,9 +31,9 @@ impl CodesSource {
         Self(hash)
     }
 
-    /// Writes down in a cache's folder that its newest codes are of this
-    /// source; whether another one stood there. What a damaged mark costs is a
-    /// count of clips that have their codes.
+    /// Marks a cache's folder with this source, as that of its newest codes, and returns whether
+    /// it bore the mark of another one. A damaged mark costs no more than counting the clips that
+    /// have their codes.
     pub fn replaces(self, folder: &Path) -> io::Result<bool> {
         let mark = folder.join(MARK);
         let own = blake3::Hash::from(self.0).to_hex();
@@ -50,10 +50,10 @@ impl CodesSource {
     }
 }
 
-/// The file that says which source the newest codes of a cache are of.
+/// The file that names the source of the newest codes in a cache.
 const MARK: &str = "codes-source";
 
-/// Codes by clip.
+/// The codes of clips that the DVAE has encoded before, in memory or on disk.
 #[derive(Debug)]
 pub struct CodesCache {
     contents: Vec<Option<[u8; 32]>>,
@@ -66,34 +66,34 @@ pub struct CodesCache {
 enum Store {
     Memory(Mutex<HashMap<EntryKey, Vec<u16>>>),
     Disk(FeatureCache),
-    /// Of a codebook with so many entries.
+    /// Random codes of a codebook with this many entries.
     Drawn(u16),
 }
 
 /// Why codes could not be kept or read.
 #[derive(Debug, thiserror::Error)]
 pub enum CodesError {
-    /// The cache's file.
+    /// The file of an entry cannot be read.
     #[error("the cached codes of clip {} cannot be read: {why}\n  fix:   make the cache folder readable, or set data.cache to memory or none", clip.0)]
     Read {
-        /// Which clip.
+        /// The clip whose codes it holds.
         clip: ClipIndex,
-        /// Why.
+        /// What the file system reported.
         why: io::Error,
     },
-    /// Writing it.
+    /// An entry cannot be written.
     #[error(transparent)]
     Write(#[from] CacheError),
 }
 
 impl CodesCache {
-    /// In this process only; a clip takes two bytes a code. `contents` are the
-    /// hashes of the clips by their place; clips without one are not cached.
+    /// Keeps codes in this process only, at two bytes a code. `contents` are the hashes of the
+    /// clips by their index; clips without one are not cached.
     pub fn in_memory(contents: Vec<Option<[u8; 32]>>, source: CodesSource) -> Self {
         Self::new(contents, source, Store::Memory(Mutex::default()))
     }
 
-    /// In a folder, for runs to come.
+    /// Keeps codes in a folder, for later runs as well.
     pub fn on_disk(
         contents: Vec<Option<[u8; 32]>>,
         source: CodesSource,
@@ -102,8 +102,8 @@ impl CodesCache {
         Self::new(contents, source, Store::Disk(cache))
     }
 
-    /// Codes that no DVAE made: drawn by clip and place, below `codes`. For
-    /// measurements, to which it is all the same what they say.
+    /// Gives codes below `codes` that no DVAE made, drawn at random by clip and position. They
+    /// are for measurements, in which their values do not matter.
     pub fn drawn(contents: Vec<Option<[u8; 32]>>, source: CodesSource, codes: u16) -> Self {
         Self::new(contents, source, Store::Drawn(codes.max(1)))
     }
@@ -117,12 +117,12 @@ impl CodesCache {
         }
     }
 
-    /// Damaged entries met so far; each is removed and made again.
+    /// Counts the damaged entries met so far; each is removed and made again.
     pub fn damaged(&self) -> u64 {
         self.damaged.load(Ordering::Relaxed)
     }
 
-    /// Clips of a schedule that have no codes yet.
+    /// Counts the clips of a schedule that have no codes yet.
     pub fn missing(&self, schedule: &Schedule) -> Result<usize, CodesError> {
         let mut missing = 0;
         for step in 0..schedule.steps_per_epoch() {
@@ -154,8 +154,8 @@ impl CodesCache {
         }
     }
 
-    /// Puts the codes of every row in `codes_bm`, zeros behind them; `false`
-    /// where a clip of the batch has none.
+    /// Fills `codes_bm` with the codes of every row, padded with zeros; `false` if a clip of the
+    /// batch has none.
     pub fn read(&self, batch: &HostBatch, codes_bm: &mut Vec<i32>) -> Result<bool, CodesError> {
         let columns = batch.shape().audio.0 as usize;
         codes_bm.clear();
@@ -217,7 +217,7 @@ impl CodesCache {
         }
     }
 
-    /// Keeps the true codes of every clip of a batch.
+    /// Keeps the codes of every clip of a batch, without the padding.
     pub fn write(&self, batch: &HostBatch, codes_bm: &[i64]) -> Result<(), CodesError> {
         let columns = batch.shape().audio.0 as usize;
         for (((row, clip), length), first) in codes_bm
@@ -235,8 +235,8 @@ impl CodesCache {
                 .take(length as usize)
                 .map(|code| u16::try_from(*code).ok())
                 .collect();
-            // A codebook of more than 65536 entries is none of ours; were it,
-            // its codes would be made anew each time.
+            // We have no codebook of more than 65536 entries; if we did, its codes would be made
+            // again each time.
             let Some(codes) = codes else { continue };
             match &self.store {
                 Store::Memory(entries) => {
@@ -258,7 +258,7 @@ impl CodesCache {
         Ok(())
     }
 
-    /// Of a clip from its sample `first` on.
+    /// Returns the key of a clip that begins at its sample `first`.
     fn key(&self, clip: ClipIndex, shape: BucketShape, first: Samples) -> Option<EntryKey> {
         let content = self.contents.get(clip.0 as usize)?.as_ref()?;
         let kind = match first {
@@ -275,7 +275,8 @@ fn copy_entry(entry: &CachedFeatures, row: &mut [i32]) -> bool {
         && copy(pairs.iter().map(|pair| u16::from_le_bytes(*pair)), row)
 }
 
-/// An entry of another length is of another recording, and no hit.
+/// Copies an entry into a row. One of another length belongs to another recording and is not a
+/// hit.
 fn copy(codes: impl ExactSizeIterator<Item = u16>, row: &mut [i32]) -> bool {
     let fits = codes.len() == row.len();
     if fits {

@@ -1,4 +1,4 @@
-//! A prepared dataset, as the stages want it.
+//! A prepared dataset, in the form that the stages need.
 
 use std::path::Path;
 
@@ -14,56 +14,56 @@ use crate::schedule::ClipLength;
 use crate::stage::Clip;
 use crate::units::{Codes, Tokens};
 
-/// The clips of one split, by their place.
+/// The clips of one split; all lists are in the same order.
 #[derive(Clone, Debug)]
 pub struct Corpus {
-    /// Recordings and texts.
+    /// The recording and the text of each clip.
     pub clips: Vec<Clip>,
-    /// Their lengths, counted with the vocabulary in use.
+    /// The lengths of the clips, counted with the vocabulary in use.
     pub lengths: Vec<ClipLength>,
-    /// Their lengths in samples, as the loader gives them.
+    /// The lengths in samples, as the loader returns them.
     pub samples: Vec<Samples>,
     /// Hashes of the recordings; `None` where the manifest has none.
     pub contents: Vec<Option<[u8; 32]>>,
-    /// Their names in the manifest.
+    /// The names of the clips in the manifest.
     pub ids: Vec<String>,
-    /// Who speaks, where the dataset says.
+    /// The speaker of each clip, where the dataset names one.
     pub speakers: Vec<Option<String>>,
 }
 
-/// Why a prepared dataset cannot be used.
+/// The reasons for which a prepared dataset cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CorpusError {
     /// The manifest cannot be read.
     #[error(transparent)]
     Manifest(#[from] PrepareError),
-    /// A language tag of it.
+    /// The manifest has a language tag that is not known.
     #[error("clip {id} of the manifest: {source}")]
     Language {
-        /// The clip.
+        /// The name of the clip in the manifest.
         id: String,
-        /// Why.
+        /// What is wrong with its language tag.
         source: LanguageError,
     },
-    /// A text without tokens in this vocabulary.
+    /// A text cannot be encoded with this vocabulary.
     #[error("the transcript of clip {id} cannot be tokenised: {source}")]
     Encode {
-        /// The clip.
+        /// The name of the clip in the manifest.
         id: String,
-        /// Why.
+        /// What is wrong with its text.
         source: EncodeError,
     },
-    /// No vocabulary can be made of the texts.
+    /// No vocabulary can be made from the texts.
     #[error(transparent)]
     Vocabulary(#[from] VocabError),
 }
 
 impl Corpus {
-    /// The clips of `split` in the manifest of `folder`.
+    /// Reads the clips of `split` from the manifest in `folder`.
     ///
-    /// Tokens are counted here, not taken from the manifest: it may have been
-    /// made with another vocabulary, or with none.
+    /// Tokens are counted here, not taken from the manifest, which may have been made with
+    /// another vocabulary or with none.
     pub fn read(folder: &Path, split: Split, vocabulary: &Vocabulary) -> Result<Self, CorpusError> {
         let mut corpus = Self {
             clips: vec![],
@@ -102,7 +102,7 @@ impl Corpus {
 }
 
 impl Corpus {
-    /// Adds the clips of another.
+    /// Adds the clips of another corpus.
     pub fn join(&mut self, other: Self) {
         self.clips.extend(other.clips);
         self.lengths.extend(other.lengths);
@@ -114,8 +114,8 @@ impl Corpus {
 }
 
 impl Corpus {
-    /// Leaves clips out whose texts have more tokens, and says which: `prepare`
-    /// can judge texts only when it knows the vocabulary.
+    /// Removes the clips whose texts have more than `most` tokens, and returns them as well:
+    /// `prepare` can judge texts only if it knows the vocabulary.
     pub fn without_long_texts(self, most: Tokens) -> (Self, Vec<Quarantined>) {
         let fits = |index: &usize| self.lengths[*index].text <= most;
         let (kept, long): (Vec<usize>, Vec<usize>) = (0..self.lengths.len()).partition(fits);
@@ -142,7 +142,7 @@ impl Corpus {
     }
 }
 
-/// The cleaned texts of a prepared dataset, all splits, and their languages.
+/// Returns the cleaned texts of a prepared dataset, of all splits, and their languages.
 pub fn train_texts(folder: &Path) -> Result<(Vec<String>, Vec<Language>), CorpusError> {
     let (mut texts, mut languages) = (Vec::new(), Vec::new());
     for split in [Split::Train, Split::Validation] {
@@ -156,7 +156,7 @@ pub fn train_texts(folder: &Path) -> Result<(Vec<String>, Vec<Language>), Corpus
     Ok((texts, languages))
 }
 
-/// A vocabulary of the texts of a prepared dataset, all splits.
+/// Trains a vocabulary on the texts of a prepared dataset, of all splits.
 pub fn train_vocabulary(folder: &Path) -> Result<Vocabulary, CorpusError> {
     let (texts, languages) = train_texts(folder)?;
     let training = Training {

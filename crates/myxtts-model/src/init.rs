@@ -17,7 +17,7 @@ pub struct Init {
 }
 
 impl Init {
-    /// Parameters on `device`, a pure function of `seed`.
+    /// Draws parameters on `device`, as a pure function of `seed`.
     pub fn new(seed: u64, device: &Device) -> Self {
         Self {
             seed,
@@ -27,8 +27,8 @@ impl Init {
         }
     }
 
-    /// Zeros in place of draws, for a module whose weights are about to be
-    /// loaded: drawing those of the largest size takes many seconds.
+    /// Makes zeros instead of drawing, for a module whose weights are about to be loaded: drawing
+    /// those of the largest size takes many seconds.
     pub fn blank(device: &Device) -> Self {
         Self {
             blank: true,
@@ -36,12 +36,12 @@ impl Init {
         }
     }
 
-    /// Where parameters are made.
+    /// Returns the device on which parameters are made.
     pub fn device(&self) -> &Device {
         &self.device
     }
 
-    /// Normal with mean 0.
+    /// Draws from a normal distribution with mean 0.
     pub fn normal<const D: usize>(&self, shape: [usize; D], std: f64) -> Param<Tensor<D>> {
         self.draw(shape, |a, b| {
             // Box-Muller; `1 - a` is never 0.
@@ -49,17 +49,17 @@ impl Init {
         })
     }
 
-    /// Uniform in `[-bound, bound)`.
+    /// Draws uniformly from `[-bound, bound)`.
     pub fn uniform<const D: usize>(&self, shape: [usize; D], bound: f64) -> Param<Tensor<D>> {
         self.draw(shape, |a, _| bound * (2.0 * a - 1.0))
     }
 
-    /// One value everywhere.
+    /// Fills a parameter with one value.
     pub fn constant<const D: usize>(&self, shape: [usize; D], value: f64) -> Param<Tensor<D>> {
         Param::from_tensor(Tensor::full(shape, value, &self.device))
     }
 
-    /// A tensor that moves with the module and that no gradient changes.
+    /// Makes a tensor that moves with the module and that no gradient changes.
     pub fn buffer<const D: usize>(&self, values: Tensor<D>) -> Param<Tensor<D>> {
         Param::from_tensor(values).set_require_grad(false)
     }
@@ -87,7 +87,7 @@ impl Init {
     }
 }
 
-/// A number in `[0, 1)`.
+/// Draws a number in `[0, 1)`.
 pub(crate) fn unit(key: u64, index: u64) -> f64 {
     (mix(key.wrapping_add(index.wrapping_mul(GAMMA))) >> 11) as f64 / (1_u64 << 53) as f64
 }

@@ -8,17 +8,17 @@ use myxtts_ops::Compute;
 
 use crate::init::Init;
 
-/// `x w^T + b`, with the weight as `(out, in)`.
+/// A linear layer, `x w^T + b`, with the weight as `(out, in)`.
 #[derive(Module, Debug)]
 pub struct Linear {
-    /// `(out, in)`.
+    /// The weight, `(out, in)`.
     pub weight: Param<Tensor<2>>,
-    /// `(out)`.
+    /// The bias, `(out)`, if there is one.
     pub bias: Option<Param<Tensor<1>>>,
 }
 
 impl Linear {
-    /// Uniform within `1 / sqrt(in)`, the reference's default.
+    /// Draws parameters uniformly within `1 / sqrt(in)`, the reference's default.
     pub fn new(init: &Init, inputs: usize, outputs: usize, bias: bool) -> Self {
         let bound = 1.0 / (inputs as f64).sqrt();
         Self {
@@ -27,12 +27,12 @@ impl Linear {
         }
     }
 
-    /// Over the last dimension.
+    /// Applies the layer over the last dimension.
     pub fn forward<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
         self.forward_in(x, Compute::F32)
     }
 
-    /// The same with its product in another precision.
+    /// Applies the layer with its product in another precision.
     pub fn forward_in<const D: usize>(&self, x: Tensor<D>, compute: Compute) -> Tensor<D> {
         let bias = self.bias.as_ref().map(Param::val);
         compute.linear(x, self.weight.val(), bias)
@@ -42,14 +42,14 @@ impl Linear {
 /// GPT-2's linear layer, with the weight as `(in, out)`.
 #[derive(Module, Debug)]
 pub struct TransposedLinear {
-    /// `(in, out)`.
+    /// The weight, `(in, out)`.
     pub weight: Param<Tensor<2>>,
-    /// `(out)`.
+    /// The bias, one number per output.
     pub bias: Param<Tensor<1>>,
 }
 
 impl TransposedLinear {
-    /// Normal weights of the given deviation, no bias to start with.
+    /// Draws normal weights of the given deviation; the bias starts at zero.
     pub fn new(init: &Init, inputs: usize, outputs: usize, std: f64) -> Self {
         Self {
             weight: init.normal([inputs, outputs], std),
@@ -57,7 +57,7 @@ impl TransposedLinear {
         }
     }
 
-    /// Over the last dimension, with the product in the given precision.
+    /// Applies the layer over the last dimension, with the product in the given precision.
     pub fn forward_in<const D: usize>(&self, x: Tensor<D>, compute: Compute) -> Tensor<D> {
         compute.transposed_linear(x, self.weight.val(), Some(self.bias.val()))
     }
@@ -67,14 +67,14 @@ impl TransposedLinear {
 /// `(batch, channels, time)`.
 #[derive(Module, Debug)]
 pub struct PointwiseConv {
-    /// `(out, in, 1)`.
+    /// The weight, `(out, in, 1)`.
     pub weight: Param<Tensor<3>>,
-    /// `(out)`.
+    /// The bias, one number per output.
     pub bias: Param<Tensor<1>>,
 }
 
 impl PointwiseConv {
-    /// Uniform within `1 / sqrt(in)`, the reference's default.
+    /// Draws parameters uniformly within `1 / sqrt(in)`, the reference's default.
     pub fn new(init: &Init, inputs: usize, outputs: usize) -> Self {
         let bound = 1.0 / (inputs as f64).sqrt();
         Self {
@@ -83,7 +83,7 @@ impl PointwiseConv {
         }
     }
 
-    /// At every time, with the product in the given precision.
+    /// Applies the layer at every time, with the product in the given precision.
     pub fn forward_in(&self, x_bct: Tensor<3>, compute: Compute) -> Tensor<3> {
         compute.pointwise_conv(x_bct, self.weight.val(), Some(self.bias.val()))
     }
@@ -92,35 +92,35 @@ impl PointwiseConv {
 /// A table of vectors.
 #[derive(Module, Debug)]
 pub struct Embedding {
-    /// `(entries, channels)`.
+    /// The vectors, `(entries, channels)`.
     pub weight: Param<Tensor<2>>,
 }
 
 impl Embedding {
-    /// Normal with the given deviation.
+    /// Draws normal vectors of the given deviation.
     pub fn new(init: &Init, entries: usize, channels: usize, std: f64) -> Self {
         Self {
             weight: init.normal([entries, channels], std),
         }
     }
 
-    /// One vector per index.
+    /// Looks up one vector per index.
     pub fn forward(&self, ids_bt: Tensor<2, Int>) -> Tensor<3> {
         embedding(self.weight.val(), ids_bt)
     }
 }
 
-/// Scale and shift of a norm.
+/// The scale and shift of a norm.
 #[derive(Module, Debug)]
 pub struct NormParams {
-    /// Scale.
+    /// The scale of each channel.
     pub weight: Param<Tensor<1>>,
-    /// Shift.
+    /// The shift of each channel.
     pub bias: Param<Tensor<1>>,
 }
 
 impl NormParams {
-    /// Scale 1, shift 0.
+    /// Starts with a scale of 1 and a shift of 0.
     pub fn new(init: &Init, channels: usize) -> Self {
         Self {
             weight: init.constant([channels], 1.0),
@@ -128,7 +128,7 @@ impl NormParams {
         }
     }
 
-    /// As a layer norm over the last dimension.
+    /// Applies a layer norm over the last dimension.
     pub fn layer_norm<const D: usize>(&self, x: Tensor<D>, epsilon: f64) -> Tensor<D> {
         myxtts_ops::layer_norm(x, self.weight.val(), self.bias.val(), epsilon)
     }
@@ -137,22 +137,22 @@ impl NormParams {
 /// How a convolution moves over time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConvShape {
-    /// Input channels.
+    /// The number of input channels.
     pub inputs: usize,
-    /// Output channels.
+    /// The number of output channels.
     pub outputs: usize,
-    /// Taps.
+    /// Taps of the kernel.
     pub kernel: usize,
-    /// Step.
+    /// Frames between two outputs.
     pub stride: usize,
-    /// Zeros at each end.
+    /// Zeros added at each end.
     pub padding: usize,
-    /// Distance of taps.
+    /// Frames between two taps.
     pub dilation: usize,
 }
 
 impl ConvShape {
-    /// Stride 1, length kept.
+    /// Makes a shape of stride 1 that keeps the length; `kernel` should be odd.
     pub fn same(inputs: usize, outputs: usize, kernel: usize) -> Self {
         Self {
             inputs,
@@ -164,7 +164,7 @@ impl ConvShape {
         }
     }
 
-    /// Behind a leaky rectifier of this slope.
+    /// Returns the operation, applied after a leaky rectifier of this slope.
     pub(crate) fn after(self, slope: Option<f64>) -> myxtts_ops::Conv {
         myxtts_ops::Conv {
             stride: self.stride,
@@ -179,16 +179,16 @@ impl ConvShape {
 /// A convolution over `(batch, channels, time)`.
 #[derive(Module, Debug)]
 pub struct Conv1d {
-    /// `(out, in, kernel)`.
+    /// The weight, `(out, in, kernel)`.
     pub weight: Param<Tensor<3>>,
-    /// `(out)`.
+    /// The bias, `(out)`, if there is one.
     pub bias: Option<Param<Tensor<1>>>,
     #[module(skip)]
     shape: ConvShape,
 }
 
 impl Conv1d {
-    /// Uniform within `1 / sqrt(in * kernel)`, the reference's default.
+    /// Draws parameters uniformly within `1 / sqrt(in * kernel)`, the reference's default.
     pub fn new(init: &Init, shape: ConvShape, bias: bool) -> Self {
         let bound = 1.0 / ((shape.inputs * shape.kernel) as f64).sqrt();
         Self {
@@ -198,12 +198,12 @@ impl Conv1d {
         }
     }
 
-    /// How it moves over time.
+    /// Returns how it moves over time.
     pub(crate) fn shape(&self) -> ConvShape {
         self.shape
     }
 
-    /// Convolves.
+    /// Convolves `(batch, channels, time)` over time.
     pub fn forward(&self, x_bct: Tensor<3>) -> Tensor<3> {
         let shape = self.shape;
         let bias = self.bias.as_ref().map(Param::val);
@@ -214,7 +214,7 @@ impl Conv1d {
         conv1d(x_bct, self.weight.val(), bias, options)
     }
 
-    /// Convolves what a leaky rectifier of this slope lets through.
+    /// Convolves the output of a leaky rectifier of this slope.
     pub(crate) fn after(&self, x_bct: Tensor<3>, slope: Option<f64>) -> Tensor<3> {
         let (x_bct, slope) = myxtts_ops::rectified(x_bct, slope);
         let bias = self.bias.as_ref().map(Param::val);

@@ -10,36 +10,36 @@ use std::collections::BTreeMap;
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::tensor::{Tensor, TensorData};
 
-/// Tensors by name.
+/// Tensors on the host, by name.
 pub type StateDict = BTreeMap<String, TensorData>;
 
-/// Why weights do not fit a module.
+/// The reasons for which weights do not fit a module.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum LoadError {
     /// The module has a parameter the weights lack.
     #[error("the weights have no tensor `{0}`: the file is of another model or is incomplete")]
     Missing(String),
-    /// Same name, another number of dimensions.
+    /// A tensor has another number of dimensions than the parameter.
     #[error("tensor `{name}` has shape {found:?} in place of {needed} dimensions")]
     Dimensions {
-        /// Of the tensor.
+        /// The name of the tensor.
         name: String,
-        /// In the weights.
+        /// Its shape in the weights.
         found: Vec<usize>,
-        /// In the model.
+        /// The number of dimensions in the model.
         needed: usize,
     },
-    /// Same name, another shape.
+    /// A tensor has another shape than the parameter.
     #[error(
         "tensor `{name}` has shape {found:?}, the model needs {needed:?}: \
          the sizes in the configuration are not those of the weights"
     )]
     Shape {
-        /// Of the tensor.
+        /// The name of the tensor.
         name: String,
-        /// In the weights.
+        /// Its shape in the weights.
         found: Vec<usize>,
-        /// In the module.
+        /// Its shape in the model.
         needed: Vec<usize>,
     },
 }
@@ -48,16 +48,16 @@ pub enum LoadError {
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 #[error("tensor `{name}` could not be read from its device: {why}")]
 pub struct ReadError {
-    /// The tensor.
+    /// The name of the tensor.
     pub name: String,
-    /// The engine's words.
+    /// What the engine reported.
     pub why: String,
 }
 
-/// A tensor by name that stays on its device until it is read.
+/// A named tensor that stays on its device until it is read.
 ///
-/// Whoever reads one after the other has one in memory at a time, and a device
-/// that was lost is an error of the tensor it was noticed at.
+/// Reading one after the other keeps only one in host memory at a time, and a lost device is
+/// reported for the tensor at which it was noticed.
 pub struct Unread {
     name: String,
     shape: Vec<usize>,
@@ -65,14 +65,14 @@ pub struct Unread {
 }
 
 impl Unread {
-    /// A tensor as it is now: steps that replace it do not change it here.
+    /// Holds a tensor as it is now: steps that replace it do not change it here.
     pub fn of<const D: usize>(name: impl Into<String>, tensor: Tensor<D>) -> Self {
         let shape = tensor.shape().to_vec();
         let read = move || tensor.try_to_data().map_err(|why| why.to_string());
         Self::with(name, shape, read)
     }
 
-    /// One that `read` reads.
+    /// Holds a tensor that the closure `read` reads.
     pub fn with(
         name: impl Into<String>,
         shape: Vec<usize>,
@@ -85,20 +85,20 @@ impl Unread {
         }
     }
 
-    /// Its name.
+    /// Returns the name of the tensor.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its sizes, slowest dimension first.
+    /// Returns the sizes, slowest dimension first.
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
 
-    /// Its numbers.
+    /// Reads the numbers to the host.
     ///
     /// # Errors
-    /// When the device does not give them.
+    /// When the device does not return them.
     pub fn read(&self) -> Result<TensorData, ReadError> {
         (self.read)().map_err(|why| ReadError {
             name: self.name.clone(),
@@ -113,9 +113,9 @@ impl std::fmt::Debug for Unread {
     }
 }
 
-/// Where weights are asked for by name.
+/// A source of weights by name.
 pub trait Weights {
-    /// The tensor under a name.
+    /// Returns the tensor of a name.
     fn tensor(&self, name: &str) -> Option<TensorData>;
 }
 
@@ -125,7 +125,7 @@ impl Weights for StateDict {
     }
 }
 
-/// Weights that are handed over: each tensor is given once, without a copy.
+/// Weights that are handed over: each tensor is returned once, without a copy.
 #[derive(Debug)]
 pub struct HandedOver(RefCell<StateDict>);
 
@@ -141,7 +141,7 @@ impl Weights for HandedOver {
     }
 }
 
-/// Every float parameter's name, in declaration order.
+/// Lists the name of every float parameter, in declaration order.
 pub fn names<M: Module>(module: &M) -> Vec<String> {
     unread(module)
         .into_iter()
@@ -149,25 +149,25 @@ pub fn names<M: Module>(module: &M) -> Vec<String> {
         .collect()
 }
 
-/// Every float parameter with its name, in declaration order, on its device.
+/// Lists every float parameter with its name, in declaration order, unread on its device.
 pub fn unread<M: Module>(module: &M) -> Vec<Unread> {
     let mut visitor = Named::default();
     module.visit(&mut visitor);
     visitor.found
 }
 
-/// Every float parameter with its name, read back to the host.
+/// Reads every float parameter back to the host.
 ///
 /// # Errors
-/// When the device does not give one.
+/// When a tensor cannot be read from the device.
 pub fn state_dict<M: Module>(module: &M) -> Result<StateDict, ReadError> {
     read_all(unread(module))
 }
 
-/// Tensors read back to the host.
+/// Reads tensors back to the host.
 ///
 /// # Errors
-/// When a device does not give one.
+/// When a tensor cannot be read from its device.
 pub fn read_all(tensors: impl IntoIterator<Item = Unread>) -> Result<StateDict, ReadError> {
     let read = |tensor: Unread| Ok((tensor.name.clone(), tensor.read()?));
     tensors.into_iter().map(read).collect()
@@ -175,8 +175,8 @@ pub fn read_all(tensors: impl IntoIterator<Item = Unread>) -> Result<StateDict, 
 
 /// Loads every float parameter from `weights`, below `prefix`.
 ///
-/// Tensors the module does not have are left alone: whoever owns the file
-/// decides whether surplus is an error.
+/// Tensors that the module does not have are ignored: whoever owns the file decides whether
+/// surplus is an error.
 pub fn load<M: Module>(module: M, weights: &dyn Weights, prefix: &str) -> Result<M, LoadError> {
     let mut mapper = Loading {
         weights,
@@ -190,14 +190,14 @@ pub fn load<M: Module>(module: M, weights: &dyn Weights, prefix: &str) -> Result
     }
 }
 
-/// Where a walk through a module is.
+/// The position of a walk through a module.
 #[derive(Default)]
 pub struct Path {
     parts: Vec<Option<String>>,
 }
 
 impl Path {
-    /// A walk whose names start with `prefix`.
+    /// Starts a walk whose names begin with `prefix`.
     pub fn below(prefix: &str) -> Self {
         let parts = (!prefix.is_empty()).then(|| Some(prefix.to_owned()));
         Self {
@@ -205,7 +205,7 @@ impl Path {
         }
     }
 
-    /// One step down.
+    /// Enters the field of this name.
     pub fn enter(&mut self, name: &str) {
         let part = match name.strip_prefix('_') {
             Some(number) => Some(number.to_owned()),
@@ -215,12 +215,12 @@ impl Path {
         self.parts.push(part);
     }
 
-    /// One step up.
+    /// Leaves the field entered last.
     pub fn exit(&mut self) {
         self.parts.pop();
     }
 
-    /// The dotted name.
+    /// Returns the dotted name of the present position.
     pub fn name(&self) -> String {
         let parts: Vec<&str> = self.parts.iter().flatten().map(String::as_str).collect();
         parts.join(".")

@@ -31,7 +31,7 @@ impl ModelSize {
         Self::XttsV2,
     ];
 
-    /// As flags and files spell it.
+    /// Returns the name that flags and files use.
     pub fn name(self) -> &'static str {
         match self {
             Self::Tiny => "tiny",
@@ -42,8 +42,8 @@ impl ModelSize {
         }
     }
 
-    /// The DVAE of this size. Only the smallest has one of its own: a DVAE is
-    /// quick to train, and the GPT must speak its codes.
+    /// Returns the DVAE of this size. Only the smallest size has one of its own: a DVAE is quick
+    /// to train, and the GPT must speak its codes.
     pub fn dvae(self) -> DvaeConfig {
         match self {
             Self::Tiny => DvaeConfig::TINY,
@@ -51,8 +51,8 @@ impl ModelSize {
         }
     }
 
-    /// Blocks of the GPT, channels of a position, heads of a block: heads have
-    /// 48 channels in the smallest and 64 in all others.
+    /// Returns the blocks of the GPT, channels of a position and heads of a block. Heads have 48
+    /// channels in the smallest size and 64 in all others.
     fn blocks(self) -> (usize, usize, usize) {
         match self {
             Self::Tiny => (4, 192, 4),
@@ -63,14 +63,14 @@ impl ModelSize {
         }
     }
 
-    /// The size whose GPT has these blocks, channels and heads.
+    /// Returns the size whose GPT has these blocks, channels and heads.
     pub fn of(layers: usize, channels: usize, heads: usize) -> Option<Self> {
         let is = |size: &Self| size.blocks() == (layers, channels, heads);
         Self::ALL.into_iter().find(is)
     }
 
-    /// The size whose GPT comes nearest to these blocks and channels, by the
-    /// weights of its blocks.
+    /// Returns the size whose GPT comes nearest to these blocks and channels, by the weights of
+    /// its blocks.
     pub fn nearest(layers: usize, channels: usize) -> Self {
         let weights = |layers: usize, channels: usize| {
             (layers.max(1) as f64).ln() + 2.0 * (channels.max(1) as f64).ln()
@@ -84,7 +84,7 @@ impl ModelSize {
         Self::ALL.into_iter().min_by(nearer).unwrap_or(Self::Tiny)
     }
 
-    /// The GPT of this size.
+    /// Returns the GPT of this size.
     pub fn gpt(self, vocabulary: Vocabulary) -> GptConfig {
         let (layers, channels, heads) = self.blocks();
         let (encoder_blocks, perceiver) = match self {
@@ -109,16 +109,16 @@ impl ModelSize {
             encoder_blocks,
             perceiver,
             dropout: 0.1,
-            // The public model starts its embeddings at 1, which drowns the
-            // positions for the first thousands of steps; smaller models,
-            // which are trained from nothing, start them like the positions.
+            // The public model starts its embeddings with a deviation of 1, which drowns the
+            // positions for the first thousands of steps; smaller models, which are trained from
+            // scratch, start them like the positions.
             embedding_std: if self == Self::XttsV2 { 1.0 } else { 0.02 },
         }
     }
 
-    /// The waveform decoder of this size, for latents of `latent_dim` channels
-    /// and voices of `speaker_dim`. Only the smallest has one of its own, for a
-    /// CPU; a narrower one would cost quality and save little beside the GPT.
+    /// Returns the waveform decoder of this size, for latents of `latent_dim` channels and voices
+    /// of `speaker_dim`. Only the smallest size has one of its own, for a CPU; a narrower one
+    /// would cost quality and save little beside the GPT.
     pub fn decoder(self, latent_dim: usize, speaker_dim: usize) -> HifiganConfig {
         match self {
             Self::Tiny => HifiganConfig::tiny(latent_dim, speaker_dim),

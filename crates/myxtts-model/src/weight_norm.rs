@@ -11,47 +11,47 @@ use myxtts_ops::{Conv, ConvTransposed, conv_transpose1d, conv1d, rectified};
 use crate::init::Init;
 use crate::layers::ConvShape;
 
-/// A weight of either form.
+/// A weight in either form.
 #[derive(Module, Debug)]
 pub enum NormedWeight {
-    /// Length and direction.
+    /// A length and a direction, as trained.
     Trained(WeightNorm),
-    /// Their product.
+    /// Their product, for inference.
     Folded(PlainWeight),
 }
 
-/// Length and direction of a weight, as the checkpoint nests them.
+/// The length and direction of a weight, nested as in the checkpoint.
 #[derive(Module, Debug)]
 pub struct WeightNorm {
-    /// Per parametrised tensor.
+    /// One entry per parametrised tensor.
     pub parametrizations: Parametrizations,
 }
 
-/// The one parametrised tensor.
+/// The parametrised tensors, of which there is one.
 #[derive(Module, Debug)]
 pub struct Parametrizations {
-    /// The weight.
+    /// The parts of the weight.
     pub weight: Originals,
 }
 
-/// Length and direction.
+/// A length and a direction.
 #[derive(Module, Debug)]
 pub struct Originals {
-    /// Length of each slice, `(first, 1, 1)`.
+    /// The length of each slice, `(first, 1, 1)`.
     pub original0: Param<Tensor<3>>,
-    /// Direction, in the shape of the weight.
+    /// The direction, in the shape of the weight.
     pub original1: Param<Tensor<3>>,
 }
 
-/// A weight as the convolution takes it.
+/// A weight in the form that the convolution takes.
 #[derive(Module, Debug)]
 pub struct PlainWeight {
-    /// The weight.
+    /// The weight itself, three-dimensional.
     pub weight: Param<Tensor<3>>,
 }
 
 impl NormedWeight {
-    /// A new weight, uniform within `bound`, whose length is that of its direction.
+    /// Draws a new weight uniformly within `bound`, whose length is that of its direction.
     fn new(init: &Init, shape: [usize; 3], bound: f64) -> Self {
         let direction = init.uniform(shape, bound);
         let length = Param::from_tensor(slice_norm(direction.val()).detach());
@@ -65,7 +65,7 @@ impl NormedWeight {
         })
     }
 
-    /// The product.
+    /// Returns the product of length and direction.
     pub fn weight(&self) -> Tensor<3> {
         match self {
             Self::Trained(norm) => {
@@ -83,7 +83,7 @@ impl NormedWeight {
     }
 }
 
-/// Euclidean norm over all dimensions but the first.
+/// Returns the Euclidean norm over all dimensions but the first.
 fn slice_norm(x: Tensor<3>) -> Tensor<3> {
     x.square().sum_dim(2).sum_dim(1).sqrt()
 }
@@ -92,7 +92,7 @@ fn slice_norm(x: Tensor<3>) -> Tensor<3> {
 #[derive(Module, Debug)]
 pub struct NormedConv1d {
     weight_: NormedWeight,
-    /// `(out)`.
+    /// The bias, one number per output.
     pub bias: Param<Tensor<1>>,
     #[module(skip)]
     shape: ConvShape,
@@ -101,12 +101,12 @@ pub struct NormedConv1d {
 }
 
 impl NormedConv1d {
-    /// Uniform within `1 / sqrt(fan in)`, the reference's default.
+    /// Draws parameters uniformly within `1 / sqrt(fan in)`, the reference's default.
     pub fn new(init: &Init, shape: ConvShape) -> Self {
         Self::grouped(init, shape, 1)
     }
 
-    /// Channels in groups that do not see each other.
+    /// Divides channels into groups that do not see each other.
     pub fn grouped(init: &Init, shape: ConvShape, groups: usize) -> Self {
         let inputs = shape.inputs / groups.max(1);
         let bound = 1.0 / ((inputs * shape.kernel) as f64).sqrt();
@@ -118,22 +118,22 @@ impl NormedConv1d {
         }
     }
 
-    /// How it moves over time.
+    /// Returns how it moves over time.
     pub(crate) fn shape(&self) -> ConvShape {
         self.shape
     }
 
-    /// `(out, in, taps)`.
+    /// Returns the weight, `(out, in, taps)`.
     pub(crate) fn weight(&self) -> Tensor<3> {
         self.weight_.weight()
     }
 
-    /// Convolves.
+    /// Convolves `(batch, channels, time)` over time.
     pub fn forward(&self, x_bct: Tensor<3>) -> Tensor<3> {
         self.after(x_bct, None)
     }
 
-    /// Convolves what a leaky rectifier of this slope lets through.
+    /// Convolves the output of a leaky rectifier of this slope.
     pub fn after(&self, x_bct: Tensor<3>, slope: Option<f64>) -> Tensor<3> {
         let (x_bct, slope) = rectified(x_bct, slope);
         let conv = Conv {
@@ -143,7 +143,7 @@ impl NormedConv1d {
         conv1d(x_bct, self.weight_.weight(), Some(self.bias.val()), conv)
     }
 
-    /// With a plain weight.
+    /// Folds weight norm into a plain weight.
     #[must_use]
     pub fn folded(mut self) -> Self {
         self.weight_ = self.weight_.folded();
@@ -153,12 +153,12 @@ impl NormedConv1d {
 
 /// A transposed convolution with weight norm.
 ///
-/// The first dimension of its weight is the input's: so the norm is per input
-/// channel, as in the reference.
+/// The first dimension of its weight is that of the input, so the norm is per input channel, as
+/// in the reference.
 #[derive(Module, Debug)]
 pub struct NormedConvTranspose1d {
     weight_: NormedWeight,
-    /// `(out)`.
+    /// The bias, one number per output.
     pub bias: Param<Tensor<1>>,
     #[module(skip)]
     stride: usize,
@@ -178,27 +178,27 @@ impl NormedConvTranspose1d {
         }
     }
 
-    /// `(in, out, taps)`.
+    /// Returns the weight, `(in, out, taps)`.
     pub(crate) fn weight(&self) -> Tensor<3> {
         self.weight_.weight()
     }
 
-    /// Frames it makes of one.
+    /// Returns the number of frames it makes of one.
     pub(crate) fn stride(&self) -> usize {
         self.stride
     }
 
-    /// Frames that are cut off at each end.
+    /// Returns the frames that are cut off at each end.
     pub(crate) fn padding(&self) -> usize {
         self.padding
     }
 
-    /// Convolves.
+    /// Convolves `(batch, channels, time)` over time.
     pub fn forward(&self, x_bct: Tensor<3>) -> Tensor<3> {
         self.after(x_bct, None)
     }
 
-    /// Convolves what a leaky rectifier of this slope lets through.
+    /// Convolves the output of a leaky rectifier of this slope.
     pub fn after(&self, x_bct: Tensor<3>, slope: Option<f64>) -> Tensor<3> {
         let (x_bct, slope) = rectified(x_bct, slope);
         let conv = ConvTransposed {
@@ -209,7 +209,7 @@ impl NormedConvTranspose1d {
         conv_transpose1d(x_bct, self.weight_.weight(), Some(self.bias.val()), conv)
     }
 
-    /// With a plain weight.
+    /// Folds weight norm into a plain weight.
     #[must_use]
     pub fn folded(mut self) -> Self {
         self.weight_ = self.weight_.folded();

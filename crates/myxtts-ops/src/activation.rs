@@ -6,7 +6,7 @@ use burn::tensor::Tensor;
 use crate::host::{self, HostOps};
 use crate::plain;
 
-/// GELU by its tanh approximation, as GPT-2 has it.
+/// GELU in its tanh approximation, as in GPT-2.
 pub fn gelu_tanh<const D: usize>(x: Tensor<D>) -> Tensor<D> {
     if !host::takes(&x) {
         return plain::gelu_tanh(x);
@@ -14,7 +14,7 @@ pub fn gelu_tanh<const D: usize>(x: Tensor<D>) -> Tensor<D> {
     Tensor::from_dispatch(Dispatch::host_gelu(x.into_dispatch()))
 }
 
-/// GELU by the error function.
+/// GELU with the error function.
 pub fn gelu_erf<const D: usize>(x: Tensor<D>) -> Tensor<D> {
     burn::tensor::activation::gelu(x)
 }

@@ -7,17 +7,17 @@ use crate::host::{self, HostOps};
 use crate::kernel::attention::{HIDDEN, Rule, Shape};
 use crate::{Dropout, plain};
 
-/// Which keys a query sees.
+/// Which keys a query may see.
 #[derive(Clone, Debug, Default)]
 pub struct AttentionMask {
-    /// Only keys at or before the query. With more keys than queries, the
+    /// Whether a query sees only keys at or before itself. With more keys than queries, the
     /// queries are the last positions.
     pub causal: bool,
-    /// True where a key counts, `(batch, keys)`.
+    /// True for keys that count, `(batch, keys)`.
     pub keys_bk: Option<Tensor<2, Bool>>,
 }
 
-/// `softmax(scale q k^T) v` over `(batch, heads, length, channels)`.
+/// Computes `softmax(scale q k^T) v` over `(batch, heads, length, channels)`.
 ///
 /// A query that sees no key gets 0.
 pub fn attention(
@@ -49,8 +49,8 @@ pub fn attention(
     ))
 }
 
-/// [`attention`] of a sequence to itself: queries, keys and values side by side
-/// in `(batch, length, 3 * heads * channels)`, the heads' outputs in
+/// Computes the [`attention`] of a sequence to itself: queries, keys and values lie side by side
+/// in `(batch, length, 3 * heads * channels)`, and so do the heads' outputs in
 /// `(batch, length, heads * channels)`.
 pub fn self_attention(
     qkv_bld: Tensor<3>,
@@ -82,11 +82,11 @@ fn rule(shape: Shape, mask: &AttentionMask, scale: f64, drop: Option<&Dropout>) 
     let hidden_bk = mask.keys_bk.as_ref().and_then(|keys_bk| {
         let counts: Vec<bool> = keys_bk.clone().into_data().iter().collect();
         let hidden = |counts: bool| if counts { 0.0 } else { HIDDEN };
-        // Full batches are common, and save a pass.
+        // Full batches are common, and this saves them a pass.
         let some = counts.contains(&false);
         some.then(|| counts.into_iter().map(hidden).collect())
     });
-    // As a tensor of weights would be, if there were one.
+    // The draws are those of a tensor of weights, although there is none.
     let weights = [shape.batch, shape.heads, shape.queries, shape.keys];
     Rule {
         shape,

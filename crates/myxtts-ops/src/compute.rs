@@ -4,15 +4,14 @@ use burn::tensor::{DType, Device, FloatDType, Tensor};
 
 use crate::linear::{linear, pointwise_conv, transposed_linear};
 
-/// What the matrix products of a model are computed in.
+/// The precision in which a model's matrix products are computed.
 ///
-/// Only the products: their inputs and weights are rounded, multiplied, and
-/// the result is f32 again before a bias, a norm, a softmax or a loss sees
-/// it. Parameters stay f32, and so do their gradients, because the way back
-/// through a rounding is a widening.
+/// It concerns the products only: their inputs and weights are rounded and multiplied, and the
+/// result is f32 again before a bias, a norm, a softmax or a loss sees it. Parameters stay f32,
+/// and so do their gradients, because the backward pass of a rounding is a widening.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Compute {
-    /// Nothing is rounded.
+    /// Full precision: nothing is rounded.
     #[default]
     F32,
     /// The range of f32 with 8 significant bits.
@@ -22,10 +21,10 @@ pub enum Compute {
 }
 
 impl Compute {
-    /// Whether the device can, in the engine's own words.
+    /// Whether the device can compute in this precision, as the engine reports it.
     ///
-    /// To be asked before a first product: a device that cannot fails inside
-    /// the engine, long after, when a result is read.
+    /// Ask this before the first product: a device that cannot fails inside the engine, long
+    /// after, when a result is read.
     pub fn runs_on(self, device: &Device) -> bool {
         self.half().is_none_or(|half| device.supports_dtype(half))
     }
@@ -38,7 +37,7 @@ impl Compute {
         }
     }
 
-    /// [`linear`] with its product in this precision.
+    /// Computes [`linear`] with its product in this precision.
     pub fn linear<const D: usize>(
         self,
         x: Tensor<D>,
@@ -52,7 +51,7 @@ impl Compute {
         with_bias(y, bias_o.map(Tensor::unsqueeze))
     }
 
-    /// [`transposed_linear`] with its product in this precision.
+    /// Computes [`transposed_linear`] with its product in this precision.
     pub fn transposed_linear<const D: usize>(
         self,
         x: Tensor<D>,
@@ -66,7 +65,7 @@ impl Compute {
         with_bias(y, bias_o.map(Tensor::unsqueeze))
     }
 
-    /// [`pointwise_conv`] with its product in this precision.
+    /// Computes [`pointwise_conv`] with its product in this precision.
     pub fn pointwise_conv(
         self,
         x_bit: Tensor<3>,

@@ -1,8 +1,8 @@
 //! Convolutions over time, with the leaky rectifier that stands before them.
 //!
-//! On the CPU every one of them becomes a convolution with a step of 1: a
-//! longer step by taking the samples between two steps for channels, a
-//! transposed one by taking its phases for channels.
+//! On the CPU every one of them becomes a convolution with a step of 1: a longer step by treating
+//! the samples between two steps as channels, a transposed one by treating its phases as
+//! channels.
 
 use burn::backend::Dispatch;
 use burn::tensor::Tensor;
@@ -15,35 +15,35 @@ use crate::plain;
 /// How a convolution moves over time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Conv {
-    /// Step.
+    /// Frames between two outputs.
     pub stride: usize,
-    /// Zeros at each end.
+    /// Zeros added at each end.
     pub padding: usize,
-    /// Distance of taps.
+    /// Frames between two taps.
     pub dilation: usize,
     /// Groups of channels that do not see each other.
     pub groups: usize,
-    /// What negative inputs are multiplied by first.
+    /// The factor that negative inputs are multiplied with first; `None` leaves them.
     pub slope: Option<f64>,
 }
 
 /// How a transposed convolution moves over time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ConvTransposed {
-    /// Outputs for an input.
+    /// Outputs made of each input.
     pub stride: usize,
     /// Outputs that are cut off at each end.
     pub padding: usize,
-    /// What negative inputs are multiplied by first.
+    /// The factor that negative inputs are multiplied with first; `None` leaves them.
     pub slope: Option<f64>,
 }
 
-/// What is left for the convolution of a rectifier before it: on the CPU all of
-/// it, elsewhere nothing, because it is done here.
+/// Splits a rectifier from the convolution behind it. On the CPU the convolution does both, so
+/// the slope is returned; elsewhere the rectifier is applied here.
 ///
-/// A caller that computes its weight does so after this. With the weight first,
-/// the engine fuses both into one kernel, and gradients are wrong on a GPU
-/// (`parity_hifigan` on software devices tells).
+/// A caller that computes its weight must do so after this. With the weight first, the engine
+/// fuses both into one kernel, and gradients are wrong on a GPU (`parity_hifigan` on software
+/// devices shows it).
 pub fn rectified(x_bit: Tensor<3>, slope: Option<f64>) -> (Tensor<3>, Option<f64>) {
     match host::takes(&x_bit) {
         true => (x_bit, slope),
@@ -51,7 +51,7 @@ pub fn rectified(x_bit: Tensor<3>, slope: Option<f64>) -> (Tensor<3>, Option<f64
     }
 }
 
-/// The weight `(out, in / groups, taps)` over `(batch, in, time)`.
+/// Convolves `(batch, in, time)` with a weight `(out, in / groups, taps)`.
 pub fn conv1d(
     x_bit: Tensor<3>,
     weight_oik: Tensor<3>,
@@ -66,7 +66,7 @@ pub fn conv1d(
     }
 }
 
-/// The weight `(in, out, taps)` over `(batch, in, time)`.
+/// Convolves `(batch, in, time)` with a weight `(in, out, taps)`, transposed.
 pub fn conv_transpose1d(
     x_bit: Tensor<3>,
     weight_iok: Tensor<3>,
@@ -80,7 +80,7 @@ pub fn conv_transpose1d(
     let taps = kernel.div_ceil(stride);
     let [batch, _, time] = x_bit.dims();
     let weight_iok = lengthened(weight_iok, taps * stride);
-    // An output hears the inputs before it, the nearest by its first taps.
+    // An output hears the inputs before it, the nearest through its first taps.
     let weight_ospik = weight_iok
         .reshape([inputs, outputs, taps, stride])
         .flip([2])
@@ -99,7 +99,7 @@ pub fn conv_transpose1d(
         .reshape([batch, outputs, stride, columns])
         .swap_dims(2, 3)
         .reshape([batch, outputs, columns * stride]);
-    // Nothing comes of no columns, or of as many as the padding takes away.
+    // There is no output if the padding takes away all columns.
     let length = (time * stride + kernel).saturating_sub(stride + 2 * conv.padding);
     if length == 0 {
         return Tensor::zeros([batch, outputs, 0], &y_bot.device());
@@ -111,7 +111,7 @@ pub fn conv_transpose1d(
     }
 }
 
-/// A step of 1.
+/// Convolves with a step of 1.
 fn convolved(
     x_bit: Tensor<3>,
     weight_oik: Tensor<3>,
@@ -134,7 +134,7 @@ fn convolved(
     ))
 }
 
-/// A longer step: the samples of a step are channels.
+/// Convolves with a longer step, by treating the samples of a step as channels.
 fn strided(
     x_bit: Tensor<3>,
     weight_oik: Tensor<3>,
@@ -164,7 +164,7 @@ fn strided(
     convolved(x, weight, bias_o, plain)
 }
 
-/// A weight with taps of zero behind its own.
+/// Appends taps of zero to a weight.
 fn lengthened(weight: Tensor<3>, taps: usize) -> Tensor<3> {
     let [first, second, own] = weight.dims();
     if own == taps {

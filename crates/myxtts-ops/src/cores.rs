@@ -1,4 +1,4 @@
-//! Where a pass over the model runs.
+//! Chooses the threads on which a pass over the model runs.
 
 use std::sync::OnceLock;
 
@@ -8,13 +8,12 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::host;
 
-/// Runs `work` on one of the threads that the CPU backend computes with, if
-/// that is where `device` is; elsewhere it simply runs.
+/// Runs `work` on one of the threads that the CPU backend computes with, if `device` is the CPU;
+/// otherwise runs it where it is.
 ///
-/// An operation that is called from another thread wakes those threads and
-/// sleeps until they are done, hundreds of times in a step; on one of them it
-/// begins at once and the others help. `work` must compute only: what it waits
-/// for may need the thread it has taken.
+/// An operation that is called from another thread wakes those threads and sleeps until they are
+/// done, hundreds of times in a step; on one of them it begins at once and the others help.
+/// `work` must only compute: something it waited for might need the thread it has taken.
 pub fn on_cores<R: Send>(device: &Device, work: impl FnOnce() -> R + Send) -> R {
     if is_cpu(device) {
         rayon::scope(|_| work())
@@ -23,15 +22,15 @@ pub fn on_cores<R: Send>(device: &Device, work: impl FnOnce() -> R + Send) -> R 
     }
 }
 
-/// Runs `work` on threads besides those that the CPU backend computes with, if
-/// that is where `device` is; elsewhere it simply runs.
+/// Runs `work` on other threads than those that the CPU backend computes with, if `device` is the
+/// CPU; otherwise runs it where it is.
 ///
-/// A pass has those threads for a whole step, and what is asked of them from
-/// outside waits until it ends. What is made ahead of use must not: the
-/// operating system gives it its share of the cores.
+/// A pass occupies those threads for a whole step, and work submitted from outside waits until it
+/// ends. What is made ahead of use must not wait: on threads of its own, the operating system
+/// gives it its share of the cores.
 pub fn beside_cores<R: Send>(device: &Device, work: impl FnOnce() -> R + Send) -> R {
     static BESIDE: OnceLock<Option<ThreadPool>> = OnceLock::new();
-    // A system without threads to spare computes the same, only later.
+    // If the threads cannot be started, the result is the same, only later.
     let pool = || ThreadPoolBuilder::new().build().ok();
     match BESIDE.get_or_init(pool) {
         Some(pool) if is_cpu(device) => pool.install(work),
@@ -44,8 +43,8 @@ pub fn is_cpu(device: &Device) -> bool {
     host::is_host(device)
 }
 
-/// What `work` makes of each item, in their order, all at once on the threads
-/// that the CPU backend computes with.
+/// Applies `work` to each item, all at once on the threads that the CPU backend computes with,
+/// and returns the results in the order of the items.
 pub fn each_on_cores<T: Send, R: Send>(
     items: Vec<T>,
     work: impl Fn(T) -> R + Send + Sync,

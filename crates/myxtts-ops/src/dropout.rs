@@ -9,21 +9,21 @@ use crate::plain;
 
 /// What to drop: each element on its own, with this probability.
 ///
-/// The elements dropped are a function of the key and of their place in the
-/// tensor, the same on every backend.
+/// Which elements are dropped is a function of the key and of their place in the tensor, the same
+/// on every backend.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Dropout {
-    /// Share of elements that become 0; the rest is scaled by `1 / (1 - p)`.
+    /// The share of elements that become 0; the rest is scaled by `1 / (1 - p)`.
     pub probability: f64,
-    /// Names the draw: the same key drops the same elements.
+    /// The key of the draw: the same key drops the same elements.
     pub key: u64,
-    /// Rows that come before the tensor's first, where it is a piece of a
-    /// batch: a piece drops what the whole would.
+    /// Rows of the batch before the tensor's first, if the tensor is a piece of a batch: a piece
+    /// drops what the whole would.
     pub first_row: usize,
 }
 
 impl Dropout {
-    /// The draw of a tensor with these sizes, if it drops anything.
+    /// Returns the draw of a tensor with these sizes; `None` if it drops nothing.
     pub(crate) fn keep(&self, sizes: &[usize]) -> Option<Keep> {
         let row: usize = sizes.iter().skip(1).product();
         let keep = || Keep::new(self.probability, self.key).after(self.first_row * row);
@@ -31,7 +31,7 @@ impl Dropout {
     }
 }
 
-/// Drops elements.
+/// Sets elements to 0 as `drop` draws them, and scales the rest.
 pub fn dropout<const D: usize>(x: Tensor<D>, drop: &Dropout) -> Tensor<D> {
     let Some(keep) = drop.keep(&x.dims()) else {
         return x;
@@ -42,7 +42,7 @@ pub fn dropout<const D: usize>(x: Tensor<D>, drop: &Dropout) -> Tensor<D> {
     Tensor::from_dispatch(Dispatch::host_dropout(x.into_dispatch(), keep))
 }
 
-/// `residual + dropout(x)`; the shapes are the same.
+/// Computes `residual + dropout(x)`; the shapes must be the same.
 pub fn dropout_add<const D: usize>(
     x: Tensor<D>,
     residual: Tensor<D>,
@@ -51,7 +51,7 @@ pub fn dropout_add<const D: usize>(
     if !host::takes(&x) || x.dims() != residual.dims() {
         return plain::dropout_add(x, residual, drop);
     }
-    // Without a draw this is still the faster sum: on all cores, into the residual's own storage.
+    // Without a draw this is still the faster sum: on all cores, into existing storage.
     let keep = drop
         .and_then(|drop| drop.keep(&x.dims()))
         .unwrap_or_else(|| Keep::new(0.0, 0));

@@ -1,9 +1,8 @@
-//! Operations that training spends its time in, behind one signature each.
+//! Operations in which training spends its time, behind one signature each.
 //!
-//! Every one is defined by a composition of the engine's operations in
-//! [`plain`], which is what GPUs run and what the tests compare with. On the
-//! CPU backend it is one pass of our own over memory, with its own way back,
-//! on all cores, and with the same result whatever their number.
+//! Each is defined by a composition of the engine's operations in [`plain`], which is what GPUs
+//! run and what the tests compare with. On the CPU backend it is one pass of our own over memory,
+//! with its own backward pass, on all cores, and with the same result whatever their number.
 
 mod activation;
 mod attention;

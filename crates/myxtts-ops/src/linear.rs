@@ -6,7 +6,7 @@ use burn::tensor::Tensor;
 use crate::host::{self, HostOps, WeightLayout};
 use crate::plain;
 
-/// `x w^T + b` over the last dimension, with the weight as `(out, in)`.
+/// Computes `x w^T + b` over the last dimension, with the weight as `(out, in)`.
 pub fn linear<const D: usize>(
     x: Tensor<D>,
     weight_oi: Tensor<2>,
@@ -18,7 +18,7 @@ pub fn linear<const D: usize>(
     on_host(x, weight_oi, bias_o, WeightLayout::OutIn)
 }
 
-/// `x w + b` over the last dimension, with the weight as `(in, out)`.
+/// Computes `x w + b` over the last dimension, with the weight as `(in, out)`.
 pub fn transposed_linear<const D: usize>(
     x: Tensor<D>,
     weight_io: Tensor<2>,
@@ -45,12 +45,12 @@ fn on_host<const D: usize>(
     ))
 }
 
-/// An empty tensor stands for no bias: an operation's inputs cannot be optional.
+/// Returns the bias, or an empty tensor for none: an operation's inputs cannot be optional.
 pub(crate) fn or_none<const D: usize>(bias: Option<Tensor<1>>, beside: &Tensor<D>) -> Tensor<1> {
     bias.unwrap_or_else(|| Tensor::zeros([0], &beside.device()))
 }
 
-/// A convolution with one tap: the weight `(out, in, 1)` over the channels of
+/// Applies a convolution with one tap: the weight `(out, in, 1)` over the channels of
 /// `(batch, in, time)`.
 pub fn pointwise_conv(
     x_bit: Tensor<3>,

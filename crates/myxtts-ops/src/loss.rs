@@ -6,14 +6,15 @@ use burn::tensor::{Int, Tensor};
 use crate::host::{self, HostOps};
 use crate::plain;
 
-/// How classes are scored.
+/// The options of [`cross_entropy`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CrossEntropy {
-    /// Share of the target spread evenly over all classes.
+    /// The share of the target that is spread evenly over all classes.
     pub label_smoothing: f64,
 }
 
-/// Mean cross entropy over the rows whose target is not negative; 0 if there is none.
+/// Computes the mean cross entropy over the rows whose target is not negative; 0 if there are
+/// none.
 #[expect(clippy::cast_possible_truncation, reason = "the loss is f32")]
 pub fn cross_entropy(
     logits_nv: Tensor<2>,

@@ -1,4 +1,4 @@
-//! The optimiser's arithmetic.
+//! The arithmetic of the optimizer.
 
 use burn::backend::Dispatch;
 use burn::tensor::Tensor;
@@ -7,34 +7,35 @@ use crate::host::{self, HostStep};
 use crate::kernel::adamw::Step;
 use crate::plain;
 
-/// What a step of AdamW is made with.
+/// The settings of one step of AdamW.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AdamW {
-    /// Step size.
+    /// The learning rate of this step.
     pub learning_rate: f64,
-    /// Memory of the first and the second moment.
+    /// The decay of the first and of the second moment.
     pub betas: [f64; 2],
     /// Added to the root of the second moment.
     pub epsilon: f64,
-    /// Share of the parameter taken away per step, times the learning rate.
+    /// The share of the parameter taken away per step, times the learning rate.
     pub weight_decay: f64,
-    /// What the gradient is multiplied with first: clipping costs no pass of its own.
+    /// The factor that the gradient is multiplied with first, so that clipping costs no extra
+    /// pass.
     pub gradient_scale: f64,
-    /// Number of this step, from 1.
+    /// The number of this step, from 1.
     pub step: u64,
 }
 
-/// A parameter's moments.
+/// The two moments of a parameter.
 #[derive(Clone, Debug)]
 pub struct Moments<const D: usize> {
-    /// Running mean of the gradient.
+    /// The running mean of the gradient.
     pub first: Tensor<D>,
-    /// Running mean of its square.
+    /// The running mean of the squared gradient.
     pub second: Tensor<D>,
 }
 
 impl<const D: usize> Moments<D> {
-    /// Before the first step, for a parameter like this one.
+    /// Returns zeros, as before the first step, in the shape of a parameter.
     pub fn zeros_like(parameter: &Tensor<D>) -> Self {
         Self {
             first: parameter.zeros_like(),
@@ -44,9 +45,9 @@ impl<const D: usize> Moments<D> {
 }
 
 impl AdamW {
-    /// `1 - beta^step` of both moments.
+    /// Returns `1 - beta^step` of both moments.
     pub(crate) fn corrections(&self) -> [f64; 2] {
-        // Past this many steps every correction is 1.
+        // After this many steps every correction is 1.
         let step = i32::try_from(self.step).unwrap_or(i32::MAX);
         self.betas.map(|beta| 1.0 - beta.powi(step))
     }
@@ -66,8 +67,8 @@ impl AdamW {
     }
 }
 
-/// One step of AdamW. The tensors are outside the gradient graph; those that
-/// nobody else holds are changed where they lie.
+/// Takes one step of AdamW. The tensors are outside the gradient graph; those that nobody else
+/// holds are changed in place.
 pub fn adamw_step<const D: usize>(
     parameter: Tensor<D>,
     gradient: Tensor<D>,
@@ -91,7 +92,7 @@ pub fn adamw_step<const D: usize>(
     (Tensor::from_dispatch(parameter), moments)
 }
 
-/// The sum of the squares of all elements, for a norm over many tensors.
+/// Returns the sum of the squares of all elements, for a norm over many tensors.
 pub fn sum_of_squares<const D: usize>(x: Tensor<D>) -> Tensor<1> {
     if !host::takes(&x) {
         return plain::sum_of_squares(x);

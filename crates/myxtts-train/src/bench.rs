@@ -15,10 +15,10 @@ use serde::Serialize;
 
 use crate::optim::{AdamW, AdamWConfig, NamedGradients};
 
-/// What is measured.
+/// A training step to measure: the model and the shape of its batch.
 #[derive(Clone, Debug)]
 pub struct StepBench {
-    /// The model.
+    /// The sizes of the GPT that is trained.
     pub config: GptConfig,
     /// Clips in a batch.
     pub batch: usize,
@@ -33,9 +33,9 @@ pub struct StepBench {
 /// A size that is measured, the same in `benchmarks/gpt_step.py`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Case {
-    /// As records spell it.
+    /// The name that records use for this size.
     pub name: &'static str,
-    /// Blocks.
+    /// Transformer blocks of the GPT.
     pub layers: usize,
     /// Channels of a position.
     pub channels: usize,
@@ -71,7 +71,8 @@ pub const CASES: [Case; 3] = [
 ];
 
 impl Case {
-    /// The public model's conditioning whatever the size, as the peer has it.
+    /// Returns the bench of this size. The conditioning encoder is the public model's whatever
+    /// the size, as in the Python peer.
     pub fn bench(&self) -> StepBench {
         let config = GptConfig {
             layers: self.layers,
@@ -90,16 +91,16 @@ impl Case {
         }
     }
 
-    /// Parameters of the model.
+    /// Counts the parameters of the model.
     pub fn parameters(&self) -> usize {
         ParameterCount::of(&self.bench().config).total()
     }
 }
 
-/// Steps that allocate moments and warm caches.
+/// Steps that are not measured: they allocate the moments and warm the caches.
 const WARM_UP: usize = 2;
 
-/// Medians over `steps` steps after a warm-up.
+/// Returns medians over `steps` steps, taken after the warm-up.
 pub fn median_step(
     bench: &StepBench,
     device: &Device,
@@ -137,19 +138,20 @@ pub fn median_step(
 /// What one step took.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct StepFigures {
-    /// All of it, in seconds.
+    /// The whole step, in seconds.
     pub step_s: f64,
-    /// From the batch to the losses.
+    /// From the batch to the losses, in seconds.
     pub forward_s: f64,
-    /// From the loss to the gradients.
+    /// From the loss to the gradients, in seconds.
     pub backward_s: f64,
-    /// From the gradients to the new parameters.
+    /// From the gradients to the new parameters, in seconds.
     pub optimizer_s: f64,
-    /// Processor time of all threads; absent where the system does not say.
+    /// Processor time of all threads, in seconds; absent where the system does not report it.
     pub cpu_s: Option<f64>,
-    /// Most memory the process has had since the case began; absent where the system does not say.
+    /// The most memory the process has held since the case began; absent where the system does
+    /// not report it.
     pub peak_bytes: Option<u64>,
-    /// The loss: two runs that differ here did not compute the same.
+    /// The loss. Two runs whose losses differ did not compute the same thing.
     pub loss: f64,
 }
 
@@ -164,7 +166,7 @@ pub struct Training {
 }
 
 impl StepBench {
-    /// A new model on `device`.
+    /// Makes a new model on `device`, with a batch to train on.
     pub fn start(&self, device: &Device) -> Training {
         let device = device.clone().autodiff();
         Training {
@@ -206,7 +208,7 @@ impl StepBench {
 }
 
 impl Training {
-    /// One step: forward, backward, AdamW, with dropout.
+    /// Takes one step: forward, backward and AdamW, with dropout.
     pub fn step(mut self) -> Result<(Self, StepFigures), TooLong> {
         let cpu = cpu_time();
         let start = Instant::now();
@@ -216,7 +218,7 @@ impl Training {
             .gpt
             .forward(&self.batch, Quirks::default(), Some(&drop))?;
         let loss = output.losses(0.0).total(0.01, 1.0);
-        // Logits that nobody holds become their own gradients.
+        // Once nobody else holds the logits, their memory can be reused for their gradients.
         mem::drop(output);
         let value = loss.clone().into_data().iter::<f64>().sum();
         let forward = start.elapsed();

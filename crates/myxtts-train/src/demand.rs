@@ -20,63 +20,64 @@ use crate::feed::{Largest, Shapes, device_bytes};
 use crate::objective::is_divided;
 use crate::session::MOST_VALIDATED;
 
-/// Bytes of a number.
+/// Bytes of an f32.
 const F32: u64 = 4;
-/// What a convolution keeps of each number it puts out: its input, its output,
-/// and the activation's.
+/// What a convolution keeps for each number it puts out: its input, its output and the output of
+/// the activation.
 const CONVOLUTION: u64 = 3;
 /// The program on the host: its code, its threads, a dataset's index.
 const PROGRAM: u64 = 200 << 20;
-/// What an allocator or the engine's pools hold beyond what is asked of them,
-/// in percent. Little, because gradients and activations are added up although
-/// the way back gives activations free as it makes gradients.
+/// What an allocator or the engine's pools hold beyond what is asked of them, in percent. It is
+/// low because activations and gradients are added up here, although the backward pass frees the
+/// one as it makes the other.
 const WASTE: u64 = 5;
-/// Lengths that the plan tries between nothing and the longest.
+/// Lengths that the plan tries between zero and the longest.
 const PARTS: u32 = 4;
 
 /// What is trained, and how long its clips may be.
 #[derive(Clone, Debug)]
 pub struct Demand {
-    /// The GPT.
+    /// The sizes of the GPT.
     pub gpt: GptConfig,
-    /// The DVAE.
+    /// The sizes of the DVAE.
     pub dvae: DvaeConfig,
-    /// The waveform decoder.
+    /// The sizes of the waveform decoder.
     pub decoder: HifiganConfig,
-    /// What is trained.
+    /// The stages to be trained.
     pub stages: Vec<StageName>,
-    /// The longest shape.
+    /// The longest text and the longest audio that a batch may hold.
     pub longest: BucketShape,
-    /// The conditioning segment.
+    /// The shortest and longest conditioning segment.
     pub conditioning: ConditioningSpec,
-    /// Frames and number of the segments of a batch of the DVAE.
+    /// Frames of a DVAE segment, and segments in a batch.
     pub segments: [usize; 2],
-    /// Frames of a segment of the decoder.
+    /// Frames of a decoder segment.
     pub decoder_frames: usize,
-    /// Whether an average of the weights is kept, on the host.
+    /// Whether a moving average of the weights is kept, on the host.
     pub has_average: bool,
-    /// Whether weights are loaded to start from, which stay on the host.
+    /// Whether the training starts from weights that are loaded, which stay on the host.
     pub has_start: bool,
-    /// The clips, where they are known.
+    /// The clips, once the dataset is known.
     pub clips: Option<Clips>,
 }
 
-/// Clips by their lengths, and how they are divided.
+/// The lengths of the clips, and how they are divided into batches.
 #[derive(Clone, Debug)]
 pub struct Clips {
-    /// Of every clip that is trained on.
+    /// The length of every clip that is trained on.
     pub lengths: Vec<ClipLength>,
-    /// Bucket shapes.
+    /// The number of bucket shapes.
     pub buckets: usize,
-    /// Seed of the schedule.
+    /// The seed of the schedule.
     pub seed: u64,
 }
 
-/// Shapes, with the rows of a batch of each.
+/// Bucket shapes, each with the rows of its batches.
 type Batches = Vec<(BucketShape, u32)>;
 
 impl Demand {
-    /// The most rows of a shape that need no more than `batch_size` of the longest.
+    /// Returns the most rows of `shape` that need no more memory than `batch_size` rows of the
+    /// longest.
     pub(crate) fn rows_within(&self, batch_size: u32, shape: BucketShape) -> u32 {
         let rows = rows_within(
             &self.gpt,
@@ -87,8 +88,8 @@ impl Demand {
         u32::try_from(rows).unwrap_or(u32::MAX)
     }
 
-    /// What a device with this share of the work needs for batches of these
-    /// shapes, in the stage that needs most.
+    /// Returns what a device with this share of the work needs for batches of these shapes, in
+    /// the stage that needs most.
     pub(crate) fn needs_for(&self, share: &Share, batches: &[(BucketShape, u32)]) -> MemoryNeeds {
         let stages = self.stages.iter();
         let needs = stages.map(|stage| self.stage(*stage, share, batches));
@@ -108,7 +109,7 @@ impl Demand {
         MelSpec::CONDITIONING.frames(padded).0
     }
 
-    /// Every kind of batch that clips up to a length can make.
+    /// Lists every kind of batch that clips up to the longest can make.
     fn possible(&self, share: &Share) -> Batches {
         let codes = match share.mel_frames {
             Some(frames) => codes_of(frames, &self.dvae),
@@ -194,7 +195,7 @@ impl Demand {
         }
         needs.copies = self.copies(share, weights);
         if share.is_host {
-            // Of the frozen DVAE, for checkpoints and for the stage after.
+            // Two copies of the frozen DVAE: one for checkpoints, one for the next stage.
             needs.copies += 2 * self.dvae_weights();
         }
         needs
@@ -223,7 +224,7 @@ impl Demand {
         if share.trains {
             let frames = self.decoder_frames;
             let made = frames * self.decoder.outputs_per_frame();
-            // Each judge hears what was recorded and what was made.
+            // Each discriminator hears both the recording and what was generated.
             let judged = 2 * judges.outputs(frames * self.decoder.hop());
             needs.weights = weights;
             needs.gradients = weights * sets(share, false);
@@ -232,7 +233,7 @@ impl Demand {
                 u64::from(share.batch_size) * (made + judged) as u64 * CONVOLUTION * F32;
         }
         if share.prepares {
-            // The frozen GPT runs without a way back: one block at a time.
+            // The frozen GPT runs forward only, so one block is in memory at a time.
             let block = GptConfig {
                 layers: 1,
                 encoder_blocks: 1,
@@ -266,9 +267,10 @@ impl Demand {
         (parameters.encoder + parameters.decoder + parameters.codebook) as u64 * F32
     }
 
-    /// Mels of the recordings and of the voices, and codes of the former.
+    /// Bytes for the mels of the recordings and of the voices, and for the codes of the
+    /// recordings.
     fn data_work(&self, share: &Share, batches: &[(BucketShape, u32)]) -> u64 {
-        // On the host a front end of its own makes one mel after the other.
+        // The host has its own front end, which makes one mel after the other.
         let framed = |spec: &MelSpec| match share.is_host {
             true => spec.bands,
             false => 3 * spec.n_fft.0,
@@ -288,7 +290,7 @@ impl Demand {
     }
 
     fn copies(&self, share: &Share, weights: u64) -> u64 {
-        // Validation, and samples that a thread of their own renders.
+        // One copy for validation, one for the samples that another thread renders.
         let mut copies = match share.has_copies {
             true => 2,
             false => 0,
@@ -313,13 +315,13 @@ impl Demand {
     }
 }
 
-/// Gradients that are there at once: of the batches so far beside those of the
-/// next, and on the host those of two halves of a batch.
+/// Counts the sets of gradients that are in memory at once: the sum so far beside those of the
+/// next batch, and on the host those of two halves of a batch.
 fn sets(share: &Share, divided: bool) -> u64 {
     1 + u64::from(share.accumulation > 1) + u64::from(divided)
 }
 
-/// Codes of so many mel frames.
+/// Returns the number of codes of `mel_frames` mel frames.
 pub fn codes_of(mel_frames: u32, dvae: &DvaeConfig) -> u32 {
     u32::try_from(dvae.codes_of(mel_frames as usize)).unwrap_or(u32::MAX)
 }

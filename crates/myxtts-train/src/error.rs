@@ -14,28 +14,28 @@ use myxtts_run::signals::StopRequest;
 use crate::feed::Facts;
 use crate::train_loop::{Abandoned, TeamError};
 
-/// Why a training stopped.
+/// The reasons for which a training stops early.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TrainError {
-    /// The data side.
+    /// The data pipeline failed.
     #[error(transparent)]
     Pipeline(#[from] Failure),
-    /// It could not be put together.
+    /// The pipeline could not be put together.
     #[error(transparent)]
     Setup(#[from] SetupError),
-    /// The dataset.
+    /// The dataset cannot be used.
     #[error(transparent)]
     Corpus(#[from] CorpusError),
-    /// Nothing to train on.
+    /// The schedule holds no batch to train on.
     #[error(transparent)]
     Empty(#[from] EmptySchedule),
-    /// A step failed.
+    /// A training step failed.
     #[error("step {step} failed: {why}")]
     Step {
-        /// Which.
+        /// The number of the step in its stage.
         step: u64,
-        /// The engine's words, or the model's.
+        /// What the engine or the model reported.
         why: String,
     },
     /// A device had no memory left.
@@ -44,20 +44,20 @@ pub enum TrainError {
          fix:   halve --batch-size, and double --grad-accum to keep the clips of a step"
     )]
     OutOfMemory {
-        /// In which step, or before the first one.
+        /// The step in which it happened, or "the warm-up".
         when: String,
-        /// Rows and shapes of its batches.
+        /// Rows and shapes of the batches in that step.
         batches: String,
-        /// The engine's words, without its backtrace.
+        /// What the engine reported, without its backtrace.
         why: String,
     },
-    /// Too many steps without a number.
+    /// Too many steps in a row had a loss or gradient that was not finite.
     #[error("{0}")]
     BadSteps(TooManyBadSteps),
-    /// A replica stopped.
+    /// Another replica stopped, or gradients could not be averaged.
     #[error(transparent)]
     Team(#[from] TeamError),
-    /// Replicas are not the same any more.
+    /// The replicas no longer hold the same weights.
     #[error(
         "the replicas' weights are no longer the same after step {step}\n  why:   \
          replicas start equal and take the same steps, so a device computes wrongly or this is a \
@@ -65,40 +65,38 @@ pub enum TrainError {
          train on one GPU and report it"
     )]
     Diverged {
-        /// When.
+        /// The step after which they differed.
         step: u64,
     },
-    /// Checkpoints.
+    /// A checkpoint could not be written or read.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
-    /// A file of the run.
+    /// A file of the run could not be written or read.
     #[error(transparent)]
     File(#[from] FileError),
-    /// `metrics.jsonl`.
+    /// `metrics.jsonl` could not be written or read.
     #[error(transparent)]
     Metrics(#[from] MetricsError),
-    /// Somebody asked for the end while something was under way that can be
-    /// done again later.
+    /// A stop was requested during work that can be repeated later.
     #[error("stopped on request")]
     Stopped,
-    /// A setting, or what it names.
+    /// A setting, or what it names, cannot be used.
     #[error("{0}")]
     Usage(String),
-    /// Anything else, said by whom it happened to.
+    /// Any other failure, as described where it happened.
     #[error("{0}")]
     Failed(String),
 }
 
 impl TrainError {
-    /// A step's failure.
+    /// Makes the error of a failed step.
     pub(crate) fn step(step: u64, why: impl Into<String>) -> Self {
         let why = why.into();
         Self::Step { step, why }
     }
 
-    /// The same, in the words of memory where that is what failed. The engine
-    /// has no type for it that reaches us, only its sentence. Step 0 is the
-    /// warm-up.
+    /// Turns the error into [`Self::OutOfMemory`] where that is what failed. The engine has no
+    /// type for it that reaches us, only its message. Step 0 is the warm-up.
     pub(crate) fn in_batch(self, step: u64, facts: &Facts) -> Self {
         let why = match &self {
             Self::Step { why, .. } | Self::Team(TeamError::Device(why)) => why,
@@ -111,7 +109,7 @@ impl TrainError {
         Self::out_of_memory(when, why, &facts.shapes).unwrap_or(self)
     }
 
-    /// If it was memory that `why` tells of.
+    /// Returns an error if `why` reports that memory ran out.
     pub(crate) fn out_of_memory(
         when: String,
         why: &str,
@@ -129,8 +127,8 @@ impl TrainError {
         })
     }
 
-    /// Whether it only says that a wait has ended because `stop` was asked:
-    /// whoever asks closes the pipeline, and replicas let each other go.
+    /// Whether this only says that a wait ended because `stop` was requested: a stop closes the
+    /// pipeline, and replicas stop waiting for each other.
     pub(crate) fn is_let_go(&self, stop: &StopRequest) -> bool {
         let ends_a_wait = matches!(
             self,
@@ -141,13 +139,13 @@ impl TrainError {
         ends_a_wait && stop.is_asked()
     }
 
-    /// Anything with words.
+    /// Makes an error of anything that can be displayed.
     pub(crate) fn failed(why: impl std::fmt::Display) -> Self {
         Self::Failed(why.to_string())
     }
 }
 
-/// `Ok` as long as nobody has asked for the end.
+/// Fails with [`TrainError::Stopped`] once a stop has been requested.
 pub(crate) fn unless_stopped(stop: &StopRequest) -> Result<(), TrainError> {
     match stop.is_asked() {
         true => Err(TrainError::Stopped),

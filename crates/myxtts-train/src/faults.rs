@@ -1,7 +1,7 @@
-//! Faults that are put in on purpose: what the doctor says of them proves it.
+//! Faults that are injected on purpose, to prove that the doctor names them.
 //!
-//! Each slows down the real part of the real pipeline, inside what is measured
-//! as that part. Nothing of a training sets one; [`Faults::default`] is none.
+//! Each slows down the real part of the real pipeline, inside what is measured as that part. No
+//! training sets one; [`Faults::default`] is none.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::sleep;
@@ -9,39 +9,39 @@ use std::time::Duration;
 
 use myxtts_audio::Slowness;
 
-/// What is to go wrong.
+/// The faults to inject into a run.
 #[doc(hidden)]
 #[derive(Clone, Debug, Default)]
 pub struct Faults {
-    /// Reading a recording takes so much longer, one at a time: a slow disk.
+    /// Reading a recording takes this much longer, one at a time, as on a slow disk.
     pub read: Duration,
-    /// Each recording is decoded so many times more than once.
+    /// Each recording is decoded this many extra times.
     pub decodes: u32,
-    /// The rest of the host stage takes so much longer for each clip, on one
-    /// thread or on several at once.
+    /// The rest of the host stage takes this much longer for each clip, on one thread or on
+    /// several at once.
     pub clip: Duration,
-    /// Handing a batch to the device takes so much longer.
+    /// Handing a batch to the device takes this much longer.
     pub upload: Duration,
-    /// So does each call of the DVAE.
+    /// Each call of the DVAE takes this much longer.
     pub encode: Duration,
-    /// In the step itself.
+    /// Faults in the step itself.
     pub step: StepFaults,
     /// A validation of this length after every so many steps.
     pub pause: Option<(u64, Duration)>,
 }
 
-/// What is to go wrong in a step.
+/// The faults to inject into a step.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StepFaults {
-    /// The replica of this rank takes so much longer.
+    /// The replica of this rank takes this much longer for a step.
     pub straggler: Option<(usize, Duration)>,
-    /// All weights are read from the device after each step, so many times.
+    /// All weights are read from the device after each step, this many times.
     pub reads: u32,
 }
 
 impl Faults {
-    /// Those of loading, for all workers together.
+    /// Returns the faults of loading, shared by all workers.
     pub(crate) fn slowness(&self) -> Slowness {
         let disk = Arc::new(Mutex::new(()));
         let read = self.read;
@@ -58,7 +58,7 @@ impl Faults {
 }
 
 impl StepFaults {
-    /// Before a replica's pass.
+    /// Delays the pass of the replica that is the straggler.
     pub(crate) fn delay(self, rank: usize) {
         if let Some((straggler, delay)) = self.straggler
             && straggler == rank

@@ -16,27 +16,26 @@ use myxtts_model::gpt::GptBatch;
 /// The devices of a training, opened.
 #[derive(Clone, Debug)]
 pub struct Placement {
-    /// Where batches are made: one for all replicas, or one for each.
+    /// Devices on which batches are made: one for all replicas, or one for each.
     pub data: Vec<Device>,
-    /// Where replicas train.
+    /// Devices on which replicas train, one each.
     pub models: Vec<Device>,
-    /// Whether one data device works for all.
+    /// Whether one data device works for all replicas.
     pub shared_site: bool,
-    /// Whether batches go from one device to another.
+    /// Whether batches move from the data device to another one.
     pub has_hop: bool,
-    /// Who averages the gradients of replicas.
+    /// How the gradients of replicas are averaged.
     pub averages: Averages,
-    /// The GPUs among them, by their number in the run: what is read of them
-    /// while they work.
+    /// The GPUs among the devices, by their number in the run, to be read while they work.
     pub gpus: Vec<(u32, Gpu)>,
 }
 
-/// Who averages the gradients of replicas.
+/// How the gradients of replicas are averaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Averages {
-    /// The host, which reads them and writes the mean back, for this reason.
+    /// By the host, which reads them and writes the mean back, for the reason given.
     Host(&'static str),
-    /// GPUs among themselves: what the engine does with NCCL.
+    /// By the GPUs among themselves, through the engine's use of NCCL.
     Nccl,
 }
 
@@ -70,7 +69,7 @@ impl fmt::Display for Averages {
 }
 
 impl Placement {
-    /// Everything on one device.
+    /// Puts all work on one device.
     pub fn on(device: &Device) -> Self {
         Self {
             data: vec![device.clone()],
@@ -82,7 +81,7 @@ impl Placement {
         }
     }
 
-    /// The same with its GPUs known, as a machine has them.
+    /// Looks up the plan's GPUs in `machine`, so that they can be read during the run.
     #[must_use]
     pub fn reading(mut self, plan: &Plan, machine: &Machine) -> Self {
         let gpu = |device: &PlannedDevice| {
@@ -96,18 +95,18 @@ impl Placement {
         };
         let devices = std::iter::once(&plan.data_device).chain(&plan.model_devices);
         self.gpus = devices.filter_map(gpu).collect();
-        // On one device the data and the model are the same.
+        // On one device, data and model share a GPU.
         self.gpus.dedup_by_key(|(_, gpu)| gpu.id);
         self
     }
 
-    /// Whether any of it is on a GPU.
+    /// Whether any device is a GPU.
     pub fn has_gpu(&self) -> bool {
         let mut devices = self.data.iter().chain(&self.models);
         devices.any(|device| *device != Device::flex())
     }
 
-    /// The devices of a plan, opened as it says.
+    /// Opens the devices of a plan.
     pub fn of(plan: &Plan) -> Result<Self, OpenError> {
         if let Some(on) = plan.graph_mode {
             set_fusion(on)?;
@@ -143,18 +142,18 @@ impl Placement {
         })
     }
 
-    /// The devices that average gradients among themselves, if they do.
+    /// Returns the devices that average gradients among themselves, if they do.
     pub fn collective(&self) -> Option<Arc<[Device]>> {
         let is_theirs = self.averages == Averages::Nccl && self.models.len() > 1;
         is_theirs.then(|| self.models.as_slice().into())
     }
 
-    /// Copies of the model.
+    /// Counts the copies of the model.
     pub fn replicas(&self) -> u32 {
         u32::try_from(self.models.len()).unwrap_or(u32::MAX)
     }
 
-    /// As the pipeline sees it.
+    /// Returns the wiring that the pipeline needs.
     pub fn wiring(&self) -> Wiring {
         Wiring {
             lanes: self.models.len(),
@@ -162,17 +161,17 @@ impl Placement {
         }
     }
 
-    /// Whether kernels are compiled for shapes: everywhere but on the CPU.
+    /// Whether kernels are compiled for each shape, as everywhere but on the CPU.
     pub fn compiles(&self) -> bool {
         self.models.iter().any(|device| *device != Device::flex())
     }
 }
 
-/// A batch that can go to another device.
+/// A batch that can move to another device.
 pub trait Portable: Sized + Send + 'static {
-    /// It, there.
+    /// Moves the batch to `device`.
     fn carried(self, device: &Device) -> Self;
-    /// Waits until it has arrived.
+    /// Waits until the batch has arrived.
     fn settled(&self) -> Result<(), String>;
 }
 
@@ -206,7 +205,7 @@ impl Portable for DecoderBatch {
     }
 }
 
-/// Reads one number: that waits for all of it.
+/// Reads one number of the tensor, which waits for all of it.
 pub(crate) fn arrived(x_bct: &Tensor<3>) -> Result<(), String> {
     let one = x_bct.clone().slice([0..1, 0..1, 0..1]);
     one.try_into_data()
@@ -214,7 +213,7 @@ pub(crate) fn arrived(x_bct: &Tensor<3>) -> Result<(), String> {
         .map_err(|why| why.to_string())
 }
 
-/// The way to a model device.
+/// Moves batches to a model device.
 #[derive(Debug)]
 pub struct Carry<B> {
     device: Device,
@@ -222,7 +221,7 @@ pub struct Carry<B> {
 }
 
 impl<B> Carry<B> {
-    /// To `device`.
+    /// Moves batches to `device`.
     pub fn to(device: Device) -> Self {
         Self {
             device,

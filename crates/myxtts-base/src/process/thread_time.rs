@@ -1,4 +1,4 @@
-//! What the scheduler gave a thread.
+//! How much time the scheduler gave a thread.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ impl ThreadTime {
         use std::fs::File;
         use std::os::unix::fs::FileExt;
 
-        // Opened once: what the file says is made when it is read.
+        // The file is opened once: its text is made each time it is read.
         thread_local! {
             static SCHEDSTAT: Option<File> = File::open("/proc/thread-self/schedstat").ok();
         }

@@ -13,7 +13,7 @@ use crate::codes::CodesCache;
 use crate::schedule::{Batch, BucketShape, ClipIndex, ClipLength, Schedule};
 use crate::units::{Codes, Tokens};
 
-/// There is nothing to train on.
+/// The schedule has no batch to train on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the schedule has no batches: the dataset has no clip to train on\n  \
@@ -21,17 +21,17 @@ use crate::units::{Codes, Tokens};
 )]
 pub struct EmptySchedule;
 
-/// A host batch, with its codes where they are known already.
+/// A host batch, with its codes if they are known already.
 #[derive(Clone, Debug)]
 pub struct Filled {
-    /// Waves, texts and segments.
+    /// The waves, texts and conditioning segments.
     pub batch: HostBatch,
     codes_bm: Vec<i32>,
     has_codes: bool,
     parts: HostParts,
 }
 
-/// By what it holds, however long that took.
+/// Compares what batches hold, not how long they took.
 impl PartialEq for Filled {
     fn eq(&self, other: &Self) -> bool {
         self.batch == other.batch && self.codes_bm() == other.codes_bm()
@@ -39,7 +39,7 @@ impl PartialEq for Filled {
 }
 
 impl Filled {
-    /// Without codes.
+    /// Wraps a batch whose codes are not known.
     pub fn new(batch: HostBatch) -> Self {
         Self {
             batch,
@@ -49,7 +49,7 @@ impl Filled {
         }
     }
 
-    /// With the codes of every row, zeros behind its own.
+    /// Wraps a batch with the codes of every row, padded with zeros.
     pub fn with_codes(batch: HostBatch, codes_bm: Vec<i32>) -> Self {
         Self {
             batch,
@@ -59,7 +59,7 @@ impl Filled {
         }
     }
 
-    /// The codes, zeros behind each row's own, if every clip has them.
+    /// Returns the codes, each row padded with zeros, if every clip has them.
     pub fn codes_bm(&self) -> Option<&[i32]> {
         self.has_codes.then_some(&self.codes_bm[..])
     }
@@ -71,17 +71,17 @@ pub struct HostFeed<C> {
     stage: HostStage<C>,
     schedule: Arc<Schedule>,
     codes: Option<Arc<CodesCache>>,
-    /// Lengths of the clips, where batches are padded to their own longest.
+    /// The lengths of the clips, if batches are padded to their own longest.
     tight: Option<Arc<[ClipLength]>>,
-    /// A fault: so much longer for each clip.
+    /// An injected fault: the extra time for each clip.
     delay: Duration,
-    /// As many as threads were at work at once.
+    /// One for each thread that was ever at work at the same time.
     scratches: Mutex<Vec<Scratch>>,
 }
 
 impl<C: ClipSource> HostFeed<C> {
-    /// Over a stage and a schedule of the same clips; `codes` is asked for the
-    /// codes of each batch.
+    /// Fills batches of `schedule` from the clips of `stage`, which must be the same clips.
+    /// `codes` is asked for the codes of each batch.
     pub fn new(
         stage: HostStage<C>,
         schedule: Arc<Schedule>,
@@ -100,13 +100,13 @@ impl<C: ClipSource> HostFeed<C> {
         })
     }
 
-    /// Batches of each replica in an epoch.
+    /// Counts the batches of each replica in an epoch.
     pub fn steps_per_epoch(&self) -> u64 {
         self.schedule.steps_per_epoch()
     }
 
-    /// Pads each batch to its own longest clip and not to the bucket: less
-    /// padding, and a new shape nearly every time.
+    /// Pads each batch to its own longest clip instead of the bucket: less padding, but a new
+    /// shape nearly every time.
     #[must_use]
     pub fn with_tight_shapes(mut self, lengths: Arc<[ClipLength]>) -> Self {
         self.tight = Some(lengths);
@@ -122,7 +122,8 @@ impl<C: ClipSource> HostFeed<C> {
         self
     }
 
-    /// The batch of a ticket: steps count through the epochs, lanes are replicas.
+    /// Fills the batch of a ticket, whose step counts through the epochs and whose lane is the
+    /// replica.
     pub fn prepare(&self, ticket: Ticket, spare: Option<Filled>) -> Result<Filled, String> {
         let steps = self.schedule.steps_per_epoch();
         let (epoch, step) = (ticket.step / steps, ticket.step % steps);
@@ -156,7 +157,7 @@ impl<C: ClipSource> HostFeed<C> {
                 .map_err(|why| why.to_string())?,
             None => false,
         };
-        // Codes come from the disk, too.
+        // Codes may come from the disk as well.
         let read = read + begin.elapsed();
         filled.parts = HostParts { read, decode };
         Ok(filled)

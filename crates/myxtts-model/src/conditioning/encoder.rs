@@ -9,17 +9,17 @@ use crate::layers::{NormParams, PointwiseConv};
 
 const EPSILON: f64 = 1e-5;
 
-/// Mel frames to channels, then blocks of attention.
+/// Projects mel frames to channels, then runs blocks of attention over them.
 #[derive(Module, Debug)]
 pub struct ConditioningEncoder {
-    /// Bands to channels.
+    /// Projects bands to channels.
     pub init: PointwiseConv,
-    /// The blocks.
+    /// The attention blocks, in order.
     pub attn: Vec<AttentionBlock>,
 }
 
 impl ConditioningEncoder {
-    /// A new encoder.
+    /// Makes a new encoder.
     pub fn new(init: &Init, bands: usize, channels: usize, heads: usize, blocks: usize) -> Self {
         Self {
             init: PointwiseConv::new(init, bands, channels),
@@ -29,7 +29,7 @@ impl ConditioningEncoder {
         }
     }
 
-    /// `(batch, bands, frames)` to `(batch, channels, frames)`.
+    /// Turns `(batch, bands, frames)` into `(batch, channels, frames)`.
     pub fn forward(&self, mel_bms: Tensor<3>, compute: Compute) -> Tensor<3> {
         let x_bcs = self.init.forward_in(mel_bms, compute);
         self.attn
@@ -38,14 +38,14 @@ impl ConditioningEncoder {
     }
 }
 
-/// One block: group norm, attention, and the sum of the two.
+/// One block: a group norm, attention, and the sum of the two.
 #[derive(Module, Debug)]
 pub struct AttentionBlock {
     /// Scale and shift of the group norm.
     pub norm: NormParams,
-    /// To queries, keys and values; those of one head stand together.
+    /// Projects to queries, keys and values; those of one head stand together.
     pub qkv: PointwiseConv,
-    /// Back to channels; starts at zero, so that a new block passes its input on.
+    /// Projects back to channels. It starts at zero, so that a new block passes its input on.
     pub proj_out: PointwiseConv,
     #[module(skip)]
     heads: usize,
@@ -64,8 +64,8 @@ impl AttentionBlock {
         }
     }
 
-    /// The residual branch starts from the *normalised* input, as the public
-    /// model has it.
+    /// Runs the block. The residual branch starts from the *normalised* input, as in the public
+    /// model.
     fn forward(&self, x_bcs: Tensor<3>, compute: Compute) -> Tensor<3> {
         let [batch, channels, frames] = x_bcs.dims();
         let per_head = channels / self.heads;
@@ -104,7 +104,7 @@ impl AttentionBlock {
     }
 }
 
-/// Groups of the norm over this many channels.
+/// Returns the groups of the norm over this many channels.
 pub fn norm_groups(channels: usize) -> usize {
     let mut groups = match channels {
         0..=16 => 8,

@@ -11,18 +11,18 @@ use crate::layers::Linear;
 /// Sizes of the resampler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PerceiverConfig {
-    /// Vectors it gives.
+    /// Latents that it returns for a voice.
     pub latents: usize,
-    /// Layers.
+    /// The number of layers.
     pub depth: usize,
-    /// Heads, whatever the model's own number.
+    /// Attention heads; independent of the model's own number.
     pub heads: usize,
     /// Channels of a head.
     pub head_channels: usize,
 }
 
 impl PerceiverConfig {
-    /// Of the public model.
+    /// The sizes of the public model.
     pub const XTTS_V2: Self = Self {
         latents: 32,
         depth: 2,
@@ -35,7 +35,7 @@ impl PerceiverConfig {
     }
 }
 
-/// Channels inside the feed-forward part.
+/// Returns the channels inside the feed-forward part.
 pub(crate) fn feed_forward_channels(channels: usize) -> usize {
     channels * 8 / 3
 }
@@ -45,14 +45,14 @@ pub(crate) fn feed_forward_channels(channels: usize) -> usize {
 pub struct PerceiverResampler {
     /// The queries, `(latents, channels)`.
     pub latents: Param<Tensor<2>>,
-    /// The layers.
+    /// The layers, in order.
     pub layers: Vec<PerceiverLayer>,
-    /// At the end.
+    /// The norm after the last layer.
     pub norm: RmsNorm,
 }
 
 impl PerceiverResampler {
-    /// A new resampler.
+    /// Makes a new resampler.
     pub fn new(init: &Init, channels: usize, config: &PerceiverConfig) -> Self {
         Self {
             latents: init.normal([config.latents, channels], 0.02),
@@ -68,7 +68,7 @@ impl PerceiverResampler {
         }
     }
 
-    /// `(batch, frames, channels)` to `(batch, latents, channels)`.
+    /// Turns `(batch, frames, channels)` into `(batch, latents, channels)`.
     pub fn forward(&self, frames_bsc: Tensor<3>, compute: Compute) -> Tensor<3> {
         let [batch, _, channels] = frames_bsc.dims();
         let [latents, _] = self.latents.dims();
@@ -88,20 +88,20 @@ impl PerceiverResampler {
 /// Attention to the frames, then a feed-forward part; neither is normalised.
 #[derive(Module, Debug)]
 pub struct PerceiverLayer {
-    /// The attention.
+    /// The attention to the frames.
     pub _0: PerceiverAttention,
-    /// The feed-forward part.
+    /// The feed-forward part after it.
     pub _1: FeedForward,
 }
 
-/// Latents read the frames and themselves.
+/// Attention by which latents read the frames and themselves.
 #[derive(Module, Debug)]
 pub struct PerceiverAttention {
-    /// Queries.
+    /// Projects latents to queries.
     pub to_q: Linear,
-    /// Keys, then values.
+    /// Projects to keys, then values.
     pub to_kv: Linear,
-    /// Back to channels.
+    /// Projects the mixed heads back to channels.
     pub to_out: Linear,
     #[module(skip)]
     heads: usize,
@@ -145,9 +145,9 @@ impl PerceiverAttention {
 /// Two linear layers with a gate: one half times the GELU of the other.
 #[derive(Module, Debug)]
 pub struct FeedForward {
-    /// To the value and its gate.
+    /// Projects to the value and its gate.
     pub _0: Linear,
-    /// Back.
+    /// Projects back to channels.
     pub _2: Linear,
 }
 
@@ -170,13 +170,13 @@ impl FeedForward {
     }
 }
 
-/// A vector scaled to the length `sqrt(channels)`, then by `gamma`.
+/// A norm that scales a vector to the length `sqrt(channels)`, then by `gamma`.
 ///
-/// A type of its own, because its scale is decayed like a weight where those
-/// of other norms are not.
+/// It is a type of its own because its scale is decayed like a weight, while those of other norms
+/// are not.
 #[derive(Module, Debug)]
 pub struct RmsNorm {
-    /// Scale.
+    /// The scale of each channel.
     pub gamma: Param<Tensor<1>>,
 }
 

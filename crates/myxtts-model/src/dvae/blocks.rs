@@ -18,32 +18,32 @@ pub struct Halve {
 /// Doubles the frame rate.
 #[derive(Module, Debug)]
 pub struct Double {
-    /// Nearest frames, then a convolution; a ReLU follows.
+    /// Repeats each frame, then convolves; a ReLU follows.
     pub _0: Upsampled,
 }
 
 /// A convolution over frames that were repeated.
 #[derive(Module, Debug)]
 pub struct Upsampled {
-    /// The convolution.
+    /// The convolution over the repeated frames.
     pub conv: Conv1d,
 }
 
-/// `x + net(x)`.
+/// A residual block: `x + net(x)`.
 #[derive(Module, Debug)]
 pub struct ResBlock {
-    /// The branch.
+    /// The branch that is added to the input.
     pub net: Branch,
 }
 
 /// Three convolutions with ReLUs between them.
 #[derive(Module, Debug)]
 pub struct Branch {
-    /// First.
+    /// The first convolution, of `kernel` taps.
     pub _0: Conv1d,
-    /// Second.
+    /// The second convolution, of `kernel` taps.
     pub _2: Conv1d,
-    /// Last, of one tap.
+    /// The last convolution, of one tap.
     pub _4: Conv1d,
 }
 
@@ -54,13 +54,13 @@ pub struct Branch {
 )]
 #[derive(Module, Debug)]
 pub enum Layer {
-    /// Half the frames.
+    /// Halves the number of frames.
     Halve(Halve),
-    /// Twice the frames.
+    /// Doubles the number of frames.
     Double(Double),
-    /// Same frames, same channels.
+    /// Keeps frames and channels.
     Residual(ResBlock),
-    /// Same frames, other channels.
+    /// Keeps the frames and changes the channels.
     Point(Conv1d),
 }
 
@@ -80,7 +80,7 @@ impl Layer {
         Self::Point(Conv1d::new(init, ConvShape::same(inputs, outputs, 1), true))
     }
 
-    /// Runs the layer.
+    /// Runs the layer over `(batch, channels, frames)`.
     pub fn forward(&self, x_bct: Tensor<3>) -> Tensor<3> {
         match self {
             Self::Halve(layer) => relu(layer._0.forward(x_bct)),
@@ -95,7 +95,7 @@ impl Layer {
     }
 }
 
-/// Mel to vectors of the codebook's size.
+/// Makes the layers from a mel to vectors of the codebook's size.
 pub(super) fn encoder(init: &Init, config: &DvaeConfig) -> Vec<Layer> {
     let mut layers: Vec<Layer> = config
         .halvings()
@@ -114,7 +114,7 @@ pub(super) fn encoder(init: &Init, config: &DvaeConfig) -> Vec<Layer> {
     layers
 }
 
-/// Vectors of the codebook to a mel.
+/// Makes the layers from vectors of the codebook to a mel.
 pub(super) fn decoder(init: &Init, config: &DvaeConfig) -> Vec<Layer> {
     let wide = config.innermost();
     let mut layers = vec![];
@@ -134,7 +134,7 @@ pub(super) fn decoder(init: &Init, config: &DvaeConfig) -> Vec<Layer> {
     layers
 }
 
-/// Every frame twice.
+/// Repeats every frame twice.
 fn repeat_frames(x_bct: Tensor<3>) -> Tensor<3> {
     let [batch, channels, time] = x_bct.dims();
     x_bct

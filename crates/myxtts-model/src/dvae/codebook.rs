@@ -19,17 +19,18 @@ pub struct Codebook {
     pub embed_avg: Param<Tensor<2>>,
 }
 
-/// How the moving averages move.
+/// How fast the moving averages move.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MovingAverage {
-    /// What is kept of the old value per step.
+    /// The share of the old value that a step keeps.
     pub decay: f64,
-    /// Uses every code is credited with, so that an unused one is no division by 0.
+    /// Uses that every code is credited with, so that an unused one does not cause a division by
+    /// 0.
     pub epsilon: f64,
 }
 
 impl Default for MovingAverage {
-    /// The reference's.
+    /// Returns the reference's settings.
     fn default() -> Self {
         Self {
             decay: 0.99,
@@ -39,7 +40,7 @@ impl Default for MovingAverage {
 }
 
 impl Codebook {
-    /// Normal vectors, as the reference starts.
+    /// Draws normal vectors, as the reference does.
     pub fn new(init: &Init, channels: usize, codes: usize) -> Self {
         let embed = init.normal([channels, codes], 1.0).val().detach();
         let cluster_size = Tensor::zeros([codes], init.device());
@@ -50,23 +51,23 @@ impl Codebook {
         }
     }
 
-    /// The nearest code of each vector, the first one on ties.
+    /// Returns the nearest code of each vector, the first one on ties.
     pub fn lookup(&self, z_nc: Tensor<2>) -> Tensor<1, Int> {
         let [vectors, _] = z_nc.dims();
         let embed_ck = self.embed.val();
-        // In the order of the reference, so that near ties round alike.
+        // Computed in the order of the reference, so that near ties round alike.
         let norm_n1 = z_nc.clone().square().sum_dim(1);
         let norm_1k = embed_ck.clone().square().sum_dim(0);
         let distance_nk = norm_n1 - z_nc.matmul(embed_ck) * 2.0 + norm_1k;
         distance_nk.argmin(1).reshape([vectors])
     }
 
-    /// The vectors of codes.
+    /// Returns the vectors of codes.
     pub fn vectors(&self, codes_n: Tensor<1, Int>) -> Tensor<2> {
         self.embed.val().transpose().select(0, codes_n)
     }
 
-    /// The codebook after a step in which `z_nc` chose `codes_n`.
+    /// Returns the codebook after a step in which `z_nc` chose `codes_n`.
     #[must_use]
     pub fn moved(self, z_nc: Tensor<2>, codes_n: Tensor<1, Int>, average: MovingAverage) -> Self {
         let [_, codes] = self.embed.dims();
@@ -85,12 +86,11 @@ impl Codebook {
         self.with(embed_ck, cluster_size_k, embed_avg_ck)
     }
 
-    /// Codes used less than `below` times a step on average become vectors of
-    /// this batch, drawn by `key`, and count as used once.
+    /// Replaces codes used less than `below` times a step on average by vectors of this batch,
+    /// drawn by `key`, which then count as used once.
     ///
-    /// A code that is never used loses a hundredth of its average each step (at
-    /// the default decay), so `below` says how long is too long. Nothing is read
-    /// back from the device.
+    /// A code that is never used loses a hundredth of its average each step (at the default
+    /// decay), so `below` decides how long is too long. Nothing is read back from the device.
     #[must_use]
     pub fn revived(self, z_nc: Tensor<2>, below: f64, key: u64) -> Self {
         let [channels, codes] = self.embed.dims();
@@ -110,8 +110,8 @@ impl Codebook {
         )
     }
 
-    /// A codebook whose vectors are encoder outputs, drawn by `key`: different
-    /// ones, where there are at least as many as codes.
+    /// Returns a codebook of encoder outputs drawn by `key`; all are different if there are at
+    /// least as many as codes.
     #[must_use]
     pub fn seeded(self, z_nc: Tensor<2>, key: u64) -> Self {
         let [_, codes] = self.embed.dims();
@@ -129,7 +129,7 @@ impl Codebook {
     }
 }
 
-/// `count` rows: a shuffle of all of them, repeated if there are too few.
+/// Draws `count` rows: a shuffle of all of them, repeated if there are too few.
 fn drawn_rows(rows_nc: Tensor<2>, count: usize, key: u64) -> Tensor<2> {
     let [rows, _] = rows_nc.dims();
     let mut order: Vec<usize> = (0..rows).collect();

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DvaeConfig {
-    /// Mel bands.
+    /// Bands of the mel.
     pub channels: usize,
     /// Channels after the first halving; each further one doubles them.
     pub hidden: usize,
@@ -22,31 +22,31 @@ pub struct DvaeConfig {
     pub codebook_dim: usize,
 }
 
-/// Parameters per part of a DVAE.
+/// The number of parameters of each part of a DVAE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DvaeParameters {
-    /// Trained.
+    /// Trained parameters of the encoder.
     pub encoder: usize,
-    /// Trained.
+    /// Trained parameters of the decoder.
     pub decoder: usize,
-    /// The codebook's vectors, which no gradient changes.
+    /// Numbers in the codebook's vectors, which no gradient changes.
     pub codebook: usize,
 }
 
-/// Sizes no DVAE can have.
+/// A size that no DVAE can have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a DVAE with `{key}` = {value} is impossible: {needed} is needed")]
 pub struct DvaeConfigError {
-    /// The setting.
+    /// The setting that is wrong.
     pub key: &'static str,
-    /// Its value.
+    /// The value it has.
     pub value: usize,
-    /// What would do.
+    /// The values that are possible.
     pub needed: &'static str,
 }
 
 impl DvaeConfig {
-    /// The released XTTS v2.
+    /// The sizes of the released XTTS v2.
     pub const RELEASED: Self = Self {
         channels: 80,
         hidden: 512,
@@ -57,7 +57,7 @@ impl DvaeConfig {
         codebook_dim: 512,
     };
 
-    /// Trains on two CPU cores in minutes.
+    /// Sizes that train on two CPU cores in minutes.
     pub const TINY: Self = Self {
         hidden: 128,
         codes: 512,
@@ -65,7 +65,7 @@ impl DvaeConfig {
         ..Self::RELEASED
     };
 
-    /// Refuses sizes no DVAE can have.
+    /// Refuses sizes that no DVAE can have.
     pub fn check(&self) -> Result<(), DvaeConfigError> {
         let positive = [
             ("channels", self.channels),
@@ -88,22 +88,22 @@ impl DvaeConfig {
         Ok(())
     }
 
-    /// Frames per code.
+    /// Returns the frames of a code.
     pub fn stride(&self) -> usize {
         1 << self.layers
     }
 
-    /// Codes of a mel of this many frames.
+    /// Returns the number of codes of a mel of `frames` frames.
     pub fn codes_of(&self, frames: usize) -> usize {
         frames.div_ceil(self.stride())
     }
 
-    /// Channels at the lowest rate.
+    /// Returns the channels at the lowest rate.
     pub fn innermost(&self) -> usize {
         self.hidden << (self.layers - 1)
     }
 
-    /// Channels in and out of each halving, from the mel inwards.
+    /// Returns the channels in and out of each halving, from the mel inwards.
     pub(super) fn halvings(&self) -> Vec<(usize, usize)> {
         let width = |layer: usize| match layer {
             0 => self.channels,
@@ -114,10 +114,10 @@ impl DvaeConfig {
             .collect()
     }
 
-    /// Channels in and out of each doubling, outwards.
+    /// Returns the channels in and out of each doubling, outwards.
     pub(super) fn doublings(&self) -> Vec<(usize, usize)> {
         let width = |layer: usize| self.hidden << layer;
-        // Without residual blocks nothing widens the codes before the first.
+        // Without residual blocks nothing widens the codes before the first doubling.
         let first = match self.resnet_blocks {
             0 => self.codebook_dim,
             _ => self.innermost(),
@@ -135,7 +135,7 @@ impl DvaeConfig {
             .collect()
     }
 
-    /// Parameters, without making any.
+    /// Counts the parameters without making any.
     pub fn parameters(&self) -> DvaeParameters {
         let conv = |inputs: usize, outputs: usize, kernel: usize| (inputs * kernel + 1) * outputs;
         let wide = self.innermost();
@@ -159,8 +159,8 @@ impl DvaeConfig {
         }
     }
 
-    /// Numbers that its layers put out for each mel frame that goes in, encoder
-    /// and decoder each: what a pass keeps is a few times that.
+    /// Counts the numbers that the layers put out for each mel frame, of encoder and decoder. A
+    /// pass keeps a few times as many.
     pub fn outputs_per_frame(&self) -> [usize; 2] {
         let (wide, stride) = (self.innermost(), self.stride());
         let blocks = 3 * self.resnet_blocks * wide;

@@ -15,19 +15,19 @@ use burn::tensor::{Int, Tensor};
 
 use crate::init::Init;
 
-/// The DVAE.
+/// A discrete variational autoencoder of mels.
 #[derive(Module, Debug)]
 pub struct Dvae {
-    /// Mel to vectors.
+    /// Turns a mel into vectors.
     pub encoder: Vec<Layer>,
-    /// Vectors to mel.
+    /// Turns vectors into a mel.
     pub decoder: Vec<Layer>,
-    /// Vectors to codes.
+    /// Turns vectors into codes and back.
     pub codebook: Codebook,
 }
 
 impl Dvae {
-    /// A new one.
+    /// Makes a new DVAE.
     pub fn new(init: &Init, config: &DvaeConfig) -> Result<Self, DvaeConfigError> {
         config.check()?;
         Ok(Self {
@@ -37,22 +37,22 @@ impl Dvae {
         })
     }
 
-    /// The encoder's vectors of a mel, `(batch, channels, codes)`.
+    /// Returns the encoder's vectors of a mel, `(batch, channels, codes)`.
     ///
-    /// Convolutions see the frames of padding after a clip, as the reference
-    /// does: a padded clip has the codes of its padded wave.
+    /// Convolutions see the frames of padding after a clip, as in the reference: a padded clip
+    /// has the codes of its padded wave.
     pub fn vectors(&self, mel_bct: Tensor<3>) -> Tensor<3> {
         run(&self.encoder, mel_bct)
     }
 
-    /// The codes of a mel, `(batch, codes)`.
+    /// Returns the codes of a mel, `(batch, codes)`.
     pub fn encode(&self, mel_bct: Tensor<3>) -> Tensor<2, Int> {
         let z_bct = self.vectors(mel_bct);
         let [batch, _, time] = z_bct.dims();
         self.codebook.lookup(flat(z_bct)).reshape([batch, time])
     }
 
-    /// The mel of codes.
+    /// Returns the mel of codes.
     pub fn decode(&self, codes_bt: Tensor<2, Int>) -> Tensor<3> {
         let [batch, time] = codes_bt.dims();
         let q_nc = self.codebook.vectors(codes_bt.reshape([batch * time]));
@@ -64,13 +64,13 @@ fn run(layers: &[Layer], x_bct: Tensor<3>) -> Tensor<3> {
     layers.iter().fold(x_bct, |x, layer| layer.forward(x))
 }
 
-/// `(batch, channels, time)` as `(batch * time, channels)`.
+/// Reshapes `(batch, channels, time)` to `(batch * time, channels)`.
 fn flat(x_bct: Tensor<3>) -> Tensor<2> {
     let [batch, channels, time] = x_bct.dims();
     x_bct.swap_dims(1, 2).reshape([batch * time, channels])
 }
 
-/// The inverse of [`flat`].
+/// Undoes [`flat`] for a batch of this size.
 fn unflat(x_nc: Tensor<2>, batch: usize) -> Tensor<3> {
     let [rows, channels] = x_nc.dims();
     x_nc.reshape([batch, rows / batch, channels])

@@ -1,11 +1,11 @@
-//! What training a DVAE needs of one batch.
+//! What a training step of a DVAE needs from one batch.
 
 use burn::tensor::{Int, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::{Dvae, MovingAverage, flat, run, unflat};
 
-/// How far a mel is from its reconstruction.
+/// The measure of how far a mel is from its reconstruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reconstruction {
@@ -17,14 +17,14 @@ pub enum Reconstruction {
 }
 
 impl Reconstruction {
-    /// For each element.
+    /// Returns the loss of each element.
     pub fn loss(self, target_bct: Tensor<3>, output_bct: Tensor<3>) -> Tensor<3> {
         let difference_bct = target_bct - output_bct;
         match self {
             Self::Mse => difference_bct.square(),
             Self::SmoothL1 => {
                 let size_bct = difference_bct.abs();
-                // Below 1 the clamped part is everything, above it is 1.
+                // Below 1 the clamped part is the whole difference, above it is 1.
                 let square_bct = size_bct.clone().clamp_max(1.0).square() * 0.5;
                 square_bct + (size_bct - 1.0).clamp_min(0.0)
             }
@@ -32,31 +32,31 @@ impl Reconstruction {
     }
 }
 
-/// A mel whose reconstruction would have another length.
+/// The mel has a length that its reconstruction cannot have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "a DVAE that makes one code of {stride} frames cannot be trained on {frames} frames: \
      cut segments whose length is a multiple of {stride}"
 )]
 pub struct RaggedMel {
-    /// Frames of the mel.
+    /// The frames of the mel.
     pub frames: usize,
-    /// Frames per code.
+    /// The frames of a code.
     pub stride: usize,
 }
 
-/// One batch through the DVAE.
+/// The results of a batch that passed through the DVAE.
 #[derive(Clone, Debug)]
 pub struct DvaeStep {
-    /// Loss of each element of the mel.
+    /// The loss of each element of the mel.
     pub reconstruction_bct: Tensor<3>,
-    /// Mean squared distance of vectors to their codes; trains the encoder.
+    /// The mean squared distance of vectors to their codes; it trains the encoder.
     pub commitment: Tensor<1>,
-    /// The reconstruction.
+    /// The reconstructed mel, `(batch, bands, frames)`.
     pub output_bct: Tensor<3>,
     /// The encoder's vectors, `(batch * codes, channels)`, without gradient.
     pub z_nc: Tensor<2>,
-    /// Their codes, in the same order.
+    /// The codes of those vectors, in the same order.
     pub codes_n: Tensor<1, Int>,
 }
 
@@ -85,7 +85,7 @@ impl Dvae {
         })
     }
 
-    /// The DVAE with the codebook after that batch.
+    /// Updates the codebook with the vectors of a batch.
     #[must_use]
     pub fn with_moved_codebook(mut self, step: &DvaeStep, average: MovingAverage) -> Self {
         self.codebook = self
@@ -94,7 +94,7 @@ impl Dvae {
         self
     }
 
-    /// The DVAE with a codebook made of its encoder's vectors of these mels.
+    /// Seeds the codebook with the encoder's vectors of these mels.
     #[must_use]
     pub fn with_seeded_codebook(mut self, mel_bct: Tensor<3>, key: u64) -> Self {
         let z_nc = flat(self.vectors(mel_bct));

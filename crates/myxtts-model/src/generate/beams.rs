@@ -1,10 +1,9 @@
-//! A search with beams: the best of several rows of one text.
+//! A beam search: the best of several rows for one text.
 //!
-//! As `transformers` does it: processors see log-probabilities; of twice as
-//! many candidates as beams those that end are finished if they rank among the
-//! first, and the best others continue; a finished row's score is divided by its length
-//! to the power of the length penalty; the search ends when no running row can
-//! beat the worst finished one at its present length.
+//! It follows `transformers`: processors see log-probabilities; among twice as many candidates as
+//! beams, those that end are finished if they rank among the first, and the best others continue;
+//! a finished row's score is divided by its length to the power of the length penalty; the search
+//! ends when no running row can beat the worst finished one at its present length.
 
 use burn::tensor::Tensor;
 
@@ -21,7 +20,7 @@ use super::speaking::SpeakingGpt;
 struct Beam {
     codes: Vec<u32>,
     latents: Vec<Tensor<3>>,
-    /// The sum of its codes' scores; of a finished one, by its length.
+    /// The sum of the scores of its codes; divided by the length once finished.
     score: f32,
     ended: Ending,
 }
@@ -34,7 +33,7 @@ struct Candidate {
     score: f32,
 }
 
-/// The best row of codes for a text, with `config.num_beams` beams.
+/// Finds the best row of codes for a text, with `config.num_beams` beams.
 pub fn search(
     gpt: &SpeakingGpt,
     voice_1nd: Tensor<3>,
@@ -119,7 +118,7 @@ pub fn search(
     })
 }
 
-/// Log-probabilities after the processors that a search has.
+/// Returns log-probabilities, after the processors that a search uses.
 fn processed(
     scored: &Scored,
     beam: &Beam,

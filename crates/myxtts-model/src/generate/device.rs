@@ -1,10 +1,10 @@
 //! Rows on any device: one cache for all, and the engine's operations.
 //!
-//! Attention does not care for the order of its keys; positions are in the
-//! embeddings. So every row writes its next key and value at one common slot,
-//! and a mask per row hides what is not its own: padding of its prefix, and
-//! slots that were written before it came. The cache is longer than what it
-//! holds, in whole blocks: a device sees a new shape once per block of codes.
+//! Attention does not depend on the order of its keys, because positions are in the embeddings.
+//! So every row writes its next key and value at one common slot, and a mask per row hides what
+//! is not its own: padding of its prefix, and slots that were written before it came. The cache
+//! is longer than what it holds, in whole blocks: a device sees a new shape once per block of
+//! codes.
 //!
 //! Suffixes: b rows, h heads, k slots, c channels of a head, d channels.
 
@@ -15,11 +15,11 @@ use super::engine::Scored;
 use super::error::GenerateError;
 use super::speaking::SpeakingGpt;
 
-/// Slots that a cache grows by, and what prefixes are padded to.
+/// Slots that a cache grows by; prefixes are padded to a multiple of `PREFIX_BLOCK`.
 const BLOCK: usize = 64;
 const PREFIX_BLOCK: usize = 16;
 
-/// Keys and values of all rows.
+/// The keys and values of all rows.
 #[derive(Debug, Default)]
 pub(super) struct DeviceCache {
     /// Keys and values of each layer, `(b, h, k, c)`.
@@ -31,7 +31,7 @@ pub(super) struct DeviceCache {
 }
 
 impl DeviceCache {
-    /// A new row, and its first scores.
+    /// Adds a row, and returns its first scores.
     pub(super) fn begin(
         &mut self,
         gpt: &SpeakingGpt,
@@ -67,7 +67,7 @@ impl DeviceCache {
         })
     }
 
-    /// The next scores of every row after its last code and the position of that.
+    /// Returns the next scores of every row, given its last code and that code's position.
     pub(super) fn advance(
         &mut self,
         gpt: &SpeakingGpt,
@@ -105,7 +105,8 @@ impl DeviceCache {
                     return q;
                 };
                 let (keys, values) = (put(keys, slot, k), put(values, slot, v));
-                // A clone that is dropped before the next code: it can be written in place.
+                // The clone is dropped before the next code, so the cache can be written in
+                // place.
                 kept.push([keys.clone(), values.clone()]);
                 attention(q, keys, values, &mask, scale, None)
             });
@@ -119,7 +120,7 @@ impl DeviceCache {
         )
     }
 
-    /// These rows in this order; one may come twice.
+    /// Keeps these rows, in this order; one may come twice.
     pub(super) fn keep(&mut self, rows: &[usize]) {
         if rows.is_empty() {
             *self = Self::default();
@@ -138,7 +139,7 @@ impl DeviceCache {
         self.pack();
     }
 
-    /// One more row, whose prefix fills the first slots.
+    /// Adds a row whose prefix fills the first slots.
     fn join(&mut self, made: Vec<[Tensor<4>; 2]>, length: usize, padded: usize) {
         self.used = self.used.max(padded);
         let mut own = vec![false; self.used];
@@ -175,8 +176,8 @@ impl DeviceCache {
         }
     }
 
-    /// Moves each row's own slots to the front, when most slots are nobody's:
-    /// rows that come and go would make the cache longer and longer.
+    /// Moves each row's own slots to the front when most slots belong to no row: otherwise rows
+    /// that come and go would make the cache longer and longer.
     fn pack(&mut self) {
         let counts = self
             .own
@@ -225,7 +226,7 @@ impl DeviceCache {
     }
 }
 
-/// With room for so many slots.
+/// Makes room for `capacity` slots.
 fn widened(cache_bhkc: Tensor<4>, capacity: usize) -> Tensor<4> {
     let [rows, heads, slots, channels] = cache_bhkc.dims();
     let device = cache_bhkc.device();
@@ -241,7 +242,7 @@ fn put(cache_bhkc: Tensor<4>, at: usize, new_bhkc: Tensor<4>) -> Tensor<4> {
     cache_bhkc.slice_assign([0..rows, 0..heads, at..at + added, 0..channels], new_bhkc)
 }
 
-/// Scores to the host, row by row.
+/// Reads the scores to the host, row by row.
 fn scored(
     scores_b1v: Tensor<3>,
     latents_b1d: Tensor<3>,

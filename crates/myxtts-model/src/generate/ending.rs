@@ -1,32 +1,30 @@
-//! How a row of codes comes to its end, and what ends it when the model does not.
+//! How a row of codes ends, and what ends it when the model does not.
 
 use serde::{Deserialize, Serialize};
 
-/// Why there are no more codes.
+/// The reason for which a row has no more codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// The model said STOP.
+    /// The model chose STOP.
     Stop,
-    /// As many codes as were allowed.
+    /// The row has as many codes as were allowed.
     Limit,
-    /// The same few codes over and over.
+    /// The row repeated the same few codes over and over.
     Loop {
-        /// Where they begin.
+        /// The index of the first repeated code.
         from: usize,
     },
 }
 
-/// What a model that lost its way is stopped by; nothing by default, as in the
-/// reference.
+/// The limits that stop a model that has lost its way; none by default, as in the reference.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Guards {
-    /// Most codes for each text token. A code is 46 ms; speech has about two
-    /// to five of them for a token of the public vocabulary.
+    /// The most codes for each text token. A code is 46 ms; speech has about two to five of them
+    /// for a token of the public vocabulary.
     pub codes_per_token: Option<f32>,
-    /// Codes after which a cycle of up to [`Guards::LONGEST_CYCLE`] codes that
-    /// only repeats itself ends the row. A pause repeats a code, too: 43 are
-    /// two seconds.
+    /// Codes after which a cycle of up to [`Guards::LONGEST_CYCLE`] codes that only repeats
+    /// itself ends the row. A pause repeats a code as well: 43 are two seconds.
     pub loop_codes: Option<usize>,
 }
 
@@ -36,14 +34,14 @@ impl Guards {
     /// Codes that even the shortest text is allowed: two seconds.
     const LEAST: usize = 43;
 
-    /// For models that speak to people: eight codes a token at most, and
-    /// cycles of six seconds are the end.
+    /// Limits for models that speak to people: at most eight codes a token, and a cycle of six
+    /// seconds ends the row.
     pub const WATCHFUL: Self = Self {
         codes_per_token: Some(8.0),
         loop_codes: Some(129),
     };
 
-    /// Most codes for a text of so many tokens.
+    /// Returns the most codes for a text of `tokens` tokens.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -56,7 +54,7 @@ impl Guards {
         })
     }
 
-    /// Where the codes began to repeat themselves, if they did for too long.
+    /// Returns where the codes began to repeat themselves, if they did for too long.
     pub(super) fn looping(&self, codes: &[u32]) -> Option<usize> {
         let allowed = self.loop_codes?;
         let begin = |period: usize| {

@@ -1,4 +1,4 @@
-//! What runs the rows of a generation.
+//! Runs the rows of a generation.
 
 use burn::tensor::Tensor;
 use myxtts_ops::inference::HostTensor;
@@ -8,30 +8,30 @@ use super::error::GenerateError;
 use super::host::HostRow;
 use super::speaking::{Prefix, SpeakingGpt};
 
-/// What a row that speaks alone would choose next, given these scores; `None`
-/// where it would end.
+/// Predicts what a row that speaks alone would choose next, given these scores; `None` if it
+/// would end.
 pub(super) type Predict<'a> = &'a mut (dyn FnMut(Vec<f32>) -> Option<u32> + Send);
 
-/// What the model says after a row's last code.
+/// What the model returns after a row's last code.
 #[derive(Clone, Debug)]
 pub(super) struct Scored {
-    /// What the scores were made of, for the vocoder.
+    /// The vector that the scores were computed from, for the waveform decoder.
     pub(super) latent_11d: Tensor<3>,
-    /// Of every code.
+    /// The score of every code.
     pub(super) scores: Vec<f32>,
 }
 
-/// Keys and values of rows, in their order.
+/// The keys and values of rows, in their order.
 #[derive(Debug)]
 pub(super) enum Engine {
-    /// A cache for each.
+    /// On the CPU, with a cache for each row.
     Host(Vec<HostRow>),
-    /// One cache.
+    /// On another device, with one cache for all rows.
     Device(DeviceCache),
 }
 
 impl Engine {
-    /// Without rows.
+    /// Makes an engine without rows.
     pub(super) fn new(gpt: &SpeakingGpt) -> Self {
         match gpt.host {
             Some(_) => Self::Host(vec![]),
@@ -39,8 +39,8 @@ impl Engine {
         }
     }
 
-    /// A new row behind the others, and its first scores. `codes` are the most
-    /// that will come.
+    /// Adds a row behind the others, and returns its first scores. At most `codes` codes will
+    /// follow.
     pub(super) fn begin(
         &mut self,
         gpt: &SpeakingGpt,
@@ -66,7 +66,7 @@ impl Engine {
         }
     }
 
-    /// The next scores of every row after its last code and the position of that.
+    /// Returns the next scores of every row, given its last code and that code's position.
     pub(super) fn advance(
         &mut self,
         gpt: &SpeakingGpt,
@@ -83,7 +83,7 @@ impl Engine {
         }
     }
 
-    /// These rows in this order; one may come twice.
+    /// Keeps these rows, in this order; one may come twice.
     pub(super) fn keep(&mut self, order: &[usize]) {
         match self {
             Self::Host(rows) => {
@@ -103,7 +103,7 @@ impl Engine {
     }
 }
 
-/// A voice on another device than the model.
+/// Makes the error of a voice that is not on the model's device.
 pub(super) fn elsewhere() -> GenerateError {
     GenerateError::Device {
         step: 0,

@@ -1,37 +1,37 @@
-//! Why a generation stopped short.
+//! The reasons for which a generation stops short.
 
 use crate::gpt::TooLong;
 
-/// Why a generation stopped short.
+/// The reasons for which a generation stops short.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum GenerateError {
     /// The text has more tokens than the model has positions.
     #[error(transparent)]
     TooLong(#[from] TooLong),
-    /// The device failed.
+    /// The scores could not be read from the device.
     #[error(
         "the scores of code {step} could not be read from the device: {why}\n  \
          fix: a device out of memory does this; generate shorter texts or use another device"
     )]
     Device {
-        /// How many codes there were.
+        /// The number of codes made so far.
         step: usize,
-        /// The engine's words.
+        /// What the engine reported.
         why: String,
     },
-    /// The model does not work.
+    /// The scores are not numbers.
     #[error(
         "the scores of code {0} are not numbers: the weights are damaged or training diverged; \
          use an earlier checkpoint"
     )]
     NotANumber(usize),
-    /// Beams look for the best; draws are not that.
+    /// Sampling was combined with beams, which look for the best row.
     #[error(
         "{0} beams cannot be drawn at random: a search with beams keeps the best\n  \
          fix: choose greedily, or leave it at 1 beam"
     )]
     DrawnBeams(usize),
-    /// A search has its rows to itself.
+    /// A beam search was asked to run beside other rows.
     #[error(
         "{0} beams cannot run beside other rows: their rows are all of one text\n  \
          fix: search texts one at a time, or leave it at 1 beam"

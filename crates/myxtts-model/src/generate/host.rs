@@ -1,10 +1,10 @@
-//! Rows on the CPU: a cache of its own for each, and the blocks over slices.
+//! Rows on the CPU: a cache for each, and blocks that compute over slices.
 //!
-//! A step of a large model waits for its weights, whether it computes one
-//! position or eight. So a row that speaks alone has its next codes guessed
-//! with weights in eight bits, and computes the guesses together with the
-//! weights as they are. Scores behind a right guess are kept for when they are
-//! asked for; the first wrong one ends them, and its positions are forgotten.
+//! A step of a large model waits for its weights, whether it computes one position or eight. So a
+//! row that speaks alone has its next codes guessed with weights in eight bits, and the guesses
+//! are computed together with the weights as they are. Scores behind a right guess are kept until
+//! they are asked for; the first wrong guess discards the rest, and their positions are
+//! forgotten.
 
 use std::collections::VecDeque;
 
@@ -16,10 +16,10 @@ use super::engine::{Predict, Scored};
 use super::speaking::HostGpt;
 use crate::gpt::EPSILON;
 
-/// Guesses behind the first code. The sound of a stream begins with the fourth:
-/// somebody would wait for more.
+/// Guesses behind the first code. The sound of a stream begins with the fourth code, and a
+/// listener would wait for more guesses.
 const FIRST_GUESSES: usize = 2;
-/// Guesses later, less one, and at most.
+/// Guesses to start with after that, less one; at most `MOST_GUESSES`.
 const NEXT_GUESSES: usize = 3;
 const MOST_GUESSES: usize = 8;
 
@@ -29,13 +29,13 @@ pub(super) struct HostRow {
     layers: Vec<LayerCache>,
     /// Positions before the first code.
     prefix: usize,
-    /// Scores behind codes that were guessed.
+    /// The guessed codes, each with the scores behind it.
     ahead: VecDeque<(u32, Scored)>,
     guesses: usize,
 }
 
 impl HostRow {
-    /// With the first positions of these layers, and room for so many in all.
+    /// Begins with the first `positions` positions of these layers, with room for `room` in all.
     fn after(voice: &[LayerCache], positions: usize, room: usize) -> Self {
         let room = room + MOST_GUESSES;
         let begun = |layer: &LayerCache| layer.beginning(positions, room);
@@ -58,8 +58,8 @@ impl HostRow {
 }
 
 impl HostGpt {
-    /// A row behind its prefix, which begins with so many positions of a voice,
-    /// and its first scores.
+    /// Begins a row with its prefix, whose first `voice` positions are the voice, and returns its
+    /// first scores.
     pub(super) fn begin(
         &self,
         prefix: &[f32],
@@ -95,7 +95,7 @@ impl HostGpt {
         Some((row, scored))
     }
 
-    /// What predicts each of the codes, where all of them are given.
+    /// Returns the vectors that predict each of the given codes.
     pub(super) fn told(&self, prefix: &[f32], codes: &[u32]) -> Vec<f32> {
         let width = self.width();
         let mut x = prefix.to_vec();
@@ -113,7 +113,7 @@ impl HostGpt {
         })
     }
 
-    /// The next scores of rows, each after its last code and the position of that.
+    /// Returns the next scores of rows, each given its last code and that code's position.
     pub(super) fn advance(
         &self,
         rows: &mut [HostRow],
@@ -136,7 +136,7 @@ impl HostGpt {
         })
     }
 
-    /// The next scores of a row that speaks alone.
+    /// Returns the next scores of a row that speaks alone.
     fn guessed(
         &self,
         draft: &[CachedBlock],
@@ -148,7 +148,7 @@ impl HostGpt {
             if guess == code {
                 return vec![scored];
             }
-            // As many as came true, and one.
+            // As many guesses as came true, and one more.
             row.guesses = (row.guesses - row.ahead.len()).clamp(2, MOST_GUESSES);
         } else if position > 1 {
             row.guesses = (row.guesses + 1).min(MOST_GUESSES);
@@ -190,7 +190,7 @@ impl HostGpt {
         self.last_norm[0].elements().len()
     }
 
-    /// The vector of a code at its position, behind those in `x`.
+    /// Appends the vector of a code at its position to `x`.
     fn embed(&self, code: u32, position: usize, x: &mut Vec<f32>) {
         let width = self.width();
         let (codes, places) = (self.codes.elements(), self.code_positions.elements());
@@ -199,7 +199,7 @@ impl HostGpt {
         x.extend(code.iter().zip(place).map(|(code, place)| code + place));
     }
 
-    /// Runs positions, `counts` of each row, through blocks.
+    /// Runs positions through blocks, `counts` of each row.
     fn run(
         &self,
         blocks: &[CachedBlock],
@@ -218,7 +218,7 @@ impl HostGpt {
         x
     }
 
-    /// Blocks' output to the vectors that heads and vocoder read.
+    /// Turns the blocks' output into the vectors that the heads and the waveform decoder read.
     #[expect(clippy::cast_possible_truncation, reason = "a constant")]
     fn latents(&self, x: &[f32]) -> Vec<f32> {
         let epsilon = EPSILON as f32;
@@ -226,7 +226,7 @@ impl HostGpt {
         normalise(&hidden, &self.final_norm, epsilon)
     }
 
-    /// What the model says after each of the positions.
+    /// Returns the latents and scores after each of the positions.
     fn scored(&self, x: &[f32]) -> Vec<Scored> {
         let width = self.width();
         let latents = self.latents(x);

@@ -1,4 +1,4 @@
-//! What happens to the scores of the next code, one function each.
+//! The processors of the next code's scores, one function each.
 //!
 //! A score of minus infinity is a code that cannot be chosen.
 
@@ -28,7 +28,7 @@ pub fn temperature(scores: &mut [f32], temperature: f32) {
     }
 }
 
-/// Keeps the `k` best, and whatever ties with the last of them.
+/// Keeps the `k` best codes, and whatever ties with the last of them.
 pub fn top_k(scores: &mut [f32], k: usize) {
     let mut sorted = scores.to_vec();
     sorted.sort_unstable_by(|a, b| b.total_cmp(a));
@@ -42,8 +42,7 @@ pub fn top_k(scores: &mut [f32], k: usize) {
     }
 }
 
-/// Keeps the most likely ones that together have at least probability `p`,
-/// and always the best.
+/// Keeps the most likely codes that together have at least probability `p`, and always the best.
 pub fn top_p(scores: &mut [f32], p: f32) {
     let probabilities = softmax(scores);
     let mut order: Vec<usize> = (0..scores.len()).collect();
@@ -59,7 +58,7 @@ pub fn top_p(scores: &mut [f32], p: f32) {
     }
 }
 
-/// Probabilities of scores.
+/// Turns scores into probabilities.
 pub(super) fn softmax(scores: &[f32]) -> Vec<f64> {
     let most = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let weights: Vec<f64> = scores
@@ -70,7 +69,7 @@ pub(super) fn softmax(scores: &[f32]) -> Vec<f64> {
     weights.into_iter().map(|weight| weight / sum).collect()
 }
 
-/// Logarithms of the probabilities of scores.
+/// Turns scores into logarithms of probabilities.
 #[expect(clippy::cast_possible_truncation, reason = "scores are f32")]
 pub(super) fn log_softmax(scores: &[f32]) -> Vec<f32> {
     let most = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);

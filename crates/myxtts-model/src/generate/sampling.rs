@@ -1,4 +1,4 @@
-//! From scores to a code.
+//! Chooses a code from scores.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,15 +7,15 @@ use super::processors::{repetition_penalty, softmax, temperature, top_k, top_p};
 use crate::gpt::{Quirks, Vocabulary};
 use crate::init::{mix, unit};
 
-/// How a code is chosen among those left.
+/// How a code is chosen among those that the processors leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Choice {
-    /// The best; temperature, top-k and top-p have no part in it.
+    /// The best one; temperature, top-k and top-p do not matter.
     Greedy,
-    /// At random by its probability; the same seed draws the same.
+    /// A random one, by its probability; the same seed draws the same codes.
     Sample {
-        /// Of the draws.
+        /// The seed of the draws.
         seed: u64,
     },
 }
@@ -23,31 +23,31 @@ pub enum Choice {
 /// How codes are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SamplingConfig {
-    /// Among those left.
+    /// How a code is chosen among those that the processors leave.
     pub choice: Choice,
-    /// 1 leaves repeated codes alone.
+    /// How much repeated codes are penalised; 1 leaves them alone.
     pub repetition_penalty: f32,
-    /// 1 leaves the distribution as it is.
+    /// How much the distribution is flattened; 1 leaves it as it is.
     pub temperature: f32,
     /// How many codes are kept; 0 keeps all.
     pub top_k: usize,
     /// How much probability is kept; 1 keeps all.
     pub top_p: f32,
-    /// Most codes to make; `None` for as many as the model has positions for.
+    /// The most codes to make; `None` allows as many as the model has positions for.
     pub max_codes: Option<usize>,
     /// With [`Quirks::Compat`] code 1 counts as seen from the start.
     pub quirks: Quirks,
-    /// STOP cannot be chosen before so many codes.
+    /// STOP cannot be chosen before this many codes.
     #[serde(default)]
     pub min_codes: usize,
-    /// Rows that a search keeps; 1 does not search.
+    /// Rows that a beam search keeps; 1 does not search.
     #[serde(default = "one_beam")]
     pub num_beams: usize,
-    /// What a search divides by: the length to this power. Above 0 favours
-    /// longer rows, below 0 shorter ones.
+    /// A beam search divides by the length to this power. Above 0 favours longer rows, below 0
+    /// shorter ones.
     #[serde(default = "plain_length")]
     pub length_penalty: f32,
-    /// What ends a row that the model does not end.
+    /// The limits that end a row if the model does not.
     #[serde(default)]
     pub guards: Guards,
 }
@@ -61,7 +61,7 @@ fn plain_length() -> f32 {
 }
 
 impl SamplingConfig {
-    /// The public model's defaults, with this seed.
+    /// Returns the public model's defaults, with this seed.
     pub fn new(seed: u64) -> Self {
         Self {
             choice: Choice::Sample { seed },
@@ -78,7 +78,7 @@ impl SamplingConfig {
         }
     }
 
-    /// Always the best code, nothing penalised.
+    /// Always takes the best code, without penalties.
     pub fn greedy() -> Self {
         Self {
             choice: Choice::Greedy,
@@ -87,7 +87,7 @@ impl SamplingConfig {
         }
     }
 
-    /// Most codes that a text of so many tokens gets.
+    /// Returns the most codes that a text of `tokens` tokens gets.
     pub(super) fn most_codes(&self, vocabulary: &Vocabulary, tokens: usize) -> usize {
         let asked = self.max_codes.unwrap_or(usize::MAX);
         let guarded = self.guards.most(tokens);
@@ -95,7 +95,7 @@ impl SamplingConfig {
     }
 }
 
-/// Chooses code after code.
+/// Chooses one code after the other.
 #[derive(Clone, Debug)]
 pub struct Sampler {
     config: SamplingConfig,
@@ -104,7 +104,7 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// At the start of a generation.
+    /// Starts the codes of a new row.
     pub fn new(config: SamplingConfig, vocabulary: &Vocabulary) -> Self {
         let seen = seen_at_start(&config, vocabulary);
         Self {
@@ -114,7 +114,7 @@ impl Sampler {
         }
     }
 
-    /// The next code, from the scores of all.
+    /// Chooses the next code, given the scores of all.
     pub fn next(&mut self, mut scores: Vec<f32>) -> u32 {
         let config = self.config;
         repetition_penalty(&mut scores, &self.seen, config.repetition_penalty);
@@ -137,8 +137,8 @@ impl Sampler {
     }
 }
 
-/// Codes that count as seen before the first: the public implementation fills
-/// the place of the prefix with ones, and takes them for codes.
+/// Returns the codes that count as seen before the first: the public implementation fills the
+/// place of the prefix with ones, and takes them for codes.
 pub(super) fn seen_at_start(config: &SamplingConfig, vocabulary: &Vocabulary) -> Vec<u32> {
     match config.quirks {
         Quirks::Compat => vec![1, vocabulary.start_audio()],
@@ -146,7 +146,7 @@ pub(super) fn seen_at_start(config: &SamplingConfig, vocabulary: &Vocabulary) ->
     }
 }
 
-/// The first of the best.
+/// Returns the first of the best codes.
 fn best(scores: &[f32]) -> u32 {
     let better = |best: (u32, f32), (id, &score): (u32, &f32)| {
         if score > best.1 { (id, score) } else { best }
@@ -154,7 +154,7 @@ fn best(scores: &[f32]) -> u32 {
     (0..).zip(scores).fold((0, f32::NEG_INFINITY), better).0
 }
 
-/// The code in whose share of `[0, 1)` the number falls.
+/// Returns the code in whose share of `[0, 1)` the number falls.
 fn draw(scores: &[f32], number: f64) -> u32 {
     let mut cumulative = 0.0;
     let mut last = 0;

@@ -9,18 +9,18 @@ use super::error::GenerateError;
 use super::sampling::{Sampler, SamplingConfig};
 use super::speaking::{Prefix, SpeakingGpt};
 
-/// Which row of a generation; no two are the same.
+/// The identity of a row in a generation; no two are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RowId(u64);
 
 /// One more code of a row, and the vector it was chosen from.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// Whose.
+    /// The row that it belongs to.
     pub row: RowId,
-    /// The code; STOP is the last.
+    /// The code; STOP if the model ended the row.
     pub code: u32,
-    /// For the vocoder, `(1, 1, channels)`.
+    /// The vector for the waveform decoder, `(1, 1, channels)`.
     pub latent_11d: Tensor<3>,
     /// Why this is the row's last code, if it is.
     pub ended: Option<Ending>,
@@ -31,33 +31,33 @@ pub struct Step {
 pub struct Generated {
     /// The codes, with STOP at the end if that is how they ended.
     pub codes: Vec<u32>,
-    /// A vector per code, for the vocoder: `(1, codes, channels)`.
+    /// A vector per code for the waveform decoder, `(1, codes, channels)`.
     pub latents_1nd: Tensor<3>,
-    /// Why there are no more.
+    /// Why there are no more codes.
     pub ended: Ending,
 }
 
 impl Generated {
-    /// Whether the model itself came to an end.
+    /// Whether the model itself ended the text.
     pub fn stopped(&self) -> bool {
         self.ended == Ending::Stop
     }
 }
 
-/// Makes codes of many texts, one code of each at a time.
+/// Makes the codes of many texts, one code of each at a time.
 ///
-/// Rows may be admitted and cancelled while others run. A row's codes do not
-/// depend on its neighbours, but for rounding.
+/// Rows may be admitted and cancelled while others run. A row's codes do not depend on its
+/// neighbours, except for rounding.
 pub struct Generation {
     gpt: SpeakingGpt,
     engine: Engine,
-    /// In the engine's order.
+    /// The running rows, in the engine's order.
     running: Vec<Row>,
     waiting: Vec<(Row, Prefix)>,
     next: u64,
 }
 
-/// What is known of a row besides its keys and values.
+/// What is known about a row apart from its keys and values.
 struct Row {
     id: RowId,
     config: SamplingConfig,
@@ -66,7 +66,7 @@ struct Row {
     limit: usize,
 }
 
-/// What chooses a row's codes.
+/// Chooses the codes of a row.
 #[derive(Clone)]
 struct Chooser {
     sampler: Sampler,
@@ -87,7 +87,7 @@ impl Chooser {
 }
 
 impl Generation {
-    /// Without rows.
+    /// Makes a generation without rows.
     pub fn new(gpt: &SpeakingGpt) -> Self {
         Self {
             engine: Engine::new(gpt),
@@ -98,9 +98,9 @@ impl Generation {
         }
     }
 
-    /// One more row: a voice, `(1, latents, channels)` as
-    /// [`Gpt::condition`](crate::gpt::Gpt::condition) gives it, and the tokens
-    /// of a text. The next [`step`](Self::step) makes its first code.
+    /// Adds a row: a voice, `(1, latents, channels)` as
+    /// [`Gpt::condition`](crate::gpt::Gpt::condition) returns it, and the tokens of a text. The
+    /// next [`step`](Self::step) makes its first code.
     pub fn admit(
         &mut self,
         voice_1nd: Tensor<3>,
@@ -108,7 +108,7 @@ impl Generation {
         config: SamplingConfig,
     ) -> Result<RowId, GenerateError> {
         if config.num_beams > 1 {
-            // Beams are rows of one text; a generation's rows are texts.
+            // Beams are rows of one text, while a generation's rows are different texts.
             return Err(GenerateError::BeamsInRows(config.num_beams));
         }
         let prefix = self.gpt.prefix(voice_1nd, text)?;
@@ -132,7 +132,7 @@ impl Generation {
         Ok(id)
     }
 
-    /// Rows that have more codes to come.
+    /// Counts the rows that have more codes to come.
     pub fn live(&self) -> usize {
         self.running.len() + self.waiting.len()
     }
@@ -146,14 +146,14 @@ impl Generation {
             .any(|live| live.id == row)
     }
 
-    /// Ends a row; one that has ended is left alone.
+    /// Ends a row; one that has ended already is ignored.
     pub fn cancel(&mut self, row: RowId) {
         self.waiting.retain(|(waiting, _)| waiting.id != row);
         self.retain(|running| running.id != row);
     }
 
-    /// One more code of every row, in the order of their admission; none when
-    /// all have ended.
+    /// Makes one more code of every row, in the order of their admission; empty when all have
+    /// ended.
     pub fn step(&mut self) -> Result<Vec<Step>, GenerateError> {
         let positions: Vec<(u32, usize)> = self
             .running
@@ -203,7 +203,7 @@ impl Generation {
 }
 
 impl Row {
-    /// What will choose the codes after the next.
+    /// Returns a copy of the chooser, to guess the codes after the next with.
     fn guess(&self) -> Chooser {
         self.chooser.clone()
     }
@@ -232,7 +232,7 @@ impl Row {
     }
 }
 
-/// All codes of one text.
+/// Makes all codes of one text.
 pub fn generate(
     gpt: &SpeakingGpt,
     voice_1nd: Tensor<3>,
@@ -263,7 +263,7 @@ pub fn generate(
     })
 }
 
-/// A vector per code in one tensor.
+/// Joins the vectors of codes into one tensor.
 pub(super) fn joined(latents: Vec<Tensor<3>>, channels: usize, device: &Device) -> Tensor<3> {
     if latents.is_empty() {
         Tensor::zeros([1, 0, channels], &device.clone().inner())

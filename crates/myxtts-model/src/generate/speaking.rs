@@ -1,4 +1,4 @@
-//! A GPT that is about to speak.
+//! A GPT prepared for speaking.
 
 use burn::module::Module;
 use burn::tensor::{Device, Int, Tensor, TensorData};
@@ -11,29 +11,29 @@ use super::voices::Voices;
 use crate::conditioning::{ConditioningEncoder, PerceiverResampler};
 use crate::gpt::{Gpt, GptConfig, TooLong};
 
-/// Weights from which on a step waits for memory, and guessing pays: in f32
+/// The number of weights from which on a step waits for memory, so that guessing pays: in f32
 /// they are larger than the caches of most processors.
 const DRAFTED: usize = 1 << 24;
 
-/// A GPT without gradients, with its weights as speaking reads them.
+/// A GPT without gradients, with its weights laid out for speaking.
 ///
 /// Made once, by [`Gpt::into_speaking`]; clones share the weights.
 #[derive(Clone, Debug)]
 pub struct SpeakingGpt {
-    /// Without its blocks where `host` has them.
+    /// The model; its blocks are missing if `host` has them.
     pub(super) gpt: Gpt,
     pub(super) host: Option<HostGpt>,
 }
 
-/// What stands before the first code.
+/// The positions before the first code.
 #[derive(Clone, Debug)]
 pub(super) struct Prefix {
     pub(super) positions_1pd: Tensor<3>,
-    /// How many of them are the voice.
+    /// How many of the positions are the voice.
     pub(super) voice: usize,
 }
 
-/// What the CPU reads where the tensors have it.
+/// The weights that the CPU reads directly.
 #[derive(Clone, Debug)]
 pub(super) struct HostGpt {
     pub(super) blocks: Vec<CachedBlock>,
@@ -44,22 +44,21 @@ pub(super) struct HostGpt {
     pub(super) head: [HostTensor; 2],
     pub(super) codes: HostTensor,
     pub(super) code_positions: HostTensor,
-    /// Those that spoke last.
+    /// The voices that spoke last.
     pub(super) voices: Voices,
 }
 
 impl Gpt {
-    /// Ready to speak, beside this model: on the CPU its weights are then in
-    /// memory twice.
+    /// Returns a copy prepared for speaking. On the CPU the weights are then in memory twice.
     pub fn for_speaking(&self) -> SpeakingGpt {
         self.clone().into_speaking()
     }
 
-    /// Ready to speak: without gradients, and on the CPU by way of blocks of our
-    /// own, whose weights lie in the order in which they are read.
+    /// Prepares the model for speaking: without gradients, and on the CPU with blocks of our own,
+    /// whose weights lie in the order in which they are read.
     pub fn into_speaking(self) -> SpeakingGpt {
         let mut gpt = self.valid();
-        // Before its blocks are taken: whatever holds them keeps them in memory.
+        // Dropped before the blocks are taken: whatever holds them keeps them in memory.
         drop(self);
         let host = (gpt.compute() == Compute::F32)
             .then(|| HostGpt::of(&mut gpt))
@@ -75,8 +74,8 @@ impl Gpt {
 }
 
 impl SpeakingGpt {
-    /// With the engine's operations, which every device has. On the CPU they
-    /// are what the faster way is compared with.
+    /// Speaks with the engine's operations, which every device has. On the CPU they are what the
+    /// faster path is compared with.
     pub fn plain(gpt: &Gpt) -> Self {
         Self {
             gpt: gpt.valid(),
@@ -84,11 +83,11 @@ impl SpeakingGpt {
         }
     }
 
-    /// Guesses the next codes of a row that speaks alone with its weights in
-    /// eight bits, and then computes them all at once as they are, which costs
-    /// little more than one: what comes out is the same, wrong guesses only
-    /// take time. [`Gpt::into_speaking`] does so where the weights are too large
-    /// for a cache; elsewhere than on the CPU there is nothing to gain.
+    /// Guesses the next codes of a row that speaks alone with weights in eight bits, and then
+    /// computes them all at once with the weights as they are, which costs little more than one.
+    /// The result is the same; wrong guesses only take time. [`Gpt::into_speaking`] does this
+    /// where the weights are too large for a cache; on other devices than the CPU there is
+    /// nothing to gain.
     #[must_use]
     pub fn drafting(mut self) -> Self {
         if let Some(host) = &mut self.host {
@@ -98,8 +97,8 @@ impl SpeakingGpt {
         self
     }
 
-    /// The same weights without the voices that were heard: the next text of
-    /// each is again the first.
+    /// Returns the same weights without the voices heard so far: the next text of each voice
+    /// counts as its first again.
     #[must_use]
     pub fn without_voices(&self) -> Self {
         let mut without = self.clone();
@@ -109,17 +108,17 @@ impl SpeakingGpt {
         without
     }
 
-    /// Its sizes.
+    /// Returns the sizes of the model.
     pub fn config(&self) -> &GptConfig {
         self.gpt.config()
     }
 
-    /// A voice: see [`Gpt::condition`].
+    /// Computes the latents of a voice: see [`Gpt::condition`].
     pub fn condition(&self, mel_bcs: Tensor<3>) -> Tensor<3> {
         self.gpt.condition(mel_bcs)
     }
 
-    /// What hears voices.
+    /// Returns the parts that compute the latents of a voice.
     pub fn conditioning(&self) -> (&ConditioningEncoder, &PerceiverResampler) {
         let Gpt {
             conditioning_encoder,
@@ -129,11 +128,11 @@ impl SpeakingGpt {
         (conditioning_encoder, conditioning_perceiver)
     }
 
-    /// The vectors that predict each of the given codes, `(1, codes, channels)`:
-    /// see [`Gpt::latents`].
+    /// Returns the vectors that predict each of the given codes, `(1, codes, channels)`: see
+    /// [`Gpt::latents`].
     ///
     /// # Errors
-    /// When text or codes have more tokens than the model has positions.
+    /// When the text or the codes have more tokens than the model has positions.
     pub fn latents(
         &self,
         voice_1nd: Tensor<3>,
@@ -155,7 +154,7 @@ impl SpeakingGpt {
         Ok(Tensor::from_data(data, &device))
     }
 
-    /// What a row starts from: the voice, the text, START of the codes.
+    /// Makes what a row starts from: the voice, the text, START of the codes.
     pub(super) fn prefix(
         &self,
         voice_1nd: Tensor<3>,
@@ -175,7 +174,7 @@ impl SpeakingGpt {
 }
 
 impl HostGpt {
-    /// Of a model on the CPU, whose blocks it takes.
+    /// Takes the weights of a model on the CPU, and its blocks with them.
     fn of(gpt: &mut Gpt) -> Option<Self> {
         let norm = |norm: &crate::layers::NormParams| {
             Some([
@@ -194,13 +193,13 @@ impl HostGpt {
             codes: HostTensor::of(gpt.mel_embedding.weight.val())?,
             code_positions: HostTensor::of(gpt.mel_pos_embedding.emb.weight.val())?,
             voices: Voices::default(),
-            // Last: nothing is left to fail when they are gone.
+            // Taken last: nothing can fail after they are gone.
             blocks: gpt.gpt.take_cached_blocks()?,
         })
     }
 }
 
-/// A row of ids.
+/// Makes a tensor of one row of ids.
 pub(super) fn ids(ids: &[u32], device: &Device) -> Tensor<2, Int> {
     let values: Vec<i64> = ids.iter().map(|&id| i64::from(id)).collect();
     Tensor::from_data(TensorData::new(values, [1, ids.len()]), device)

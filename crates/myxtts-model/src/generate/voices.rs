@@ -1,17 +1,17 @@
-//! Voices that were heard before.
+//! Keeps voices that were heard before.
 //!
-//! A voice stands before the text, and attention looks back only: its keys and
-//! values are the same whatever is said. They are made with the first text of a
-//! voice, and those of the voices that spoke last are kept.
+//! A voice stands before the text, and attention looks back only, so its keys and values are the
+//! same whatever is said. They are computed with the first text of a voice, and those of the
+//! voices that spoke last are kept.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use myxtts_ops::inference::LayerCache;
 
-/// Voices that are kept: those of a server's usual clients. One of XTTS-v2 is 8 MB.
+/// Voices that are kept, enough for a server's usual clients. One of XTTS-v2 takes 8 MB.
 const KEPT: usize = 16;
 
-/// Keys and values of voices; clones share them.
+/// The keys and values of voices; clones share them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Voices(Arc<Mutex<Vec<Kept>>>);
 
@@ -22,16 +22,16 @@ struct Kept {
 }
 
 impl Voices {
-    /// Keys and values of a voice, in every layer.
+    /// Returns the keys and values of a voice, in every layer.
     pub(super) fn get(&self, latents: &[f32]) -> Option<Arc<Vec<LayerCache>>> {
         let mut kept = self.lock();
         let at = kept.iter().position(|kept| kept.latents == latents)?;
-        // The one that spoke last stands last.
+        // The voice that spoke last stands last.
         kept[at..].rotate_left(1);
         Some(kept.last()?.layers.clone())
     }
 
-    /// Keeps a voice; the one that was silent longest gives way.
+    /// Keeps a voice; the one that has been silent longest gives way.
     pub(super) fn keep(&self, latents: &[f32], layers: Vec<LayerCache>) {
         let mut kept = self.lock();
         if kept.len() >= KEPT {
@@ -44,7 +44,7 @@ impl Voices {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Kept>> {
-        // Nothing is half done in there.
+        // A panic cannot leave it half changed.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -12,36 +12,36 @@ use burn::tensor::{Bool, Device, Int, Tensor};
 use super::config::GptConfig;
 use super::quirks::RowLengths;
 
-/// STOP codes that follow the true codes in the targets, besides the last:
-/// the public model counts three codes more than the clip has.
+/// STOP codes that follow the true codes in the targets, apart from the last: the public model
+/// counts three codes more than the clip has.
 pub(super) const TAIL: usize = 3;
 
-/// A target that counts for nothing.
+/// A target that does not count.
 pub(super) const IGNORED: i64 = -1;
 
-/// Clips in the static shape of a bucket, on the model's device.
+/// A batch of clips in the static shape of a bucket, on the model's device.
 ///
-/// What stands in the padding does not matter. A row of `code_lengths_b` 0 is
-/// no clip, and counts for nothing.
+/// What stands in the padding does not matter. A row whose `code_lengths_b` is 0 is not a clip,
+/// and does not count.
 #[derive(Clone, Debug)]
 pub struct GptBatch {
     /// Text tokens, without START and STOP.
     pub text_bt: Tensor<2, Int>,
-    /// True tokens of each row.
+    /// The number of true tokens of each row.
     pub text_lengths_b: Tensor<1, Int>,
-    /// Audio codes.
+    /// Audio codes, without START and STOP.
     pub codes_bm: Tensor<2, Int>,
-    /// True codes of each row.
+    /// The number of true codes of each row.
     pub code_lengths_b: Tensor<1, Int>,
     /// Conditioning mel, `(batch, bands, frames)`.
     pub conditioning_bcs: Tensor<3>,
-    /// Where in its clip the conditioning was cut, `[start, end)` in samples:
-    /// those codes are no targets. `None` in validation.
+    /// Where in its clip the conditioning was cut, `[start, end)` in samples: those codes are not
+    /// targets. `None` in validation.
     pub prompts_b2: Option<Tensor<2, Int>>,
 }
 
 impl GptBatch {
-    /// The same on another device.
+    /// Moves the batch to another device.
     #[must_use]
     pub fn to_device(self, device: &Device) -> Self {
         Self {
@@ -54,7 +54,7 @@ impl GptBatch {
         }
     }
 
-    /// Some of its rows.
+    /// Returns some of the rows.
     #[must_use]
     pub fn rows(&self, rows: Range<usize>) -> Self {
         let (start, length) = (rows.start, rows.len());
@@ -69,7 +69,7 @@ impl GptBatch {
         }
     }
 
-    /// The lengths of its rows, read back.
+    /// Reads back the lengths of the rows.
     pub fn row_lengths(&self) -> Vec<RowLengths> {
         let read = |values_b: &Tensor<1, Int>| -> Vec<usize> {
             let values = values_b.clone().into_data();
@@ -91,7 +91,7 @@ impl GptBatch {
         .collect()
     }
 
-    /// The same as inputs of a model that is trained.
+    /// Puts the batch on the autodiff device, as input of a model in training.
     #[must_use]
     pub fn autodiff(self) -> Self {
         Self {
@@ -105,7 +105,7 @@ impl GptBatch {
     }
 }
 
-/// A sequence the model has no positions for.
+/// The model has fewer positions than a sequence needs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{found} {what} do not fit the model, which has positions for {most}: \
@@ -126,11 +126,11 @@ impl TooLong {
     }
 }
 
-/// Inputs, targets and true lengths of one kind of token.
+/// The inputs, targets and true lengths of one kind of token.
 pub(super) struct Sequence {
     pub(super) inputs_bt: Tensor<2, Int>,
     pub(super) targets_bt: Tensor<2, Int>,
-    /// Positions up to this one count.
+    /// The last position of each row that counts.
     pub(super) last_b: Tensor<1, Int>,
 }
 
@@ -165,9 +165,8 @@ pub(super) fn code_sequence(batch: &GptBatch, config: &GptConfig) -> Result<Sequ
 }
 
 impl Sequence {
-    /// START, the tokens and `stops` STOPs as inputs; the same moved by one as
-    /// targets. Only rows that are clips, and only the last position that
-    /// counts or those before it, are targets.
+    /// Makes inputs of START, the tokens and `stops` STOPs; the targets are the same moved by
+    /// one. Only rows that are clips have targets, up to the last position that counts.
     fn new(
         tokens_bt: Tensor<2, Int>,
         last_b: Tensor<1, Int>,
@@ -193,7 +192,7 @@ impl Sequence {
     }
 }
 
-/// Tokens with `stop` in every place at or after the row's length.
+/// Puts `stop` in every place at or after the row's length.
 fn filled(tokens_bt: Tensor<2, Int>, lengths_b: &Tensor<1, Int>, stop: u32) -> Tensor<2, Int> {
     let [rows, length] = tokens_bt.dims();
     let padding_bt =
@@ -201,7 +200,7 @@ fn filled(tokens_bt: Tensor<2, Int>, lengths_b: &Tensor<1, Int>, stop: u32) -> T
     tokens_bt.mask_fill(padding_bt, i64::from(stop))
 }
 
-/// The keys that count: every latent, then text and codes up to their last.
+/// Returns the keys that count: every latent, then text and codes up to their last.
 pub(super) fn keys(latents: usize, text: &Sequence, codes: &Sequence) -> Tensor<2, Bool> {
     let [rows, text_length] = text.inputs_bt.dims();
     let [_, code_length] = codes.inputs_bt.dims();
@@ -225,14 +224,14 @@ pub(super) fn keys(latents: usize, text: &Sequence, codes: &Sequence) -> Tensor<
     index_bp.lower_equal(last_bp)
 }
 
-/// `0, 1, ...` in every row.
+/// Returns `0, 1, ...` in every row.
 pub(super) fn positions(rows: usize, length: usize, device: &Device) -> Tensor<2, Int> {
     Tensor::<1, Int>::arange(0..length as i64, device)
         .reshape([1, length])
         .expand([rows, length])
 }
 
-/// One number per row, repeated over its positions.
+/// Repeats one number per row over its positions.
 pub(super) fn wide(values_b: &Tensor<1, Int>, length: usize) -> Tensor<2, Int> {
     let [rows] = values_b.dims();
     values_b.clone().reshape([rows, 1]).expand([rows, length])

@@ -1,35 +1,35 @@
-//! How many parameters a configuration has, without making any.
+//! Counts the parameters of a configuration without making any.
 
 use super::config::GptConfig;
 use crate::conditioning::feed_forward_channels;
 
-/// Parameters by part.
+/// The number of parameters of each part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParameterCount {
-    /// Blocks and the norm after them.
+    /// The blocks and the norm after them.
     pub transformer: usize,
-    /// Mel frames of a voice.
+    /// The encoder of a voice's mel frames.
     pub conditioning_encoder: usize,
-    /// Frames to latents.
+    /// The resampler from frames to latents.
     pub conditioning_perceiver: usize,
-    /// Text tokens.
+    /// The embedding of text tokens.
     pub text_embedding: usize,
-    /// Scores of text tokens.
+    /// The head that scores text tokens.
     pub text_head: usize,
-    /// Audio codes.
+    /// The embedding of audio codes.
     pub mel_embedding: usize,
-    /// Scores of codes.
+    /// The head that scores codes.
     pub mel_head: usize,
-    /// Positions of codes.
+    /// The position embedding of codes.
     pub mel_positions: usize,
-    /// Positions of text.
+    /// The position embedding of text.
     pub text_positions: usize,
-    /// Before the heads.
+    /// The norm before the heads.
     pub final_norm: usize,
 }
 
 impl ParameterCount {
-    /// Of a configuration.
+    /// Counts the parameters of a configuration.
     pub fn of(config: &GptConfig) -> Self {
         let channels = config.channels;
         let vocabulary = &config.vocabulary;
@@ -62,7 +62,7 @@ impl ParameterCount {
         }
     }
 
-    /// All parts.
+    /// Returns the sum over all parts.
     pub fn total(&self) -> usize {
         self.transformer
             + self.conditioning_encoder

@@ -4,8 +4,8 @@ use myxtts_ops::Dropout;
 
 use crate::init::mix;
 
-/// The dropout of one training step; every place draws from its own key, and
-/// all keys follow from the step's, so a resumed run drops the same.
+/// The dropout of one training step. Every place draws from a key of its own, and all keys follow
+/// from the step's, so a resumed run drops the same.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StepDropout {
     probability: f64,
@@ -13,7 +13,7 @@ pub struct StepDropout {
     first_row: usize,
 }
 
-/// A place in the model.
+/// A place in the model where activations are dropped.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Site {
     Embeddings,
@@ -23,7 +23,7 @@ pub(crate) enum Site {
 }
 
 impl StepDropout {
-    /// For the step with this key.
+    /// Makes the dropout of the step with this key.
     pub fn new(probability: f64, key: u64) -> Self {
         Self {
             probability,
@@ -32,7 +32,7 @@ impl StepDropout {
         }
     }
 
-    /// For a piece of the batch, that begins with this row of it.
+    /// Makes the dropout of a piece of the batch that begins with this row.
     #[must_use]
     pub fn from_row(self, first_row: usize) -> Self {
         Self { first_row, ..self }

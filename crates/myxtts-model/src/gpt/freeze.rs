@@ -1,5 +1,4 @@
-//! Parts of the GPT that training leaves as they are, by the start of their
-//! names.
+//! The parts of the GPT that are not trained, given by the start of their names.
 
 use burn::tensor::Device;
 
@@ -9,35 +8,35 @@ use crate::conditioning::PerceiverConfig;
 use crate::init::Init;
 use crate::params::names;
 
-/// More than this and a hint is a list to search.
+/// The most names in a hint: more would be a list to search.
 const MOST_OFFERED: usize = 3;
 
-/// Why parts cannot be left as they are.
+/// The reasons for which parts cannot be frozen.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FreezeError {
-    /// The start of every name.
+    /// An empty name, with which every name begins.
     #[error(
         "an empty name would freeze the whole GPT, and nothing would be trained\n  hint: its parts \
          are {}",
         listed(parts)
     )]
     Empty {
-        /// What there is.
+        /// The parts that the GPT has.
         parts: Vec<String>,
     },
-    /// The start of none.
+    /// A name with which no part begins.
     #[error(
         "no part of the GPT has a name that begins with `{name}`\n  hint: there is {}",
         listed(near)
     )]
     Unknown {
-        /// What was asked for.
+        /// The name that was given.
         name: String,
-        /// What comes near, or all parts.
+        /// Names that are similar, or all parts.
         near: Vec<String>,
     },
-    /// Together they are all there is.
+    /// The names together cover the whole GPT.
     #[error(
         "the names freeze the whole GPT, and nothing would be trained\n  hint: leave one of \
          them out"
@@ -53,11 +52,10 @@ fn listed(names: &[String]) -> String {
     }
 }
 
-/// Whether a GPT of this size has the parts that `prefixes` name, and others
-/// to train.
+/// Checks that a GPT of this size has the parts that `prefixes` name, and others to train.
 ///
 /// # Errors
-/// When one names nothing, or all together leave nothing.
+/// When a prefix matches nothing, or all together leave nothing to train.
 pub fn check_frozen(config: &GptConfig, prefixes: &[String]) -> Result<(), FreezeError> {
     if prefixes.is_empty() {
         return Ok(());
@@ -83,8 +81,8 @@ pub fn check_frozen(config: &GptConfig, prefixes: &[String]) -> Result<(), Freez
     }
 }
 
-/// The names depend on the numbers of blocks alone, so the narrowest model
-/// with as many is asked: those of the largest size are gigabytes.
+/// Lists the names of the parameters. They depend on the numbers of blocks alone, so the
+/// narrowest model with as many is made: the largest would take gigabytes.
 fn parameter_names(config: &GptConfig) -> Vec<String> {
     let narrow = GptConfig {
         channels: 1,
@@ -108,7 +106,7 @@ fn parameter_names(config: &GptConfig) -> Vec<String> {
     names(&Gpt::new(&Init::blank(&Device::flex()), &narrow))
 }
 
-/// What stands before the first dot.
+/// Returns what stands before the first dot of each name.
 fn parts(names: &[String]) -> Vec<String> {
     let mut parts: Vec<String> = Vec::new();
     for name in names {
@@ -120,8 +118,8 @@ fn parts(names: &[String]) -> Vec<String> {
     parts
 }
 
-/// The names that share the longest beginning with `wanted`, each up to the
-/// dot after it; else parts that contain it; else all parts.
+/// Returns the names that share the longest beginning with `wanted`, each up to the next dot;
+/// failing that, the parts that contain it; failing that, all parts.
 fn near(wanted: &str, names: &[String]) -> Vec<String> {
     let shared = |name: &str| {
         let pairs = wanted.bytes().zip(name.bytes());

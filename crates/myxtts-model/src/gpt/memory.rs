@@ -1,46 +1,45 @@
-//! What training needs of a device's memory, from sizes alone.
+//! Estimates the device memory of a training, from sizes alone.
 
 use super::batch::TAIL;
 use super::config::GptConfig;
 use super::count::ParameterCount;
 
-/// Bytes of a number.
+/// Bytes of an f32.
 const F32: u64 = 4;
 
-/// Who computes, and in what: that decides what is kept for the way back.
+/// Which kernels compute, and in what precision: this decides what is kept for the backward pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kernels {
-    /// Operations of our own on the CPU, which keep their inputs and compute
-    /// the rest again; else compositions of the engine's operations, each of
-    /// which keeps what it reads.
+    /// Whether they are our own on the CPU, which keep their inputs and compute the rest again;
+    /// otherwise they are compositions of the engine's operations, each of which keeps what it
+    /// reads.
     pub own: bool,
-    /// Products in half precision: rounded copies of weights and inputs are
-    /// kept beside those in f32.
+    /// Whether products are in half precision: rounded copies of weights and inputs are then kept
+    /// beside those in f32.
     pub half: bool,
 }
 
 impl Kernels {
-    /// The CPU's, in f32.
+    /// Our own kernels on the CPU, in f32.
     pub const CPU: Self = Self {
         own: true,
         half: false,
     };
-    /// A GPU's, in f32.
+    /// The engine's kernels on a GPU, in f32.
     pub const GPU: Self = Self {
         own: false,
         half: false,
     };
 }
 
-/// What one pass keeps, in numbers.
+/// How many numbers one pass keeps.
 struct Kept {
-    /// Of a block, in units of `positions x channels`. A composition: of each
-    /// norm its input, its centred input and the quotient (6), queries, keys
-    /// and values flat, by head and scaled (7), the mixed heads and their merge
-    /// (2), the input of three products (3), the two sums (2), and of the
-    /// feed-forward part its input, the terms of GELU and its output, each four
-    /// times as wide (6 x 4). Ours: the inputs of two norms (2) and of four
-    /// products (7), queries, keys and values (3), GELU's input (4).
+    /// For a block, in units of `positions x channels`. A composition keeps of each norm its
+    /// input, its centred input and the quotient (6), queries, keys and values flat, by head and
+    /// scaled (7), the mixed heads and their merge (2), the input of three products (3), the two
+    /// sums (2), and of the feed-forward part its input, the terms of GELU and its output, each
+    /// four times as wide (6 x 4). Ours keeps the inputs of two norms (2) and of four products
+    /// (7), queries, keys and values (3), and GELU's input (4).
     block: u64,
     /// The same for a block of the conditioning encoder, which has no
     /// feed-forward part.
@@ -48,16 +47,17 @@ struct Kept {
     /// Copies of the scores of one head: masked, as weights, and their
     /// gradient. Ours computes them again.
     scores: u64,
-    /// Copies of the scores of tokens: as they are, as logarithms, and their
-    /// gradient; in place of the logarithms, ours has the sum of a row.
+    /// Copies of the scores of tokens: as they are, as logarithms, and their gradient. Ours keeps
+    /// the sum of a row instead of the logarithms.
     logits: u64,
-    /// Of the resampler's layer: keys and values, and what latents have.
+    /// For a layer of the resampler: keys and values, and what latents keep.
     perceiver: [u64; 2],
 }
 
 impl Kept {
     fn by(kernels: Kernels) -> Self {
-        // Half as many bytes for the inputs of four products, seven channels wide.
+        // Half precision adds half as many bytes for the inputs of four products, seven channels
+        // wide.
         let half = u64::from(kernels.half);
         match kernels.own {
             true => Self {
@@ -81,30 +81,30 @@ impl Kept {
 /// The static shape of one sample in a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchShape {
-    /// Text tokens.
+    /// Text tokens, with padding.
     pub text: usize,
-    /// Audio codes.
+    /// Audio codes, with padding.
     pub codes: usize,
     /// Frames of the conditioning mel.
     pub frames: usize,
 }
 
-/// Bytes that training holds at its fullest: an estimate, made to be rather
-/// above than below.
+/// The bytes that training holds at its fullest: an estimate, meant to be too high rather than
+/// too low.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrainingMemory {
-    /// Parameters, and their rounded copies in half precision.
+    /// The parameters, and in half precision their rounded copies.
     pub parameters: u64,
-    /// A set of their gradients.
+    /// One set of gradients.
     pub gradients: u64,
     /// Both moments of AdamW.
     pub moments: u64,
-    /// What forward keeps for backward.
+    /// What the forward pass keeps for the backward pass.
     pub activations: u64,
 }
 
 impl TrainingMemory {
-    /// Of a batch with this many samples of one shape.
+    /// Estimates a batch with `samples` samples of one shape.
     pub fn of(config: &GptConfig, shape: BatchShape, samples: usize, kernels: Kernels) -> Self {
         let parameters = ParameterCount::of(config).total() as u64 * F32;
         let rounded = match kernels.half {
@@ -119,15 +119,15 @@ impl TrainingMemory {
         }
     }
 
-    /// All of it.
+    /// Returns the sum of all parts.
     pub fn total(&self) -> u64 {
         self.parameters + self.gradients + self.moments + self.activations
     }
 }
 
-/// The most rows of a shape that keep no more than `rows` rows of the longest,
-/// whoever computes them. The conditioning encoder reads as many frames for a
-/// short clip as for a long one, so rows do not grow as clips shrink.
+/// Returns the most rows of a shape that keep no more than `rows` rows of the longest, on any
+/// kernels. The conditioning encoder reads as many frames for a short clip as for a long one, so
+/// the number of rows does not grow in proportion as clips get shorter.
 pub fn rows_within(
     config: &GptConfig,
     longest: BatchShape,
@@ -142,7 +142,7 @@ pub fn rows_within(
     usize::try_from(most).unwrap_or(usize::MAX)
 }
 
-/// Numbers kept for one sample.
+/// Counts the numbers kept for one sample.
 fn activations(config: &GptConfig, shape: BatchShape, kernels: Kernels) -> u64 {
     let kept = Kept::by(kernels);
     let [channels, heads, layers, blocks] = [

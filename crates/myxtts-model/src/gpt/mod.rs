@@ -36,28 +36,28 @@ use crate::conditioning::{ConditioningEncoder, PerceiverResampler};
 use crate::init::Init;
 use crate::layers::{Embedding, Linear, NormParams};
 
-/// The part of XTTS that is trained.
+/// The GPT of XTTS, with what conditions it on a voice.
 #[derive(Module, Debug)]
 pub struct Gpt {
-    /// Mel frames of a voice.
+    /// Encodes the mel frames of a voice.
     pub conditioning_encoder: ConditioningEncoder,
-    /// Frames to latents.
+    /// Resamples frames to a fixed number of latents.
     pub conditioning_perceiver: PerceiverResampler,
-    /// Text tokens.
+    /// Embeds text tokens, START and STOP included.
     pub text_embedding: Embedding,
-    /// Audio codes.
+    /// Embeds audio codes, START and STOP included.
     pub mel_embedding: Embedding,
-    /// The blocks.
+    /// The transformer blocks, with the norm after them.
     pub gpt: Transformer,
-    /// Positions of codes.
+    /// Embeds the positions of codes.
     pub mel_pos_embedding: PositionEmbedding,
-    /// Positions of text.
+    /// Embeds the positions of text.
     pub text_pos_embedding: PositionEmbedding,
-    /// Before the heads.
+    /// The norm before the heads.
     pub final_norm: NormParams,
-    /// Scores of text tokens.
+    /// Scores text tokens, given the normalised output.
     pub text_head: Linear,
-    /// Scores of codes.
+    /// Scores audio codes, given the normalised output.
     pub mel_head: Linear,
     #[module(skip)]
     config: GptConfig,
@@ -68,7 +68,7 @@ pub struct Gpt {
 /// A learned vector for every position.
 #[derive(Module, Debug)]
 pub struct PositionEmbedding {
-    /// `(positions, channels)`.
+    /// The vectors, `(positions, channels)`.
     pub emb: Embedding,
 }
 
@@ -79,37 +79,37 @@ impl PositionEmbedding {
         }
     }
 
-    /// Positions from `start` on.
+    /// Returns the vectors of `length` positions from `start` on.
     fn at(&self, start: usize, length: usize) -> Tensor<3> {
         self.emb.weight.val().narrow(0, start, length).unsqueeze()
     }
 }
 
-/// What training compares.
+/// The scores and targets that training compares.
 #[derive(Clone, Debug)]
 pub struct GptOutput {
-    /// After the blocks, latents included, before the final norm.
+    /// The output of the blocks, latents included, before the final norm.
     pub hidden_bpd: Tensor<3>,
-    /// Scores of text tokens.
+    /// The scores of text tokens.
     pub text_logits_btv: Tensor<3>,
-    /// Text tokens; negative where nothing counts.
+    /// The text tokens to predict; negative where nothing counts.
     pub text_targets_bt: Tensor<2, Int>,
-    /// Scores of codes.
+    /// The scores of codes.
     pub mel_logits_bmv: Tensor<3>,
-    /// Codes; negative where nothing counts.
+    /// The codes to predict; negative where nothing counts.
     pub mel_targets_bm: Tensor<2, Int>,
 }
 
-/// What the vocoder is trained on.
+/// What the waveform decoder is trained on.
 #[derive(Clone, Debug)]
 pub struct TeacherForced {
-    /// Of each code the vector that predicts it.
+    /// The vector that predicts each code.
     pub latents_bmd: Tensor<3>,
-    /// The voice, as the GPT hears it.
+    /// The latents of the voice.
     pub voice_bnd: Tensor<3>,
 }
 
-/// A batch behind the blocks.
+/// The output of the blocks for a batch.
 struct Pass {
     hidden_bpd: Tensor<3>,
     text: batch::Sequence,
@@ -120,21 +120,21 @@ struct Pass {
 /// The two losses, each the mean over the tokens of the whole batch.
 #[derive(Clone, Debug)]
 pub struct GptLosses {
-    /// Of text.
+    /// The loss of the text.
     pub text: Tensor<1>,
-    /// Of codes.
+    /// The loss of the codes.
     pub mel: Tensor<1>,
 }
 
 impl GptLosses {
-    /// The weighted sum; the public recipe has 0.01 and 1.
+    /// Returns the weighted sum; the public recipe has weights of 0.01 and 1.
     pub fn total(&self, text_weight: f64, mel_weight: f64) -> Tensor<1> {
         self.text.clone() * text_weight + self.mel.clone() * mel_weight
     }
 }
 
 impl GptOutput {
-    /// Cross entropies.
+    /// Computes both cross entropies.
     pub fn losses(&self, label_smoothing: f64) -> GptLosses {
         let loss = |logits_btv: &Tensor<3>, targets_bt: &Tensor<2, Int>| {
             let [batch, length, tokens] = logits_btv.dims();
@@ -152,7 +152,7 @@ impl GptOutput {
 }
 
 impl Gpt {
-    /// A new model.
+    /// Makes a new model.
     pub fn new(init: &Init, config: &GptConfig) -> Self {
         let GptConfig {
             layers,
@@ -184,30 +184,30 @@ impl Gpt {
         }
     }
 
-    /// Its sizes.
+    /// Returns the sizes of the model.
     pub fn config(&self) -> &GptConfig {
         &self.config
     }
 
-    /// The same parameters, with the products of every linear layer computed so.
+    /// Sets the precision in which the products of every linear layer are computed.
     #[must_use]
     pub fn with_compute(self, compute: Compute) -> Self {
         Self { compute, ..self }
     }
 
-    /// What the products of its linear layers are computed in.
+    /// Returns the precision in which products of linear layers are computed.
     pub fn compute(&self) -> Compute {
         self.compute
     }
 
-    /// A voice: mel `(batch, bands, frames)` to latents `(batch, latents, channels)`.
+    /// Encodes a voice: mel `(batch, bands, frames)` to latents `(batch, latents, channels)`.
     pub fn condition(&self, mel_bcs: Tensor<3>) -> Tensor<3> {
         let frames_bds = self.conditioning_encoder.forward(mel_bcs, self.compute);
         self.conditioning_perceiver
             .forward(frames_bds.swap_dims(1, 2), self.compute)
     }
 
-    /// Teacher-forced scores of a batch. Without `drop`, nothing is dropped.
+    /// Computes the teacher-forced scores of a batch. Without `drop`, nothing is dropped.
     pub fn forward(
         &self,
         batch: &GptBatch,
@@ -244,7 +244,7 @@ impl Gpt {
         })
     }
 
-    /// Through the blocks.
+    /// Runs a batch through the blocks.
     fn pass(
         &self,
         batch: &GptBatch,
@@ -274,9 +274,9 @@ impl Gpt {
         })
     }
 
-    /// What the vocoder is trained on: [`latents`](Self::latents) of a whole
-    /// batch, the true codes given. The text's STOP is read, which training
-    /// hides: speaking reads it.
+    /// Computes what the waveform decoder is trained on: [`latents`](Self::latents) of a whole
+    /// batch, given its true codes. The text's STOP is read, which training hides, because
+    /// speaking reads it.
     pub fn teacher_forced(&self, batch: &GptBatch) -> Result<TeacherForced, TooLong> {
         let [_, codes] = batch.codes_bm.dims();
         let mut text = batch::text_sequence(batch, &self.config)?;
@@ -292,10 +292,10 @@ impl Gpt {
         })
     }
 
-    /// The vectors that predict each of the given codes, for the vocoder.
+    /// Returns the vectors that predict each of the given codes, for the waveform decoder.
     ///
-    /// `text_bt` and `codes_bm` are whole: no padding, and the codes end with
-    /// the STOP that generation gave.
+    /// `text_bt` and `codes_bm` must be whole: without padding, and with the STOP that ended the
+    /// generation.
     pub fn latents(
         &self,
         conditioning_bnd: Tensor<3>,
@@ -320,7 +320,7 @@ impl Gpt {
         Ok(self.latent(hidden_bpd.narrow(1, prefix, codes)))
     }
 
-    /// What generation starts from: the voice, then START, text, STOP.
+    /// Makes what generation starts from: the voice, then START, text, STOP.
     pub(crate) fn prefix(
         &self,
         conditioning_bnd: Tensor<3>,
@@ -350,18 +350,18 @@ impl Gpt {
         self.text_embedding.forward(ids_bt) + self.text_pos_embedding.at(0, length)
     }
 
-    /// Codes that stand at `start` and after.
+    /// Embeds codes at the positions from `start` on.
     pub(crate) fn embed_codes(&self, ids_bm: Tensor<2, Int>, start: usize) -> Tensor<3> {
         let [_, length] = ids_bm.dims();
         self.mel_embedding.forward(ids_bm) + self.mel_pos_embedding.at(start, length)
     }
 
-    /// The scores of codes after the vectors that predict them.
+    /// Scores codes, given the vectors that predict them.
     pub(crate) fn code_scores(&self, latent_bmd: Tensor<3>) -> Tensor<3> {
         self.mel_head.forward_in(latent_bmd, self.compute)
     }
 
-    /// Blocks' output to the vector that heads and vocoder read.
+    /// Turns the blocks' output into the vectors that the heads and the waveform decoder read.
     pub(crate) fn latent(&self, hidden_bpd: Tensor<3>) -> Tensor<3> {
         self.final_norm.layer_norm(hidden_bpd, EPSILON)
     }

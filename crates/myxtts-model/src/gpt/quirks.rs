@@ -1,4 +1,4 @@
-//! What the public implementation does by accident.
+//! The accidents of the public implementation.
 
 use burn::tensor::{Bool, Int, Tensor};
 use schemars::JsonSchema;
@@ -27,11 +27,11 @@ impl Quirks {
         }
     }
 
-    /// Takes the codes of the conditioning prompt out of the targets, so that
-    /// the model is not paid for copying.
+    /// Removes the codes of the conditioning prompt from the targets, so that the model is not
+    /// rewarded for copying.
     ///
-    /// The public implementation measures the prompt in steps of 256 samples
-    /// where a code has 1,024, and does so for the last clip only.
+    /// The public implementation measures the prompt in steps of 256 samples although a code has
+    /// 1,024, and does so for the last clip only.
     pub(super) fn hide_prompts(
         self,
         targets_bm: Tensor<2, Int>,
@@ -45,8 +45,8 @@ impl Quirks {
             let bound_b = prompts_b2.clone().narrow(1, column, 1).reshape([rows]);
             wide(&bound_b, length)
         };
-        // Code i is in the prompt when start / step <= i < end / step, rounded
-        // down: the same without a division.
+        // Code i is in the prompt when start / step <= i < end / step, rounded down. This is the
+        // same without a division.
         let end_bm = positions(rows, length, &device)
             .add_scalar(1)
             .mul_scalar(step);
@@ -62,19 +62,19 @@ impl Quirks {
     }
 }
 
-/// What the host knows of a row of a batch.
+/// What the host knows about a row of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowLengths {
-    /// Text tokens.
+    /// The number of text tokens.
     pub text: usize,
-    /// Codes; 0 is no clip.
+    /// The number of codes; 0 if the row is not a clip.
     pub codes: usize,
     /// Where its conditioning was cut, `[start, end)` in samples.
     pub prompt: Option<[usize; 2]>,
 }
 
 impl Quirks {
-    /// How many targets the losses of text and of codes are the means of.
+    /// Counts the targets that the losses of text and of codes are the means of.
     pub fn target_counts(self, rows: &[RowLengths]) -> [usize; 2] {
         let last = rows.iter().rposition(|row| row.codes > 0);
         let mut counts = [0, 0];
@@ -92,7 +92,7 @@ impl Quirks {
     }
 }
 
-/// True in the last row that is a clip.
+/// Returns a mask that is true in the last row that is a clip.
 fn last_clip(code_lengths_b: &Tensor<1, Int>, length: usize) -> Tensor<2, Bool> {
     let [rows] = code_lengths_b.dims();
     let present_b = code_lengths_b.clone().greater_elem(0).int();

@@ -13,15 +13,15 @@ use crate::layers::{NormParams, TransposedLinear};
 
 pub(crate) const EPSILON: f64 = 1e-5;
 
-/// Deviation of new weights.
+/// Standard deviation of new weights.
 const STD: f64 = 0.02;
 
 /// The blocks and the norm after them.
 #[derive(Module, Debug)]
 pub struct Transformer {
-    /// Blocks.
+    /// The blocks, in order.
     pub h: Vec<Block>,
-    /// After the last.
+    /// The norm after the last block.
     pub ln_f: NormParams,
 }
 
@@ -37,7 +37,7 @@ impl Transformer {
         }
     }
 
-    /// All positions at once.
+    /// Runs all positions at once.
     pub(super) fn forward(
         &self,
         x_btd: Tensor<3>,
@@ -53,8 +53,8 @@ impl Transformer {
         self.ln_f.layer_norm(x_btd, EPSILON)
     }
 
-    /// The next positions of sequences, with `attend` for what they see of those
-    /// before them: it is given the layer, its queries, keys and values, and their scale.
+    /// Runs the next positions of sequences. `attend` computes what they see of earlier
+    /// positions; it is given the layer, its queries, keys and values, and their scale.
     pub(crate) fn attending(
         &self,
         x_btd: Tensor<3>,
@@ -71,9 +71,9 @@ impl Transformer {
         self.ln_f.layer_norm(x_btd, EPSILON)
     }
 
-    /// The blocks as the CPU speaks with them, which are then no longer here: a
-    /// block's tensors go before the next is made, so that the weights are in
-    /// memory once. `None` on other devices, where all stay.
+    /// Takes the blocks out of the model, in the form the CPU speaks with. A block's tensors are
+    /// dropped before the next is made, so that the weights are in memory once. `None` on other
+    /// devices, where all blocks stay.
     pub(crate) fn take_cached_blocks(&mut self) -> Option<Vec<CachedBlock>> {
         if !self.h.iter().all(Block::is_on_host) {
             return None;
@@ -86,13 +86,13 @@ impl Transformer {
 /// Attention and a feed-forward part, each normalised first.
 #[derive(Module, Debug)]
 pub struct Block {
-    /// Before attention.
+    /// The norm before attention.
     pub ln_1: NormParams,
-    /// Attention.
+    /// The attention over all earlier positions.
     pub attn: SelfAttention,
-    /// Before the feed-forward part.
+    /// The norm before the feed-forward part.
     pub ln_2: NormParams,
-    /// The feed-forward part.
+    /// The feed-forward part, four times as wide inside.
     pub mlp: Mlp,
 }
 
@@ -133,7 +133,7 @@ impl Block {
         self.finish(x_btd, mixed_btd, drop, layer, compute)
     }
 
-    /// Whether [`cached`](Self::cached) takes it.
+    /// Whether [`cached`](Self::cached) can take the block.
     fn is_on_host(&self) -> bool {
         let norm = |norm: &NormParams| {
             HostTensor::takes(&norm.weight.val()) && HostTensor::takes(&norm.bias.val())
@@ -170,7 +170,7 @@ impl Block {
         )
     }
 
-    /// All of the block after its attention.
+    /// Computes everything in the block after its attention.
     fn finish(
         &self,
         x_btd: Tensor<3>,
@@ -192,16 +192,16 @@ impl Block {
 /// Attention of a sequence to itself.
 #[derive(Module, Debug)]
 pub struct SelfAttention {
-    /// To queries, keys and values.
+    /// Projects to queries, keys and values.
     pub c_attn: TransposedLinear,
-    /// Back.
+    /// Projects the merged heads back to channels.
     pub c_proj: TransposedLinear,
     #[module(skip)]
     heads: usize,
 }
 
 impl SelfAttention {
-    /// Queries, keys and values as `(batch, heads, positions, channels)`.
+    /// Returns queries, keys and values as `(batch, heads, positions, channels)`.
     fn heads(&self, x_btd: Tensor<3>, compute: Compute) -> [Tensor<4>; 3] {
         let [batch, length, channels] = x_btd.dims();
         let qkv = self.c_attn.forward_in(x_btd, compute);
@@ -219,7 +219,7 @@ impl SelfAttention {
     }
 }
 
-/// The heads' outputs side by side.
+/// Puts the heads' outputs side by side.
 fn merge(mixed_bhtc: Tensor<4>) -> Tensor<3> {
     let [batch, heads, length, per_head] = mixed_bhtc.dims();
     mixed_bhtc
@@ -230,9 +230,9 @@ fn merge(mixed_bhtc: Tensor<4>) -> Tensor<3> {
 /// Two linear layers with GELU between them.
 #[derive(Module, Debug)]
 pub struct Mlp {
-    /// To four times the channels.
+    /// Projects to four times the channels.
     pub c_fc: TransposedLinear,
-    /// Back.
+    /// Projects back to the channels.
     pub c_proj: TransposedLinear,
 }
 

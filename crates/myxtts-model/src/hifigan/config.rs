@@ -1,4 +1,4 @@
-//! Sizes of the waveform decoder, and what they come to.
+//! Sizes of the waveform decoder, and what follows from them.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,11 +9,11 @@ use super::interpolate::FrameRates;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HifiganConfig {
-    /// Rate the codes were made at, in Hz.
+    /// The sample rate that the codes were made at, in Hz.
     pub input_rate: u32,
-    /// Rate of the waveform, in Hz.
+    /// The sample rate of the waveform, in Hz.
     pub output_rate: u32,
-    /// Samples of the input rate per code.
+    /// Samples of a code, at the input rate.
     pub code_stride: usize,
     /// Channels of a latent.
     pub latent_dim: usize,
@@ -21,7 +21,7 @@ pub struct HifiganConfig {
     pub speaker_dim: usize,
     /// Channels before the first stage; each stage halves them.
     pub channels: usize,
-    /// Frames each stage makes of one; their product is the hop.
+    /// Frames that each stage makes of one; their product is the hop.
     pub upsample_rates: Vec<usize>,
     /// Taps of each stage.
     pub upsample_kernels: Vec<usize>,
@@ -33,13 +33,13 @@ pub struct HifiganConfig {
     pub speaker_in_each_stage: bool,
 }
 
-/// Sizes no waveform decoder can have.
+/// Sizes that no waveform decoder can have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("this waveform decoder is impossible: {0}")]
 pub struct HifiganConfigError(pub String);
 
 impl HifiganConfig {
-    /// The released XTTS v2.
+    /// Returns the sizes of the released XTTS v2.
     pub fn released() -> Self {
         Self {
             input_rate: 22_050,
@@ -56,7 +56,7 @@ impl HifiganConfig {
         }
     }
 
-    /// For latents of a small GPT, on a CPU.
+    /// Returns sizes for the latents of a small GPT, on a CPU.
     pub fn tiny(latent_dim: usize, speaker_dim: usize) -> Self {
         Self {
             latent_dim,
@@ -66,8 +66,8 @@ impl HifiganConfig {
         }
     }
 
-    /// Judges for a generator of this width: a narrow one learns nothing from
-    /// judges that are never wrong.
+    /// Returns the discriminators for a generator of this width: a narrow one learns nothing from
+    /// discriminators that are never wrong.
     pub fn discriminator(&self) -> DiscriminatorConfig {
         if self.channels < Self::released().channels / 2 {
             DiscriminatorConfig::tiny()
@@ -76,7 +76,7 @@ impl HifiganConfig {
         }
     }
 
-    /// From codes to the generator's frames.
+    /// Returns the rates by which codes become the generator's frames.
     pub fn rates(&self) -> FrameRates {
         FrameRates {
             per_code: self.code_stride as f64 / self.hop() as f64,
@@ -84,17 +84,17 @@ impl HifiganConfig {
         }
     }
 
-    /// Samples per frame of the last interpolation.
+    /// Returns the samples of a frame.
     pub fn hop(&self) -> usize {
         self.upsample_rates.iter().product()
     }
 
-    /// Channels after `stages` stages.
+    /// Returns the channels after `stages` stages.
     pub(super) fn width(&self, stages: usize) -> usize {
         self.channels >> stages
     }
 
-    /// Refuses sizes no waveform decoder can have.
+    /// Refuses sizes that no waveform decoder can have.
     pub fn check(&self) -> Result<(), HifiganConfigError> {
         let refuse = |why: String| Err(HifiganConfigError(why));
         let stages = self.upsample_rates.len();
@@ -139,7 +139,7 @@ impl HifiganConfig {
         Ok(())
     }
 
-    /// Trained parameters, without making any.
+    /// Counts the trained parameters without making any.
     pub fn parameters(&self) -> usize {
         let conv = |inputs: usize, outputs: usize, kernel: usize| (inputs * kernel + 1) * outputs;
         let mut sum = conv(self.latent_dim, self.channels, 7)
@@ -160,14 +160,14 @@ impl HifiganConfig {
         sum
     }
 
-    /// Numbers that the generator's layers put out for each frame that goes in.
+    /// Counts the numbers that the generator's layers put out for each frame.
     pub fn outputs_per_frame(&self) -> usize {
         let convs: usize = self.resblock_dilations.iter().map(|d| 2 * d.len()).sum();
         let mut samples = 1;
         let mut sum = self.channels;
         for (stage, rate) in self.upsample_rates.iter().enumerate() {
             samples *= rate;
-            // The stage itself, its convolutions, and the mean of its blocks.
+            // The stage itself, its convolutions and the mean of its blocks.
             sum += samples * self.width(stage + 1) * (convs + 2);
         }
         sum + samples

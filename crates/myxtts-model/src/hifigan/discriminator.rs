@@ -1,5 +1,5 @@
-//! The judges the generator is trained against: one set hears every n-th
-//! sample, the other the whole wave at falling rates.
+//! The discriminators the generator is trained against: one set hears every n-th sample, the
+//! other the whole wave at falling rates.
 
 use burn::module::Module;
 use burn::tensor::Tensor;
@@ -15,22 +15,22 @@ use crate::weight_norm::NormedConv1d;
 
 const SLOPE: f64 = 0.1;
 
-/// Sizes of the judges.
+/// Sizes of the discriminators.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DiscriminatorConfig {
-    /// Distances of the samples the first set hears.
+    /// Distances between the samples that the first set hears.
     pub periods: Vec<usize>,
     /// Channels of the first layer of the first set.
     pub period_channels: usize,
-    /// Rates the second set hears at, each half the one before.
+    /// The number of rates the second set hears, each half the one before.
     pub scales: usize,
     /// Channels of the first layer of the second set; a multiple of 16.
     pub scale_channels: usize,
 }
 
 impl DiscriminatorConfig {
-    /// HiFi-GAN's own.
+    /// Returns HiFi-GAN's own sizes.
     pub fn released() -> Self {
         Self {
             periods: vec![2, 3, 5, 7, 11],
@@ -40,7 +40,7 @@ impl DiscriminatorConfig {
         }
     }
 
-    /// For a small generator, on a CPU.
+    /// Returns sizes for a small generator, on a CPU.
     pub fn tiny() -> Self {
         Self {
             period_channels: 4,
@@ -49,7 +49,7 @@ impl DiscriminatorConfig {
         }
     }
 
-    /// Refuses sizes no judges can have.
+    /// Refuses sizes that no discriminator can have.
     pub fn check(&self) -> Result<(), HifiganConfigError> {
         let fault = if self.periods.is_empty() && self.scales == 0 {
             "no discriminator: give it periods or scales"
@@ -63,9 +63,9 @@ impl DiscriminatorConfig {
         Err(HifiganConfigError(fault.to_owned()))
     }
 
-    /// Trained parameters, without making any.
+    /// Counts the trained parameters without making any.
     pub fn parameters(&self) -> usize {
-        // Taps, a bias and a length of weight norm for each output.
+        // Each output has its taps, a bias and a length of weight norm.
         let conv = |inputs: usize, outputs: usize, kernel: usize| (inputs * kernel + 2) * outputs;
         let widths = period_widths(self.period_channels);
         let pairs = widths.iter().zip(widths.iter().skip(1));
@@ -79,7 +79,8 @@ impl DiscriminatorConfig {
         self.periods.len() * period + self.scales * scale
     }
 
-    /// Numbers that all judges' layers put out for a wave of so many samples.
+    /// Counts the numbers that the layers of all discriminators put out for a wave of `samples`
+    /// samples.
     pub fn outputs(&self, samples: usize) -> usize {
         let widths = period_widths(self.period_channels);
         let mut length = samples;
@@ -104,12 +105,12 @@ impl DiscriminatorConfig {
     }
 }
 
-/// Channels of a period's judge, its input first.
+/// Returns the channels of a period's discriminator, its input first.
 fn period_widths(base: usize) -> [usize; 6] {
     [1, base, 4 * base, 16 * base, 32 * base, 32 * base]
 }
 
-/// Channels in, out, taps, step, groups of a scale's judge.
+/// Returns channels in and out, taps, step and groups of each layer of a scale's discriminator.
 fn scale_layers(base: usize) -> [(usize, usize, usize, usize, usize); 7] {
     [
         (1, base, 15, 1, 1),
@@ -122,46 +123,46 @@ fn scale_layers(base: usize) -> [(usize, usize, usize, usize, usize); 7] {
     ]
 }
 
-/// What one judge says of a batch.
+/// The verdict of one discriminator on a batch.
 #[derive(Clone, Debug)]
 pub struct Judgement {
-    /// Towards 1 for real speech, 0 for generated.
+    /// The score: towards 1 for real speech, 0 for generated.
     pub score: Tensor<3>,
-    /// What each layer heard, the score last.
+    /// The output of each layer, the score last.
     pub features: Vec<Tensor<3>>,
 }
 
-/// All judges.
+/// The discriminators of both sets.
 #[derive(Module, Debug)]
 pub struct Discriminator {
-    /// One per period.
+    /// One discriminator for each period.
     pub mpd: Vec<PeriodDiscriminator>,
-    /// One per rate.
+    /// One discriminator for each rate.
     pub msd: Vec<ScaleDiscriminator>,
 }
 
-/// Hears every n-th sample.
+/// A discriminator that hears every n-th sample.
 #[derive(Module, Debug)]
 pub struct PeriodDiscriminator {
     /// All but the last layer.
     pub convs: Vec<NormedConv1d>,
-    /// To one channel.
+    /// The last layer, to one channel.
     pub conv_post: NormedConv1d,
     #[module(skip)]
     period: usize,
 }
 
-/// Hears the wave at one rate.
+/// A discriminator that hears the wave at one rate.
 #[derive(Module, Debug)]
 pub struct ScaleDiscriminator {
     /// All but the last layer.
     pub convs: Vec<NormedConv1d>,
-    /// To one channel.
+    /// The last layer, to one channel.
     pub conv_post: NormedConv1d,
 }
 
 impl Discriminator {
-    /// New judges.
+    /// Makes new discriminators of both sets.
     pub fn new(init: &Init, config: &DiscriminatorConfig) -> Result<Self, HifiganConfigError> {
         config.check()?;
         let period = |&period: &usize| PeriodDiscriminator::new(init, period, config);
@@ -173,7 +174,7 @@ impl Discriminator {
         })
     }
 
-    /// Each judge on waveforms `(batch, 1, samples)`.
+    /// Runs each discriminator on waveforms `(batch, 1, samples)`.
     pub fn forward(&self, wave_b1t: Tensor<3>) -> Vec<Judgement> {
         let mut judgements: Vec<Judgement> = self
             .mpd
@@ -217,8 +218,8 @@ impl PeriodDiscriminator {
     }
 }
 
-/// The samples of each phase of a period, as a batch of their own: kernels one
-/// phase wide over a table are the same as kernels over its columns.
+/// Puts the samples of each phase of a period into a batch of their own: a kernel one phase wide
+/// over a table is the same as a kernel over its columns.
 fn phases(wave_b1t: Tensor<3>, period: usize) -> Tensor<3> {
     let [batch, _, length] = wave_b1t.dims();
     let missing = length.next_multiple_of(period) - length;

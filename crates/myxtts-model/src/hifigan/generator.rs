@@ -1,4 +1,4 @@
-//! The generator: frames to samples.
+//! The generator, from frames to samples.
 
 use burn::module::Module;
 use burn::tensor::Tensor;
@@ -12,29 +12,29 @@ pub(super) const SLOPE: f64 = 0.1;
 /// The reference leaves the last slope at the library's default.
 pub(super) const LAST_SLOPE: f64 = 0.01;
 
-/// Frames to samples.
+/// Turns frames into samples, in the voice of a speaker.
 #[derive(Module, Debug)]
 pub struct Generator {
-    /// Before the stages.
+    /// The convolution before the stages.
     pub conv_pre: Conv1d,
     /// One transposed convolution per stage.
     pub ups: Vec<NormedConvTranspose1d>,
     /// The residual blocks of all stages, stage by stage.
     pub resblocks: Vec<ResBlock>,
-    /// To one channel.
+    /// The last convolution, to one channel.
     pub conv_post: Conv1d,
-    /// The speaker, before the stages.
+    /// Adds the speaker before the stages.
     pub cond_layer: Conv1d,
-    /// The speaker, at each stage; or none.
+    /// Adds the speaker at each stage; empty if it is not added there.
     pub conds: Vec<Conv1d>,
 }
 
-/// Pairs of convolutions, the first of each dilated.
+/// A residual block of pairs of convolutions, the first of each dilated.
 #[derive(Module, Debug)]
 pub struct ResBlock {
-    /// Dilated.
+    /// The dilated convolutions of the pairs.
     pub convs1: Vec<NormedConv1d>,
-    /// Not dilated.
+    /// The second convolutions, which are not dilated.
     pub convs2: Vec<NormedConv1d>,
 }
 
@@ -72,7 +72,7 @@ impl ResBlock {
 }
 
 impl Generator {
-    /// A new one. The sizes have been checked.
+    /// Makes a new generator, of sizes that were checked.
     pub(super) fn new(init: &Init, config: &HifiganConfig) -> Self {
         let stages = config.upsample_rates.len();
         let pairs = config.upsample_rates.iter().zip(&config.upsample_kernels);
@@ -113,8 +113,8 @@ impl Generator {
         }
     }
 
-    /// Samples `(batch, 1, frames * hop)` of frames `(batch, channels, frames)`
-    /// in the voice of `speaker_bc1`.
+    /// Returns the samples `(batch, 1, frames * hop)` of frames `(batch, channels, frames)` in
+    /// the voice of `speaker_bc1`.
     pub fn forward(&self, frames_bct: Tensor<3>, speaker_bc1: Tensor<3>) -> Tensor<3> {
         let mut x_bct =
             self.conv_pre.after(frames_bct, None) + self.cond_layer.forward(speaker_bc1.clone());
@@ -136,12 +136,12 @@ impl Generator {
         self.conv_post.after(x_bct, Some(LAST_SLOPE)).tanh()
     }
 
-    /// Samples of a frame.
+    /// Returns the samples of a frame.
     pub(super) fn hop(&self) -> usize {
         self.ups.iter().map(NormedConvTranspose1d::stride).product()
     }
 
-    /// How many frames a sample hears at most on each side of its own.
+    /// Returns the most frames that a sample hears on each side of its own.
     pub(super) fn reach(&self) -> usize {
         let padding = |shape: ConvShape| shape.padding as f64;
         let per_stage = self.resblocks.len() / self.ups.len().max(1);
@@ -161,7 +161,7 @@ impl Generator {
         rounded_up(reach)
     }
 
-    /// With plain weights, for inference.
+    /// Folds weight norm into plain weights, for inference.
     #[must_use]
     pub fn folded(mut self) -> Self {
         self.ups = self

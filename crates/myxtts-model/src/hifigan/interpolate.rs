@@ -2,7 +2,7 @@
 
 use burn::tensor::{Tensor, TensorData};
 
-/// Frames of `frames` at `scale` times the rate.
+/// Returns the number of frames that `frames` become at `scale` times the rate.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -12,7 +12,7 @@ pub fn scaled_frames(frames: usize, scale: f64) -> usize {
     (frames as f64 * scale).floor() as usize
 }
 
-/// `x_bct` at `scale` times its frame rate.
+/// Interpolates `x_bct` to `scale` times its frame rate.
 ///
 /// Positions come from `scale` itself and not from the rounded lengths, and in
 /// `f32`: that is what the weights of the public model heard in training.
@@ -32,8 +32,8 @@ pub fn interpolate(x_bct: Tensor<3>, scale: f64) -> Tensor<3> {
     left_bct * (right_11t.clone().neg() + 1.0) + after_bct * right_11t
 }
 
-/// How codes become the generator's frames: to the hop first, then to the
-/// output's rate.
+/// The rates by which codes become the generator's frames: to the hop first, then to the output's
+/// rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FrameRates {
     pub(super) per_code: f64,
@@ -41,12 +41,12 @@ pub struct FrameRates {
 }
 
 impl FrameRates {
-    /// Frames of so many codes.
+    /// Returns the number of frames of `codes` codes.
     pub fn count(self, codes: usize) -> usize {
         scaled_frames(scaled_frames(codes, self.per_code), self.ratio)
     }
 
-    /// Frames `(batch, channels, frames)` of latents `(batch, codes, channels)`.
+    /// Interpolates latents `(batch, codes, channels)` to frames `(batch, channels, frames)`.
     pub fn frames(self, latents_btc: Tensor<3>) -> Tensor<3> {
         let at_hop_bct = interpolate(latents_btc.swap_dims(1, 2), self.per_code);
         if self.ratio == 1.0 {
@@ -57,7 +57,7 @@ impl FrameRates {
     }
 }
 
-/// Between which frames an output lies, and how near the right one.
+/// The frames that an output lies between, and how near it is to the right one.
 pub(super) struct Position {
     pub(super) left: usize,
     pub(super) right: usize,
@@ -70,7 +70,7 @@ fn positions(frames: usize, outputs: usize, scale: f64) -> Vec<Position> {
     (0..outputs).map(at).collect()
 }
 
-/// Where an output lies among frames up to `last`.
+/// Returns where an output lies among frames up to `last`.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

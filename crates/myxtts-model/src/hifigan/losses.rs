@@ -1,4 +1,4 @@
-//! What generator and judges are trained to make small.
+//! The losses of the generator and of the discriminators.
 
 use burn::tensor::{Device, Tensor};
 use myxtts_audio::units::{SampleRate, Samples};
@@ -7,7 +7,7 @@ use myxtts_audio::{MelError, MelSpec};
 use super::discriminator::Judgement;
 use crate::mel::DeviceMel;
 
-/// For the judges: real speech should score 1, generated 0.
+/// The loss of the discriminators: real speech should score 1, generated speech 0.
 pub fn discriminator_loss(real: &[Judgement], generated: &[Judgement]) -> Tensor<1> {
     sum(real.iter().zip(generated).map(|(real, generated)| {
         let miss = (real.score.clone() - 1.0).square().mean();
@@ -15,14 +15,14 @@ pub fn discriminator_loss(real: &[Judgement], generated: &[Judgement]) -> Tensor
     }))
 }
 
-/// For the generator: its speech should score 1.
+/// A loss of the generator: its speech should score 1.
 pub fn generator_adversarial_loss(generated: &[Judgement]) -> Tensor<1> {
     sum(generated
         .iter()
         .map(|judgement| (judgement.score.clone() - 1.0).square().mean()))
 }
 
-/// For the generator: each layer of each judge should hear the same as in real
+/// A loss of the generator: each layer of each discriminator should hear the same as in real
 /// speech. HiFi-GAN counts it twice.
 pub fn feature_matching_loss(real: &[Judgement], generated: &[Judgement]) -> Tensor<1> {
     let pairs = real.iter().zip(generated);
@@ -31,26 +31,27 @@ pub fn feature_matching_loss(real: &[Judgement], generated: &[Judgement]) -> Ten
         * 2.0
 }
 
-/// 0 for no terms, which judges that passed their check never give.
+/// Adds the terms; 0 if there are none, which never happens to discriminators that passed their
+/// check.
 fn sum(terms: impl Iterator<Item = Tensor<1>>) -> Tensor<1> {
     terms
         .reduce(|a, b| a + b)
         .unwrap_or_else(|| Tensor::zeros([1], &Device::default()))
 }
 
-/// For the generator alone: its mels should be those of real speech at several
-/// resolutions. Long windows tell pitch, short ones when; what is right in all
-/// of them leaves little freedom.
+/// A loss of the generator without discriminators: its mels should be those of real speech at
+/// several resolutions. Long windows show pitch, short ones timing; what is right in all of them
+/// leaves little freedom.
 #[derive(Clone, Debug)]
 pub struct SpectralLoss {
     mels: Vec<MelLoss>,
 }
 
-/// Windows of the spectral loss with their bands.
+/// The windows of the spectral loss, with their bands.
 const RESOLUTIONS: [(usize, usize); 4] = [(2048, 128), (1024, 80), (512, 48), (256, 24)];
 
 impl SpectralLoss {
-    /// Over the whole band of the vocoder's rate, with windows a quarter apart.
+    /// Covers the whole band of the decoder's rate, with windows a quarter apart.
     pub fn new(device: &Device) -> Result<Self, MelError> {
         let mels = RESOLUTIONS.map(|(window, bands)| {
             let spec = MelSpec {
@@ -67,8 +68,8 @@ impl SpectralLoss {
         })
     }
 
-    /// Mean over the resolutions of the mean absolute difference of the mels of
-    /// waveforms `(batch, 1, samples)`.
+    /// Returns the mean absolute difference of the mels of waveforms `(batch, 1, samples)`,
+    /// averaged over the resolutions.
     pub fn forward(
         &self,
         real_b1t: Tensor<3>,
@@ -81,7 +82,7 @@ impl SpectralLoss {
     }
 }
 
-/// The front end of HiFi-GAN's mel loss.
+/// Returns the front end of HiFi-GAN's mel loss.
 fn vocoder_mel() -> MelSpec {
     MelSpec {
         sample_rate: SampleRate::VOCODER,
@@ -90,24 +91,24 @@ fn vocoder_mel() -> MelSpec {
     }
 }
 
-/// For the generator: its mels should be those of real speech.
+/// A loss of the generator: its mels should be those of real speech.
 #[derive(Clone, Debug)]
 pub struct MelLoss {
     front_end: DeviceMel,
 }
 
 impl MelLoss {
-    /// Over the whole band of the vocoder's rate.
+    /// Covers the whole band of the decoder's rate.
     pub fn new(device: &Device) -> Result<Self, MelError> {
         Ok(Self::of(DeviceMel::new(vocoder_mel(), None, device)?))
     }
 
-    /// Over the mels of a front end of the caller's.
+    /// Compares the mels of a front end that the caller gives.
     pub fn of(front_end: DeviceMel) -> Self {
         Self { front_end }
     }
 
-    /// Mean absolute difference of the mels of waveforms `(batch, 1, samples)`.
+    /// Returns the mean absolute difference of the mels of waveforms `(batch, 1, samples)`.
     /// HiFi-GAN counts it 45 times.
     pub fn forward(
         &self,

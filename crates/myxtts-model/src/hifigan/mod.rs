@@ -1,4 +1,5 @@
-//! Latents of the GPT to a waveform, and what trains it.
+//! The waveform decoder, from latents of the GPT to sound, with the losses and discriminators
+//! that train it.
 
 mod config;
 mod discriminator;
@@ -23,17 +24,17 @@ use burn::tensor::Tensor;
 
 use crate::init::Init;
 
-/// Latents to a waveform.
+/// The waveform decoder: turns latents into a waveform.
 #[derive(Module, Debug)]
 pub struct HifiganDecoder {
-    /// Frames to samples.
+    /// The generator, which turns frames into samples.
     pub waveform_decoder: Generator,
     #[module(skip)]
     rates: FrameRates,
 }
 
 impl HifiganDecoder {
-    /// A new one.
+    /// Makes a new decoder.
     pub fn new(init: &Init, config: &HifiganConfig) -> Result<Self, HifiganConfigError> {
         config.check()?;
         Ok(Self {
@@ -42,18 +43,18 @@ impl HifiganDecoder {
         })
     }
 
-    /// The generator's frames of latents, see [`FrameRates::frames`].
+    /// Returns the generator's frames of latents, see [`FrameRates::frames`].
     pub fn frames(&self, latents_btc: Tensor<3>) -> Tensor<3> {
         self.rates.frames(latents_btc)
     }
 
-    /// The waveform `(batch, 1, samples)` of latents in the voice of `speaker_bc1`.
+    /// Returns the waveform `(batch, 1, samples)` of latents in the voice of `speaker_bc1`.
     pub fn forward(&self, latents_btc: Tensor<3>, speaker_bc1: Tensor<3>) -> Tensor<3> {
         let frames_bct = self.frames(latents_btc);
         self.waveform_decoder.forward(frames_bct, speaker_bc1)
     }
 
-    /// With plain weights, for inference.
+    /// Folds weight norm into plain weights, for inference.
     #[must_use]
     pub fn folded(mut self) -> Self {
         self.waveform_decoder = self.waveform_decoder.folded();
@@ -61,7 +62,7 @@ impl HifiganDecoder {
     }
 }
 
-/// Latents for speech `speed` times as fast, at least a twentieth.
+/// Stretches latents to speech that is `speed` times as fast; at least a twentieth.
 pub fn at_speed(latents_btc: Tensor<3>, speed: f64) -> Tensor<3> {
     let scale = 1.0 / speed.max(0.05);
     interpolate(latents_btc.swap_dims(1, 2), scale).swap_dims(1, 2)

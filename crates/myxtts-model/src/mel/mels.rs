@@ -1,13 +1,13 @@
-//! Waves into mels, the fast way on whatever device.
+//! Computes mels of waves, the fast way on any device.
 
 use burn::tensor::{Device, Tensor, TensorData};
 use myxtts_audio::{MelError, MelFrontEnd, MelSpec};
 
 use super::DeviceMel;
 
-/// Brings values to a device.
+/// Moves values to a device.
 pub trait Upload {
-    /// There.
+    /// Makes a tensor of `data` on the device.
     fn upload<const D: usize>(self, data: TensorData) -> Tensor<D>;
 }
 
@@ -17,18 +17,19 @@ impl Upload for &Device {
     }
 }
 
-/// One front end. Both ways give the same mels.
+/// One mel front end; both variants give the same mels.
 #[derive(Debug)]
 pub enum Mels {
-    /// On a GPU.
+    /// On a GPU, with tensor operations.
     Device(Box<DeviceMel>),
-    /// On the CPU: the host's own front end takes a fifth of
-    /// the time of tensor operations there (`benchmarks/pipeline.md`).
+    /// On the CPU, where the host's own front end takes a fifth of the time of tensor operations
+    /// (`benchmarks/pipeline.md`).
     Host(Box<MelFrontEnd>),
 }
 
 impl Mels {
-    /// For `device`, which may be one with gradients. `stats` divides each band.
+    /// Makes a front end for `device`, which may be one with gradients. `stats` divides each
+    /// band.
     pub fn new(spec: MelSpec, stats: Option<&[f32]>, device: &Device) -> Result<Self, MelError> {
         Ok(if device.clone().inner() == Device::flex() {
             let stats = stats.map(<[f32]>::to_vec);
@@ -38,8 +39,8 @@ impl Mels {
         })
     }
 
-    /// Mels `(batch, bands, frames)` of `rows` waves, one behind the other, on
-    /// the device that `to` brings values to.
+    /// Computes mels `(batch, bands, frames)` of `rows` waves, one after the other, on the device
+    /// that `to` uploads to.
     pub fn forward(
         &mut self,
         wave_bn: &[f32],

@@ -14,7 +14,7 @@ use myxtts_audio::units::Samples;
 use myxtts_audio::{Compression, MelError, MelSpec};
 use spectrum::PowerSpectrum;
 
-/// What `torch.nn.InstanceNorm1d` adds to a variance.
+/// The number that `torch.nn.InstanceNorm1d` adds to a variance.
 const INSTANCE_NORM_EPSILON: f64 = 1e-5;
 
 /// Computes mels of one [`MelSpec`] on one device.
@@ -32,7 +32,7 @@ impl DeviceMel {
         Self::by(Transform::of(&spec), spec, stats, device)
     }
 
-    /// The same, with the way to the spectrum given. An FFT needs a power of two.
+    /// Prepares a front end with the given transform. An FFT needs a power of two.
     pub fn by(
         transform: Transform,
         spec: MelSpec,
@@ -52,15 +52,15 @@ impl DeviceMel {
         })
     }
 
-    /// The constants.
+    /// Returns the constants of the front end.
     pub fn spec(&self) -> &MelSpec {
         &self.spec
     }
 
-    /// Mels `(batch, bands, frames)` of waveforms `(batch, samples)`.
+    /// Computes mels `(batch, bands, frames)` of waveforms `(batch, samples)`.
     ///
-    /// A clip padded with zeros has the mel of the padded clip, as in the
-    /// reference: the edge that is reflected is the padding's.
+    /// A clip padded with zeros has the mel of the padded clip, as in the reference: the edge
+    /// that is reflected is that of the padding.
     pub fn forward(&self, wave_bt: Tensor<2>) -> Result<Tensor<3>, MelError> {
         let [batch, length] = wave_bt.dims();
         let (length, shortest) = (Samples(length), self.spec.shortest());
@@ -94,7 +94,7 @@ impl DeviceMel {
     }
 }
 
-/// A constant for arithmetic with `x`, which may carry a gradient.
+/// Puts a constant where it can be combined with `x`, which may carry a gradient.
 fn beside<const D: usize, const E: usize>(constant: &Tensor<D>, x: &Tensor<E>) -> Tensor<D> {
     let constant = constant.clone();
     if x.is_autodiff() && !constant.is_autodiff() {
@@ -104,7 +104,7 @@ fn beside<const D: usize, const E: usize>(constant: &Tensor<D>, x: &Tensor<E>) -
     }
 }
 
-/// `y[t] = x[t] - a x[t - 1]`, where the sample before the first is a reflection.
+/// Computes `y[t] = x[t] - a x[t - 1]`, where the sample before the first is a reflection.
 fn pre_emphasised(x_bt: Tensor<2>, amount: f32) -> Tensor<2> {
     let [_, length] = x_bt.dims();
     let second_b1 = x_bt.clone().narrow(1, 1, 1);
@@ -113,7 +113,7 @@ fn pre_emphasised(x_bt: Tensor<2>, amount: f32) -> Tensor<2> {
     x_bt - before_bt * amount
 }
 
-/// Each band to mean 0 and variance 1 over time.
+/// Scales each band to mean 0 and variance 1 over time.
 fn standardised(mel_bct: Tensor<3>) -> Tensor<3> {
     let centred_bct = mel_bct.clone() - mel_bct.mean_dim(2);
     let variance_bc1 = centred_bct.clone().square().mean_dim(2);

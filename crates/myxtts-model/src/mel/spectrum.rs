@@ -7,18 +7,18 @@ use myxtts_audio::MelSpec;
 
 use super::beside;
 
-/// The way from frames to spectra.
+/// How spectra are computed from frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transform {
-    /// The engine's FFT, for powers of two.
+    /// With the engine's FFT, for powers of two.
     Fft,
-    /// Two products with matrices of smaller Fourier transforms.
+    /// With two products by matrices of smaller Fourier transforms.
     Matrix,
 }
 
 impl Transform {
-    /// The way a front end goes: every backend we build has the FFT, and it
-    /// takes powers of two only.
+    /// Chooses the transform of a front end: every backend we build has the FFT, but it takes
+    /// powers of two only.
     pub fn of(spec: &MelSpec) -> Self {
         if spec.n_fft.0.is_power_of_two() {
             Self::Fft
@@ -28,7 +28,7 @@ impl Transform {
     }
 }
 
-/// Window, and matrices where it goes that way.
+/// The window, and matrices if it uses products.
 #[derive(Clone, Debug)]
 pub(super) struct PowerSpectrum {
     n_fft: usize,
@@ -52,8 +52,8 @@ impl PowerSpectrum {
         }
     }
 
-    /// `(batch * frames, bins)` of `(batch, samples)`: frames centred on
-    /// multiples of the hop, edges reflected.
+    /// Returns `(batch * frames, bins)` of `(batch, samples)`: frames centred on multiples of the
+    /// hop, with reflected edges.
     pub(super) fn forward(&self, wave_bt: Tensor<2>) -> Tensor<2> {
         let half = self.n_fft / 2;
         let padded_bt = wave_bt.pad([(half, half)], PadMode::Reflect);
@@ -72,14 +72,13 @@ impl PowerSpectrum {
     }
 }
 
-/// A Fourier transform of length `p * q` as one of length `p`, a turn of every
-/// number, and one of length `q`, after Cooley and Tukey.
+/// A Fourier transform of length `p * q` as one of length `p`, a rotation of every number, and
+/// one of length `q`, after Cooley and Tukey.
 ///
-/// One product with the whole matrix would do. But it adds `p * q` numbers, and
-/// in a quiet bin beside loud ones nearly all of them cancel, so that what single
-/// precision rounds on the way is heard in the logarithm: up to 3e-4, where an FFT
-/// leaves 4e-5. Sums of `p` and of `2 q` numbers leave as little as an FFT, and
-/// are an eighth of the work.
+/// One product with the whole matrix would do. But it adds `p * q` numbers, and in a quiet bin
+/// beside loud ones nearly all of them cancel, so that the rounding errors of single precision
+/// show in the logarithm: up to 3e-4, where an FFT has 4e-5. Sums of `p` and of `2 q` numbers are
+/// as accurate as an FFT, and are an eighth of the work.
 #[derive(Clone, Debug)]
 struct Products {
     p: usize,
@@ -87,10 +86,10 @@ struct Products {
     bins: usize,
     /// Cosines, then sines, `(p, 2 p)`.
     first_pk: Tensor<2>,
-    /// The turns' cosines and sines, `(1, q, p)`.
+    /// Cosines and sines of the rotations, `(1, q, p)`.
     turns_1qp: [Tensor<3>; 2],
-    /// From real then imaginary numbers to real then imaginary ones, of the bins
-    /// that are wanted, `(2 q, 2 rows)`.
+    /// From real then imaginary parts to real then imaginary parts of the bins that are wanted,
+    /// `(2 q, 2 rows)`.
     second_qk: Tensor<2>,
 }
 
@@ -134,7 +133,7 @@ impl Products {
         }
     }
 
-    /// `(frames, bins)` of windowed frames `(frames, p * q)`.
+    /// Returns `(frames, bins)` of windowed frames `(frames, p * q)`.
     fn power(&self, frames_fn: Tensor<2>) -> Tensor<2> {
         let (p, q) = (self.p, self.q);
         let [frames, _] = frames_fn.dims();
@@ -169,7 +168,7 @@ impl Products {
     }
 }
 
-/// Cosine and sine of the transform's angle at `step` of `steps`.
+/// Returns cosine and sine of the transform's angle at `step` of `steps`.
 fn turn(step: usize, steps: usize) -> (f64, f64) {
     // Reduced before it is a float, so that large products stay exact.
     let angle = -std::f64::consts::TAU * (step % steps) as f64 / steps as f64;

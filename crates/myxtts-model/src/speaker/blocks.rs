@@ -15,9 +15,9 @@ const NORM_EPSILON: f64 = 1e-5;
 /// A convolution over `(batch, channels, bands, frames)`.
 #[derive(Module, Debug)]
 pub struct Conv2d {
-    /// `(out, in, kernel, kernel)`.
+    /// The weight, `(out, in, kernel, kernel)`.
     pub weight: Param<Tensor<4>>,
-    /// `(out)`.
+    /// The bias, `(out)`, if there is one.
     pub bias: Option<Param<Tensor<1>>>,
     #[module(skip)]
     stride: usize,
@@ -51,16 +51,16 @@ impl Conv2d {
     }
 }
 
-/// Batch norm by its running statistics: the encoder is used, not trained.
+/// A batch norm that uses its running statistics: the encoder is used, not trained.
 #[derive(Module, Debug)]
 pub struct BatchNorm {
-    /// Scale.
+    /// The scale of each channel.
     pub weight: Param<Tensor<1>>,
-    /// Shift.
+    /// The shift of each channel.
     pub bias: Param<Tensor<1>>,
-    /// Mean per channel.
+    /// The mean of each channel.
     pub running_mean: Param<Tensor<1>>,
-    /// Variance per channel.
+    /// The variance of each channel.
     pub running_var: Param<Tensor<1>>,
 }
 
@@ -74,7 +74,7 @@ impl BatchNorm {
         }
     }
 
-    /// Over the second dimension.
+    /// Applies the norm over the second dimension.
     pub(super) fn forward<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
         let mut shape = [1; D];
         shape[1] = self.weight.dims()[0];
@@ -84,45 +84,45 @@ impl BatchNorm {
     }
 }
 
-/// Squeeze-and-excitation: channels weighted by their means.
+/// Squeeze-and-excitation, which weights channels by their means.
 #[derive(Module, Debug)]
 pub struct Excitation {
-    /// Its two layers.
+    /// The two layers that compute the weights.
     pub fc: ExcitationLayers,
 }
 
-/// Down and up again.
+/// A layer to fewer channels, and one back.
 #[derive(Module, Debug)]
 pub struct ExcitationLayers {
-    /// Down.
+    /// To an eighth of the channels.
     pub _0: Linear,
-    /// Up.
+    /// Back to all channels.
     pub _2: Linear,
 }
 
-/// The shortcut where the shape changes.
+/// The shortcut of a block that changes the shape.
 #[derive(Module, Debug)]
 pub struct Downsample {
-    /// The convolution.
+    /// The convolution, of one tap.
     pub _0: Conv2d,
-    /// Its norm.
+    /// The norm after the convolution.
     pub _1: BatchNorm,
 }
 
-/// A residual block.
+/// A residual block with squeeze-and-excitation.
 #[derive(Module, Debug)]
 pub struct Block {
-    /// First convolution.
+    /// The first convolution, which takes the block's step.
     pub conv1: Conv2d,
-    /// Its norm, after the ReLU.
+    /// The norm of the first convolution, after the ReLU.
     pub bn1: BatchNorm,
-    /// Second convolution.
+    /// The second convolution, of step 1.
     pub conv2: Conv2d,
-    /// Its norm.
+    /// The norm of the second convolution.
     pub bn2: BatchNorm,
-    /// Weights of the channels.
+    /// The weights of the channels, from their means.
     pub se: Excitation,
-    /// The shortcut, where it is no identity.
+    /// The shortcut, if it is not the identity.
     pub downsample: Option<Downsample>,
 }
 

@@ -1,4 +1,4 @@
-//! Sizes of the speaker encoder, and what they come to.
+//! Sizes of the speaker encoder, and what follows from them.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,24 +10,24 @@ pub struct SpeakerConfig {
     pub bands: usize,
     /// Channels of an embedding.
     pub embedding_dim: usize,
-    /// Blocks per stage.
+    /// The number of blocks in each stage.
     pub blocks: [usize; 4],
-    /// Channels per stage.
+    /// The number of channels in each stage.
     pub filters: [usize; 4],
 }
 
-/// Sizes no speaker encoder can have.
+/// Sizes that no speaker encoder can have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("this speaker encoder is impossible: {0}")]
 pub struct SpeakerConfigError(pub String);
 
-/// By how much squeeze-and-excitation squeezes.
+/// The factor by which squeeze-and-excitation reduces channels.
 pub(super) const SQUEEZE: usize = 8;
 /// Channels inside the attention.
 pub(super) const ATTENTION: usize = 128;
 
 impl SpeakerConfig {
-    /// The released XTTS v2.
+    /// The sizes of the released XTTS v2.
     pub const RELEASED: Self = Self {
         bands: 64,
         embedding_dim: 512,
@@ -35,7 +35,7 @@ impl SpeakerConfig {
         filters: [32, 64, 128, 256],
     };
 
-    /// For small models, on a CPU.
+    /// Sizes for small models, on a CPU.
     pub const TINY: Self = Self {
         bands: 64,
         embedding_dim: 64,
@@ -43,7 +43,7 @@ impl SpeakerConfig {
         filters: [8, 16, 32, 32],
     };
 
-    /// Refuses sizes no speaker encoder can have.
+    /// Refuses sizes that no speaker encoder can have.
     pub fn check(&self) -> Result<(), SpeakerConfigError> {
         let fault = if self.bands == 0 || !self.bands.is_multiple_of(8) {
             format!("{} bands are not a multiple of 8", self.bands)
@@ -60,13 +60,13 @@ impl SpeakerConfig {
         Err(SpeakerConfigError(fault))
     }
 
-    /// Channels times remaining bands, after the last stage.
+    /// Returns channels times remaining bands, after the last stage.
     pub(super) fn flat(&self) -> usize {
         let [.., last] = self.filters;
         last * (self.bands / 8)
     }
 
-    /// Channels in and out and step of every block, stage by stage.
+    /// Returns channels in and out and the step of every block, stage by stage.
     pub(super) fn stages(&self) -> [Vec<BlockShape>; 4] {
         let [first, second, third, fourth] = self.filters;
         let inputs = [first, first, second, third];
@@ -87,7 +87,7 @@ impl SpeakerConfig {
         })
     }
 
-    /// Trained parameters, without making any.
+    /// Counts the trained parameters without making any.
     pub fn parameters(&self) -> usize {
         let norm = |channels: usize| 2 * channels;
         let linear = |inputs: usize, outputs: usize| (inputs + 1) * outputs;
@@ -115,7 +115,7 @@ impl SpeakerConfig {
     }
 }
 
-/// Channels and step of one block.
+/// The channels and the step of one block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BlockShape {
     pub(super) inputs: usize,

@@ -1,4 +1,4 @@
-//! The speaker encoder: a waveform to the vector of its voice.
+//! The speaker encoder: turns a waveform into the vector of its voice.
 
 mod blocks;
 mod config;
@@ -16,50 +16,49 @@ use crate::init::Init;
 use crate::layers::{Conv1d, ConvShape, Linear};
 use crate::mel::DeviceMel;
 
-/// What a deviation is at least, squared.
+/// The smallest variance, before its root is taken.
 const LEAST_VARIANCE: f64 = 1e-5;
-/// What a vector is divided by at least when it is normalised.
+/// The smallest length that a vector is divided by when it is normalised.
 const LEAST_LENGTH: f64 = 1e-12;
 
-/// The speaker encoder.
+/// Computes the vector of a voice from a mel.
 ///
 /// The checkpoint's `torch_spec.*` tensors are the window and filter bank of
-/// [`myxtts_audio::MelSpec::SPEAKER`], and its `num_batches_tracked` counts
-/// steps of a training long past: neither is a parameter here, and loading
-/// leaves them aside.
+/// [`myxtts_audio::MelSpec::SPEAKER`], and its `num_batches_tracked` counts steps of a training
+/// long past: neither is a parameter here, and loading ignores them.
 #[derive(Module, Debug)]
 pub struct SpeakerEncoder {
-    /// From one channel.
+    /// The first convolution, from one channel.
     pub conv1: Conv2d,
-    /// Its norm, after the ReLU.
+    /// The norm of the first convolution, after the ReLU.
     pub bn1: BatchNorm,
-    /// First stage.
+    /// The first stage, at the full rate.
     pub layer1: Vec<Block>,
-    /// Second stage, at half the rate and bands.
+    /// The second stage, at half the rate and bands.
     pub layer2: Vec<Block>,
-    /// Third stage, again at half.
+    /// The third stage, again at half.
     pub layer3: Vec<Block>,
-    /// Fourth stage, again at half.
+    /// The fourth stage, again at half.
     pub layer4: Vec<Block>,
-    /// Which frames count.
+    /// Weights the frames before they are pooled.
     pub attention: Attention,
-    /// To the embedding.
+    /// Projects the pooled channels to the embedding.
     pub fc: Linear,
 }
 
-/// A weight for every frame of every channel.
+/// Computes a weight for every frame of every channel.
 #[derive(Module, Debug)]
 pub struct Attention {
-    /// Down.
+    /// To the channels inside.
     pub _0: Conv1d,
-    /// Its norm, after the ReLU.
+    /// The norm of the first layer, after the ReLU.
     pub _2: BatchNorm,
-    /// Up.
+    /// Back to all channels.
     pub _3: Conv1d,
 }
 
 impl SpeakerEncoder {
-    /// A new one.
+    /// Makes a new encoder.
     pub fn new(init: &Init, config: &SpeakerConfig) -> Result<Self, SpeakerConfigError> {
         config.check()?;
         let [first, ..] = config.filters;
@@ -91,7 +90,7 @@ impl SpeakerEncoder {
         })
     }
 
-    /// Embeddings `(batch, channels)` of mels `(batch, bands, frames)`, of any length.
+    /// Computes embeddings `(batch, channels)` of mels `(batch, bands, frames)` of any length.
     pub fn forward(&self, mel_bct: Tensor<3>) -> Tensor<2> {
         let [batch, bands, frames] = mel_bct.dims();
         let x_b1ft = mel_bct.reshape([batch, 1, bands, frames]);
@@ -106,7 +105,7 @@ impl SpeakerEncoder {
             .forward(self.pooled(x_bcft.reshape([batch, channels * bands, frames])))
     }
 
-    /// Mean and deviation over time, as the attention weights it.
+    /// Returns mean and deviation over time, weighted by the attention.
     fn pooled(&self, x_bct: Tensor<3>) -> Tensor<2> {
         let [batch, channels, _] = x_bct.dims();
         let inner = self
@@ -121,13 +120,13 @@ impl SpeakerEncoder {
         Tensor::cat(vec![mean_bc1, deviation_bc1], 1).reshape([batch, 2 * channels])
     }
 
-    /// The embeddings of waveforms `(batch, samples)` with length 1.
+    /// Computes the embeddings of waveforms `(batch, samples)`, scaled to length 1.
     pub fn embed(&self, front_end: &DeviceMel, wave_bt: Tensor<2>) -> Result<Tensor<2>, MelError> {
         Ok(unit_length(self.forward(front_end.forward(wave_bt)?)))
     }
 }
 
-/// Each row with length 1.
+/// Scales each row to length 1.
 pub fn unit_length(x_bc: Tensor<2>) -> Tensor<2> {
     let length_b1 = x_bc.clone().square().sum_dim(1).sqrt();
     x_bc / length_b1.clamp_min(LEAST_LENGTH)

@@ -1,8 +1,8 @@
-//! The operations on the CPU backend, with their own ways back.
+//! The operations on the CPU backend, with their own backward passes.
 //!
-//! Every method keeps what its backward needs and no more: the inputs by
-//! reference, and a number or two per row. Tensors are contiguous `f32`, or
-//! are made so; other element types take the plain compositions.
+//! Every method keeps what its backward pass needs and no more: the inputs by reference, and a
+//! number or two per row. Tensors are contiguous `f32`, or are made so; other element types take
+//! the plain compositions.
 
 mod convolve;
 mod record;
@@ -25,9 +25,9 @@ use rules::{
     Pointwise,
 };
 
-/// Whether the operations here take this tensor.
+/// Whether the operations here can take this tensor.
 pub(crate) fn takes<const D: usize>(x: &Tensor<D>) -> bool {
-    // One look at the device suffices for all of a call's tensors: mixing devices fails anyway.
+    // Looking at one device is enough for all tensors of a call: mixing devices fails anyway.
     is_host(&x.device()) && x.dtype() == DType::F32
 }
 
@@ -40,12 +40,12 @@ pub(crate) fn is_host(device: &Device) -> bool {
     }
 }
 
-/// How a linear layer's weight lies.
+/// The order of the dimensions of a linear layer's weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WeightLayout {
-    /// `(in, out)`.
+    /// Inputs first: `(in, out)`.
     InOut,
-    /// `(out, in)`.
+    /// Outputs first: `(out, in)`.
     OutIn,
 }
 
@@ -115,7 +115,7 @@ operations! {
     fn host_cross_entropy(logits; targets: Targets, smoothing: f32) = CrossEntropy;
 }
 
-/// The optimiser's part: it works on plain tensors.
+/// The optimizer's operations, which work on tensors without gradients.
 #[backend_extension(Flex)]
 pub(crate) trait HostStep: Backend {
     fn host_adamw(

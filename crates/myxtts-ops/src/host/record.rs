@@ -1,4 +1,4 @@
-//! How an operation enters the gradient graph.
+//! Records an operation in the gradient graph.
 
 use std::fmt::Debug;
 
@@ -10,9 +10,9 @@ use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, flex::FlexTensor};
 
-/// What an operation with `N` inputs keeps for its way back.
+/// What an operation with `N` inputs keeps for its backward pass.
 pub(super) trait Kept<const N: usize>: Clone + Send + Debug + 'static {
-    /// The gradients of the inputs that want one.
+    /// Computes the gradients of the inputs that need one.
     fn backward(self, gradient: FlexTensor, wanted: [bool; N]) -> [Option<FlexTensor>; N];
 }
 
@@ -34,7 +34,7 @@ impl<K: Kept<N>, const N: usize> Backward<Flex, N> for Way<K> {
     }
 }
 
-/// Runs `forward` on the inputs, and records what it keeps if a gradient will be asked for.
+/// Runs `forward` on the inputs, and records what it keeps if a gradient will be needed.
 pub(super) fn record<C: CheckpointStrategy, K: Kept<N>, const N: usize>(
     inputs: [FloatTensor<Autodiff<Flex, C>>; N],
     forward: impl FnOnce([FlexTensor; N]) -> (K, FlexTensor),

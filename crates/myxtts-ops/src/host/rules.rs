@@ -1,4 +1,4 @@
-//! What each operation keeps, and its way back.
+//! What each operation keeps, and its backward pass.
 
 use burn::backend::flex::FlexTensor;
 use burn::tensor::Shape;
@@ -166,7 +166,7 @@ pub(super) struct DropAdd {
 
 impl DropAdd {
     pub(super) fn forward(x: FlexTensor, residual: FlexTensor, keep: Keep) -> (Self, FlexTensor) {
-        // The sum takes the place of `x`: others still read the residual.
+        // The sum is written over `x`, because others still read the residual.
         let (mut x, residual) = (contiguous(x), contiguous(residual));
         elementwise::drop_add(elements_mut(&mut x), elements(&residual), keep);
         (Self { keep }, x)
@@ -266,7 +266,7 @@ impl Pointwise {
     }
 
     fn weight_oi(&self) -> Matrix<'_> {
-        // `(out, in)` or `(out, in, 1)`: the same elements.
+        // `(out, in)` and `(out, in, 1)` have the same elements.
         let inputs = shape(&self.weight).get(1).copied().unwrap_or(1);
         Matrix::packed(elements(&self.weight), inputs)
     }
@@ -445,7 +445,7 @@ impl Kept<1> for CrossEntropy {
     }
 }
 
-/// One step of AdamW, in place where nobody else reads.
+/// Takes one step of AdamW, in place where nobody else reads.
 pub(super) fn adamw(
     parameter: FlexTensor,
     gradient: FlexTensor,
@@ -465,7 +465,7 @@ pub(super) fn adamw(
     (parameter, first, second)
 }
 
-/// The sum of squares of all elements.
+/// Returns the sum of squares of all elements.
 pub(super) fn sum_of_squares(x: FlexTensor) -> FlexTensor {
     #[expect(clippy::cast_possible_truncation, reason = "back to the tensor's type")]
     let sum = adamw::sum_of_squares(elements(&contiguous(x))) as f32;

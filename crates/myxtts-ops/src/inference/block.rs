@@ -13,10 +13,10 @@ use crate::kernel::math::{exp, max, sum, sum2, vectorize};
 use crate::kernel::panels::Panels;
 use crate::kernel::rounded::Rounded;
 
-/// Numbers of keys below which attention stays on one thread.
+/// The numbers of keys below which attention stays on one thread.
 const SHARED: usize = 1 << 17;
 
-/// A block's parameters, its weights in the order in which they are read.
+/// A block's parameters, with its weights in the order in which they are read.
 #[derive(Clone, Debug)]
 pub struct CachedBlock {
     norm_1: [HostTensor; 2],
@@ -45,17 +45,16 @@ enum Weight {
 /// The next positions of one sequence.
 #[derive(Debug)]
 pub struct Positions<'a> {
-    /// What came before them; they are added to it.
+    /// The positions before them, to which they are added.
     pub cache: &'a mut LayerCache,
-    /// How many of the rows are this sequence's.
+    /// How many of the rows belong to this sequence.
     pub count: usize,
 }
 
 impl CachedBlock {
-    /// From scale and shift of a norm, weight `(in, out)` and bias of a linear
-    /// layer: before attention, to queries, keys and values, back; before the
-    /// feed-forward part, to its width, back. `None` where
-    /// [`HostTensor::of`] takes none of them.
+    /// Makes a block of two norms, each with scale and shift, and of four linear layers, each
+    /// with a weight `(in, out)` and a bias: to queries, keys and values, back; to the width of
+    /// the feed-forward part, back. `None` if [`HostTensor::of`] does not take one of them.
     pub fn new(
         [norm_1, norm_2]: [[Tensor<1>; 2]; 2],
         [qkv, attended, wide, narrow]: [(Tensor<2>, Tensor<1>); 4],
@@ -84,8 +83,8 @@ impl CachedBlock {
         })
     }
 
-    /// The same block with its weights in eight bits: a quarter to read, and
-    /// about the same results.
+    /// Returns the same block with its weights in eight bits: a quarter to read, and about the
+    /// same results.
     #[must_use]
     pub fn rounded(&self) -> Self {
         let [qkv, attended, wide, narrow] =
@@ -99,24 +98,24 @@ impl CachedBlock {
         }
     }
 
-    /// Numbers of its weights.
+    /// Returns the number of weights in the linear layers.
     pub fn weights(&self) -> usize {
         12 * self.channels() * self.channels()
     }
 
-    /// Channels of a position.
+    /// Returns the channels of a position.
     pub fn channels(&self) -> usize {
         self.norm_1[0].elements().len()
     }
 
-    /// An empty cache for it.
+    /// Makes an empty cache for this block.
     pub fn cache(&self, room: usize) -> LayerCache {
         LayerCache::new(self.heads, self.channels() / self.heads, room)
     }
 
-    /// Runs the rows of `x`, which are the next positions of each sequence in
-    /// turn. A position comes out the same number for number whether those
-    /// before it are computed beside it or were before.
+    /// Runs the rows of `x`, which are the next positions of each sequence in turn. A position
+    /// comes out the same, number for number, whether the positions before it are computed
+    /// together with it or were computed earlier.
     pub fn advance(&self, x: &mut [f32], sequences: &mut [Positions<'_>]) {
         let rows = x.len() / self.channels();
         let normal = normalise(x, &self.norm_1, self.epsilon);
@@ -141,7 +140,7 @@ impl CachedBlock {
         let channels = self.channels();
         let per_head = channels / self.heads;
         let scale = 1.0 / (per_head as f32).sqrt();
-        // What each query has to do: its head's keys and values up to itself, its output.
+        // Each query needs its head's keys and values up to itself, and its place in the output.
         let mut single = vec![];
         let (mut qkv, mut mixed) = (qkv, mixed);
         for Positions { cache, count } in sequences {
@@ -172,7 +171,7 @@ impl CachedBlock {
     }
 }
 
-/// `softmax(scale q k^T) v` of one query.
+/// Computes `softmax(scale q k^T) v` of one query.
 fn one_query(query: &[f32], keys: &[f32], values: &[f32], scale: f32, out: &mut [f32]) {
     let channels = query.len();
     let mut weights = vec![0.0; keys.len() / channels.max(1)];
@@ -199,7 +198,7 @@ fn one_query(query: &[f32], keys: &[f32], values: &[f32], scale: f32, out: &mut 
     );
 }
 
-/// A layer norm of rows as wide as its scale and shift.
+/// Applies a layer norm to rows as wide as its scale and shift.
 pub fn normalise(x: &[f32], [scale, shift]: &[HostTensor; 2], epsilon: f32) -> Vec<f32> {
     let (scale, shift) = (scale.elements(), shift.elements());
     let mut y = x.to_vec();
@@ -220,7 +219,7 @@ pub fn normalise(x: &[f32], [scale, shift]: &[HostTensor; 2], epsilon: f32) -> V
     y
 }
 
-/// Scores of a head with its weight as `(out, in)`, for rows as wide as its inputs.
+/// Computes the scores of a head with a weight `(out, in)`, for rows as wide as its inputs.
 pub fn head_scores(x: &[f32], [weight_oi, bias]: &[HostTensor; 2]) -> Vec<f32> {
     let (weight_oi, bias) = (weight_oi.elements(), bias.elements());
     let inputs = weight_oi.len() / bias.len().max(1);
@@ -248,7 +247,7 @@ impl Linear {
         y
     }
 
-    /// `y += x w + b`.
+    /// Computes `y += x w + b`.
     fn add(&self, x: &[f32], y: &mut [f32], rows: usize) {
         let bias = self.bias.elements();
         for row in y.chunks_exact_mut(bias.len().max(1)) {

@@ -1,9 +1,9 @@
 //! Keys and values of one sequence in one layer.
 
-/// Keys and values so far, in room that was taken beforehand.
+/// The keys and values so far, in room that was reserved beforehand.
 #[derive(Clone, Debug)]
 pub struct LayerCache {
-    /// `(heads, room, channels)` each.
+    /// The keys, `(heads, room, channels)`; `values` has the same shape.
     keys: Vec<f32>,
     values: Vec<f32>,
     heads: usize,
@@ -13,9 +13,9 @@ pub struct LayerCache {
 }
 
 impl LayerCache {
-    /// Empty, with room for so many positions; more are possible, for a copy.
+    /// Makes an empty cache with room for `room` positions; more cost a copy.
     pub fn new(heads: usize, channels: usize, room: usize) -> Self {
-        // Zeroed memory comes from the system page by page, when it is used.
+        // The system provides zeroed memory page by page, when it is used.
         let size = heads * room * channels;
         Self {
             keys: vec![0.0; size],
@@ -27,7 +27,7 @@ impl LayerCache {
         }
     }
 
-    /// Positions it holds.
+    /// Returns the number of positions held.
     pub fn length(&self) -> usize {
         self.length
     }
@@ -37,14 +37,14 @@ impl LayerCache {
         self.length = self.length.min(length);
     }
 
-    /// Room for `room` positions in all.
+    /// Makes room for `room` positions in all.
     pub fn reserve(&mut self, room: usize) {
         if room > self.room {
             *self = self.beginning(self.length, room);
         }
     }
 
-    /// A copy of the first `length` positions, with room for `room`.
+    /// Copies the first `length` positions, with room for `room`.
     #[must_use]
     pub fn beginning(&self, length: usize, room: usize) -> Self {
         let length = length.min(self.length);
@@ -87,7 +87,7 @@ impl LayerCache {
         }
     }
 
-    /// The keys and the values of a head, of the first positions.
+    /// Returns the keys and the values of a head, at the first positions.
     pub(super) fn head(&self, head: usize, positions: usize) -> [&[f32]; 2] {
         let start = head * self.room * self.channels;
         let held = start..start + positions.min(self.length) * self.channels;

@@ -1,8 +1,8 @@
-//! Convolutions that hear a stream.
+//! Convolutions over a stream.
 //!
-//! A [`Window`] holds the columns that are still needed. What is pushed into
-//! it comes out of a [`Convolution`] as soon as everything an output hears is
-//! there, and never twice: all pieces together are the whole, but for rounding.
+//! A [`Window`] holds the columns that are still needed. What is pushed into it comes out of a
+//! [`Convolution`] as soon as everything an output hears is there, and never twice: all pieces
+//! together are the whole, except for rounding.
 
 use rayon::prelude::*;
 
@@ -11,17 +11,17 @@ use crate::kernel::math::vectorize;
 use crate::kernel::registers::{SLACK, Signal, Sizes};
 use crate::kernel::winograd::Winograd;
 
-/// A `(channels, time)` with rows one after the other.
+/// A `(channels, time)` signal with rows one after the other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Columns {
-    /// Row by row.
+    /// The numbers, row by row.
     pub data: Vec<f32>,
-    /// Rows.
+    /// The number of rows.
     pub channels: usize,
 }
 
 impl Columns {
-    /// Zeros.
+    /// Makes `width` columns of zeros.
     pub fn zeros(channels: usize, width: usize) -> Self {
         Self {
             data: vec![0.0; channels * width],
@@ -29,7 +29,7 @@ impl Columns {
         }
     }
 
-    /// Columns.
+    /// Returns the number of columns.
     pub fn width(&self) -> usize {
         self.data.len() / self.channels.max(1)
     }
@@ -50,7 +50,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// Starting with so many columns of zeros.
+    /// Makes a window that starts with `zeros` columns of zeros.
     pub fn new(channels: usize, zeros: usize) -> Self {
         let stride = zeros + SLACK;
         Self {
@@ -62,12 +62,12 @@ impl Window {
         }
     }
 
-    /// Columns it holds.
+    /// Returns the number of columns held.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// Appends columns, each number by way of `map`.
+    /// Appends columns, each number passed through `map`.
     pub fn push(&mut self, columns: &Columns, map: impl Fn(f32) -> f32) {
         let added = columns.width();
         self.make_room(added);
@@ -87,7 +87,7 @@ impl Window {
         self.width += added;
     }
 
-    /// Appends zeros.
+    /// Appends columns of zeros.
     pub fn push_zeros(&mut self, added: usize) {
         self.make_room(added);
         let at = self.start + self.width;
@@ -97,7 +97,7 @@ impl Window {
         self.width += added;
     }
 
-    /// Takes the first columns out.
+    /// Removes the first columns and returns them.
     pub fn take(&mut self, width: usize) -> Columns {
         let width = width.min(self.width);
         let mut data = Vec::with_capacity(self.channels * width);
@@ -111,7 +111,7 @@ impl Window {
         }
     }
 
-    /// Adds the first columns to `to`, and takes them out.
+    /// Removes the first columns and adds them to `to`.
     pub fn take_into(&mut self, to: &mut Columns) {
         let width = to.width();
         let rows = self.data.chunks_exact(self.stride);
@@ -121,8 +121,8 @@ impl Window {
         self.skip(width);
     }
 
-    /// The mean of the first columns of several windows, as many as all of them
-    /// hold; they are taken out.
+    /// Removes the first columns of several windows, as many as all of them hold, and returns
+    /// their mean.
     pub fn take_mean<'a>(windows: impl IntoIterator<Item = &'a mut Self>) -> Columns {
         let windows: Vec<&mut Self> = windows.into_iter().collect();
         let width = windows.iter().map(|window| window.width).min();
@@ -160,7 +160,7 @@ impl Window {
         let held = self.start..self.start + self.width;
         let needed = self.width + added + SLACK;
         if needed <= self.stride {
-            // What is held is little beside what comes and goes.
+            // Few columns are held beside those that come and go, so moving them is cheap.
             for row in self.data.chunks_exact_mut(self.stride) {
                 row.copy_within(held.clone(), 0);
             }
@@ -176,7 +176,7 @@ impl Window {
     }
 }
 
-/// Adds as many numbers as there are places for.
+/// Adds as many numbers as fit.
 fn add(to: &mut [f32], from: &[f32]) {
     vectorize(
         #[inline(always)]
@@ -202,7 +202,7 @@ enum Form {
 }
 
 impl Convolution {
-    /// Of a weight `(outputs, inputs, taps)`.
+    /// Prepares a weight `(outputs, inputs, taps)`.
     pub fn new(weight_oik: &[f32], [outputs, inputs, taps]: [usize; 3], dilation: usize) -> Self {
         let sizes = Sizes {
             outputs,
@@ -218,29 +218,30 @@ impl Convolution {
         Self { sizes, form }
     }
 
-    /// Output channels.
+    /// Returns the number of output channels.
     pub fn outputs(&self) -> usize {
         self.sizes.outputs
     }
 
-    /// Input channels.
+    /// Returns the number of input channels.
     pub fn inputs(&self) -> usize {
         self.sizes.inputs
     }
 
-    /// How many columns an output hears, less one.
+    /// Returns the number of columns that an output hears, less one.
     pub fn reach(&self) -> usize {
         self.sizes.reach()
     }
 
-    /// Every output that the window suffices for; what no other hears is dropped.
+    /// Computes every output that the window suffices for, and drops the columns that no later
+    /// output hears.
     pub fn heard(&self, window: &mut Window, bias: &[f32]) -> Columns {
         let mut out = Columns::zeros(self.outputs(), 0);
         self.heard_into(window, bias, &mut out);
         out
     }
 
-    /// The same in place of what is in `out`, whose room is used again.
+    /// Does the same, replacing what is in `out` and reusing its memory.
     pub fn heard_into(&self, window: &mut Window, bias: &[f32], out: &mut Columns) {
         let width = window.width.saturating_sub(self.reach());
         out.channels = self.outputs();
@@ -267,7 +268,7 @@ pub struct Transposed {
 }
 
 impl Transposed {
-    /// Of a weight `(inputs, outputs, kernel)`.
+    /// Prepares a weight `(inputs, outputs, kernel)`.
     pub fn new(weight_iok: &[f32], [inputs, outputs, kernel]: [usize; 3], stride: usize) -> Self {
         let taps = kernel.div_ceil(stride.max(1));
         let mut weight = vec![0.0; stride * outputs * inputs * taps];
@@ -288,12 +289,12 @@ impl Transposed {
         }
     }
 
-    /// Columns of zeros that stand before the first and after the last.
+    /// Returns the columns of zeros that stand before the first and after the last.
     pub fn reach(&self) -> usize {
         self.phases.reach()
     }
 
-    /// Every output that the window suffices for.
+    /// Computes every output that the window suffices for.
     pub fn heard(&self, window: &mut Window, bias: &[f32]) -> Columns {
         let by_phase = self.phases.heard(window, &bias.repeat(self.stride));
         let width = by_phase.width();

@@ -1,10 +1,9 @@
 //! Speaking on the CPU backend: whole layers over slices.
 //!
-//! A generation makes one code at a time. On tensors that is dozens of
-//! operations on a few hundred numbers each, and most of the time goes into
-//! calling them. Here a block of the GPT is one call that writes its keys and
-//! values in place, and a convolution of the vocoder is one that hears a
-//! stream. Nothing here knows gradients; other devices use the engine's own
+//! A generation makes one code at a time. On tensors that is dozens of operations on a few
+//! hundred numbers each, and most of the time goes into calling them. Here a block of the GPT is
+//! one call that writes its keys and values in place, and a convolution of the waveform decoder
+//! is one call over a stream. Nothing here knows gradients; other devices use the engine's own
 //! operations, with which tests compare these.
 
 mod block;
@@ -24,7 +23,7 @@ pub use convolution::{Columns, Convolution, Transposed, Window};
 pub struct HostTensor(FlexTensor);
 
 impl HostTensor {
-    /// `None` for a tensor of another device or precision, or with gradients.
+    /// Takes a tensor; `None` if it is on another device, in another precision or has gradients.
     pub fn of<const D: usize>(x: Tensor<D>) -> Option<Self> {
         if x.dtype() != DType::F32 {
             return None;
@@ -35,13 +34,13 @@ impl HostTensor {
         }
     }
 
-    /// Whether [`of`](Self::of) takes it.
+    /// Whether [`of`](Self::of) can take the tensor.
     pub fn takes<const D: usize>(x: &Tensor<D>) -> bool {
         // A clone shares the numbers.
         Self::of(x.clone()).is_some()
     }
 
-    /// Row by row.
+    /// Returns the numbers, row by row.
     pub fn elements(&self) -> &[f32] {
         self.0.storage()
     }

@@ -5,23 +5,23 @@ use rayon::prelude::*;
 use super::PIECE;
 use super::math::{sum, vectorize};
 
-/// What a step is made with, all factors folded.
+/// The settings of a step, with all factors folded.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Step {
     pub(crate) beta1: f32,
     pub(crate) beta2: f32,
     pub(crate) epsilon: f32,
-    /// The learning rate over the first moment's correction.
+    /// The learning rate divided by the first moment's correction.
     pub(crate) rate: f32,
-    /// What the parameter keeps after weight decay.
+    /// The share of the parameter that weight decay leaves.
     pub(crate) keep: f32,
     /// One over the root of the second moment's correction.
     pub(crate) second: f32,
-    /// What the gradient is multiplied with first.
+    /// The factor that the gradient is multiplied with first.
     pub(crate) gradient: f32,
 }
 
-/// Moves the parameter and both moments.
+/// Updates the parameter and both moments.
 pub(crate) fn step(
     parameter: &mut [f32],
     gradient: &[f32],
@@ -50,7 +50,7 @@ pub(crate) fn step(
         });
 }
 
-/// The sum of squares, in double precision over pieces.
+/// Returns the sum of squares, added over pieces in double precision.
 pub(crate) fn sum_of_squares(x: &[f32]) -> f64 {
     let pieces: Vec<f32> = x
         .par_chunks(PIECE)

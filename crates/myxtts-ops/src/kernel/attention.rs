@@ -12,17 +12,17 @@ use super::fresh::Fresh;
 use super::gemm::{Matrix, MatrixMut, Old, Threads, multiply};
 use super::math::{exp, max, sum2, vectorize};
 
-/// Queries that are worked on at a time: enough to keep a product busy, few
-/// enough that a causal mask saves nearly half.
+/// Queries that are processed at a time: enough to keep a product busy, few enough that a causal
+/// mask saves nearly half.
 const BLOCK: usize = 64;
 
 /// Added to the score of a hidden key; finite, so that no row becomes NaN.
 pub(crate) const HIDDEN: f32 = f32::MIN / 4.0;
 
-/// Stands for the logarithm of the sum over no key: every weight comes out 0.
+/// Replaces the logarithm of the sum over no key, so that every weight comes out 0.
 const BLIND: f32 = f32::MAX;
 
-/// Sizes.
+/// The sizes of queries, keys and heads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub(crate) batch: usize,
@@ -32,19 +32,19 @@ pub(crate) struct Shape {
     pub(crate) channels: usize,
 }
 
-/// What is computed beside the sizes.
+/// What is computed, apart from the numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Rule {
     pub(crate) shape: Shape,
     pub(crate) causal: bool,
-    /// `(batch, keys)`, 0 or [`HIDDEN`].
+    /// What is added to the scores, `(batch, keys)`: 0 or [`HIDDEN`].
     pub(crate) hidden_bk: Option<Vec<f32>>,
     pub(crate) scale: f32,
     pub(crate) keep: Option<Keep>,
 }
 
 impl Rule {
-    /// How many keys, from the first, query `i` may see.
+    /// Returns how many keys, from the first, query `i` may see.
     fn seen(&self, i: usize) -> usize {
         let Shape { queries, keys, .. } = self.shape;
         if self.causal {
@@ -61,13 +61,13 @@ impl Rule {
         Some(&rows[batch * keys..(batch + 1) * keys])
     }
 
-    /// Where the draws of query `i` start.
+    /// Returns where the draws of query `i` start.
     fn draws(&self, head: usize, i: usize) -> u32 {
         dropout::index((head * self.shape.queries + i) * self.shape.keys)
     }
 }
 
-/// Where the heads of a tensor lie.
+/// Where the heads of a tensor lie in memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Heads<'a> {
     pub(crate) data: &'a [f32],
@@ -79,7 +79,8 @@ pub(crate) struct Heads<'a> {
 }
 
 impl<'a> Heads<'a> {
-    /// Part `part` of `parts` tensors of `(batch, rows, heads * channels)` side by side.
+    /// Finds part `part` of `parts` tensors `(batch, rows, heads * channels)` that lie side by
+    /// side.
     pub(crate) fn merged(data: &'a [f32], shape: Shape, part: usize, parts: usize) -> Self {
         let width = shape.heads * shape.channels;
         Self {
@@ -92,7 +93,7 @@ impl<'a> Heads<'a> {
         }
     }
 
-    /// A contiguous `(batch, heads, rows, channels)`.
+    /// Finds the heads of a contiguous `(batch, heads, rows, channels)`.
     pub(crate) fn split(data: &'a [f32], shape: Shape, rows: usize) -> Self {
         Self {
             data,
@@ -115,7 +116,8 @@ impl<'a> Heads<'a> {
     }
 }
 
-/// Output `(batch, heads, queries, channels)` and a number per query for the way back.
+/// Returns the output `(batch, heads, queries, channels)`, and a number per query for the
+/// backward pass.
 pub(crate) fn forward(
     q: Heads<'_>,
     k: Heads<'_>,
@@ -214,8 +216,8 @@ fn forward_head(
     }
 }
 
-/// Turns scores into weights that still want the factor returned second; the
-/// first is the logarithm of their sum.
+/// Turns scores into weights. Returns the logarithm of their sum, and the factor that the weights
+/// must still be multiplied with.
 #[inline(always)]
 fn weigh(row: &mut [f32], hidden: Option<&[f32]>) -> (f32, f32) {
     if let Some(hidden) = hidden {
@@ -235,7 +237,7 @@ fn weigh(row: &mut [f32], hidden: Option<&[f32]>) -> (f32, f32) {
     (top + total.ln(), 1.0 / total)
 }
 
-/// What forward read and made.
+/// What the forward pass read and made.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen<'a> {
     pub(crate) q: Heads<'a>,
@@ -245,7 +247,7 @@ pub(crate) struct Seen<'a> {
     pub(crate) log_sums: &'a [f32],
 }
 
-/// Gradients of queries, keys and values, each `(batch, heads, rows, channels)`.
+/// Returns the gradients of queries, keys and values, each `(batch, heads, rows, channels)`.
 pub(crate) fn backward(seen: Seen<'_>, gradient: Heads<'_>, rule: &Rule) -> [Vec<f32>; 3] {
     let shape = rule.shape;
     let Shape {
@@ -341,7 +343,7 @@ impl Head<'_> {
         }
     }
 
-    /// From scores and the gradients of the weights to weights and the gradients of the scores.
+    /// Turns scores into weights, and gradients of the weights into gradients of the scores.
     fn slopes(
         &self,
         rule: &Rule,
@@ -369,7 +371,7 @@ impl Head<'_> {
                         }
                     }
                     let log_sum = self.log_sums[i];
-                    // Sum of weight times its gradient, which is output times its gradient.
+                    // The sum of weights times their gradients equals output times its gradient.
                     let average = dot(self.gradient, self.out, i);
                     for x in weights.iter_mut() {
                         *x = exp(*x - log_sum);

@@ -7,13 +7,13 @@ use super::registers::{Signal, Sizes, TILE, VECTORS, WIDEST, Weights, vectors};
 /// A convolution's weight in the order in which it is read.
 #[derive(Clone, Debug)]
 pub(crate) struct Taps {
-    /// `(tiles, inputs, taps, TILE)`, zero beyond the last output.
+    /// The weight as `(tiles, inputs, taps, TILE)`, zero beyond the last output.
     packed: Vec<f32>,
     sizes: Sizes,
 }
 
 impl Taps {
-    /// Of a weight `(outputs, inputs, taps)`.
+    /// Packs a weight `(outputs, inputs, taps)`.
     pub(crate) fn new(weight_oik: &[f32], sizes: Sizes) -> Self {
         let each = sizes.inputs * sizes.taps;
         let mut packed = vec![0.0; sizes.outputs.div_ceil(TILE) * each * TILE];
@@ -26,9 +26,10 @@ impl Taps {
         Self { packed, sizes }
     }
 
-    /// `out[o, t] = bias[o] + sum w[o, i, k] x[i, t + k dilation]` for `columns` of time.
+    /// Computes `out[o, t] = bias[o] + sum w[o, i, k] x[i, t + k dilation]` for `columns` of
+    /// time.
     ///
-    /// Rows of `x` can be read for `columns + reach + SLACK`. An empty bias is none.
+    /// Rows of `x` must be readable for `columns + reach + SLACK`. An empty bias means none.
     pub(crate) fn convolve(&self, x: Signal<'_>, bias: &[f32], out: &mut [f32], columns: usize) {
         let sizes = self.sizes;
         assert_eq!(out.len(), sizes.outputs * columns, "the output's size");
@@ -69,7 +70,7 @@ impl WithSimd for Tile<'_> {
         match self.out.len() / self.columns {
             1 => self.channels::<S, 1>(simd, 0),
             2..=4 => self.channels::<S, 4>(simd, 0),
-            // A whole tile at once wants more registers than older processors have.
+            // A whole tile at once needs more registers than older processors have.
             _ if S::REGISTER_COUNT >= 32 => self.channels::<S, TILE>(simd, 0),
             _ => {
                 self.channels::<S, 4>(simd, 0);
@@ -80,7 +81,7 @@ impl WithSimd for Tile<'_> {
 }
 
 impl Tile<'_> {
-    /// Channels `first..first + M`, as far as there are so many.
+    /// Computes channels `first..first + M`, as far as they exist.
     #[inline(always)]
     fn channels<S: Simd, const M: usize>(&mut self, simd: S, first: usize) {
         let lanes = S::F32_LANES;
@@ -96,7 +97,7 @@ impl Tile<'_> {
         }
     }
 
-    /// `N` vectors of columns from `start` on.
+    /// Computes `N` vectors of columns from `start` on.
     #[inline(always)]
     fn block<S: Simd, const M: usize, const N: usize>(
         &mut self,

@@ -1,8 +1,7 @@
-//! Convolutions of a batch `(batch, channels, time)`, there and back.
+//! Convolutions of a batch `(batch, channels, time)`, forward and backward.
 //!
-//! Rows of the batch lie behind one another with zeros between them, so that
-//! one pass serves many short rows as well as a long one. What comes out over
-//! the zeros is left out.
+//! Rows of the batch lie one after another with zeros between them, so that one pass serves many
+//! short rows as well as a long one. What comes out over the zeros is discarded.
 
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
@@ -13,22 +12,22 @@ use super::fresh::Fresh;
 use super::math::vectorize;
 use super::registers::{SLACK, Signal, Sizes};
 
-/// Columns of a piece of work, about.
+/// About how many columns a piece of work has.
 const PIECE: usize = 2048;
-/// Output channels, and taps, of a tile of the weight's gradient.
+/// Output channels in a tile of the weight's gradient; `GRADIENT_TAPS` is its taps.
 const GRADIENT_OUTPUTS: usize = 4;
 const GRADIENT_TAPS: usize = 6;
-/// Taps of a tile where there are few registers.
+/// Taps of a tile on processors with few registers.
 const FEW_TAPS: usize = 2;
 
 /// A convolution over time with a step of 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ConvRule {
-    /// Zeros at each end.
+    /// Zeros added at each end.
     pub(crate) padding: usize,
-    /// Distance of taps.
+    /// Frames between two taps.
     pub(crate) dilation: usize,
-    /// Negative inputs are multiplied by this first; 1 leaves them.
+    /// The factor that negative inputs are multiplied with first; 1 leaves them.
     pub(crate) slope: f32,
 }
 
@@ -60,24 +59,24 @@ impl ConvSizes {
         }
     }
 
-    /// Columns of a row with its zeros.
+    /// Returns the columns of a row with its zeros.
     fn span(&self) -> usize {
         self.time + 2 * self.rule.padding
     }
 
-    /// Columns that come out of a row.
+    /// Returns the columns that come out of a row.
     pub(crate) fn heard(&self) -> usize {
         self.span().saturating_sub(self.reach())
     }
 
-    /// Rows of a piece of work.
+    /// Returns the rows of a piece of work.
     fn rows(&self) -> usize {
         PIECE
             .div_ceil(self.span().max(1))
             .clamp(1, self.batch.max(1))
     }
 
-    /// Rows of the input as the taps read them.
+    /// Lays out rows of the input as the taps read them.
     fn laid(&self, x_bit: &[f32]) -> Laid {
         let ConvRule { padding, slope, .. } = self.rule;
         let widths = [padding, self.time, padding];
@@ -93,11 +92,11 @@ impl ConvSizes {
         }
     }
 
-    /// `y[b, o, t] = bias[o] + sum w[o, i, k] x[b, i, t + k dilation - padding]`.
+    /// Computes `y[b, o, t] = bias[o] + sum w[o, i, k] x[b, i, t + k dilation - padding]`.
     pub(crate) fn convolve(&self, x_bit: &[f32], weight_oik: &[f32], bias: &[f32]) -> Vec<f32> {
         let heard = self.heard();
         if x_bit.is_empty() {
-            // Rows of zeros alone, which no piece of the input stands for.
+            // Rows of zeros alone have no piece of input, so their output is the bias.
             let bias = |at: usize| bias.get(at / heard % self.outputs).copied();
             let all = 0..self.batch * self.outputs * heard;
             return all.map(|at| bias(at).unwrap_or(0.0)).collect();
@@ -116,7 +115,7 @@ impl ConvSizes {
         out.finish()
     }
 
-    /// The gradient of the input, of that of the output.
+    /// Computes the gradient of the input from that of the output.
     pub(crate) fn input_gradient(
         &self,
         g_bot: &[f32],
@@ -138,8 +137,8 @@ impl ConvSizes {
         }
         let taps = taps_of_groups(&turned, group);
         let (heard, slope) = (self.heard(), self.rule.slope);
-        // Where an input hears more zeros than there are taps on one side, its
-        // outermost outputs are of zeros alone.
+        // If an input hears more zeros than there are taps on one side, its outermost outputs
+        // come from zeros alone.
         let (zeros, skip) = match self.reach().checked_sub(self.rule.padding) {
             Some(zeros) => (zeros, 0),
             None => (0, self.rule.padding - self.reach()),
@@ -170,7 +169,7 @@ impl ConvSizes {
         out.finish()
     }
 
-    /// The gradient of the weight, of that of the output.
+    /// Computes the gradient of the weight from that of the output.
     pub(crate) fn weight_gradient(&self, g_bot: &[f32], x_bit: &[f32]) -> Vec<f32> {
         let heard = self.heard();
         let rows = self.rows();
@@ -208,12 +207,12 @@ fn taps_of_groups(weight_oik: &[f32], group: Sizes) -> Vec<Taps> {
         .collect()
 }
 
-/// Rows of `(channels, time)` behind one another, zeros before and after each.
+/// Rows of `(channels, time)` one after another, with zeros before and after each.
 struct Laid {
     data: Vec<f32>,
     stride: usize,
     rows: usize,
-    /// Zeros, columns that count, zeros.
+    /// Columns of zeros, columns that count, columns of zeros.
     widths: [usize; 3],
 }
 
@@ -246,7 +245,7 @@ impl Laid {
         }
     }
 
-    /// The same without the first and last `skip` columns of each row.
+    /// Lays out rows without the first and last `skip` columns of each.
     fn skipping(x_bct: &[f32], channels: usize, widths: [usize; 3], skip: usize) -> Self {
         let [before, time, after] = widths;
         if skip == 0 {
@@ -303,8 +302,8 @@ impl Laid {
     }
 }
 
-/// `out[o, i, k] = sum over t of g[o, t] x[i, t + k dilation]`, a tile of
-/// outputs and taps at a time in registers.
+/// Computes `out[o, i, k] = sum over t of g[o, t] x[i, t + k dilation]`, a tile of outputs and
+/// taps at a time in registers.
 struct WeightGradient<'a> {
     sizes: Sizes,
     columns: usize,

@@ -1,26 +1,26 @@
-//! Which elements are dropped: a pure function of a key and the element's index.
+//! Decides which elements are dropped, as a pure function of a key and the element's index.
 //!
-//! 32-bit multiplications only, so that it runs eight or more at a time on a
-//! CPU and as it stands on a GPU.
+//! It uses 32-bit multiplications only, so that it runs eight or more at a time on a CPU and
+//! unchanged on a GPU.
 
 use myxtts_base::splitmix64;
 
-/// Bits of a draw; they fit a signed 32-bit integer.
+/// The bits of a draw, few enough for a signed 32-bit integer.
 pub(crate) const DRAW_BITS: u32 = 24;
-/// Multipliers and shifts of the mixing, in their order.
+/// The multipliers and shifts of the mixing, in their order.
 pub(crate) const STRIDE: u32 = 0x9e37_79b1;
 pub(crate) const FIRST: (u32, u32) = (16, 0x21f0_aaad);
 pub(crate) const SECOND: (u32, u32) = (15, 0x735a_2d97);
 pub(crate) const LAST: u32 = 15;
 
-/// A draw's parameters, mixed and rounded once.
+/// The parameters of a draw, mixed and rounded once.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Keep {
     /// The two halves of the mixed key.
     pub(crate) halves: [u32; 2],
-    /// Draws below are dropped.
+    /// Elements whose draws are below this are dropped.
     pub(crate) threshold: u32,
-    /// What the others are multiplied with.
+    /// The factor for the elements that are kept.
     pub(crate) scale: f32,
 }
 
@@ -45,14 +45,14 @@ impl Keep {
         }
     }
 
-    /// The draw of what comes after so many elements.
+    /// Returns the draw of what comes after `elements` elements.
     pub(crate) fn after(mut self, elements: usize) -> Self {
         let skipped = index(elements).wrapping_mul(STRIDE);
         self.halves[0] = self.halves[0].wrapping_add(skipped);
         self
     }
 
-    /// What element `index` is multiplied with.
+    /// Returns the factor of element `index`.
     #[inline(always)]
     pub(crate) fn factor(self, index: u32) -> f32 {
         let mut x = index.wrapping_mul(STRIDE).wrapping_add(self.halves[0]);
@@ -68,7 +68,7 @@ impl Keep {
     }
 }
 
-/// Draws made at a time.
+/// Draws that are made at a time.
 const LANES: usize = 16;
 const NEXT: u32 = 16;
 const OFFSETS: [u32; LANES] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
@@ -76,7 +76,7 @@ const OFFSETS: [u32; LANES] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14,
 impl Keep {
     #[inline(always)]
     fn factors(self, start: u32) -> [f32; LANES] {
-        // A loop: the array's own `map` is not inlined, and so not vectorised.
+        // This is a loop because the array's own `map` is not inlined, and so not vectorised.
         let mut factors = [0.0; LANES];
         for (factor, i) in factors.iter_mut().zip(OFFSETS) {
             *factor = self.factor(start.wrapping_add(i));
@@ -84,7 +84,7 @@ impl Keep {
         factors
     }
 
-    /// Multiplies elements `start..` of a tensor with their factors.
+    /// Multiplies elements `start..` of a tensor by their factors.
     #[inline(always)]
     pub(crate) fn multiply(self, mut start: u32, x: &mut [f32]) {
         let (blocks, rest) = x.as_chunks_mut::<LANES>();
@@ -99,7 +99,7 @@ impl Keep {
         }
     }
 
-    /// Multiplies elements `start..` of a tensor with their factors and adds another's.
+    /// Multiplies elements `start..` of a tensor by their factors, and adds `y`.
     #[inline(always)]
     pub(crate) fn multiply_add(self, mut start: u32, x: &mut [f32], y: &[f32]) {
         let (x_blocks, x_rest) = x.as_chunks_mut::<LANES>();
@@ -115,7 +115,7 @@ impl Keep {
         }
     }
 
-    /// `(a, b) = f(a, b, factor)` for elements `start..`.
+    /// Sets `(a, b) = f(a, b, factor)` for elements `start..`.
     #[inline(always)]
     pub(crate) fn update2(
         self,
@@ -138,7 +138,7 @@ impl Keep {
     }
 }
 
-/// Element `offset` of a tensor as the draws count: they repeat after 2^32.
+/// Converts an element's offset to the index of its draw; draws repeat after 2^32.
 #[expect(clippy::cast_possible_truncation, reason = "wraps, as documented")]
 #[inline(always)]
 pub(crate) fn index(offset: usize) -> u32 {

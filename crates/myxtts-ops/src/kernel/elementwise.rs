@@ -7,7 +7,7 @@ use super::dropout::{Keep, index};
 use super::fresh::Fresh;
 use super::math::vectorize;
 
-/// `f` of every element.
+/// Applies `f` to every element.
 pub(crate) fn map(x: &[f32], f: impl Fn(f32) -> f32 + Sync) -> Vec<f32> {
     let mut y = Fresh::new(x.len());
     y.pieces(PIECE).zip(x.par_chunks(PIECE)).for_each(|(y, x)| {
@@ -23,7 +23,7 @@ pub(crate) fn map(x: &[f32], f: impl Fn(f32) -> f32 + Sync) -> Vec<f32> {
     y.finish()
 }
 
-/// `y = f(y, x)` for every element.
+/// Sets `y = f(y, x)` for every element.
 pub(crate) fn update(y: &mut [f32], x: &[f32], f: impl Fn(f32, f32) -> f32 + Sync) {
     y.par_chunks_mut(PIECE)
         .zip(x.par_chunks(PIECE))
@@ -39,7 +39,7 @@ pub(crate) fn update(y: &mut [f32], x: &[f32], f: impl Fn(f32, f32) -> f32 + Syn
         });
 }
 
-/// Drops elements of `x`.
+/// Drops elements of `x` in place.
 pub(crate) fn drop(x: &mut [f32], keep: Keep) {
     x.par_chunks_mut(PIECE).enumerate().for_each(|(piece, x)| {
         vectorize(
@@ -49,7 +49,7 @@ pub(crate) fn drop(x: &mut [f32], keep: Keep) {
     });
 }
 
-/// What is left of `x`.
+/// Returns `x` with elements dropped.
 pub(crate) fn dropped(x: &[f32], keep: Keep) -> Vec<f32> {
     let mut y = Fresh::new(x.len());
     y.pieces(PIECE)
@@ -65,7 +65,7 @@ pub(crate) fn dropped(x: &[f32], keep: Keep) -> Vec<f32> {
     y.finish()
 }
 
-/// Drops elements of `x` and adds `y`.
+/// Drops elements of `x` in place, then adds `y`.
 pub(crate) fn drop_add(x: &mut [f32], y: &[f32], keep: Keep) {
     x.par_chunks_mut(PIECE)
         .zip(y.par_chunks(PIECE))

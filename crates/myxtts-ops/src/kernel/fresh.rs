@@ -1,9 +1,8 @@
-//! New vectors that are written where they are filled.
+//! New vectors whose memory is first touched where it is filled.
 //!
-//! `vec![0.0; n]` writes its zeros on the one thread that asks for it, and
-//! the operation that follows writes every element again, with all cores
-//! having waited. Here each piece becomes zero on the thread that fills it,
-//! when it is about to, and so in that core's cache.
+//! `vec![0.0; n]` writes its zeros on the one thread that asks for it while all cores wait, and
+//! the operation that follows writes every element again. Here each piece becomes zero on the
+//! thread that fills it, just before that, and so in that core's cache.
 
 #![expect(
     unsafe_code,
@@ -15,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
-/// A vector whose elements are still to come.
+/// A vector whose elements have not been written yet.
 #[derive(Debug)]
 pub(crate) struct Fresh {
     elements: Vec<f32>,
@@ -24,7 +23,7 @@ pub(crate) struct Fresh {
 }
 
 impl Fresh {
-    /// Room for `len` elements.
+    /// Makes room for `len` elements.
     pub(crate) fn new(len: usize) -> Self {
         Self {
             elements: Vec::with_capacity(len),
@@ -33,7 +32,7 @@ impl Fresh {
         }
     }
 
-    /// All elements in pieces of this size, zero.
+    /// Returns all elements as pieces of this size, each zeroed.
     pub(crate) fn pieces(
         &mut self,
         size: usize,
@@ -48,18 +47,18 @@ impl Fresh {
             })
     }
 
-    /// Lets `write` put all elements in place, by pointer.
+    /// Lets `write` fill all elements through a pointer.
     ///
     /// # Safety
     ///
-    /// `write` must have written every element when it comes back.
+    /// `write` must have written every element when it returns.
     pub(super) unsafe fn written_by(mut self, write: impl FnOnce(*mut f32)) -> Vec<f32> {
         write(self.elements.as_mut_ptr());
         *self.written.get_mut() = self.len;
         self.finish()
     }
 
-    /// The vector, all of whose pieces were given out.
+    /// Returns the vector; all of its pieces must have been given out.
     pub(crate) fn finish(mut self) -> Vec<f32> {
         assert_eq!(
             *self.written.get_mut(),

@@ -1,4 +1,4 @@
-//! GELU by its tanh approximation.
+//! GELU in its tanh approximation.
 //!
 //! `0.5 x (1 + tanh u)` is `x s(2u)` with the logistic function `s`, which
 //! takes one exponential and no cancellation.
@@ -13,13 +13,13 @@ fn logistic_of_twice(u: f32) -> f32 {
     1.0 / (1.0 + exp(-2.0 * u))
 }
 
-/// The value at `x`.
+/// Returns GELU at `x`.
 #[inline(always)]
 pub(crate) fn value(x: f32) -> f32 {
     x * logistic_of_twice(SLOPE * (x + CUBIC * x * x * x))
 }
 
-/// The derivative at `x`.
+/// Returns the derivative of GELU at `x`.
 #[inline(always)]
 pub(crate) fn slope(x: f32) -> f32 {
     let s = logistic_of_twice(SLOPE * (x + CUBIC * x * x * x));

@@ -8,7 +8,7 @@
 
 use super::fresh::Fresh;
 
-/// A view of a matrix.
+/// A view of a matrix to read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Matrix<'a> {
     data: &'a [f32],
@@ -19,7 +19,7 @@ pub(crate) struct Matrix<'a> {
 }
 
 impl<'a> Matrix<'a> {
-    /// Element `(r, c)` is `data[r * row_stride + c * column_stride]`.
+    /// Views `data` so that element `(r, c)` is `data[r * row_stride + c * column_stride]`.
     pub(crate) fn strided(
         data: &'a [f32],
         [rows, columns]: [usize; 2],
@@ -38,12 +38,12 @@ impl<'a> Matrix<'a> {
         }
     }
 
-    /// Rows one after the other.
+    /// Views rows that lie one after the other.
     pub(crate) fn packed(data: &'a [f32], columns: usize) -> Self {
         Self::strided(data, [data.len() / columns.max(1), columns], [columns, 1])
     }
 
-    /// Rows and columns exchanged.
+    /// Exchanges rows and columns.
     pub(crate) fn transposed(self) -> Self {
         Self {
             rows: self.columns,
@@ -54,7 +54,7 @@ impl<'a> Matrix<'a> {
         }
     }
 
-    /// Rows `start..end`.
+    /// Returns the rows `start..end`.
     pub(crate) fn rows(self, start: usize, end: usize) -> Self {
         assert!(start <= end && end <= self.rows, "rows outside the matrix");
         let skipped = (start * self.row_stride).min(self.data.len());
@@ -65,13 +65,13 @@ impl<'a> Matrix<'a> {
         }
     }
 
-    /// Element `(row, column)`.
+    /// Returns the element `(row, column)`.
     #[inline(always)]
     pub(crate) fn at(&self, row: usize, column: usize) -> f32 {
         self.data[row * self.row_stride + column * self.column_stride]
     }
 
-    /// One row, if its elements are neighbours.
+    /// Returns one row, if its elements are neighbours.
     #[inline(always)]
     pub(crate) fn row(&self, row: usize) -> Option<&'a [f32]> {
         let start = row * self.row_stride;
@@ -83,7 +83,7 @@ impl<'a> Matrix<'a> {
     }
 }
 
-/// Rows of a matrix to write, each of neighbours.
+/// A view of a matrix to write, whose rows lie one after the other.
 #[derive(Debug)]
 pub(crate) struct MatrixMut<'a> {
     data: &'a mut [f32],
@@ -92,7 +92,7 @@ pub(crate) struct MatrixMut<'a> {
 }
 
 impl<'a> MatrixMut<'a> {
-    /// Rows one after the other.
+    /// Views rows that lie one after the other.
     pub(crate) fn packed(data: &'a mut [f32], columns: usize) -> Self {
         let rows = data.len() / columns.max(1);
         Self {
@@ -103,28 +103,28 @@ impl<'a> MatrixMut<'a> {
     }
 }
 
-/// Who computes.
+/// The threads that compute a product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Threads {
-    /// The caller alone.
+    /// The calling thread alone.
     One,
-    /// All, if the product is large enough.
+    /// All threads, if the product is large enough.
     All,
 }
 
-/// What becomes of the numbers already there.
+/// What happens to the numbers that are there already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Old {
-    /// Overwritten.
+    /// The product overwrites them.
     Replace,
-    /// Added to.
+    /// The product is added to them.
     Add,
 }
 
 /// Products smaller than this many multiplications stay on one thread.
 const SHARED: usize = 128 * 128 * 128;
 
-/// `a b`, on all cores.
+/// Returns `a b`, computed on all cores.
 pub(crate) fn product(a: Matrix<'_>, b: Matrix<'_>) -> Vec<f32> {
     let [m, n] = [a.rows, b.columns];
     // SAFETY: a product that replaces writes every element of its `m x n` and reads none.
@@ -133,7 +133,7 @@ pub(crate) fn product(a: Matrix<'_>, b: Matrix<'_>) -> Vec<f32> {
     }
 }
 
-/// `out = scale a b`, or `out += scale a b`.
+/// Computes `out = scale a b`, or `out += scale a b`.
 pub(crate) fn multiply(
     out: MatrixMut<'_>,
     old: Old,
@@ -149,8 +149,8 @@ pub(crate) fn multiply(
 
 /// # Safety
 ///
-/// `out` must be `m x n` elements that nobody else reads or writes, and hold
-/// numbers unless they are replaced.
+/// `out` must be `m x n` elements that nobody else reads or writes, and must be initialised
+/// unless they are replaced.
 unsafe fn into(
     out: *mut f32,
     [m, n]: [usize; 2],
@@ -176,8 +176,8 @@ unsafe fn into(
     };
     // A slice never has more elements than `isize::MAX` bytes, so its strides fit.
     let stride = |s: usize| isize::try_from(s).unwrap_or(isize::MAX);
-    // SAFETY: the constructors checked that `(rows - 1, columns - 1)` and with it every smaller
-    // index lies inside the slices of `a` and `b`; the caller answers for `out`.
+    // SAFETY: the constructors checked that `(rows - 1, columns - 1)`, and so every smaller
+    // index, lies inside the slices of `a` and `b`; the caller guarantees `out`.
     unsafe {
         gemm::gemm(
             m,

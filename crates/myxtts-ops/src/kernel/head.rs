@@ -1,15 +1,15 @@
-//! The scores of a head, whose weight has a row for each of them.
+//! The scores of a head, whose weight has a row for each score.
 
 use rayon::prelude::*;
 
 use super::math::{sum2, vectorize};
 
-/// Weights with fewer elements are not worth a second thread.
+/// Elements of a weight below which a second thread is not worth it.
 const SHARED: usize = 1 << 17;
 /// Outputs of a piece of work.
 const OUTPUTS: usize = 64;
 
-/// `y = x w^T + b`, with the weight as `(out, in)`.
+/// Computes `y = x w^T + b`, with the weight as `(out, in)`.
 pub(crate) fn product_of_rows(
     x: &[f32],
     weight_oi: &[f32],

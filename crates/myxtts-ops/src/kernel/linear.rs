@@ -7,7 +7,7 @@ use super::gemm::{Matrix, MatrixMut, Old, Threads, multiply, product};
 use super::math::vectorize;
 use super::{add_rows, rows_per_piece};
 
-/// `x w`, plus `bias` unless it is empty.
+/// Computes `x w`, plus `bias` unless it is empty.
 pub(crate) fn linear(x: Matrix<'_>, weight_io: Matrix<'_>, bias: &[f32]) -> Vec<f32> {
     if bias.is_empty() {
         return product(x, weight_io);
@@ -28,7 +28,7 @@ pub(crate) fn linear(x: Matrix<'_>, weight_io: Matrix<'_>, bias: &[f32]) -> Vec<
     y
 }
 
-/// Sums of columns.
+/// Returns the sum of each column.
 pub(crate) fn column_sums(x: &[f32], width: usize) -> Vec<f32> {
     let partials = x
         .par_chunks(width * rows_per_piece(width))
@@ -50,10 +50,10 @@ pub(crate) fn column_sums(x: &[f32], width: usize) -> Vec<f32> {
     add_rows(partials, width)
 }
 
-/// Batches of fewer items leave the cores to each item's product in turn.
+/// Batches of fewer items give all cores to each item's product in turn.
 const SHARED_BATCH: usize = 4;
 
-/// A convolution with one tap: `w x + b` for every `(inputs, time)` of the batch.
+/// Applies a convolution with one tap: `w x + b` for every `(inputs, time)` of the batch.
 pub(crate) fn pointwise(
     x_bit: &[f32],
     weight_oi: Matrix<'_>,
@@ -82,7 +82,7 @@ pub(crate) fn pointwise(
     y_bot.finish()
 }
 
-/// The gradient of a one-tap convolution's weight.
+/// Computes the gradient of a one-tap convolution's weight.
 pub(crate) fn pointwise_weight_gradient(
     x_bit: &[f32],
     gradient_bot: &[f32],
@@ -113,7 +113,7 @@ pub(crate) fn pointwise_weight_gradient(
     add_rows(partials, outputs * inputs)
 }
 
-/// Sums over batch and time, per channel.
+/// Returns the sums over batch and time, per channel.
 pub(crate) fn channel_sums(x_bct: &[f32], channels: usize, time: usize) -> Vec<f32> {
     let sums: Vec<f32> = x_bct
         .par_chunks(time.max(1))

@@ -9,7 +9,7 @@ use super::rows_per_piece;
 #[derive(Debug)]
 pub(crate) struct CrossEntropy {
     pub(crate) loss: f32,
-    /// Per row, the logarithm of the sum of exponentials.
+    /// The logarithm of the sum of exponentials of each row.
     pub(crate) log_sums: Vec<f32>,
 }
 
@@ -17,13 +17,13 @@ fn counted(targets: &[i64]) -> f32 {
     targets.iter().filter(|&&t| t >= 0).count().max(1) as f32
 }
 
-/// The class of a row, if the row counts.
+/// Returns the class of a row, if the row counts.
 #[inline(always)]
 fn class(target: i64) -> Option<usize> {
     usize::try_from(target).ok()
 }
 
-/// Mean over the rows whose target is not negative.
+/// Computes the mean over the rows whose target is not negative.
 pub(crate) fn cross_entropy(logits: &[f32], targets: &[i64], smoothing: f32) -> CrossEntropy {
     let classes = logits.len() / targets.len().max(1);
     let rows = rows_per_piece(classes);
@@ -57,7 +57,7 @@ pub(crate) fn cross_entropy(logits: &[f32], targets: &[i64], smoothing: f32) -> 
     CrossEntropy { loss, log_sums }
 }
 
-/// Turns the logits into their gradient.
+/// Replaces the logits by their gradient.
 pub(crate) fn cross_entropy_backward(
     logits: &mut [f32],
     targets: &[i64],

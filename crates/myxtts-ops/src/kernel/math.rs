@@ -2,7 +2,8 @@
 
 /// Runs `work` compiled for the widest vectors this machine has.
 ///
-/// `work` and everything it calls must be `#[inline(always)]`, or it stays narrow.
+/// `work` and everything it calls must be `#[inline(always)]`, or it is compiled for narrow
+/// vectors.
 #[inline(always)]
 pub(crate) fn vectorize<R>(work: impl FnOnce() -> R) -> R {
     #[cfg(target_arch = "x86_64")]
@@ -14,7 +15,7 @@ pub(crate) fn vectorize<R>(work: impl FnOnce() -> R) -> R {
     work()
 }
 
-/// `e^x` to 2 units in the last place; 0 below -87, where `f32` loses its precision.
+/// Returns `e^x` to 2 units in the last place; 0 below -87, where `f32` loses its precision.
 #[inline(always)]
 pub(crate) fn exp(x: f32) -> f32 {
     const LOW: f32 = -87.0;
@@ -25,7 +26,7 @@ pub(crate) fn exp(x: f32) -> f32 {
     let kept = if kept > HIGH { HIGH } else { kept };
     let shifted = kept * std::f32::consts::LOG2_E + ROUND;
     let n = shifted - ROUND;
-    // ln 2 in two parts, the first exact in a few bits.
+    // ln 2 is split in two parts, the first exact in a few bits.
     let r = (kept - n * 0.693_359_4) - n * -2.121_944_4e-4;
     let mut p = 1.987_569_1e-4;
     p = p * r + 1.398_199_9e-3;
@@ -38,10 +39,10 @@ pub(crate) fn exp(x: f32) -> f32 {
     if x < LOW { 0.0 } else { mantissa * power }
 }
 
-/// Lanes of a running sum: enough for the widest vectors, and the same everywhere.
+/// Lanes of a running sum: enough for the widest vectors, and the same on every machine.
 const LANES: usize = 16;
 
-/// `sum f(a_i)`.
+/// Returns the sum of `f(a_i)`.
 #[inline(always)]
 pub(crate) fn sum(a: &[f32], f: impl Fn(f32) -> f32) -> f32 {
     let mut lanes = [0.0_f32; LANES];
@@ -57,7 +58,7 @@ pub(crate) fn sum(a: &[f32], f: impl Fn(f32) -> f32) -> f32 {
     fold(lanes)
 }
 
-/// `sum f(a_i, b_i)`.
+/// Returns the sum of `f(a_i, b_i)`.
 #[inline(always)]
 pub(crate) fn sum2(a: &[f32], b: &[f32], f: impl Fn(f32, f32) -> f32) -> f32 {
     let mut lanes = [0.0_f32; LANES];
@@ -74,7 +75,7 @@ pub(crate) fn sum2(a: &[f32], b: &[f32], f: impl Fn(f32, f32) -> f32) -> f32 {
     fold(lanes)
 }
 
-/// The largest value; negative infinity if there is none.
+/// Returns the largest value; negative infinity if there is none.
 #[inline(always)]
 pub(crate) fn max(a: &[f32]) -> f32 {
     let mut lanes = [f32::NEG_INFINITY; LANES];

@@ -23,11 +23,11 @@ pub(crate) mod registers;
 pub(crate) mod rounded;
 pub(crate) mod winograd;
 
-/// Elements a piece of work has, about: large enough to hide the hand-over to
-/// a thread, small enough to stay in a core's cache.
+/// About how many elements a piece of work has: enough to hide the hand-over to a thread, few
+/// enough to stay in a core's cache.
 const PIECE: usize = 1 << 14;
 
-/// Rows per piece.
+/// Returns the rows of a piece of work.
 fn rows_per_piece(width: usize) -> usize {
     (PIECE / width.max(1)).max(1)
 }

@@ -6,10 +6,10 @@ use super::fresh::Fresh;
 use super::math::{sum, sum2, vectorize};
 use super::{add_rows, rows_per_piece};
 
-/// Mean and reciprocal deviation, per normalised row.
+/// The mean and reciprocal deviation of each normalised row.
 pub(crate) type Moments = Vec<[f32; 2]>;
 
-/// Gradients of a norm's input, scale and shift.
+/// The gradients of a norm's input, scale and shift.
 #[derive(Debug)]
 pub(crate) struct NormGradients {
     pub(crate) x: Vec<f32>,
@@ -57,7 +57,7 @@ pub(crate) fn layer_norm(
     (y.finish(), kept)
 }
 
-/// The way back; `gradient` is that of the output.
+/// Computes the backward pass; `gradient` is that of the output.
 pub(crate) fn layer_norm_backward(
     x: &[f32],
     weight: &[f32],
@@ -105,7 +105,7 @@ fn layer_norm_row_backward(
     db: &mut [f32],
 ) {
     let count = x.len() as f32;
-    // `dx` first holds the gradient of the normalised row.
+    // `dx` holds the gradient of the normalised row at first.
     for ((dx, &g), &w) in dx.iter_mut().zip(g).zip(weight) {
         *dx = g * w;
     }
@@ -120,7 +120,7 @@ fn layer_norm_row_backward(
     }
 }
 
-/// Channels, and how many of them share moments.
+/// Channels, and how many of them share their moments.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Groups {
     pub(crate) channels: usize,
@@ -168,7 +168,7 @@ pub(crate) fn group_norm(
     (y.finish(), kept)
 }
 
-/// The way back; `gradient` is that of the output.
+/// Computes the backward pass; `gradient` is that of the output.
 pub(crate) fn group_norm_backward(
     x: &[f32],
     weight: &[f32],
@@ -179,8 +179,8 @@ pub(crate) fn group_norm_backward(
     let (per_group, time) = (shape.per_group(), shape.time);
     let wide = shape.channels / shape.groups;
     let mut dx = Fresh::new(x.len());
-    // Per batch and channel, the sums over time of the gradient times the normalised input, and of
-    // the gradient: the parameters' gradients and the moments of the input's are made of them.
+    // Sums over time per batch and channel, of the gradient times the normalised input and of the
+    // gradient: from them come the parameters' gradients and the moments of the input's.
     let mut sums = vec![[0.0_f32; 2]; x.len() / time];
     dx.pieces(per_group)
         .zip(x.par_chunks(per_group))

@@ -15,32 +15,32 @@
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
-/// Outputs of a panel.
+/// The outputs of a panel.
 pub(super) const PANEL: usize = 64;
-/// Inputs of a stretch: an eighth of a core's second cache. One that fits the
-/// first would be read sooner, and lose more than that by loading and storing sums.
+/// Inputs of a stretch: an eighth of a core's second-level cache. One that fits the first level
+/// would be read sooner, but lose more by loading and storing sums.
 const DEPTH: usize = 512;
-/// Rows whose sums are in registers together, at most.
+/// The most rows whose sums are in registers together.
 const ROWS: usize = 6;
 /// Products below which one thread does them all.
 const SHARED: usize = 1 << 17;
-/// Rows from which on a product is cut finer than by threads: what a thread is
-/// late with, another takes over.
+/// Rows from which on work is cut finer than by threads, so that another thread can take over
+/// what one is late with.
 const MANY: usize = 12;
-/// Pieces of work for each thread then.
+/// Pieces of work for each thread in that case.
 const FINER: usize = 4;
 
-/// A weight in panels.
+/// A weight stored in panels.
 #[derive(Clone, Debug)]
 pub(crate) struct Panels {
-    /// `(panels, in, PANEL)`, zero beyond the last output.
+    /// The weight as `(panels, in, PANEL)`, zero beyond the last output.
     packed: Vec<[f32; PANEL]>,
     inputs: usize,
     outputs: usize,
 }
 
 impl Panels {
-    /// Of a weight `(in, out)` with so many outputs.
+    /// Packs a weight `(in, out)` with this many outputs.
     pub(crate) fn new(weight_io: &[f32], outputs: usize) -> Self {
         let inputs = weight_io.len() / outputs.max(1);
         let mut packed = vec![[0.0; PANEL]; outputs.div_ceil(PANEL) * inputs];
@@ -60,22 +60,22 @@ impl Panels {
         }
     }
 
-    /// Lines of [`PANEL`] outputs, panel by panel.
+    /// Returns lines of [`PANEL`] outputs, panel by panel.
     pub(super) fn lines(&self) -> &[[f32; PANEL]] {
         &self.packed
     }
 
-    /// Inputs.
+    /// Returns the number of inputs.
     pub(super) fn inputs(&self) -> usize {
         self.inputs
     }
 
-    /// Outputs.
+    /// Returns the number of outputs.
     pub(super) fn outputs(&self) -> usize {
         self.outputs
     }
 
-    /// `y += x w`.
+    /// Computes `y += x w` for `rows` rows.
     pub(crate) fn add_product(&self, x: &[f32], y: &mut [f32], rows: usize) {
         assert_eq!(x.len(), rows * self.inputs, "the input's size");
         assert_eq!(y.len(), rows * self.outputs, "the output's size");
@@ -118,8 +118,8 @@ impl Panels {
     }
 }
 
-/// Groups of `each` rows as they are multiplied: `(groups, in, each)`, zero
-/// beyond the last row.
+/// Packs groups of `each` rows as they are multiplied: `(groups, in, each)`, zero beyond the last
+/// row.
 fn groups_of(x: &[f32], inputs: usize, each: usize) -> Vec<f32> {
     let rows = x.len() / inputs;
     let mut packed = vec![0.0; rows.div_ceil(each) * inputs * each];
@@ -133,14 +133,14 @@ fn groups_of(x: &[f32], inputs: usize, each: usize) -> Vec<f32> {
     packed
 }
 
-/// Some panels, for all rows.
+/// Some panels, to be multiplied with all rows.
 struct Piece<'a> {
-    /// `(groups, inputs, each)`.
+    /// The rows as `(groups, inputs, each)`.
     packed: &'a [f32],
     each: usize,
     inputs: usize,
     lines: &'a [[f32; PANEL]],
-    /// The outputs of these panels, of each row.
+    /// The outputs of these panels, for each row.
     y: Vec<&'a mut [f32]>,
 }
 
@@ -163,7 +163,7 @@ impl WithSimd for Piece<'_> {
 impl Piece<'_> {
     #[inline(always)]
     fn rows<S: Simd, const M: usize>(self, simd: S) {
-        // As many sums as there are registers for.
+        // Uses as many sums as there are registers for.
         if S::REGISTER_COUNT >= 32 {
             self.panels::<S, M, 4>(simd);
         } else {
@@ -171,7 +171,7 @@ impl Piece<'_> {
         }
     }
 
-    /// `M` rows and `N` vectors at a time.
+    /// Computes `M` rows and `N` vectors at a time.
     #[inline(always)]
     fn panels<S: Simd, const M: usize, const N: usize>(mut self, simd: S) {
         let wide = N * S::F32_LANES;
@@ -190,8 +190,8 @@ impl Piece<'_> {
     }
 }
 
-/// `y += sum x_k line_k` of `M` rows, as far as there are so many, and `N`
-/// vectors: from `column` on in the lines, from `first` on in the rows.
+/// Computes `y += sum x_k line_k` for up to `M` rows and `N` vectors: from `column` on in the
+/// lines, from `first` on in the rows.
 #[inline(always)]
 fn tile<S: Simd, const M: usize, const N: usize>(
     simd: S,
@@ -213,7 +213,7 @@ fn tile<S: Simd, const M: usize, const N: usize>(
             sums.copy_from_slice(S::as_simd_f32s(&whole[..wide]).0);
         }
     }
-    // A copy of its own, or they would be stored after every line.
+    // Without this copy the sums would be stored after every line.
     let mut total = sums;
     for (x, line) in x.iter().zip(lines) {
         let (weights, _) = S::as_simd_f32s(&line[column..column + wide]);

@@ -7,19 +7,19 @@
 use pulp::Simd;
 use rayon::prelude::*;
 
-/// Output channels of a tile.
+/// The output channels of a tile.
 pub(super) const TILE: usize = 8;
-/// Vectors of time of a tile, at most.
+/// The most vectors of time in a tile.
 pub(super) const VECTORS: usize = 3;
-/// Lanes of the widest vectors there are.
+/// Lanes of the widest vectors that exist.
 pub(super) const WIDEST: usize = 16;
-/// Columns that can be read behind those that count: vectors are whole.
+/// Columns that must be readable behind those that count, because vectors are whole.
 pub(crate) const SLACK: usize = WIDEST;
 
 /// Multiplications below which a convolution stays on one thread.
 const SHARED: usize = 1 << 20;
 
-/// Sizes of a convolution over time.
+/// The sizes of a convolution over time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sizes {
     pub(crate) outputs: usize,
@@ -29,18 +29,18 @@ pub(crate) struct Sizes {
 }
 
 impl Sizes {
-    /// Columns from the first to the last that an output is made of, less one.
+    /// Returns the columns from the first to the last that an output is made of, less one.
     pub(crate) fn reach(self) -> usize {
         self.taps.saturating_sub(1) * self.dilation
     }
 
-    /// Whether so many columns are worth a second thread.
+    /// Whether `columns` columns are worth a second thread.
     pub(super) fn is_shared(self, columns: usize) -> bool {
         columns * self.outputs * self.inputs * self.taps >= SHARED
     }
 
     /// Calls `work` with the index, the bias and the rows of every tile of `out`,
-    /// `(outputs, columns)`. An empty bias is none.
+    /// `(outputs, columns)`. An empty bias means none.
     pub(super) fn each_tile(
         self,
         out: &mut [f32],
@@ -65,7 +65,7 @@ impl Sizes {
     }
 }
 
-/// A `(channels, time)` to read: row `i` starts at `i * stride`.
+/// A `(channels, time)` signal to read: row `i` starts at `i * stride`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Signal<'a> {
     pub(crate) data: &'a [f32],
@@ -80,8 +80,8 @@ pub(super) struct Weights<'a> {
     pub(super) dilation: usize,
 }
 
-/// Vectors of the next tile where so many are left: none is left alone if that
-/// can be helped, since a vector costs less beside others.
+/// Returns the vectors of the next tile if `left` are left. A single one is avoided if possible,
+/// since a vector costs less beside others.
 pub(super) fn vectors(left: usize) -> usize {
     match left {
         0 | 1 => left,
@@ -91,7 +91,7 @@ pub(super) fn vectors(left: usize) -> usize {
 }
 
 impl Weights<'_> {
-    /// `sums[m][n] += sum w[i, k, first + m] x[i, start + n lanes + k dilation]`.
+    /// Computes `sums[m][n] += sum w[i, k, first + m] x[i, start + n lanes + k dilation]`.
     #[inline(always)]
     pub(super) fn add<S: Simd, const M: usize, const N: usize>(
         self,

@@ -1,27 +1,27 @@
 //! A linear layer of one row with its weight in eight bits.
 //!
-//! Guessing a code reads all weights once for one position, so it takes as long
-//! as reading takes: a line of a panel fills a line of the cache, panels are read
-//! from front to back, and their sums stay in registers.
+//! Guessing a code reads all weights once for one position, so it takes as long as reading does:
+//! a line of a panel fills a line of the cache, panels are read from front to back, and their
+//! sums stay in registers.
 
 use rayon::prelude::*;
 
 use super::math::vectorize;
 use super::panels::{PANEL, Panels};
 
-/// Weights with fewer elements are not worth a second thread.
+/// Elements of a weight below which a second thread is not worth it.
 const SHARED: usize = 1 << 18;
 
-/// A weight `(in, out)` in eight bits, and what each output is multiplied by.
+/// A weight `(in, out)` in eight bits, with a factor for each output.
 #[derive(Clone, Debug)]
 pub(crate) struct Rounded {
-    /// `(panels, in, PANEL)`, zero beyond the last output.
+    /// The weight as `(panels, in, PANEL)`, zero beyond the last output.
     packed: Vec<[i8; PANEL]>,
     scale: Vec<f32>,
 }
 
 impl Rounded {
-    /// The nearest to a weight.
+    /// Rounds a weight to the nearest in eight bits.
     pub(crate) fn new(panels: &Panels) -> Self {
         let (inputs, outputs) = (panels.inputs().max(1), panels.outputs());
         let mut scale = vec![0.0_f32; outputs];
@@ -48,7 +48,7 @@ impl Rounded {
         Self { packed, scale }
     }
 
-    /// `y += x w` of one row.
+    /// Computes `y += x w` for one row.
     pub(crate) fn add_product(&self, x: &[f32], y: &mut [f32]) {
         let outputs = self.scale.len();
         assert_eq!(y.len(), outputs, "the output's size");
@@ -87,7 +87,7 @@ impl Rounded {
     }
 }
 
-/// `sum x_i line_i`.
+/// Returns the sum of `x_i line_i`.
 #[inline(always)]
 fn sums_of(x: &[f32], lines: &[[i8; PANEL]]) -> [f32; PANEL] {
     let mut sums = [0.0_f32; PANEL];

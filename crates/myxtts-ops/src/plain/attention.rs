@@ -6,7 +6,7 @@ use burn::tensor::{Bool, Tensor};
 use super::dropout;
 use crate::{AttentionMask, Dropout};
 
-/// See [`crate::attention`].
+/// Defines [`crate::attention`] by the engine's operations.
 pub fn attention(
     q_bhqc: Tensor<4>,
     k_bhkc: Tensor<4>,
@@ -38,7 +38,7 @@ pub fn attention(
     let mut weights_bhqk = match hidden {
         None => softmax(scores_bhqk, 3),
         Some(hidden) => {
-            // Finite, so that a row without a key is no NaN; such a row is 0.
+            // The value is finite, so that a row without a key is not NaN; such a row becomes 0.
             let blind = hidden.clone().all_dim(3);
             let scores_bhqk = scores_bhqk.mask_fill(hidden, f64::from(f32::MIN) / 4.0);
             softmax(scores_bhqk, 3).mask_fill(blind, 0.0)
@@ -50,7 +50,7 @@ pub fn attention(
     weights_bhqk.matmul(v_bhkc)
 }
 
-/// See [`crate::self_attention`].
+/// Defines [`crate::self_attention`] by the engine's operations.
 pub fn self_attention(
     qkv_bld: Tensor<3>,
     heads: usize,

@@ -7,7 +7,7 @@ use burn::tensor::ops::{ConvOptions, ConvTransposeOptions};
 
 use crate::conv::{Conv, ConvTransposed};
 
-/// See [`crate::conv1d`].
+/// Defines [`crate::conv1d`] by the engine's operations.
 pub fn conv1d(
     x_bit: Tensor<3>,
     weight_oik: Tensor<3>,
@@ -48,7 +48,7 @@ pub(crate) fn between_zeros(x_bit: Tensor<3>, before: usize, length: usize) -> T
     Tensor::cat(parts, 2).narrow(2, 0, length)
 }
 
-/// See [`crate::conv_transpose1d`].
+/// Defines [`crate::conv_transpose1d`] by the engine's operations.
 pub fn conv_transpose1d(
     x_bit: Tensor<3>,
     weight_iok: Tensor<3>,
@@ -59,7 +59,7 @@ pub fn conv_transpose1d(
     transposed(leaky(x_bit, conv.slope), weight_iok, bias_o, options)
 }
 
-/// What a leaky rectifier lets through.
+/// Applies a leaky rectifier; `None` leaves the input as it is.
 pub(crate) fn leaky(x_bit: Tensor<3>, slope: Option<f64>) -> Tensor<3> {
     match slope {
         Some(slope) => leaky_relu(x_bit, slope),

@@ -5,14 +5,14 @@ use burn::tensor::{DType, Int, Tensor};
 use crate::Dropout;
 use crate::kernel::dropout::{DRAW_BITS, FIRST, LAST, SECOND, STRIDE};
 
-/// See [`crate::dropout`].
+/// Defines [`crate::dropout`] by the engine's operations.
 pub fn dropout<const D: usize>(x: Tensor<D>, drop: &Dropout) -> Tensor<D> {
     let Some(keep) = drop.keep(&x.dims()) else {
         return x;
     };
     let shape = x.shape();
     let count = shape.num_elements() as i64;
-    // Signed, which every device has; sums and products wrap to the same bits.
+    // Signed integers are what every device has; sums and products wrap to the same bits.
     let index = Tensor::<1, Int>::arange(0..count, (&x.device(), DType::I32));
     let shifted = |x: Tensor<1, Int>, bits: u32| {
         let low = (u32::MAX >> bits).cast_signed();
@@ -32,7 +32,7 @@ pub fn dropout<const D: usize>(x: Tensor<D>, drop: &Dropout) -> Tensor<D> {
     (x * keep.scale).mask_fill(dropped, 0.0)
 }
 
-/// See [`crate::dropout_add`].
+/// Defines [`crate::dropout_add`] by the engine's operations.
 pub fn dropout_add<const D: usize>(
     x: Tensor<D>,
     residual: Tensor<D>,

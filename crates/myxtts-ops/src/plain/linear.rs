@@ -2,7 +2,7 @@
 
 use burn::tensor::Tensor;
 
-/// See [`crate::linear`].
+/// Defines [`crate::linear`] by the engine's operations.
 pub fn linear<const D: usize>(
     x: Tensor<D>,
     weight_oi: Tensor<2>,
@@ -11,7 +11,7 @@ pub fn linear<const D: usize>(
     transposed_linear(x, weight_oi.transpose(), bias_o)
 }
 
-/// See [`crate::transposed_linear`].
+/// Defines [`crate::transposed_linear`] by the engine's operations.
 pub fn transposed_linear<const D: usize>(
     x: Tensor<D>,
     weight_io: Tensor<2>,
@@ -28,13 +28,13 @@ pub fn transposed_linear<const D: usize>(
     y_no.reshape(shape)
 }
 
-/// See [`crate::pointwise_conv`].
+/// Defines [`crate::pointwise_conv`] by the engine's operations.
 pub fn pointwise_conv(
     x_bit: Tensor<3>,
     weight_oi1: Tensor<3>,
     bias_o: Option<Tensor<1>>,
 ) -> Tensor<3> {
-    // As a product: the convolution's weight gradient was 4 % off on a software GPU.
+    // Computed as a product: the convolution's weight gradient was 4 % off on a software GPU.
     let weight_oi = weight_oi1.squeeze_dim::<2>(2);
     linear(x_bit.swap_dims(1, 2), weight_oi, bias_o).swap_dims(1, 2)
 }

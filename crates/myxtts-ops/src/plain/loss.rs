@@ -5,7 +5,7 @@ use burn::tensor::{Int, Tensor};
 
 use crate::CrossEntropy;
 
-/// See [`crate::cross_entropy`].
+/// Defines [`crate::cross_entropy`] by the engine's operations.
 pub fn cross_entropy(
     logits_nv: Tensor<2>,
     targets_n: Tensor<1, Int>,

@@ -1,4 +1,4 @@
-//! The operations as compositions of the engine's: their definition.
+//! The definitions of the operations, as compositions of the engine's.
 
 mod activation;
 mod attention;

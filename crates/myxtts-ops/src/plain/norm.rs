@@ -2,7 +2,7 @@
 
 use burn::tensor::Tensor;
 
-/// See [`crate::layer_norm`].
+/// Defines [`crate::layer_norm`] by the engine's operations.
 pub fn layer_norm<const D: usize>(
     x: Tensor<D>,
     weight: Tensor<1>,
@@ -14,7 +14,7 @@ pub fn layer_norm<const D: usize>(
     centred / (variance + epsilon).sqrt() * weight.unsqueeze() + bias.unsqueeze()
 }
 
-/// See [`crate::group_norm`].
+/// Defines [`crate::group_norm`] by the engine's operations.
 pub fn group_norm(
     x_bct: Tensor<3>,
     weight: Tensor<1>,

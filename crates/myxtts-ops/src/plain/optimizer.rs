@@ -1,10 +1,10 @@
-//! The optimiser's arithmetic.
+//! The arithmetic of the optimizer.
 
 use burn::tensor::Tensor;
 
 use crate::{AdamW, Moments};
 
-/// See [`crate::adamw_step`].
+/// Defines [`crate::adamw_step`] by the engine's operations.
 pub fn adamw_step<const D: usize>(
     parameter: Tensor<D>,
     gradient: Tensor<D>,
@@ -22,7 +22,7 @@ pub fn adamw_step<const D: usize>(
     (parameter, Moments { first, second })
 }
 
-/// See [`crate::sum_of_squares`].
+/// Defines [`crate::sum_of_squares`] by the engine's operations.
 pub fn sum_of_squares<const D: usize>(x: Tensor<D>) -> Tensor<1> {
     x.square().sum()
 }

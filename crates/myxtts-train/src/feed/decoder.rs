@@ -27,20 +27,20 @@ use super::fed::{Facts, Fed};
 use super::uploads::Uploads;
 use crate::placement::arrived;
 
-/// Segments of clips on a device.
+/// Segments of clips, on a device.
 #[derive(Clone, Debug)]
 pub struct DecoderBatch {
-    /// What the generator hears: teacher-forced latents at its frame rate,
+    /// The generator's input: teacher-forced latents at its frame rate,
     /// `(batch, channels, frames)`.
     pub frames_bct: Tensor<3>,
-    /// Whose voice it is, `(batch, channels, 1)`.
+    /// The voices, `(batch, channels, 1)`.
     pub voice_bc1: Tensor<3>,
-    /// What it should say, `(batch, 1, samples)`.
+    /// The sound that the generator should make, `(batch, 1, samples)`.
     pub wave_b1t: Tensor<3>,
 }
 
 impl DecoderBatch {
-    /// The same on another device.
+    /// Moves the batch to another device.
     #[must_use]
     pub fn to_device(self, device: &Device) -> Self {
         Self {
@@ -51,26 +51,26 @@ impl DecoderBatch {
     }
 }
 
-/// Which part of a clip is heard.
+/// Where a segment is cut from a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Cut {
     row: usize,
-    /// Its first frame.
+    /// The first frame of the segment.
     frame: usize,
 }
 
 /// How segments are cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cutting {
-    /// Frames of a segment; shorter where a whole bucket is.
+    /// Frames of a segment; fewer where a whole bucket has fewer.
     pub frames: usize,
-    /// Draws where a segment begins, with epoch and clip.
+    /// Draws where a segment begins, together with the epoch and the clip.
     pub seed: u64,
     /// Steps of an epoch.
     pub steps_per_epoch: u64,
 }
 
-/// Makes segments on one device.
+/// Makes batches of segments on one device.
 #[derive(Debug)]
 pub struct DecoderFeed {
     feed: DeviceFeed,
@@ -84,7 +84,7 @@ pub struct DecoderFeed {
 }
 
 impl DecoderFeed {
-    /// `gpt` is on the device of `feed`, which is `device`.
+    /// Makes a feed; both `feed` and `gpt` are on `device`.
     pub fn new(
         device: &Device,
         feed: DeviceFeed,
@@ -107,7 +107,7 @@ impl DecoderFeed {
         })
     }
 
-    /// A segment of each clip of a batch, as drawn for `epoch`.
+    /// Makes a segment of each clip of a batch, as drawn for `epoch`.
     pub fn batch(&mut self, filled: &Filled, epoch: u64) -> Result<DecoderBatch, String> {
         let host = &filled.batch;
         let rates = self.config.rates();
@@ -117,7 +117,7 @@ impl DecoderFeed {
         self.cut(filled, &cuts, frames)
     }
 
-    /// The whole of a batch's first clip.
+    /// Makes one segment of the whole first clip of a batch.
     pub fn whole(&mut self, filled: &Filled) -> Result<DecoderBatch, String> {
         let lengths = filled.batch.wave_lengths();
         let codes = lengths.first().map_or(0, |length| Codes::of(*length).0);
@@ -125,8 +125,8 @@ impl DecoderFeed {
         self.cut(filled, &[Cut { row: 0, frame: 0 }], frames)
     }
 
-    /// A row without a clip takes another segment of a clip of the batch: the
-    /// shape stays, and no silence that nobody recorded is learned.
+    /// Chooses where to cut. A row without a clip takes another segment of a clip in the batch:
+    /// the shape stays, and no silence that nobody recorded is learned.
     fn cuts(&self, host: &HostBatch, frames: usize, epoch: u64) -> Vec<Cut> {
         let clips: Vec<(usize, u64)> = (0..)
             .zip(host.clips())
@@ -228,7 +228,7 @@ impl SiteWork for DecoderFeed {
     }
 }
 
-/// Bytes of the largest batch of segments.
+/// Returns the bytes of the largest batch of segments.
 pub(crate) fn largest_segments(
     schedule: &Schedule,
     config: &HifiganConfig,
@@ -243,16 +243,16 @@ fn segment_bytes(config: &HifiganConfig, rows: usize, frames: usize) -> u64 {
     (rows * row * size_of::<f32>()) as u64
 }
 
-/// How frames and samples of the recording lie in time.
+/// How frames relate to samples of the recording.
 ///
-/// Between two frames lies no whole number of the recording's samples. Every
-/// few frames there is one: segments begin there, so that resampling a segment
-/// gives the very samples that resampling the whole clip would.
+/// A frame does not begin at a whole sample of the recording, except every few frames. Segments
+/// begin there, so that resampling a segment gives the very samples that resampling the whole
+/// clip would.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Time {
     /// Frames between two such places.
     frames: usize,
-    /// Samples of the recording in them.
+    /// Samples of the recording between two such places.
     inputs: usize,
     hop: usize,
 }
@@ -269,13 +269,13 @@ impl Time {
         }
     }
 
-    /// Samples of the recording that so many frames take, rounded up.
+    /// Returns the samples of the recording that `frames` frames span, rounded up.
     fn inputs(self, frames: usize) -> usize {
         (frames * self.inputs).div_ceil(self.frames)
     }
 
-    /// The sound of `frames` frames from `frame` on, which is a multiple of
-    /// `self.frames`; silence behind the clip.
+    /// Returns the sound of `frames` frames from `frame` on, which must be a multiple of
+    /// `self.frames`; beyond the clip it is silence.
     fn sound(
         self,
         wave: &[f32],
@@ -284,7 +284,7 @@ impl Time {
         resampler: &mut Resampler,
     ) -> Vec<f32> {
         let start = frame / self.frames * self.inputs;
-        // As much again on both sides, for the filter to reach into.
+        // A margin of as much on both sides, for the filter to reach into.
         let margin = self.inputs;
         let length = self.inputs(frames) + 2 * margin;
         let heard: Vec<f32> = (start..start + length)

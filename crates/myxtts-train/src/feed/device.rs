@@ -1,4 +1,4 @@
-//! The data device's part: a host batch into what the model trains on.
+//! The data device's part: turns a host batch into what the model trains on.
 
 use std::sync::Arc;
 use std::thread::sleep;
@@ -24,19 +24,19 @@ use super::uploads::Uploads;
 use crate::error::TrainError;
 use crate::faults::Faults;
 
-/// The mels of a model.
+/// The mel settings of a model.
 #[derive(Clone, Debug)]
 pub struct FrontEnd {
-    /// What codes are made of.
+    /// The mel that codes are made from.
     pub codes: MelSpec,
-    /// What the model is conditioned on.
+    /// The mel that the model is conditioned on.
     pub conditioning: MelSpec,
-    /// Divides each band of both.
+    /// Divisors of each band, for both mels.
     pub stats: Option<Vec<f32>>,
 }
 
 impl FrontEnd {
-    /// XTTS v2, with the bands left as they are.
+    /// The mels of XTTS v2, without dividing the bands.
     pub const XTTS: Self = Self {
         codes: MelSpec::DVAE,
         conditioning: MelSpec::CONDITIONING,
@@ -44,7 +44,7 @@ impl FrontEnd {
     };
 }
 
-/// Makes batches on one device.
+/// Makes batches for the GPT on one device.
 #[derive(Debug)]
 pub struct DeviceFeed {
     device: Device,
@@ -61,8 +61,8 @@ pub struct DeviceFeed {
 }
 
 impl DeviceFeed {
-    /// On the device of `dvae`, which is `device`. With `prompts` batches say
-    /// where their conditioning was cut, as training wants.
+    /// Makes a feed on `device`, which must be the DVAE's. With `prompts`, batches say where
+    /// their conditioning was cut, as training needs.
     pub fn new(
         device: &Device,
         dvae: Dvae,
@@ -86,7 +86,7 @@ impl DeviceFeed {
         })
     }
 
-    /// Keeps the codes it makes.
+    /// Keeps the codes that the feed makes in a cache.
     pub fn keeping(mut self, codes: Option<Arc<CodesCache>>) -> Self {
         self.codes = codes;
         self
@@ -99,14 +99,14 @@ impl DeviceFeed {
         self
     }
 
-    /// The same with what is to go wrong on the data device.
+    /// Injects the faults of the data device.
     #[must_use]
     pub(crate) fn with_faults(mut self, faults: Faults) -> Self {
         self.faults = faults;
         self
     }
 
-    /// What the host knows of a batch.
+    /// Returns what the host knows about a batch.
     pub fn facts(&self, host: &HostBatch) -> Facts {
         let rows = host.wave_lengths().iter().zip(host.text_lengths());
         let rows: Vec<RowLengths> = rows
@@ -123,13 +123,13 @@ impl DeviceFeed {
         Facts::of(host, self.quirks.target_counts(&rows).to_vec())
     }
 
-    /// Frames of a batch's conditioning.
+    /// Returns the frames of a batch's conditioning mel.
     pub(crate) fn conditioning_frames(&self, conditioning: ConditioningSpec) -> usize {
         let padded = conditioning.max.max(conditioning.min);
         self.conditioning_spec.frames(padded).0
     }
 
-    /// Meets shapes, with the rows of a batch of each, before a step does.
+    /// Runs an empty batch of each shape, with its rows, before a step meets it.
     pub fn warm_up(
         &mut self,
         shapes: impl Iterator<Item = (BucketShape, u32)>,
@@ -138,14 +138,14 @@ impl DeviceFeed {
         for (shape, rows) in shapes {
             let empty = || HostBatch::for_shape(shape, rows as usize, conditioning);
             self.batch(&Filled::new(empty()))?;
-            // After the first epoch codes are not made but read.
+            // After the first epoch codes are read, not made.
             let codes = vec![0; rows as usize * shape.audio.0 as usize];
             self.batch(&Filled::with_codes(empty(), codes))?;
         }
         Ok(())
     }
 
-    /// The batch, complete on the device.
+    /// Makes a batch and waits until it is complete on the device.
     pub fn batch(&mut self, filled: &Filled) -> Result<GptBatch, String> {
         let host = &filled.batch;
         self.computed(filled).map_err(|why| {
@@ -183,8 +183,8 @@ impl DeviceFeed {
         Ok(batch)
     }
 
-    /// Codes of the waves, zeros in the padding: what stands there must not
-    /// tell whether codes came from here or from the cache.
+    /// Encodes the waves, with zeros in the padding: whether codes came from here or from the
+    /// cache must not show there.
     fn encode(
         &mut self,
         host: &HostBatch,
@@ -196,7 +196,7 @@ impl DeviceFeed {
             .forward(host.wave_bn(), rows, &self.uploads)
             .map_err(words)?;
         sleep(self.faults.encode);
-        // A centred frame more than the wave has hops makes a code more.
+        // A centred mel has one frame more than the wave has hops, and so one code too many.
         let codes_bm = self.dvae.encode(mel_bct).narrow(1, 0, columns);
         let position_bm = Tensor::<1, Int>::arange(0..columns as i64, &self.device)
             .reshape([1, columns])
@@ -210,7 +210,7 @@ impl DeviceFeed {
     fn finish(&self, filled: &Filled, batch: &GptBatch) -> Result<(), String> {
         if filled.codes_bm().is_none() {
             let codes_bm = batch.codes_bm.clone().try_into_data().map_err(words)?;
-            // Codes that are kept on disk must be those of the clip.
+            // Codes that are kept on disk must be right, so check for a memory fault first.
             no_memory_fault()?;
             if let Some(cache) = &self.codes {
                 let codes_bm: Vec<i64> = codes_bm.iter::<i64>().collect();
@@ -238,7 +238,7 @@ impl SiteWork for DeviceFeed {
     type Batch = Fed<GptBatch>;
 
     fn process(&mut self, _ticket: Ticket, filled: &Filled) -> Result<Fed<GptBatch>, String> {
-        // What a warm-up has spent is not this batch's.
+        // Time spent during a warm-up does not count for this batch.
         self.uploads.take_spent();
         let device = self.device.clone();
         Ok(Fed {
@@ -257,7 +257,7 @@ impl SiteWork for DeviceFeed {
     }
 }
 
-/// Bytes of a batch of these shapes.
+/// Returns the bytes of a batch of these shapes.
 pub fn device_bytes(shapes: Shapes, bands: usize) -> u64 {
     let Shapes {
         rows,
@@ -265,7 +265,7 @@ pub fn device_bytes(shapes: Shapes, bands: usize) -> u64 {
         codes,
         frames,
     } = shapes;
-    // Tokens, codes, both lengths and the prompt's two ends, then the mel.
+    // Tokens, codes, both lengths and the two ends of the prompt, then the mel.
     let integers = rows * (text + codes + 4);
     (integers * size_of::<i64>() + rows * bands * frames * size_of::<f32>()) as u64
 }
@@ -274,7 +274,7 @@ fn codes_of(length: Samples) -> i32 {
     i32::try_from(Codes::of(length).0).unwrap_or(i32::MAX)
 }
 
-/// `[start, end)` of each row's segment, in samples.
+/// Returns `[start, end)` of each row's segment, in samples.
 fn prompts(host: &HostBatch) -> Vec<i32> {
     let sample = |at: usize| i32::try_from(at).unwrap_or(i32::MAX);
     host.segments()

@@ -1,29 +1,29 @@
-//! A batch on a device, with what the host knows of it.
+//! A batch on a device, with what the host knows about it.
 
 use myxtts_audio::units::Samples;
 use myxtts_data::schedule::{BucketShape, ClipIndex};
 use myxtts_data::stage::HostBatch;
 
-/// A batch, and facts that need not be read back from the device.
+/// A batch, with facts that need not be read back from the device.
 #[derive(Clone, Debug)]
 pub struct Fed<B> {
-    /// On the device.
+    /// The tensors, on the device.
     pub batch: B,
-    /// On the host.
+    /// The facts, on the host.
     pub facts: Facts,
 }
 
-/// What the host knows of a batch.
+/// What the host knows about a batch, or about all batches of a step.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Facts {
-    /// The clips in it.
+    /// The clips in the batch.
     pub clips: Vec<ClipIndex>,
-    /// For each part of the loss, how many targets it is the mean of: batches
-    /// weigh by them when they are parts of one step.
+    /// The number of targets that each part of the loss is the mean of. The batches of one step
+    /// are weighted by it.
     pub targets: Vec<usize>,
-    /// Audio in it, without padding.
+    /// Audio in the batch, without padding.
     pub audio: Samples,
-    /// Positions that hold something.
+    /// Positions that are not padding.
     pub used: u64,
     /// All positions, padding and empty rows included.
     pub padded: u64,
@@ -32,7 +32,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Adds those of another batch of the same step.
+    /// Adds another batch of the same step.
     pub fn join(&mut self, other: &Self) {
         self.clips.extend(&other.clips);
         if self.targets.len() < other.targets.len() {
@@ -47,7 +47,7 @@ impl Facts {
         self.shapes.extend(&other.shapes);
     }
 
-    /// Of a host batch whose losses have so many targets.
+    /// Gathers the facts of a host batch whose losses have these targets.
     pub(super) fn of(host: &HostBatch, targets: Vec<usize>) -> Self {
         let audio: usize = host.wave_lengths().iter().map(|length| length.0).sum();
         let codes = myxtts_data::units::Codes::of;

@@ -1,8 +1,8 @@
 //! `myxtts bench pipeline`: real batches, and a train step that only sleeps.
 //!
-//! Two phases: the first epoch, whose codes the DVAE makes, and later ones,
-//! whose codes come from the cache. Each runs through the pipeline, and again
-//! as one loop in which decode, mel, codes and step follow each other.
+//! It has two phases: the first epoch, whose codes the DVAE makes, and later ones, whose codes
+//! come from the cache. Each runs through the pipeline, and again as one loop in which decode,
+//! mel, codes and step follow each other.
 
 mod cpu;
 mod error;
@@ -40,27 +40,27 @@ use cpu::CpuClock;
 
 const CONDITIONING: ConditioningSpec = ConditioningSpec::XTTS;
 const BUCKETS: usize = 8;
-/// Batches in flight, and on the device.
+/// Batches in flight; `DEPTH` is how many of them are on the device.
 const READ_AHEAD: usize = 16;
 const DEPTH: usize = 8;
-/// The start of the model waits for this many batches, at most so long.
+/// The model starts once this many batches are ready, or after `LONGEST_FILL`.
 const FILL: usize = 4;
 const LONGEST_FILL: Duration = Duration::from_secs(60);
-/// Steps of the first epoch that the loop takes; each is like the others.
+/// Steps of the first epoch that the loop takes; the rest would be alike.
 const STEPS_OF_LOOP: u64 = 30;
 
-/// What to measure.
+/// What to measure, and with how much work.
 #[derive(Clone, Debug)]
 pub struct PipelineRequest {
-    /// Clips of the corpus that is generated.
+    /// Clips of the corpus to generate.
     pub clips: u32,
     /// Steps of the phase with cached codes.
     pub steps: u64,
-    /// What a train step takes.
+    /// How long a train step takes.
     pub step: Duration,
     /// Rows of the longest bucket.
     pub batch_size: u32,
-    /// Host threads.
+    /// Host threads that fill batches.
     pub workers: usize,
 }
 
@@ -73,7 +73,7 @@ pub fn measure(request: &PipelineRequest) -> Result<PipelineReport, PipelineBenc
     let later = epoch..epoch + request.steps;
     let some = 0..epoch.min(STEPS_OF_LOOP);
     let (encoded, first) = bench.phase([0..epoch, some], ["pipeline", "loop"])?;
-    // The same cache again: what the first epoch left in it.
+    // The same cache is used again, with what the first epoch left in it.
     let same = [later.clone(), later];
     let (cached, watch) = bench.phase(same, ["pipeline", "pipeline"])?;
     Ok(PipelineReport {
@@ -97,7 +97,7 @@ pub fn measure(request: &PipelineRequest) -> Result<PipelineReport, PipelineBenc
     })
 }
 
-/// What is measured, prepared.
+/// The generated corpus and everything that is made from it once.
 struct Bench<'a> {
     request: &'a PipelineRequest,
     folder: PathBuf,
@@ -122,7 +122,7 @@ impl<'a> Bench<'a> {
             next: vec![],
             workers: NonZeroUsize::new(request.workers).unwrap_or(NonZeroUsize::MIN),
             settings: Settings {
-                // Every clip is to be measured on.
+                // No clip is held out, so that all are measured.
                 held_out_fraction: 0.0,
                 ..Settings::default()
             },
@@ -149,8 +149,8 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// Steps through the pipeline, then steps through the loop, each with the
-    /// cache of codes it is told.
+    /// Runs `steps` through the pipeline and `steps_of_loop` through the loop, each with the
+    /// cache of codes named for it.
     fn phase(
         &self,
         [steps, steps_of_loop]: [Range<u64>; 2],
@@ -207,7 +207,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// The same work, one thing after the other on this thread.
+    /// Does the same work on this thread, one thing after the other.
     fn sequential(
         &self,
         steps: Range<u64>,

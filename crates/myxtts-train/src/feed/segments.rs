@@ -1,7 +1,7 @@
 //! What the DVAE learns from: random segments of clips.
 //!
-//! A clip gives one segment an epoch, cut where the schedule's draw of a
-//! conditioning segment falls: the host stage has no second way to cut.
+//! A clip gives one segment an epoch, cut where the schedule's draw of a conditioning segment
+//! falls: the host stage has only one way to cut.
 
 use std::time::Duration;
 
@@ -21,14 +21,14 @@ use super::uploads::Uploads;
 /// Mel segments on a device.
 #[derive(Clone, Debug)]
 pub struct SegmentBatch {
-    /// `(batch, bands, frames)`.
+    /// The mels, `(batch, bands, frames)`.
     pub mel_bct: Tensor<3>,
-    /// 1 where a row is a clip.
+    /// 1 for a row that holds a clip, 0 for an empty one.
     pub rows_b: Tensor<1>,
 }
 
 impl SegmentBatch {
-    /// The same on another device.
+    /// Moves the batch to another device.
     #[must_use]
     pub fn to_device(self, device: &Device) -> Self {
         Self {
@@ -38,7 +38,7 @@ impl SegmentBatch {
     }
 }
 
-/// Segments of exactly so many frames.
+/// Returns the spec of segments of exactly `frames` frames.
 pub fn segment_spec(frames: usize, mel: &MelSpec) -> ConditioningSpec {
     let samples = Samples(frames * mel.hop.0);
     ConditioningSpec {
@@ -47,8 +47,8 @@ pub fn segment_spec(frames: usize, mel: &MelSpec) -> ConditioningSpec {
     }
 }
 
-/// A schedule of clips for segments: one shape, since what is not in the
-/// segment is not used.
+/// Makes a schedule of clips for segments. It has one shape, since what is not in the segment is
+/// not used.
 pub fn segment_schedule(
     lengths: &[ClipLength],
     batch_size: u32,
@@ -63,7 +63,7 @@ pub fn segment_schedule(
     Schedule::new(lengths, &[shape], batch_size, replicas, seed)
 }
 
-/// Makes segments on one device.
+/// Makes batches of segments on one device.
 #[derive(Debug)]
 pub struct SegmentFeed {
     uploads: Uploads,
@@ -72,7 +72,7 @@ pub struct SegmentFeed {
 }
 
 impl SegmentFeed {
-    /// Segments of `frames` frames.
+    /// Makes a feed of segments of `frames` frames.
     pub fn new(device: &Device, front_end: &FrontEnd, frames: usize) -> Result<Self, MelError> {
         Ok(Self {
             mel: Mels::new(front_end.codes, front_end.stats.as_deref(), device)?,
@@ -81,7 +81,7 @@ impl SegmentFeed {
         })
     }
 
-    /// The segments of a batch.
+    /// Makes the segments of a batch.
     pub fn batch(&mut self, host: &HostBatch) -> Result<SegmentBatch, String> {
         let rows = host.rows();
         let mel_bct = self
@@ -94,7 +94,7 @@ impl SegmentFeed {
             .map(|clip| if clip.is_some() { 1.0 } else { 0.0 })
             .collect();
         let batch = SegmentBatch {
-            // A centred frame more than the segment has hops.
+            // A centred mel has one frame more than the segment has hops.
             mel_bct: mel_bct.narrow(2, 0, self.frames),
             rows_b: (&self.uploads).upload(TensorData::new(present, [rows])),
         };

@@ -1,4 +1,4 @@
-//! Rings large enough for the batches of a schedule.
+//! Sizes the rings for the batches of a schedule.
 
 use std::ops::Range;
 
@@ -10,12 +10,12 @@ use myxtts_pipeline::{Bounds, Knobs, RingBounds, Setup, Wiring};
 use super::device::device_bytes;
 use super::shapes::Shapes;
 
-/// Bytes that batches may take while they wait.
+/// The most bytes that batches may take while they wait; `None` limits only their number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RingBytes {
-    /// In host memory, those that workers are filling not counted.
+    /// In host memory, not counting those that workers are filling.
     pub host: Option<u64>,
-    /// On each device.
+    /// In the memory of each device.
     pub device: Option<u64>,
 }
 
@@ -29,12 +29,12 @@ pub struct Largest {
 }
 
 impl Largest {
-    /// Of a schedule whose clips are conditioned by segments of `mel`.
+    /// Sizes the batches of a schedule whose clips are conditioned on segments of `mel`.
     pub fn of(schedule: &Schedule, conditioning: ConditioningSpec, mel: &MelSpec) -> Self {
         Self::of_shapes(schedule.shapes(), conditioning, mel)
     }
 
-    /// Of batches with so many rows of each shape.
+    /// Sizes batches of these shapes, each with its number of rows.
     pub(crate) fn of_shapes(
         shapes: impl Iterator<Item = (BucketShape, u32)>,
         conditioning: ConditioningSpec,
@@ -57,9 +57,9 @@ impl Largest {
             };
             device = device.max(device_bytes(shapes, mel.bands));
         }
-        // A reused buffer keeps the largest that each of its parts has been, and a
-        // vector that grew may hold twice what it needs. Beside the samples a row
-        // has its lengths, its segment and its clip.
+        // A reused buffer keeps the largest size that each of its parts has had, and a vector
+        // that grew may hold twice what it needs. Beside the samples a row has its lengths, its
+        // segment and its clip.
         let per_code = size_of::<f32>() * Codes::STRIDE + size_of::<i32>();
         let per_row = size_of::<f32>() * padded.0 + 64;
         let host = most_codes * per_code + most_text * size_of::<i32>() + most_rows * per_row;
@@ -69,8 +69,7 @@ impl Largest {
         }
     }
 
-    /// A pipeline for batches of at most this size, in rings of at most so
-    /// many bytes.
+    /// Sets up a pipeline for batches of at most this size, in rings of at most `most` bytes.
     pub fn setup(
         self,
         wiring: Wiring,
@@ -105,7 +104,7 @@ impl Largest {
     }
 }
 
-/// One model device that shares its device with the data, and fixed knobs.
+/// Sets up one model device that shares its device with the data, with fixed knobs.
 pub fn single_lane(
     schedule: &Schedule,
     conditioning: ConditioningSpec,

@@ -1,4 +1,4 @@
-//! Which shapes the device has seen.
+//! Keeps track of the shapes that the device has seen.
 //!
 //! A shape seen for the first time makes the engine compile and tune kernels,
 //! which takes longer than many steps; after the warm-up there must be none.
@@ -8,21 +8,21 @@ use std::sync::{Mutex, PoisonError};
 
 use myxtts_model::gpt::GptBatch;
 
-/// What the model compiles for.
+/// The sizes of a batch that kernels are compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Shapes {
-    /// Clips.
+    /// Rows, empty ones included.
     pub rows: usize,
-    /// Text tokens.
+    /// Text tokens of a row, with padding.
     pub text: usize,
-    /// Audio codes.
+    /// Audio codes of a row, with padding.
     pub codes: usize,
-    /// Conditioning frames.
+    /// Frames of a row's conditioning mel.
     pub frames: usize,
 }
 
 impl Shapes {
-    /// Of a batch.
+    /// Returns the sizes of a batch.
     pub fn of(batch: &GptBatch) -> Self {
         let [rows, text] = batch.text_bt.dims();
         let [_, codes] = batch.codes_bm.dims();
@@ -48,7 +48,7 @@ struct Seen {
 }
 
 impl ShapeWatch {
-    /// Notes a shape.
+    /// Counts a shape that the device is about to see.
     pub fn see(&self, shapes: Shapes) {
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if seen.shapes.insert(shapes) && seen.warm {
@@ -56,23 +56,23 @@ impl ShapeWatch {
         }
     }
 
-    /// Every shape there is has been seen, one hopes.
+    /// Ends the warm-up: every shape to come should have been seen by now.
     pub fn end_warm_up(&self) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).warm = true;
     }
 
-    /// New shapes since the end of the warm-up.
+    /// Counts the new shapes since the end of the warm-up.
     pub fn after_warm_up(&self) -> u64 {
         self.new_shapes().len() as u64
     }
 
-    /// Which they were.
+    /// Returns the new shapes since the end of the warm-up.
     pub fn new_shapes(&self) -> Vec<Shapes> {
         let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         seen.after.clone()
     }
 
-    /// All shapes seen.
+    /// Returns all shapes seen, warm-up included.
     pub fn shapes(&self) -> Vec<Shapes> {
         let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         seen.shapes.iter().copied().collect()

@@ -1,10 +1,9 @@
-//! How many targets a batch will have, told before it is made.
+//! Counts the targets of a batch before it is made.
 //!
-//! A part of the loss is the mean over all its targets in a step, so a batch
-//! is weighed by those of the whole step before its backward pass. Batches of
-//! a step are used one after the other, and the last of many is not made when
-//! the first is used: the manifest knows how long its clips are, and the
-//! schedule which they are and where their conditioning is cut.
+//! A part of the loss is the mean over all its targets in a step, so a batch is weighted by those
+//! of the whole step before its backward pass. The batches of a step are used one after the
+//! other, and the last of many has not been made when the first is used: but the manifest knows
+//! how long its clips are, and the schedule which they are and where their conditioning is cut.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,13 +22,13 @@ use myxtts_pipeline::Ticket;
 pub struct Targets(Arc<dyn Fn(Ticket) -> Vec<usize> + Send + Sync>);
 
 impl Targets {
-    /// By the ticket alone.
+    /// Counts with a function of the ticket alone.
     pub fn by(count: impl Fn(Ticket) -> Vec<usize> + Send + Sync + 'static) -> Self {
         Self(Arc::new(count))
     }
 
-    /// Of the GPT: text tokens and codes, less those its conditioning hides. That
-    /// of a clip with a companion is the companion's, and hides none.
+    /// Counts for the GPT: text tokens and codes, less those that its conditioning hides. A clip
+    /// with a companion is conditioned on that companion, which hides none.
     pub fn of_gpt(
         schedule: &Arc<Schedule>,
         corpus: &Corpus,
@@ -64,14 +63,14 @@ impl Targets {
         })
     }
 
-    /// Of the DVAE: a segment of each clip.
+    /// Counts for the DVAE: one segment of each clip.
     pub fn of_segments(schedule: &Arc<Schedule>) -> Self {
         Self::of(schedule, |_, batch| {
             vec![batch.rows.iter().flatten().count()]
         })
     }
 
-    /// Of the decoder: every row is a segment, unless there is no clip at all.
+    /// Counts for the decoder: every row is a segment, unless the batch has no clip.
     pub(crate) fn of_rows(schedule: &Arc<Schedule>) -> Self {
         Self::of(schedule, |_, batch| {
             vec![match batch.rows.iter().flatten().next() {
@@ -95,12 +94,12 @@ impl Targets {
         })
     }
 
-    /// Of one batch.
+    /// Returns the targets of one batch, for each part of the loss.
     pub fn of_batch(&self, ticket: Ticket) -> Vec<usize> {
         (self.0)(ticket)
     }
 
-    /// Of `count` batches of a lane from the ticket on, added up.
+    /// Returns the sum over `count` batches of a lane, from the ticket on.
     pub fn sum(&self, first: Ticket, count: usize) -> Vec<usize> {
         let mut sums: Vec<usize> = vec![];
         for step in (first.step..).take(count) {
@@ -114,7 +113,7 @@ impl Targets {
     }
 }
 
-/// A row without a clip.
+/// The lengths of a row without a clip.
 const NOTHING: RowLengths = RowLengths {
     text: 0,
     codes: 0,

@@ -1,4 +1,4 @@
-//! How long values take on their way to a device.
+//! Measures how long values take to reach a device.
 
 use std::cell::Cell;
 use std::thread::sleep;
@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use myxtts_model::mel::Upload;
 
-/// Brings values to one device, and adds up what that takes this thread. What a
-/// backend copies later, while its caller goes on, is not in it.
+/// Uploads values to one device, and adds up the time this takes on the calling thread. What a
+/// backend copies later, after the call has returned, is not counted.
 #[derive(Debug)]
 pub(super) struct Uploads {
     device: Device,
@@ -16,7 +16,7 @@ pub(super) struct Uploads {
 }
 
 impl Uploads {
-    /// To `device`.
+    /// Uploads values to `device`.
     pub(super) fn to(device: &Device) -> Self {
         Self {
             device: device.clone(),
@@ -24,7 +24,7 @@ impl Uploads {
         }
     }
 
-    /// Whole numbers.
+    /// Uploads integers as a tensor of `shape`.
     pub(super) fn integers<const D: usize>(
         &self,
         values: Vec<i32>,
@@ -33,14 +33,14 @@ impl Uploads {
         self.timed(|device| Tensor::from_data(TensorData::new(values, shape), device))
     }
 
-    /// A fault: so much longer.
+    /// Injects a fault that makes an upload take this much longer.
     pub(super) fn delay(&self, delay: Duration) {
         if !delay.is_zero() {
             self.timed(|_| sleep(delay));
         }
     }
 
-    /// What was spent since this was last asked.
+    /// Returns the time spent since the last call.
     pub(super) fn take_spent(&self) -> Duration {
         self.spent.take()
     }

@@ -1,4 +1,4 @@
-//! The waveform decoder in training: a generator against its judges.
+//! The waveform decoder in training: a generator against its discriminators.
 
 use burn::module::Module;
 use burn::tensor::{Device, Gradients, Tensor};
@@ -13,30 +13,29 @@ use super::{Loss, Trainee};
 use crate::feed::DecoderBatch;
 use crate::optim::{AdamW, NamedGradients};
 
-/// What HiFi-GAN multiplies the difference of mels by; that of the judges'
-/// layers counts twice already.
+/// What HiFi-GAN multiplies the difference of mels by. Feature matching has its factor of two
+/// already.
 const MEL_WEIGHT: f64 = 45.0;
 
-/// The phase that trains the judges; the other trains the generator.
+/// The phase that trains the discriminators; the other trains the generator.
 pub(crate) const JUDGES: usize = 0;
 
-/// The acts of a stage, in this order: the generator alone learns spectra, the
-/// judges alone learn to tell its speech from recordings, and both learn from
-/// each other until the end.
+/// The acts of a stage, in this order: the generator alone learns spectra, the discriminators
+/// alone learn to tell its speech from recordings, and both learn from each other until the end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DecoderActs {
-    /// Steps of the first.
+    /// Steps of the first act.
     pub spectral: u64,
-    /// Steps of the second.
+    /// Steps of the second act.
     pub judges: u64,
-    /// Steps over which the generator's rate rises again after it stood still.
+    /// Steps over which the generator's rate rises again after the second act.
     pub rise: u64,
-    /// The generator's learning rate as a share of the judges'.
+    /// The generator's learning rate as a share of the discriminators'.
     pub generator_pace: f64,
 }
 
 impl Default for DecoderActs {
-    /// HiFi-GAN's own: both from the first step on, at one rate.
+    /// Trains as HiFi-GAN does: both from the first step on, at one rate.
     fn default() -> Self {
         Self {
             spectral: 0,
@@ -63,12 +62,13 @@ impl DecoderActs {
         }
     }
 
-    /// The first step of the third act.
+    /// Returns the first step of the third act.
     fn both(&self) -> u64 {
         self.spectral.saturating_add(self.judges)
     }
 
-    /// A generator that has stood still starts again as gently as at first.
+    /// Returns a phase's share of the learning rate. A generator that has stood still starts
+    /// again as gently as at first.
     fn pace(&self, phase: usize, step: u64) -> f64 {
         if phase == JUDGES {
             return 1.0;
@@ -81,22 +81,22 @@ impl DecoderActs {
     }
 }
 
-/// A decoder and its judges.
+/// A decoder and its discriminators.
 #[derive(Debug)]
 pub struct DecoderTrainee {
-    /// Its parameters are on an autodiff device.
+    /// The decoder; its parameters are on an autodiff device.
     pub decoder: HifiganDecoder,
-    /// So are theirs.
+    /// The discriminators; their parameters are on an autodiff device as well.
     pub judges: Discriminator,
     mel: MelLoss,
     spectral: SpectralLoss,
     acts: DecoderActs,
-    /// The step that was begun.
+    /// The step that was entered last.
     step: u64,
 }
 
 impl DecoderTrainee {
-    /// Around a decoder and judges on the same device.
+    /// Trains a decoder against discriminators on the same device.
     pub fn new(decoder: HifiganDecoder, judges: Discriminator) -> Result<Self, MelError> {
         let device = decoder.waveform_decoder.conv_pre.weight.val().device();
         Ok(Self {
@@ -109,14 +109,14 @@ impl DecoderTrainee {
         })
     }
 
-    /// With acts before the one in which both learn.
+    /// Adds the acts before the one in which both learn.
     #[must_use]
     pub fn with_acts(self, acts: DecoderActs) -> Self {
         Self { acts, ..self }
     }
 
-    /// Its spectra should be the recording's, at several resolutions; no judge
-    /// is asked.
+    /// The generator's loss without discriminators: its spectra should be the recording's, at
+    /// several resolutions.
     fn shaping(&self, batch: &DecoderBatch, share: f64) -> Result<Loss<()>, MelError> {
         let [frames_bct, voice_bc1] =
             [&batch.frames_bct, &batch.voice_bc1].map(|x| Tensor::from_inner(x.clone()));
@@ -130,8 +130,8 @@ impl DecoderTrainee {
         })
     }
 
-    /// Real speech should score 1, and the generator's 0. The generator makes
-    /// it without a gradient: what is not recorded is not computed backward.
+    /// The loss of the discriminators: real speech should score 1, and the generator's 0. The
+    /// generator runs without autodiff, so nothing is computed backward through it.
     fn judging(&self, batch: &DecoderBatch, share: f64) -> Loss<()> {
         let generator = self.decoder.valid().waveform_decoder;
         let made_b1t = generator.forward(batch.frames_bct.clone(), batch.voice_bc1.clone());
@@ -144,8 +144,8 @@ impl DecoderTrainee {
         }
     }
 
-    /// The judges should take it for speech, hear in each layer what they hear
-    /// in speech, and its mel should be the recording's.
+    /// The loss of the generator: the discriminators should take its sound for speech and find in
+    /// each layer what they find in speech, and its mel should be the recording's.
     fn generating(&self, batch: &DecoderBatch, share: f64) -> Result<Loss<()>, MelError> {
         let [frames_bct, voice_bc1] =
             [&batch.frames_bct, &batch.voice_bc1].map(|x| Tensor::from_inner(x.clone()));
@@ -170,7 +170,7 @@ impl DecoderTrainee {
     }
 }
 
-/// A judgement for arithmetic with one that carries a gradient.
+/// Puts a judgement on the autodiff device, to be compared with one that carries a gradient.
 fn beside(judgement: Judgement) -> Judgement {
     Judgement {
         score: Tensor::from_inner(judgement.score),
@@ -252,7 +252,7 @@ impl Trainee for DecoderTrainee {
         self.decoder.waveform_decoder.conv_pre.weight.val().device()
     }
 
-    /// `waveform_decoder.*`, and `mpd.*` and `msd.*` of the judges.
+    /// Returns `waveform_decoder.*`, and the discriminators' `mpd.*` and `msd.*`.
     fn tensors(&self) -> Vec<Unread> {
         let mut tensors = unread(&self.decoder);
         tensors.extend(unread(&self.judges));
@@ -266,5 +266,5 @@ impl Trainee for DecoderTrainee {
     }
 }
 
-/// The judges' weights in a checkpoint: of use for going on, and not for speech.
+/// The discriminators' weights in a checkpoint: needed to resume, but not to speak.
 pub(crate) const JUDGES_FILE: &str = "discriminator.safetensors";

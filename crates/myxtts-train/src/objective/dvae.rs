@@ -1,9 +1,8 @@
 //! The DVAE in training: reconstruction, commitment, and a codebook that
 //! follows the encoder's vectors by moving averages.
 //!
-//! In f32 whatever the precision of the run: it is small, so there is little
-//! to win, and the codes it makes are the GPT's data, which must not depend on
-//! how a device rounds.
+//! It computes in f32 whatever the precision of the run: it is small, so there is little to win,
+//! and the codes it makes are the GPT's data, which must not depend on how a device rounds.
 
 use burn::tensor::{Device, Gradients, Int, Tensor};
 use myxtts_model::dvae::{Dvae, MovingAverage, Reconstruction};
@@ -13,17 +12,17 @@ use super::{Loss, Trainee};
 use crate::feed::SegmentBatch;
 use crate::optim::{AdamW, NamedGradients};
 
-/// How the DVAE learns.
+/// The settings of the DVAE's training.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DvaeRecipe {
-    /// The loss of a mel.
+    /// The loss between a mel and its reconstruction.
     pub reconstruction: Reconstruction,
     /// Weight of the distance between vectors and their codes.
     pub commitment: f64,
-    /// How the codebook follows.
+    /// How the codebook follows the encoder's vectors.
     pub average: MovingAverage,
-    /// Codes used less often a step than this become vectors of the batch; 0
-    /// leaves them dead.
+    /// Codes used less often in a step than this are replaced by vectors of the batch; 0 leaves
+    /// them dead.
     pub revive_below: f64,
 }
 
@@ -32,9 +31,9 @@ impl Default for DvaeRecipe {
         Self {
             reconstruction: Reconstruction::Mse,
             commitment: 0.25,
-            // The public recipe keeps 0.99, for runs of days: a code that nobody
-            // uses is then revived after 390 steps, and until then a new codebook
-            // makes do with some twenty. This revives after 130.
+            // The public recipe has a decay of 0.99, for runs of days: a code that nobody uses is
+            // then revived after 390 steps, and until then a new codebook makes do with some
+            // twenty. This decay revives it after 130.
             average: MovingAverage {
                 decay: 0.97,
                 ..MovingAverage::default()
@@ -44,7 +43,7 @@ impl Default for DvaeRecipe {
     }
 }
 
-/// A DVAE, and how it learns.
+/// A DVAE in training, with its settings.
 #[derive(Debug)]
 pub struct DvaeTrainee {
     /// The model; its parameters are on an autodiff device.
@@ -53,7 +52,7 @@ pub struct DvaeTrainee {
 }
 
 impl DvaeTrainee {
-    /// Around a model.
+    /// Trains a DVAE with these settings.
     pub fn new(dvae: Dvae, recipe: DvaeRecipe) -> Self {
         Self { dvae, recipe }
     }
@@ -84,8 +83,7 @@ impl Trainee for DvaeTrainee {
         let step = self.dvae.step(mel_bct, self.recipe.reconstruction);
         let step = step.map_err(|why| why.to_string())?;
         let share = shares.first().copied().unwrap_or(1.0);
-        // Rows without a clip are silence that nobody recorded; the mean is
-        // over the others.
+        // Rows without a clip are silence that nobody recorded, so the mean is over the others.
         let rows_b11 = Tensor::from_inner(batch.rows_b.clone());
         let [rows] = rows_b11.dims();
         let [_, bands, frames] = step.reconstruction_bct.dims();

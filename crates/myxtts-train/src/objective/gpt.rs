@@ -1,10 +1,10 @@
 //! The GPT in training.
 //!
-//! On the CPU a batch is computed in pieces, each on its own part of the
-//! cores from its embeddings to its gradients: operations of a small model are
-//! too short to share one by one. Pieces are rows of the batch by a rule that
-//! knows only its shape, they drop what the whole would, and their sum is its
-//! mean, so neither the number of cores nor the division shows but in rounding.
+//! On the CPU a batch is computed in pieces, each on its own part of the cores from its
+//! embeddings to its gradients: operations of a small model are too short to share one by one.
+//! Pieces are rows of the batch, divided by its shape alone; they drop what the whole would, and
+//! their sum is its mean. So the number of cores does not show in the result, and the division
+//! only in rounding.
 
 use std::mem;
 
@@ -17,38 +17,36 @@ use myxtts_ops::{Compute, each_on_cores, is_cpu};
 use super::{Loss, Pass, Trainee};
 use crate::optim::{AdamW, NamedGradients};
 
-/// Parts of a batch that are computed at once. Two, whatever the cores: a
-/// third would cost as much again in gradients to add, and cores that are left
-/// over help inside of operations.
+/// Parts of a batch that are computed at once. There are two, however many cores: a third would
+/// cost as much again in gradients to add, and cores that are left over help inside operations.
 const PIECES: usize = 2;
 
-/// Rows of a piece, at least.
+/// The fewest rows of a piece.
 const LEAST_ROWS: usize = 4;
 
-/// Whether the CPU computes a batch of so many rows in pieces, each with
-/// gradients of its own.
+/// Whether the CPU computes a batch of `rows` rows in pieces, each with its own gradients.
 pub(crate) fn is_divided(rows: usize) -> bool {
     rows >= PIECES * LEAST_ROWS
 }
 
-/// What the GPT's loss is made of.
+/// The settings of the GPT's loss.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GptRecipe {
-    /// Weight of the text's loss.
+    /// Weight of the loss of the text.
     pub text_weight: f64,
-    /// Weight of the codes' loss.
+    /// Weight of the loss of the codes.
     pub mel_weight: f64,
-    /// Probability mass on the wrong tokens.
+    /// Probability mass given to wrong tokens.
     pub label_smoothing: f64,
     /// Share of activations dropped.
     pub dropout: f64,
-    /// Whether the public implementation's accidents are repeated.
+    /// Whether the public implementation's accidents are reproduced.
     pub quirks: Quirks,
-    /// Parameters whose names begin so are left as they are.
+    /// Parameters whose names begin with one of these are not trained.
     pub frozen: Vec<String>,
 }
 
-/// The weights that XTTS was trained with, and nothing besides.
+/// The weights that XTTS was trained with, and nothing else.
 impl Default for GptRecipe {
     fn default() -> Self {
         Self {
@@ -62,10 +60,10 @@ impl Default for GptRecipe {
     }
 }
 
-/// Names of text and code loss, in the order of the targets' counts.
+/// Names of the text and code losses, in the order in which their targets are counted.
 const PARTS: [&str; 2] = ["loss_text", "loss_mel"];
 
-/// A GPT, and how it learns.
+/// A GPT in training, with its settings.
 #[derive(Debug)]
 pub struct GptTrainee {
     /// The model; its parameters are on an autodiff device.
@@ -74,12 +72,12 @@ pub struct GptTrainee {
 }
 
 impl GptTrainee {
-    /// Around a model.
+    /// Trains a GPT with these settings.
     pub fn new(gpt: Gpt, recipe: GptRecipe) -> Self {
         Self { gpt, recipe }
     }
 
-    /// The loss of a batch, or of the piece of one that begins with `first_row`.
+    /// Computes the loss of a batch, or of the piece of one that begins with `first_row`.
     fn loss_from(
         &self,
         first_row: usize,
@@ -102,7 +100,7 @@ impl GptTrainee {
             .forward(&batch.clone().autodiff(), quirks, drop.as_ref())
             .map_err(|why| why.to_string())?;
         let losses = output.losses(label_smoothing);
-        // Logits that nobody holds become their own gradients.
+        // Once nobody else holds the logits, their memory can be reused for their gradients.
         mem::drop(output);
         let share = |part: usize| shares.get(part).copied().unwrap_or(1.0);
         let (text, mel) = (losses.text * share(0), losses.mel * share(1));
@@ -116,11 +114,11 @@ impl GptTrainee {
         })
     }
 
-    /// The pieces of a batch; none if it is better left whole.
+    /// Divides a batch into pieces; empty if it is better left whole.
     fn pieces(&self, batch: &GptBatch, shares: &[f64]) -> Vec<Piece> {
         let quirks = self.recipe.quirks;
         let [rows] = batch.code_lengths_b.dims();
-        // The public implementation's accidents are of a whole batch.
+        // The public implementation's accidents concern a whole batch.
         let divisible = is_cpu(&self.device()) && quirks == Quirks::Fixed;
         if !divisible || !is_divided(rows) {
             return vec![];
@@ -143,8 +141,8 @@ impl GptTrainee {
         (0..PIECES).map(piece).collect()
     }
 
-    /// The same weights at the roots of another graph: two passes at once
-    /// would wait for each other in one.
+    /// Puts the same weights at the roots of another graph: in one graph two passes at once would
+    /// wait for each other.
     fn twin(&self) -> Self {
         Self {
             gpt: self.gpt.clone().fork(&self.device()),
@@ -160,7 +158,7 @@ struct Piece {
     shares: [f64; 2],
 }
 
-/// Two pieces of one batch.
+/// Adds the passes of two pieces of one batch.
 fn join(one: Pass<()>, other: Pass<()>) -> Pass<()> {
     let mut gradients = one.gradients;
     gradients.add(other.gradients);

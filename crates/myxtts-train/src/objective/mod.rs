@@ -1,8 +1,7 @@
 //! What a stage of training learns.
 //!
-//! The loop knows a [`Trainee`]: losses of a batch, gradients, a step. What
-//! is inside (a GPT, a DVAE, a decoder against its discriminators) is said
-//! once, here.
+//! The loop knows a [`Trainee`]: losses of a batch, gradients, a step. What is inside (a GPT, a
+//! DVAE, a decoder against its discriminators) is defined once, here.
 
 mod decoder;
 mod dvae;
@@ -23,29 +22,29 @@ use crate::optim::{AdamW, NamedGradients};
 /// The losses of one batch.
 #[derive(Clone, Debug)]
 pub struct Loss<A> {
-    /// What is to fall: the parts, weighted.
+    /// The loss to minimize: the weighted sum of the parts.
     pub total: Tensor<1>,
     /// The parts, by name, each already multiplied by its share.
     pub parts: Vec<(&'static str, Tensor<1>)>,
-    /// What else the step needs of the pass.
+    /// What else the step needs from the pass.
     pub trace: A,
 }
 
-/// One batch, there and back.
+/// The results of a forward and backward pass over one batch.
 #[derive(Clone, Debug)]
 pub struct Pass<A> {
-    /// The whole loss.
+    /// The whole loss, detached from the graph.
     pub total: Tensor<1>,
-    /// Its parts.
+    /// The parts of the loss, by name.
     pub parts: Vec<(&'static str, Tensor<1>)>,
-    /// Of the loss times the scale asked for.
+    /// The gradients of the loss times the scale asked for.
     pub gradients: NamedGradients,
-    /// What else the step needs.
+    /// What else the step needs from the pass.
     pub trace: A,
 }
 
 impl<A> Pass<A> {
-    /// Goes back from the loss of a forward pass.
+    /// Runs the backward pass from the loss of a forward pass.
     fn back<T: Trainee<Trace = A>>(trainee: &T, phase: usize, loss: Loss<A>, scale: f64) -> Self {
         let total = loss.total.clone().inner().detach();
         let gradients = (loss.total * scale).backward();
@@ -58,39 +57,37 @@ impl<A> Pass<A> {
     }
 }
 
-/// A model in training, on one device.
+/// A model in training, on one device: its loss, its gradients and its update.
 pub trait Trainee: Sized + Send + Sync + 'static {
-    /// What it learns from.
+    /// What the model learns from.
     type Batch: Send + Sync + 'static;
-    /// What it keeps of a forward pass until the step.
+    /// What the model keeps of a forward pass until the step.
     type Trace: Send;
 
-    /// Updates within a step, each with an optimiser of its own.
+    /// Updates within a step, each with its own optimizer.
     const PHASES: usize = 1;
 
-    /// The files of its weights in a checkpoint, and what stands before their
-    /// names there.
+    /// The files of the weights in a checkpoint, each with the prefix of its names there.
     const WEIGHTS: &'static [(&'static str, &'static str)];
 
-    /// Begins a step of the stage, counted from 0. `true` where what is learned
-    /// from then on is of another kind than before.
+    /// Begins a step of the stage, counted from 0. Returns `true` if what is learned from here on
+    /// is of another kind than before.
     fn enter(&mut self, _step: u64) -> bool {
         false
     }
 
-    /// Whether a phase is part of the step that was begun.
+    /// Whether a phase takes part in the present step.
     fn takes_part(&self, _phase: usize) -> bool {
         true
     }
 
-    /// The share of the step's learning rate that a phase takes.
+    /// Returns the share of the step's learning rate that a phase takes.
     fn pace(&self, _phase: usize) -> f64 {
         1.0
     }
 
-    /// The losses of a batch. `shares` say, part by part, how much of the
-    /// step's mean this batch is: 1 where it is all of it. `key` draws
-    /// whatever is drawn.
+    /// Computes the losses of a batch. `shares` say for each part how much of the step's mean
+    /// this batch is; 1 is all of it. `key` seeds everything that is drawn at random.
     fn loss(
         &self,
         phase: usize,
@@ -99,7 +96,7 @@ pub trait Trainee: Sized + Send + Sync + 'static {
         key: u64,
     ) -> Result<Loss<Self::Trace>, String>;
 
-    /// Losses and gradients of a batch, the gradients multiplied by `scale`.
+    /// Computes the losses and the gradients of a batch, the gradients multiplied by `scale`.
     fn pass(
         &self,
         phase: usize,
@@ -112,10 +109,10 @@ pub trait Trainee: Sized + Send + Sync + 'static {
         Ok(Pass::back(self, phase, loss, scale))
     }
 
-    /// Its gradients among those of a backward pass.
+    /// Selects the gradients of a phase's parameters from those of a backward pass.
     fn gradients(&self, phase: usize, gradients: Gradients) -> NamedGradients;
 
-    /// It after a step.
+    /// Applies the gradients of a phase and returns the updated model.
     #[must_use]
     fn stepped(
         self,
@@ -125,36 +122,36 @@ pub trait Trainee: Sized + Send + Sync + 'static {
         rate: f64,
     ) -> Self;
 
-    /// What is learnt without a gradient, from the passes of a step.
+    /// Updates what is learned without a gradient, from the passes of a step.
     #[must_use]
     fn absorbed(self, _traces: &[Self::Trace], _key: u64) -> Self {
         self
     }
 
-    /// Names of what [`absorbed`](Self::absorbed) changes; replicas average it.
+    /// Names what [`absorbed`](Self::absorbed) changes; replicas average it.
     fn absorbs() -> &'static [&'static str] {
         &[]
     }
 
-    /// What its matrix products are computed in.
+    /// Returns the precision of the model's matrix products.
     fn compute(&self) -> Compute {
         Compute::F32
     }
 
-    /// Where it is.
+    /// Returns the device that holds the model.
     fn device(&self) -> Device;
 
-    /// Everything a checkpoint keeps of it, on its device.
+    /// Returns everything that a checkpoint keeps of the model, unread on its device.
     fn tensors(&self) -> Vec<Unread>;
 
-    /// The same, read back to the host.
+    /// Reads everything that a checkpoint keeps back to the host.
     ///
     /// # Errors
-    /// When the device does not give a tensor.
+    /// When a tensor cannot be read from the device.
     fn state(&self) -> Result<StateDict, ReadError> {
         read_all(self.tensors())
     }
 
-    /// It with a state in place of its own.
+    /// Loads `state` into the model.
     fn with_state(self, state: &dyn Weights) -> Result<Self, String>;
 }

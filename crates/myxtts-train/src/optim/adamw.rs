@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 use super::decay::Walk;
 use super::gradients::NamedGradients;
 
-/// Everything but the learning rate, which a schedule gives.
+/// The settings of AdamW, except the learning rate, which a schedule gives.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AdamWConfig {
-    /// Memory of the first moment.
+    /// Decay of the first moment.
     pub beta_1: f64,
-    /// Memory of the second moment.
+    /// Decay of the second moment.
     pub beta_2: f64,
     /// Added to the root of the second moment.
     pub epsilon: f64,
@@ -25,7 +25,7 @@ pub struct AdamWConfig {
 }
 
 impl Default for AdamWConfig {
-    /// The public recipe's.
+    /// Returns the settings of the public recipe.
     fn default() -> Self {
         Self {
             beta_1: 0.9,
@@ -36,37 +36,37 @@ impl Default for AdamWConfig {
     }
 }
 
-/// The optimiser.
+/// The AdamW optimizer, with the moments of every parameter it has stepped.
 #[derive(Clone, Debug)]
 pub struct AdamW {
     config: AdamWConfig,
     moments: BTreeMap<String, Moments>,
 }
 
-/// What is remembered of one parameter's gradients, flat.
+/// What is kept of one parameter's gradients, as flat tensors.
 #[derive(Clone, Debug)]
 struct Moments {
-    /// Steps this parameter has made; not all need to have made the same.
+    /// Steps this parameter has taken; others may have taken more or fewer.
     steps: u32,
     first_n: Tensor<1>,
     second_n: Tensor<1>,
 }
 
-/// Why a stored state is none.
+/// The reasons for which a stored state cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StateError {
-    /// A parameter's state lacks a part.
+    /// The state of a parameter lacks a part.
     #[error(
         "the optimiser state has no `{part}{name}`: the file is damaged; \
          resume from an earlier checkpoint"
     )]
     Missing {
-        /// The parameter.
+        /// The name of the parameter.
         name: String,
         /// The start of the missing key.
         part: &'static str,
     },
-    /// A tensor that no state has.
+    /// A tensor that does not belong to an optimizer state.
     #[error(
         "`{0}` is not part of an optimiser state: the file holds something else; \
          name the optimiser's own file"
@@ -79,7 +79,7 @@ const FIRST: &str = "exp_avg.";
 const SECOND: &str = "exp_avg_sq.";
 
 impl AdamW {
-    /// Before the first step.
+    /// Makes an optimizer before its first step.
     pub fn new(config: AdamWConfig) -> Self {
         Self {
             config,
@@ -87,7 +87,7 @@ impl AdamW {
         }
     }
 
-    /// One step for every parameter that has a gradient.
+    /// Takes one step for every parameter that has a gradient.
     pub fn step<M: Module>(
         &mut self,
         module: M,
@@ -102,8 +102,8 @@ impl AdamW {
         })
     }
 
-    /// The moments by name, on their device: `exp_avg.` and `exp_avg_sq.`
-    /// before a parameter's name.
+    /// Returns the moments, unread on their device, named `exp_avg.` and `exp_avg_sq.` plus the
+    /// parameter's name.
     pub fn moments(&self) -> Vec<Unread> {
         let parts = self.moments.iter().flat_map(|(name, moments)| {
             [
@@ -114,16 +114,16 @@ impl AdamW {
         parts.collect()
     }
 
-    /// The steps that parameters have made, `step.` before their names.
+    /// Returns the steps that parameters have taken, named `step.` plus the parameter's name.
     pub fn steps(&self) -> impl Iterator<Item = (String, i64)> {
         let steps = self.moments.iter();
         steps.map(|(name, moments)| (format!("{STEP}{name}"), i64::from(moments.steps)))
     }
 
-    /// The state by name, on the host: moments and steps.
+    /// Reads the whole state, moments and steps, to the host.
     ///
     /// # Errors
-    /// When the device does not give a tensor.
+    /// When a tensor cannot be read from the device.
     pub fn state_dict(&self) -> Result<StateDict, ReadError> {
         let mut state = read_all(self.moments())?;
         let steps = self.steps();
@@ -131,8 +131,7 @@ impl AdamW {
         Ok(state)
     }
 
-    /// Continues from a state of these names, on `device`. Each tensor is asked
-    /// for once.
+    /// Restores an optimizer on `device` from the state of these names. Each tensor is read once.
     pub fn from_state<'a>(
         config: AdamWConfig,
         names: impl IntoIterator<Item = &'a str>,
@@ -231,7 +230,8 @@ impl ModuleMapper for Stepping<'_> {
         param.map(|old| {
             let context = Context::of(&old);
             let shape = old.shape();
-            // Flat, and held by nobody else: the step happens where the parameter lies.
+            // Flat, and not held by anyone else, so the step happens in the parameter's own
+            // memory.
             let old_n = old.inner().reshape([shape.num_elements()]);
             let before = myxtts_ops::Moments { first, second };
             let (new_n, after) = adamw_step(old_n, gradient_n, before, &with);
@@ -246,8 +246,8 @@ impl ModuleMapper for Stepping<'_> {
     }
 }
 
-/// How a parameter takes part in autodiff; a result computed outside of it
-/// must be given the same.
+/// How a parameter takes part in autodiff. A result computed outside of autodiff must be given
+/// the same.
 struct Context {
     strategy: Option<GradientCheckpointingStrategy>,
     requires_gradient: bool,

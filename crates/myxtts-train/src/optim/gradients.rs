@@ -28,12 +28,12 @@ impl NamedGradients {
         visitor.found
     }
 
-    /// The gradient of one parameter, flat.
+    /// Returns the gradient of one parameter, flat.
     pub fn get(&self, name: &str) -> Option<&Tensor<1>> {
         self.by_name.get(name)
     }
 
-    /// All, by name.
+    /// Iterates over all gradients, in the order of names.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Tensor<1>)> {
         self.by_name
             .iter()
@@ -44,7 +44,7 @@ impl NamedGradients {
         self.by_name.remove(name)
     }
 
-    /// Those of parameters whose names begin with none of `prefixes`.
+    /// Drops the gradients of parameters whose names begin with any of `prefixes`.
     #[must_use]
     pub fn without(mut self, prefixes: &[String]) -> Self {
         let is_kept = |name: &String| {
@@ -56,24 +56,24 @@ impl NamedGradients {
         self
     }
 
-    /// How many parameters have one.
+    /// Counts the parameters that have a gradient.
     pub fn len(&self) -> usize {
         self.by_name.len()
     }
 
-    /// Whether none has.
+    /// Whether no parameter has a gradient.
     pub fn is_empty(&self) -> bool {
         self.by_name.is_empty()
     }
 
-    /// Puts another in the place of one.
+    /// Replaces a gradient; a name without one is ignored.
     pub fn replace(&mut self, name: &str, gradient_n: Tensor<1>) {
         if let Some(place) = self.by_name.get_mut(name) {
             *place = gradient_n;
         }
     }
 
-    /// Adds those of another part of the same step.
+    /// Adds the gradients of another batch of the same step.
     pub fn add(&mut self, other: Self) {
         for (name, more_n) in other.by_name {
             let sum_n = match self.by_name.remove(&name) {
@@ -84,14 +84,14 @@ impl NamedGradients {
         }
     }
 
-    /// Multiplies all by a number.
+    /// Multiplies every gradient by `factor`.
     #[must_use]
     pub fn scale(self, factor: f64) -> Self {
         self.map(|gradient_n| gradient_n * factor)
     }
 
-    /// Length of all gradients as one vector, left on the device; `None` if
-    /// there are none.
+    /// Returns the length of all gradients taken as one vector, left on the device; `None` if
+    /// there are no gradients.
     pub fn norm(&self) -> Option<Tensor<1>> {
         self.by_name
             .values()
@@ -100,8 +100,8 @@ impl NamedGradients {
             .map(Tensor::sqrt)
     }
 
-    /// Shortens all together to a norm of `most`, if it is longer. Nothing is
-    /// read back. Gives the norm from before.
+    /// Scales all gradients together so that their norm is at most `most`, without reading
+    /// anything back. Also returns the norm from before.
     pub fn clip(self, most: f64) -> (Self, Option<Tensor<1>>) {
         let Some(norm) = self.norm() else {
             return (self, None);

@@ -1,5 +1,5 @@
-//! A short look at the real thing: the GPT stage on real clips for some steps,
-//! through the pipeline of a training, without books.
+//! Measures the real thing briefly: the GPT stage on real clips for some steps, through the
+//! pipeline of a training, with nothing recorded.
 //!
 //! `bench train`, `doctor`, `profile` and `tune` all measure with this.
 
@@ -37,28 +37,27 @@ use crate::session::{Job, TrainRequest};
 use crate::stage::execute::StageWatch;
 use subject::{Steps, Subject};
 
-/// A number of buckets, the percent that they pad, and the text tokens and codes
-/// of each.
+/// A number of buckets, the percent of padding they cause, and the text tokens and codes of each.
 pub type BucketOption = (usize, f64, Vec<(u32, u32)>);
 
-/// What was measured.
+/// The measurements of a probe.
 #[derive(Clone, Debug)]
 pub struct Probe {
     /// The measured steps, in order.
     pub steps: Vec<StepTiming>,
-    /// The whole ledger, the warm-up included.
+    /// The whole ledger, including the warm-up.
     pub entries: Vec<Entry>,
-    /// The same added up, with the rings.
+    /// A summary of the ledger, with the rings.
     pub ledger: Summary,
-    /// Loading and opening: from nothing to a model that could start.
+    /// How long loading and opening took, until the model could start.
     pub made_ready: Duration,
-    /// How the start was waited for.
+    /// How the model waited for its first batches.
     pub start: Start,
-    /// Of the measured steps, pauses included.
+    /// The time of the measured steps, pauses included.
     pub wall: Duration,
     /// Batches of one replica's step.
     pub accumulation: u64,
-    /// Copies of the model.
+    /// Copies of the model that were trained.
     pub replicas: u32,
     /// Percent of an epoch's positions that are padding.
     pub padding_pct: f64,
@@ -66,41 +65,41 @@ pub struct Probe {
     pub buckets: Vec<BucketOption>,
     /// Clips of the corpus.
     pub clips: usize,
-    /// Steps that the GPT's stage of a training of this job has.
+    /// Steps that the GPT stage of this job would take.
     pub run_steps: u64,
-    /// Bytes of recordings that a step reads, all replicas.
+    /// Bytes of recordings that a step reads, over all replicas.
     pub step_bytes: u64,
-    /// Recordings from all over the corpus.
+    /// Recordings sampled from the whole corpus.
     pub recordings: Vec<PathBuf>,
     /// Parameters of the GPT.
     pub parameters: usize,
-    /// Most memory that the process had; absent where the system does not say.
+    /// The most memory the process has held; absent where the system does not report it.
     pub peak_rss_bytes: Option<u64>,
     /// Memory that the engine holds on each model device at the end.
     pub device_bytes: Vec<Option<u64>>,
-    /// Kernels of the warm-up, and those that came after it.
+    /// Kernels compiled in the warm-up, and after it.
     pub kernels: [usize; 2],
-    /// Kernels that the measured steps launched, on all devices; absent where
-    /// nobody asked or nothing is a GPU.
+    /// Kernels that the measured steps launched, on all devices; absent if not asked for or
+    /// without a GPU.
     pub launches: Option<Vec<KernelUse>>,
-    /// Shapes that were met.
+    /// Shapes that the device has seen.
     pub shapes: Vec<Shapes>,
-    /// Those that were not met in the warm-up.
+    /// Shapes that the warm-up had not seen.
     pub new_shapes: Vec<Shapes>,
     /// What threads took of the cores during the measured steps.
     pub threads: Option<ThreadUse>,
-    /// Loss of the last step.
+    /// The loss of the last step.
     pub loss: f32,
 }
 
 impl Probe {
-    /// Mean wall time of a step, its waits included and pauses not.
+    /// Returns the mean wall time of a step in seconds, waits included and pauses not.
     pub fn step_s(&self) -> f64 {
         let steps = self.steps.iter().map(|step| step.step.as_secs_f64());
         steps.sum::<f64>() / self.steps.len().max(1) as f64
     }
 
-    /// The number of the first measured step in its stage, from 1.
+    /// Returns the number of the first measured step in its stage, from 1.
     pub fn first_step(&self) -> u64 {
         self.steps.first().map_or(1, |step| step.number)
     }
@@ -120,8 +119,8 @@ pub fn probe(
     subject.run(request, begin)
 }
 
-/// Trains a new GPT for so many epochs, told to `watch`; `per_epoch` hears first
-/// of how many steps those are.
+/// Trains a new GPT for `epochs` epochs, observed by `watch`; `per_epoch` is first given the
+/// steps of an epoch.
 fn train_epochs(
     job: &Job,
     placement: &Placement,

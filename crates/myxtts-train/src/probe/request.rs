@@ -10,17 +10,17 @@ use crate::stage::warm_up::Listener;
 pub enum BatchSource {
     /// From the pipeline, as in a training.
     Live,
-    /// All are made before the first step, and wait on the model's devices:
-    /// what a step takes when data costs nothing. As many as a gigabyte holds.
+    /// All are made before the first step, and wait on the model's devices. This shows how long a
+    /// step takes when data costs nothing. There are as many as a gigabyte holds.
     Cached,
 }
 
 /// Where the codes of clips come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProbeCodes {
-    /// As in all epochs of a run but its first: kept where `data.cache` keeps
-    /// them, and made by the DVAE where that is `none`. What is kept are
-    /// numbers drawn by clip and place; a step takes as long on those.
+    /// As in all epochs of a run but its first: kept where `data.cache` keeps them, or made by
+    /// the DVAE if that is `none`. What is kept are random numbers, on which a step takes just as
+    /// long.
     AsLater,
     /// The DVAE makes them in every batch, as in a first epoch.
     Made,
@@ -28,41 +28,42 @@ pub enum ProbeCodes {
     AfterAnEpoch,
 }
 
-/// What is to be known of the kernels that the measured steps launch.
+/// What to find out about the kernels that the measured steps launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LaunchesAsked {
-    /// Nothing.
+    /// Nothing is recorded about them.
     No,
-    /// How many; the steps take no longer.
+    /// How many there are; the steps take no longer.
     Counted,
-    /// How long each takes; nothing overlaps any more, and the steps take longer.
+    /// How long each takes; nothing overlaps any more, so the steps take longer.
     Timed,
 }
 
-/// What to measure.
+/// What to measure, and for how long.
 #[derive(Clone, Debug)]
 pub struct ProbeRequest {
-    /// Steps before the measured ones, at least: as many batches as wait when
-    /// the model starts are taken first, which say nothing of the data side.
+    /// The fewest steps before the measured ones. The batches that wait when the model starts are
+    /// taken first as well, because they say nothing about the data side.
     pub warm_up_steps: u64,
-    /// Steps to measure.
+    /// The most steps to measure.
     pub steps: u64,
-    /// From the first step on, the warm-up's included; whatever is first ends it.
+    /// The longest time from the first step on, warm-up included; the probe ends with whichever
+    /// limit comes first.
     pub at_most: Duration,
-    /// The step of the stage that the warm-up begins with.
+    /// The step of the stage at which the warm-up begins.
     pub begin_at: u64,
     /// Where batches come from.
     pub keep: BatchSource,
     /// Where codes come from.
     pub codes: ProbeCodes,
-    /// Whether the warm-up of a GPU takes rounds until it compiles nothing new. What
-    /// is only to fit its memory has met the worst after the first.
+    /// Whether the warm-up of a GPU takes rounds until it compiles nothing new. A probe that only
+    /// asks whether memory suffices has seen the worst after the first round.
     pub settles: bool,
-    /// What is to be known of the kernels of a GPU.
+    /// What to find out about the kernels of a GPU.
     pub launches: LaunchesAsked,
-    /// Told how far it is: every shape of the warm-up, every step.
+    /// Receives progress: every shape of the warm-up, every step.
     pub listener: Listener,
-    /// What is to go wrong.
+    /// The faults to inject.
     #[doc(hidden)]
     pub faults: Faults,
 }

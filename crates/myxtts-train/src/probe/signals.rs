@@ -1,4 +1,4 @@
-//! What the doctor's rules look at, from a probe.
+//! Turns a probe into the signals that the doctor's rules read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -19,15 +19,15 @@ use super::{Probe, StepTiming};
 use crate::placement::Placement;
 use crate::session::{Job, TrainRequest};
 
-/// Steps from which an unevenness can be told from chance.
+/// Steps from which unevenness can be told from chance.
 const STEPS_OF_RHYTHM: usize = 40;
-/// Lags that are looked at.
+/// Lags at which a rhythm is looked for.
 const LAGS: std::ops::RangeInclusive<usize> = 2..=19;
-/// A batch that is there is handed over in less.
+/// Microseconds within which a waiting batch is handed over.
 const AT_ONCE: u64 = 200;
 
 impl Probe {
-    /// For the rules. What a probe cannot know stays unavailable.
+    /// Returns the signals for the rules. What a probe cannot know stays unavailable.
     pub fn signals(&self, training: &TrainRequest, placement: &Placement) -> Signals {
         let job = &Job::of(training);
         Signals {
@@ -106,7 +106,7 @@ impl Probe {
             ));
         }
         let steps: Vec<f64> = self.steps.iter().map(|s| s.step.as_secs_f64()).collect();
-        // What a step computes: its sound, and the padding beside it.
+        // What a step computes is its sound, and the padding beside it.
         let work: Vec<f64> = self
             .steps
             .iter()
@@ -178,7 +178,7 @@ impl Probe {
         }
     }
 
-    /// Entries of the batches that the measured steps were taken on.
+    /// Returns the entries of the batches that the measured steps used.
     fn measured(&self, stage: Stage) -> impl Iterator<Item = &Entry> {
         let first = (self.first_step() - 1) * self.accumulation;
         let batches = first..first + self.steps.len() as u64 * self.accumulation;
@@ -259,7 +259,7 @@ fn strategy(placement: &Placement) -> Strategy {
     }
 }
 
-/// Every key with its value as text.
+/// Collects every key with its value as text.
 fn flatten(path: &str, value: &Value, keys: &mut BTreeMap<String, String>) {
     match value {
         Value::Object(fields) => {
@@ -281,7 +281,7 @@ fn flatten(path: &str, value: &Value, keys: &mut BTreeMap<String, String>) {
     }
 }
 
-/// By name only: their readings are not the probe's.
+/// Lists the devices by name only: a probe does not read them.
 fn devices(job: &Job, placement: &Placement) -> Vec<DeviceSignals> {
     let device = |device: Option<&PlannedDevice>, index: usize, role: DeviceRole| {
         const DEVICE: &str = "a probe does not read the device";

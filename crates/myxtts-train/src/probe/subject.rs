@@ -36,19 +36,19 @@ use crate::stage::warm_up::WarmUp;
 use crate::stage::{self, parts, precision, recipe};
 use crate::train_loop::Recipe;
 
-/// Bytes that batches made beforehand may take on each model device.
+/// The most bytes that batches made beforehand may take on each model device.
 const CACHED_BYTES: u64 = 1 << 30;
 
-/// What batches that are made beforehand may take at most.
+/// The longest that making batches beforehand may take.
 const LONGEST_FILL: Duration = Duration::from_secs(3600);
 
-/// Files whose sizes are looked at.
+/// The most files whose sizes are looked at.
 const FILES_LOOKED_AT: usize = 1000;
 
-/// Clips for which other buckets are tried.
+/// The most clips for which other buckets are tried.
 const CLIPS_OF_CHOICES: usize = 20_000;
 
-/// What is measured on: the same for every request.
+/// What is trained: the same for every request.
 pub(super) struct Subject<'a> {
     job: &'a Job,
     placement: &'a Placement,
@@ -84,7 +84,7 @@ impl<'a> Subject<'a> {
         Largest::of(&self.schedule, card.conditioning, &card.conditioning_mel)
     }
 
-    /// Takes these steps, told to `watch`.
+    /// Takes these steps, observed by `watch`.
     pub(super) fn train(
         &self,
         request: &ProbeRequest,
@@ -211,7 +211,7 @@ impl<'a> Subject<'a> {
         Ok(Some(Arc::new(cache)))
     }
 
-    /// What the request comes to with this data.
+    /// Plans the steps of a request for this data.
     pub(super) fn steps(&self, request: &ProbeRequest, largest: Largest) -> Steps {
         let accumulation = self.job.accumulation() as u64;
         let epoch = self.schedule.steps_per_epoch().div_ceil(accumulation);
@@ -224,7 +224,7 @@ impl<'a> Subject<'a> {
             BatchSource::Live => request.steps,
             BatchSource::Cached => request.steps.min(fit.saturating_sub(warm_up).max(1)),
         };
-        // The data side must not come to its end before the steps do.
+        // The data must not end before the steps do.
         let beyond = match request.keep {
             BatchSource::Live => 2 * u64::from(self.job.plan.buffer_size) + 1,
             BatchSource::Cached => 0,
@@ -271,7 +271,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// Schedules with more buckets, unless choosing them takes long.
+    /// Tries more buckets, unless choosing them takes long.
     fn buckets(&self) -> Vec<BucketOption> {
         let lengths = &self.material.train.lengths;
         let counts = [4, 8, 12, 16, 24, 32].into_iter();
@@ -297,14 +297,15 @@ impl<'a> Subject<'a> {
         schedules.collect()
     }
 
-    /// An even sample: a look at each file of a large corpus takes long.
+    /// Returns an even sample of the recordings: looking at each file of a large corpus takes
+    /// long.
     fn recordings(&self) -> impl Iterator<Item = &Path> {
         let clips = &self.material.train.clips;
         let every = clips.len().div_ceil(FILES_LOOKED_AT).max(1);
         clips.iter().step_by(every).map(|clip| clip.audio.as_path())
     }
 
-    /// From the sizes of the files on disk.
+    /// Estimates the bytes that a step reads, from the sizes of the files on disk.
     fn step_bytes(&self) -> u64 {
         let files = self.recordings().filter_map(|file| file.metadata().ok());
         let sizes: Vec<u64> = files.map(|file| file.len()).collect();
@@ -313,7 +314,7 @@ impl<'a> Subject<'a> {
             .schedule
             .clips_per_step()
             .map_or(0.0, |(.., mean)| mean);
-        // The voice of a clip may come from another recording.
+        // A clip may be conditioned on another recording, which is read as well.
         let recordings = if self.material.companions.is_some() {
             2.0
         } else {
@@ -329,19 +330,19 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// Numbers of steps.
+/// The steps of a probe, planned.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Steps {
-    /// Taken before the first.
+    /// Steps of the stage before the first one.
     pub(super) begin: u64,
-    /// At least.
+    /// The fewest steps before the measured ones.
     pub(super) warm_up: u64,
     pub(super) measured: u64,
-    /// The last there is data for.
+    /// The last step that there is data for.
     pub(super) end: u64,
     /// Batches of one replica's step.
     pub(super) accumulation: u64,
     pub(super) replicas: u64,
-    /// Batches that are in the hands of workers.
+    /// Batches that workers are filling.
     pub(super) workers: u64,
 }

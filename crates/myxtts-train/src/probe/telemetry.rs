@@ -1,9 +1,8 @@
-//! `myxtts bench telemetry`: what it costs a training to record itself.
+//! `myxtts bench telemetry`: what recording costs a training.
 //!
-//! One training, whose epochs are in turn recorded and not: the full line of
-//! every step, readings of the devices, a verdict at the end. Epochs hold the
-//! same clips, so two that follow each other are the same work, and a machine
-//! that grows slow grows slow for both.
+//! It runs one training, whose epochs are recorded and unrecorded in turn: the full line of every
+//! step, readings of the devices, a verdict at the end. Epochs hold the same clips, so two that
+//! follow each other are the same work, and a machine that grows slow grows slow for both.
 
 use std::cell::Cell;
 use std::io::{self, Stderr};
@@ -28,31 +27,30 @@ use crate::session::{Job, TrainRequest};
 use crate::stage::execute::StageWatch;
 use crate::train_loop::{State, StepDone, Watch};
 
-/// What recording costs.
+/// The cost of recording a training.
 #[derive(Clone, Debug, Serialize)]
 pub struct TelemetryFigures {
-    /// Pairs of epochs, one of each recorded.
+    /// Pairs of epochs, of which one is recorded.
     pub pairs: usize,
     /// Steps of an epoch.
     pub steps: u64,
-    /// Median seconds of an epoch that is recorded.
+    /// Median seconds of a recorded epoch.
     pub with_s: f64,
-    /// Median seconds of one that is not.
+    /// Median seconds of an unrecorded epoch.
     pub without_s: f64,
     /// Median over the pairs of how much longer the recorded epoch took, in
     /// percent.
     pub cost_pct: f64,
-    /// The middle half of the pairs, in percent.
+    /// The bounds of the middle half of the pairs, in percent.
     pub quartiles_pct: [f64; 2],
-    /// What the training thread itself spent on it, in percent of the recorded
-    /// epochs.
+    /// What the training thread itself spent on recording, in percent of the recorded epochs.
     pub thread_pct: f64,
 }
 
 /// Epochs that fill caches and are not counted.
 const WARM_UP: usize = 2;
 
-/// Trains for so many pairs of epochs.
+/// Trains for `pairs` pairs of epochs, and compares the two of each.
 pub fn measure_telemetry(
     training: &TrainRequest,
     placement: &Placement,
@@ -89,7 +87,7 @@ pub fn measure_telemetry(
     Ok(figures(counted, watch.spent, per_epoch.get()))
 }
 
-/// Keeps a record of every other epoch.
+/// Records every other epoch.
 struct Alternating<'a> {
     folder: RunFolder,
     metrics: MetricsWriter,
@@ -100,20 +98,21 @@ struct Alternating<'a> {
     per_epoch: &'a Cell<u64>,
     /// Seconds of each epoch, and whether it was recorded.
     epochs: Vec<(bool, f64)>,
-    /// Of the epoch.
+    /// When the present epoch began.
     begin: Instant,
-    /// By this thread, on recording.
+    /// Time that this thread has spent on recording.
     spent: Duration,
     sampler: Option<Sampler>,
 }
 
-/// The first of a pair, and in the next pair the second: what drifts meets both.
+/// Whether an epoch is recorded: the first of a pair, and in the next pair the second, so that
+/// drift affects both alike.
 fn is_recorded(epoch: usize) -> bool {
     matches!(epoch % 4, 0 | 3)
 }
 
 impl Alternating<'_> {
-    /// As a run does without telemetry, and besides if this is a recorded epoch.
+    /// Writes the line of a run without telemetry, with the rest of it in a recorded epoch.
     fn record(&mut self, done: &StepDone, is_recorded: bool) -> Result<(), TrainError> {
         let mut record = Record::new(Step(done.step))
             .text("stage", "gpt")

@@ -1,26 +1,25 @@
-//! What the threads of this process take of the cores.
+//! How much of the cores the threads of this process take.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use myxtts_base::process::ThreadTime;
 
-/// Processor time between two moments, and waiting for a core.
+/// Processor time between two moments, and time spent waiting for a core.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ThreadUse {
-    /// Threads that load recordings.
+    /// Processor time of the threads that load recordings.
     pub loading: Duration,
-    /// All threads of the process.
+    /// Processor time of all threads of the process.
     pub process: Duration,
-    /// Threads besides those of the data side could have run, and had no core:
-    /// the longest of them.
+    /// The longest time for which a thread outside the data side could have run but had no core.
     pub core_wait: Duration,
-    /// How busy all cores were with everything, from 0 to 1; absent where the
-    /// system does not say.
+    /// How busy all cores were with everything, from 0 to 1; absent where the system does not
+    /// report it.
     pub system: Option<f64>,
 }
 
-/// By thread: its name, processor time and waiting for a core.
+/// The name, processor time and wait for a core of each thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Threads {
     threads: BTreeMap<String, Thread>,
@@ -34,7 +33,7 @@ struct Thread {
 }
 
 impl Threads {
-    /// As the system tells it; Linux does.
+    /// Reads all threads of the process; only Linux reports them.
     pub(super) fn now() -> Option<Self> {
         let tasks = std::fs::read_dir("/proc/self/task").ok()?;
         let threads: BTreeMap<String, Thread> = tasks
@@ -50,7 +49,7 @@ impl Threads {
         (!threads.is_empty()).then_some(Self { threads, cores })
     }
 
-    /// What was taken since `then`, by threads that are still there.
+    /// Returns what was used since `then`, by threads that still exist.
     pub(super) fn since(&self, then: &Self) -> ThreadUse {
         let mut used = ThreadUse {
             system: self
@@ -81,13 +80,13 @@ struct Cores {
 }
 
 impl Cores {
-    /// `cpu` and then user, nice, system, idle, waiting for a disk, and more.
+    /// Parses a line of `cpu` and then user, nice, system, idle, waiting for a disk, and more.
     fn parse(stat: &str) -> Option<Self> {
         let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
         let ticks: Option<Vec<u64>> = line.split_whitespace().map(|t| t.parse().ok()).collect();
         let ticks = ticks?;
         Some(Self {
-            // Guests are counted in user and nice, too.
+            // Time of guests is counted in user and nice already.
             all: ticks.iter().take(8).sum(),
             idle: ticks.get(3)? + ticks.get(4)?,
         })
@@ -100,7 +99,7 @@ impl Cores {
     }
 }
 
-/// What a thread is for.
+/// What a thread does.
 enum Role {
     Loads,
     Feeds,
@@ -115,7 +114,7 @@ impl Thread {
         })
     }
 
-    /// By its name: the pipeline names its threads after their stage.
+    /// Tells the role from the name: the pipeline names its threads after their stage.
     fn role(&self) -> Role {
         let of = |stage: &str| self.name.starts_with(stage);
         match () {

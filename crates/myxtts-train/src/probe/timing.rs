@@ -6,46 +6,46 @@ use myxtts_audio::units::{SampleRate, Seconds};
 
 use crate::train_loop::StepDone;
 
-/// One step, measured: what a line of `metrics.jsonl` says of its time.
+/// The times of one step, as written to a line of `metrics.jsonl`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepTiming {
-    /// Its number in the stage, from 1.
+    /// The number of the step in its stage, from 1.
     pub number: u64,
-    /// From the end of the step before, without pauses; `step_s`.
+    /// Time since the end of the last step, without pauses; `step_s`.
     pub step: Duration,
-    /// The model waited for its batches; `data_wait_s`.
+    /// Time the model waited for its batches; `data_wait_s`.
     pub data_wait: Duration,
-    /// The training thread waited for the device; `read_back_s`.
+    /// Time the training thread waited for the device; `read_back_s`.
     pub read_back: Duration,
-    /// How often; `syncs`.
+    /// How often it waited for the device; `syncs`.
     pub syncs: u64,
-    /// Inside the seam between replicas; `collective_s`.
+    /// Time in the exchange between replicas; `collective_s`.
     pub collective: Duration,
-    /// Processor time of the training thread, where the system tells; `dispatch_s`.
+    /// Processor time of the training thread, where the system reports it; `dispatch_s`.
     pub dispatch: Option<Duration>,
     /// Share of positions that are padding, over all replicas; `padding`.
     pub padding: f64,
     /// Clips, over all replicas; `clips`.
     pub clips: u64,
-    /// Sound in them; `audio_s`.
+    /// Sound in those clips; `audio_s`.
     pub audio: Seconds,
-    /// Kernels that were compiled in it, where anything is; `kernels_new`.
+    /// Kernels compiled during the step, on devices that compile any; `kernels_new`.
     pub kernels_new: Option<u64>,
-    /// What each replica worked, by rank; empty where there is one; `replica_step_s`.
+    /// How long each replica worked, by rank; empty if there is only one; `replica_step_s`.
     pub replicas: Vec<Duration>,
-    /// The pause after it; `validation_s`.
+    /// The pause after the step; `validation_s`.
     pub pause: Duration,
 }
 
 impl StepTiming {
-    /// What the seam took without the wait of the first replica for a slower one.
+    /// Returns the time of the exchange without the first replica's wait for a slower one.
     pub fn averaging(&self) -> Duration {
         let own = self.replicas.first().copied().unwrap_or_default();
         let slowest = self.replicas.iter().max().copied().unwrap_or_default();
         self.collective.saturating_sub(slowest.saturating_sub(own))
     }
 
-    /// Of a step that took `step` since the end of the one before.
+    /// Makes the timing of a step that took `step` since the end of the last one.
     pub(crate) fn of(done: &StepDone, step: Duration, rate: SampleRate) -> Self {
         let together = &done.together;
         let padded = together.padded.max(1) as f64;

@@ -1,4 +1,4 @@
-//! `myxtts bench train`: the GPT stage on real clips, codes cached, no books.
+//! `myxtts bench train`: the GPT stage on real clips, with codes cached and nothing recorded.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::error::TrainError;
 use crate::placement::Placement;
 use crate::session::TrainRequest;
 
-/// How fast a stage goes.
+/// How fast a GPT stage trains.
 #[derive(Clone, Debug, Serialize)]
 pub struct TrainFigures {
     /// Parameters of the GPT.
@@ -19,21 +19,21 @@ pub struct TrainFigures {
     pub clips: usize,
     /// Steps measured, after an epoch that fills the cache of codes.
     pub steps: u64,
-    /// Clips a second.
+    /// Clips trained on per second.
     pub samples_per_s: f64,
-    /// Seconds of audio a second.
+    /// Seconds of audio trained on per second.
     pub audio_per_s: f64,
-    /// Mean seconds of a step, waiting included.
+    /// Mean seconds of a step, waits included.
     pub step_s: f64,
     /// Percent of the time that the model waited for data.
     pub data_wait_pct: f64,
     /// Percent of positions that are padding.
     pub padding_pct: f64,
-    /// Most memory the process had; absent where the system does not say.
+    /// The most memory the process has held; absent where the system does not report it.
     pub peak_rss_bytes: Option<u64>,
-    /// Loss of the last step.
+    /// The loss of the last step.
     pub loss: f32,
-    /// Where the time of every stage went, the first epoch included.
+    /// Where the time of every pipeline stage went, the first epoch included.
     pub ledger: Summary,
 }
 

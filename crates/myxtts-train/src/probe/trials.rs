@@ -1,5 +1,5 @@
-//! The doctor, proven: each fault is put into the real pipeline, the probe
-//! measures, the rules look, the fault is mended, the probe measures again.
+//! Proves the doctor: each fault is put into the real pipeline, the probe measures it, the rules
+//! diagnose it, it is mended, and the probe measures again.
 
 use std::time::Duration;
 
@@ -18,22 +18,22 @@ use crate::faults::{Faults, StepFaults};
 use crate::placement::Placement;
 use crate::session::TrainRequest;
 
-/// How many times a healthy step a fault takes.
+/// How many times as long as a healthy step a fault takes.
 const TIMES: u32 = 3;
-/// A fault is at least as long as this: shorter ones drown in a loaded machine.
+/// The shortest fault: shorter ones drown in a loaded machine.
 const SHORTEST: Duration = Duration::from_millis(60);
-/// Cores that sleeping threads are told they have: a fault that sleeps needs
-/// none of the real ones.
+/// The number of cores reported for sleeping threads: a fault that sleeps needs none of the real
+/// ones.
 const CORES_OF_SLEEPERS: u32 = 8;
 /// Steps between two pauses.
 const PAUSE_EVERY: u64 = 20;
-/// What a person may pass as too many on any machine that this runs on.
+/// A number of workers that is too many on any machine that this runs on.
 const TOO_MANY: u32 = 16;
-/// What one worker has to do for a batch while so many crowd the cores, as a
-/// share of a healthy step: one of them could do it alone.
+/// The work of one worker for a batch while too many crowd the cores, as a share of a healthy
+/// step: one of them could do it alone.
 const CROWDED_WORK: f64 = 0.6;
-/// Batches that they may be ahead, for each measured step. They make more than
-/// the model takes, and as soon as no more may be made they leave it the cores.
+/// Batches that those workers may be ahead, for each measured step. They make more than the model
+/// takes, and would leave it the cores as soon as they could make no more.
 const CROWDED_AHEAD: u32 = 100;
 /// More than they fill: what they make is bounded by batches alone.
 const UNBOUNDED: Megabytes = Megabytes(1 << 30);
@@ -43,13 +43,13 @@ const WORKERS: &str = "data.num_workers";
 /// A fault, and what must be found first.
 #[derive(Clone, Copy, Debug)]
 pub struct Trial {
-    /// In words.
+    /// The fault in words.
     pub fault: &'static str,
-    /// The finding.
+    /// The finding that must come first.
     pub code: Code,
-    /// Whether nothing comes of it without a GPU.
+    /// Whether the fault shows only on a GPU.
     pub needs_gpu: bool,
-    /// Whether it is one of several replicas.
+    /// Whether the fault needs several replicas.
     pub needs_replicas: bool,
     kind: Kind,
 }
@@ -70,7 +70,7 @@ enum Kind {
     Fusion,
 }
 
-/// All twelve.
+/// The twelve faults that the doctor must name.
 pub const TRIALS: [Trial; 12] = [
     Trial::new("slow disk", Code::SlowStorage, Kind::Disk),
     Trial::new("slow decode", Code::SlowDecode, Kind::Decode),
@@ -102,23 +102,23 @@ impl Trial {
     }
 }
 
-/// What came of a trial.
+/// The result of a trial.
 #[derive(Clone, Debug, Serialize)]
 pub struct Tried {
-    /// The fault.
+    /// The fault in words.
     pub fault: &'static str,
     /// What had to be found first.
     pub expected: Code,
-    /// What was found, the first first.
+    /// What was found, in the order of rank.
     pub found: Vec<Code>,
-    /// Seconds that the first finding's fix gives back, per 1,000 steps; absent
-    /// where the rule does not say.
+    /// Seconds that the first finding's fix should save, per 1,000 steps; absent if the rule does
+    /// not say.
     pub predicted_s: Option<f64>,
-    /// What mending gave back, per 1,000 steps' worth of sound.
+    /// Seconds that mending saved, per 1,000 steps' worth of sound.
     pub measured_s: f64,
     /// Seconds of a step with the fault, pauses included.
     pub faulty_step_s: f64,
-    /// The same, mended.
+    /// Seconds of a step without the fault, pauses included.
     pub mended_step_s: f64,
 }
 
@@ -129,7 +129,7 @@ impl Tried {
     }
 }
 
-/// The rows of a table, for people.
+/// Formats the results as a table for people.
 pub fn table(tried: &[Tried]) -> String {
     let mut table = format!(
         "{:<30} {:<17} {:<17} {:>11} {:>11}\n",
@@ -150,7 +150,7 @@ pub fn table(tried: &[Tried]) -> String {
     table
 }
 
-/// A job that is well, and how long its steps take.
+/// A healthy job, and how long its steps take.
 #[derive(Debug)]
 pub struct Bench<'a> {
     job: &'a TrainRequest,
@@ -175,15 +175,15 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// What the rules say of it.
+    /// Diagnoses the healthy job.
     pub fn healthy(&self) -> Result<Diagnosis, TrainError> {
         self.diagnosis(self.job, &self.healthy, &Faults::default(), Kind::Shapes)
     }
 
-    /// Puts a fault in, looks, mends it, and measures what that gave.
+    /// Injects a fault, diagnoses it, mends it, and measures what that saved.
     pub fn run(&self, trial: &Trial) -> Result<Tried, TrainError> {
         match trial.kind {
-            // Of a few milliseconds nobody could tell what was gained.
+            // A saving of a few milliseconds could not be measured.
             Kind::ManyWorkers | Kind::Padding => {
                 let job = heavier(self.job);
                 Bench::new(&job, self.placement, self.steps)?.tried(trial)
@@ -203,7 +203,7 @@ impl<'a> Bench<'a> {
         let first = diagnosis.findings.first();
         let (mended, faults) = self.mended(trial.kind, broken, faults, &diagnosis);
         let mended = probe(&mended, self.placement, &request(steps, faults))?;
-        // A step of other buckets holds other clips.
+        // A step with other buckets holds other clips, so times are compared per second of sound.
         let worth = sound(&faulty) / sound(&mended).max(1e-9);
         let (faulty_step_s, mended_step_s) = (whole_step(&faulty), whole_step(&mended) * worth);
         Ok(Tried {
@@ -230,7 +230,7 @@ impl<'a> Bench<'a> {
         let long = (step * TIMES).max(SHORTEST);
         let clips = self.clips_a_batch();
         match kind {
-            // One clip after the other, whoever reads.
+            // Clips are read one after the other, however many threads read.
             Kind::Disk => faults.read = long / clips,
             Kind::Decode => faults.decodes = self.decodes(long, self.job.plan.workers),
             Kind::Upload => faults.upload = long,
@@ -256,7 +256,7 @@ impl<'a> Bench<'a> {
             Kind::ManyWorkers => {
                 job.plan.workers = TOO_MANY;
                 job.chosen.insert(WORKERS.to_owned());
-                // Work for all of them as long as it is measured.
+                // There is work for all of them as long as it is measured.
                 let steps = u32::try_from(self.steps).unwrap_or(u32::MAX);
                 let ahead = CROWDED_AHEAD.saturating_mul(steps);
                 let ahead = ahead.saturating_add(TOO_MANY);
@@ -284,7 +284,7 @@ impl<'a> Bench<'a> {
             edits.next()?.new.parse().ok()
         };
         match kind {
-            // The edit alone; the work stays.
+            // Only the setting changes; the work stays.
             Kind::FewWorkers | Kind::ManyWorkers => {
                 let mut job = broken;
                 job.plan.workers = edited().unwrap_or(self.job.plan.workers);
@@ -305,7 +305,8 @@ impl<'a> Bench<'a> {
         let mut signals = measured.signals(job, self.placement);
         signals.storage = storage_signals(job, measured, faults)?;
         if let (Kind::ManyWorkers, Signal::Known(host)) = (kind, &mut signals.pipeline.host) {
-            // They work far ahead: what they do in a step is not the batch of that step.
+            // They work far ahead, so what they do in a step does not belong to the batch of that
+            // step.
             host.busy = loading(measured);
         }
         if kind == Kind::FewWorkers {
@@ -328,7 +329,7 @@ impl<'a> Bench<'a> {
             .max(1)
     }
 
-    /// Times that make `workers` decode a batch in `long`.
+    /// Returns how many extra decodes make `workers` take `long` for a batch.
     fn decodes(&self, long: Duration, workers: u32) -> u32 {
         let host = self
             .healthy
@@ -344,7 +345,7 @@ impl<'a> Bench<'a> {
         times(long.as_secs_f64() * f64::from(workers.max(1)), one)
     }
 
-    /// Times that make reading all weights take as long as a step.
+    /// Returns how many reads of all weights take as long as a step.
     fn reads(&self, step: Duration) -> u32 {
         // A gigabyte a second is little for a copy, and much for a bus.
         times(
@@ -355,7 +356,7 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// Work of the host stage while a step is taken, whichever batches it is for.
+/// Returns the time the host stage works during a step, whichever batches it is for.
 fn loading(probe: &Probe) -> Seconds {
     let first = (probe.first_step() - 1) * probe.accumulation;
     let of = |stage: Stage| {
@@ -372,8 +373,8 @@ fn loading(probe: &Probe) -> Seconds {
     Seconds(busy as f64 / 1e6 / probe.steps.len().max(1) as f64)
 }
 
-/// The same with a model whose step takes the cores for a while, so that there
-/// is something to take them from.
+/// Returns a job whose model takes the cores for longer in a step, so that there is something to
+/// take them from.
 fn heavier(job: &TrainRequest) -> TrainRequest {
     let mut job = job.clone();
     job.sizes.gpt.layers *= 4;
@@ -381,7 +382,7 @@ fn heavier(job: &TrainRequest) -> TrainRequest {
     job
 }
 
-/// How many times `one` is `all`, from 1 to what a person may wait for.
+/// Returns how many times `one` goes into `all`, from 1 to as long as anyone would wait.
 fn times(all: f64, one: f64) -> u32 {
     #[expect(
         clippy::cast_possible_truncation,
@@ -400,21 +401,21 @@ fn request(steps: u64, faults: Faults) -> ProbeRequest {
     }
 }
 
-/// Seconds of sound in a step.
+/// Returns the seconds of sound in a step.
 fn sound(probe: &Probe) -> f64 {
     let sound: f64 = probe.steps.iter().map(|step| step.audio.0).sum();
     sound / probe.steps.len().max(1) as f64
 }
 
-/// Seconds of a step, its share of pauses included.
+/// Returns the seconds of a step, with its share of pauses.
 fn whole_step(probe: &Probe) -> f64 {
     probe.wall.as_secs_f64() / probe.steps.len().max(1) as f64
 }
 
-/// Time for each reading of the storage.
+/// The time for each reading of the storage.
 const READING: Duration = Duration::from_millis(500);
 
-/// What the disk gives, and what the steps need.
+/// Measures what the disk delivers, against what the steps need.
 fn storage_signals(
     job: &TrainRequest,
     measured: &Probe,
@@ -430,9 +431,9 @@ fn storage_signals(
     Ok(measured.storage_signals(&rates))
 }
 
-/// The signals of a probe beside which the disk was read.
+/// The signals of a probe during which the disk was read.
 impl Probe {
-    /// What the disk gives against what the steps need while the model works.
+    /// Compares what the disk delivers with what the steps need while the model works.
     pub fn storage_signals(&self, rates: &myxtts_data::storage::StorageRates) -> StorageSignals {
         let megabytes = |bytes: f64| MegabytesPerSecond(bytes / f64::from(1 << 20));
         let own = self.step_s() - self.data_wait_s();

@@ -1,4 +1,4 @@
-//! Looks at the steps of a probe, and ends it.
+//! Observes the steps of a probe, and ends it.
 
 use std::rc::Weak;
 use std::thread::sleep;
@@ -15,7 +15,7 @@ use crate::error::TrainError;
 use crate::stage::execute::StageWatch;
 use crate::train_loop::{State, StepDone, Watch};
 
-/// What a probe has seen so far.
+/// What a probe has observed so far.
 pub(super) struct Watching<'a> {
     request: &'a ProbeRequest,
     steps: Steps,
@@ -23,15 +23,15 @@ pub(super) struct Watching<'a> {
     begin: Instant,
     pipeline: Weak<Pipeline>,
     kernels: Option<KernelWatch>,
-    /// Counts launches from the end of the warm-up on, where somebody asked.
+    /// Counts launches from the end of the warm-up on, if asked for.
     pub(super) launches: Option<Launches>,
     made_ready: Duration,
     start: Option<Start>,
     /// When the model started.
     started: Instant,
-    /// When the step before ended, and the pause after it.
+    /// When the last step and the pause after it ended.
     lap: Instant,
-    /// The end of the warm-up, and what threads had taken by then.
+    /// The end of the warm-up, and what threads had used by then.
     warm: Option<(Instant, Option<Threads>)>,
     wall: Duration,
     threads: Option<ThreadUse>,
@@ -39,7 +39,7 @@ pub(super) struct Watching<'a> {
     loss: f32,
 }
 
-/// What it saw in all.
+/// What a probe has observed in all.
 pub(super) struct Seen {
     pub(super) steps: Vec<StepTiming>,
     pub(super) made_ready: Duration,
@@ -97,9 +97,9 @@ impl<'a> Watching<'a> {
         })
     }
 
-    /// The model begins with the batches that wait for it, and what follows
-    /// them is made while it works: only those tell how fast they are made.
-    /// Batches that are all made beforehand are as many as were made in time.
+    /// Adjusts the steps to the batches that are ready. The model begins with those that wait for
+    /// it; only those that follow are made while it works, and show how fast they are made. If
+    /// all batches are made beforehand, there are as many steps as batches were made in time.
     fn settle_steps(&mut self, start: &Start) {
         let Steps {
             begin,
@@ -111,7 +111,7 @@ impl<'a> Watching<'a> {
             BatchSource::Live => {
                 let pipeline = self.pipeline.upgrade();
                 let in_flight = pipeline.map_or(0, |pipeline| pipeline.in_flight().0) as u64;
-                // Those that workers have in hand are made while it works.
+                // Batches that workers are still filling are made while it works.
                 let ready = in_flight.saturating_sub(self.steps.workers);
                 let waiting = ready / (accumulation * replicas);
                 self.steps.warm_up = self.steps.warm_up.max(waiting);
@@ -126,13 +126,13 @@ impl<'a> Watching<'a> {
         self.steps.end = begin + self.steps.warm_up + self.steps.measured;
     }
 
-    /// On a slow machine half of the time is for steps that count.
+    /// Whether the warm-up is over. On a slow machine half of the time is for steps that count.
     fn is_warm(&self, step: u64) -> bool {
         let half = self.request.at_most / 2;
         step >= self.steps.begin + self.steps.warm_up || self.started.elapsed() >= half
     }
 
-    /// One step is measured whatever it takes.
+    /// Whether the probe is over. One step is measured however long it takes.
     fn is_over(&self, step: u64) -> bool {
         let is_late = self.started.elapsed() >= self.request.at_most;
         step >= self.steps.end || is_late && !self.timings.is_empty()

@@ -1,7 +1,7 @@
-//! The doctor's look at a run that is training: `findings.json`, and a sentence.
+//! The doctor's look at a run in training: `findings.json`, and a sentence.
 //!
-//! What it looks at are the run's own files, a few lines further each time, so
-//! that somebody who reads the folder comes to the same conclusions.
+//! It reads the run's own files, a few lines further each time, so that anyone who reads the
+//! folder comes to the same conclusions.
 
 use std::io;
 use std::path::PathBuf;
@@ -17,31 +17,30 @@ use serde_json::{Value, json};
 
 use super::follow::Follow;
 
-/// Steps of a stage until the first look: its warm-up, and as many again as
-/// make a measurement.
+/// Steps of a stage before the first look: its warm-up, and enough after it for a measurement.
 pub(crate) const FIRST: u64 = 4 * WARM_UP as u64;
 
-/// Looks together take this part of the time at most.
+/// All looks together take at most one part in this many of the time.
 const SHARE: u32 = 400;
 
-/// Looks now and then.
+/// Looks at a run from time to time.
 #[derive(Debug)]
 pub(crate) struct Checkup {
     findings: PathBuf,
-    /// Configuration, plan and dataset.
+    /// What is known from the configuration, the plan and the dataset.
     known: Signals,
     collector: Collector,
     metrics: Follow,
     ledger: Follow,
     devices: Follow,
-    /// When the last look ended, and what it took.
+    /// When the last look ended, and how long it took.
     last: Option<(Instant, Duration)>,
 }
 
 impl Checkup {
-    /// Of the run in this folder, from now on.
+    /// Follows the run in this folder from now on.
     pub(crate) fn of(folder: &RunFolder) -> Self {
-        // A folder that nothing can be read of has nothing known besides.
+        // If nothing can be read from the folder, nothing is known yet.
         let known = read_run(folder.path()).map_or_else(|_| Signals::default(), |run| run.signals);
         Self {
             findings: folder.findings(),
@@ -61,7 +60,7 @@ impl Checkup {
             .is_some_and(|(last, took)| last.elapsed() < took * SHARE)
     }
 
-    /// Looks, writes down what it finds, and says it in a sentence.
+    /// Looks, writes the findings to the file, and sums them up in a sentence.
     pub(crate) fn look(&mut self, step: Step, remaining: u64) -> Result<String, FileError> {
         let begin = Instant::now();
         let followed = self.follow();

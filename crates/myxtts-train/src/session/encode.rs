@@ -1,4 +1,4 @@
-//! Codes of every clip, made once before a training (`myxtts prepare --encode`).
+//! Makes the codes of every clip once, before a training (`myxtts prepare --encode`).
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,14 +17,14 @@ use crate::faults::Faults;
 use crate::stage::frozen::frozen_dvae;
 use crate::stage::parts;
 
-/// What became of the clips.
+/// The result of encoding a dataset.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Encoded {
     /// Clips whose codes were made now.
     pub encoded: usize,
-    /// Clips that had them.
+    /// Clips that had codes already.
     pub cached: usize,
-    /// Worth a line.
+    /// Messages for the user.
     pub notices: Vec<String>,
 }
 
@@ -32,8 +32,8 @@ pub struct Encoded {
 /// the DVAE of `weights`. `progress` is told of clips done, and of how many;
 /// `stop` ends it between two batches.
 ///
-/// Codes go by the padded length, so they are made in the batches of the
-/// training's own schedule.
+/// Codes depend on the padded length, so they are made in the batches of the training's own
+/// schedule.
 pub fn encode(
     request: &TrainRequest,
     weights: &Path,
@@ -78,7 +78,7 @@ pub fn encode(
     let mut spare = None;
     for step in 0..schedule.steps_per_epoch() {
         for lane in 0..replicas as usize {
-            // What is in the cache is whole.
+            // Stopping here is safe: every entry in the cache is complete.
             unless_stopped(stop)?;
             let filled = host.prepare(Ticket { step, lane }, spare.take());
             let filled = filled.map_err(TrainError::Failed)?;

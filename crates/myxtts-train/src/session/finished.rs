@@ -12,32 +12,32 @@ use crate::config::StageName;
 /// How a training ended.
 #[derive(Clone, Debug)]
 pub struct Finished {
-    /// The run's folder.
+    /// The folder of the run.
     pub run: PathBuf,
-    /// Steps taken, all stages.
+    /// Steps taken in all stages.
     pub steps: u64,
-    /// Samples of the last step.
+    /// The folder of the last step's samples.
     pub samples: Option<PathBuf>,
-    /// Who asked it to stop.
+    /// The signal that asked it to stop, if one did.
     pub stopped: Option<StopSignal>,
     /// Percent of the time that the model waited for data, by stage.
     pub data_wait_pct: Vec<(StageName, f64)>,
     /// New shapes after the warm-up.
     pub shapes_after_warmup: u64,
-    /// Kernels that were compiled after it.
+    /// Kernels compiled after the warm-up.
     pub kernels_after_warmup: u64,
-    /// Whether it can speak: it has a GPT.
+    /// Whether the model can speak, that is, has a GPT.
     pub speaks: bool,
-    /// The language of most of its recordings.
+    /// The language of most recordings.
     pub language: Option<Language>,
-    /// A sentence in it that the model has the letters for.
+    /// A sentence in that language whose letters the model knows.
     pub sentence: Option<String>,
-    /// What is to be said of it; nothing of one that was stopped.
+    /// Judgements about the run; empty if it was stopped.
     pub verdict: Vec<Finding>,
 }
 
 impl Finished {
-    /// Before anything was done; stopped, if `stop` was asked.
+    /// Makes the result of a training that has not begun; stopped, if `stop` was requested.
     pub(super) fn stopped(job: &Job, stop: &StopRequest) -> Self {
         Self {
             run: job.run.clone(),
@@ -54,7 +54,7 @@ impl Finished {
         }
     }
 
-    /// How it ended, in a line.
+    /// Sums up how the training ended, in a line.
     pub fn words(&self) -> String {
         match (self.stopped, self.steps) {
             (None, steps) => format!("done: {steps} steps, {}", self.run.display()),

@@ -1,4 +1,4 @@
-//! The lines that a file has got since it was last looked at.
+//! Reads the lines that were added to a file since the last look.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -6,23 +6,23 @@ use std::path::PathBuf;
 
 use serde::de::DeserializeOwned;
 
-/// Follows a file of JSON lines that grows, or is rotated away.
+/// Follows a file of JSON lines that grows or is rotated.
 #[derive(Debug)]
 pub(crate) struct Follow {
     path: PathBuf,
-    /// What was read already.
+    /// Bytes that were read already.
     offset: u64,
 }
 
 impl Follow {
-    /// From the end that the file has now: what is there is of an earlier session.
+    /// Starts at the present end of the file: what is there belongs to an earlier session.
     pub(crate) fn from_here(path: PathBuf) -> Self {
         let offset = path.metadata().map_or(0, |file| file.len());
         Self { path, offset }
     }
 
-    /// Gives every new line to `take`. One without its newline is still being
-    /// written; one that is something else is left out.
+    /// Gives every new line to `take`. A line without its newline is still being written; one
+    /// that does not parse is skipped.
     pub(crate) fn each<T: DeserializeOwned>(&mut self, mut take: impl FnMut(T)) -> io::Result<()> {
         let mut file = match File::open(&self.path) {
             Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(()),

@@ -1,5 +1,5 @@
-//! Where the weights of a run come from: nothing, earlier weights, or a
-//! checkpoint of the run itself.
+//! Where the weights of a run come from: nowhere, earlier weights, or a checkpoint of the run
+//! itself.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,23 +16,23 @@ use super::job::Job;
 use super::saving::{weights, without_prefix};
 use crate::error::TrainError;
 
-/// What is known before training.
+/// The weights and settings that a training starts from.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Origin {
     pub(crate) vocabulary: Option<Arc<Vocabulary>>,
     pub(crate) stats: Option<Vec<f32>>,
     pub(crate) dvae: Option<StateDict>,
     pub(crate) gpt: Option<StateDict>,
-    /// Waveform decoder and speaker encoder, under their public names.
+    /// The waveform decoder and the speaker encoder, under their public names.
     pub(crate) hifigan: TensorMap,
-    /// What the weights are of.
+    /// The description of the model that the weights belong to.
     pub(crate) card: Option<ModelCard>,
-    /// Worth a line.
+    /// Messages for the user.
     pub(crate) notices: Vec<String>,
 }
 
 impl Origin {
-    /// Weights of ours: imported, exported or of another run.
+    /// Reads weights in our format: imported, exported or of another run.
     pub(crate) fn init(folder: &Path, job: &Job) -> Result<Self, TrainError> {
         let folder = match myxtts_infer::resolve(folder, myxtts_infer::Pick::Newest) {
             Ok(folder) => folder,
@@ -52,7 +52,8 @@ impl Origin {
                 folder.display()
             )));
         }
-        // What is stored is how this training hears: speaking must hear the same.
+        // What is stored is how this training loads audio, and speaking must load it the same
+        // way.
         card.audio = job.audio.clone();
         let state = |map: &TensorMap, prefix: &str| without_prefix(state_dict(map), prefix);
         let vocabulary = checkpoint.vocabulary.as_deref().map(Vocabulary::from_json);
@@ -64,7 +65,7 @@ impl Origin {
             stats: checkpoint.mel_stats.as_ref().map(|stats| stats.to_f32()),
             dvae: checkpoint.dvae.as_ref().map(|map| state(map, "")),
             gpt: Some(state(&checkpoint.gpt, "gpt.")),
-            // Kept until the last checkpoint, and copied into each.
+            // They are kept until the last checkpoint, and copied into each.
             hifigan: checkpoint.hifigan_decoder.in_memory(),
             card: Some(card),
             notices: vec![],
@@ -73,7 +74,7 @@ impl Origin {
         Ok(origin)
     }
 
-    /// The words that weights of ours know; `None` where they are codes alone.
+    /// Reads the vocabulary of weights in our format; `None` if they are a DVAE alone.
     pub(crate) fn vocabulary_of(folder: &Path) -> Result<Option<Arc<Vocabulary>>, TrainError> {
         let Ok(folder) = myxtts_infer::resolve(folder, myxtts_infer::Pick::Newest) else {
             return Ok(None);
@@ -84,8 +85,8 @@ impl Origin {
         Ok(vocabulary.map(Arc::new))
     }
 
-    /// A run that has trained its DVAE and nothing else: the GPT will be new, and
-    /// so will the vocabulary it knows.
+    /// Reads a run that has trained its DVAE and nothing else: the GPT will be new, and so will
+    /// its vocabulary.
     fn codes(run: &Path) -> Result<Option<Self>, TrainError> {
         let checkpoints = run.join("checkpoints");
         if !checkpoints.is_dir() {
@@ -101,7 +102,7 @@ impl Origin {
         }))
     }
 
-    /// A checkpoint of the run, of whichever stage.
+    /// Reads a checkpoint of the run, of whichever stage.
     pub(crate) fn checkpoint(checkpoint: &Checkpoint) -> Result<Self, TrainError> {
         checkpoint.verify()?;
         let has = |name: &str| {
@@ -136,14 +137,15 @@ impl Origin {
         })
     }
 
-    /// Adds what the dataset's texts need and the vocabulary lacks.
+    /// Adds the tokens that the dataset's texts need and the vocabulary lacks.
     fn grow(&mut self, job: &Job) -> Result<(), TrainError> {
         let (Some(vocabulary), Some(gpt)) = (&self.vocabulary, &mut self.gpt) else {
             return Ok(());
         };
         let (texts, languages) = train_texts(&job.dataset.folder)?;
         if let Some(card) = &mut self.card {
-            // Tags as the vocabulary has them: what is learned can be asked for.
+            // The tags are the vocabulary's own, so that every language that is learned can be
+            // asked for.
             for language in &languages {
                 if !card.languages.iter().any(|tag| tag == language.tag()) {
                     card.languages.push(language.tag().to_owned());
@@ -189,8 +191,8 @@ impl Origin {
     }
 }
 
-/// More rows, each the mean of those there are: a token the model has never
-/// seen then means nothing in particular, at the usual scale.
+/// Adds rows, each the mean of the existing ones: a token the model has never seen then means
+/// nothing in particular, at the usual scale.
 fn with_rows(data: &TensorData, rows: usize) -> TensorData {
     let mut shape = data.shape().to_vec();
     let old = shape.first().copied().unwrap_or(0);

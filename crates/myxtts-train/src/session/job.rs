@@ -25,43 +25,43 @@ use crate::config::{
 use crate::demand::codes_of;
 use crate::optim::AdamWConfig;
 
-/// Everything that steers the optimiser.
+/// Everything that controls the optimizer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Optimisation {
     /// Highest learning rate of the GPT.
     pub(crate) learning_rate: f64,
     /// Highest learning rate of the DVAE.
     pub(crate) dvae_learning_rate: f64,
-    /// Highest learning rate of the decoder and of its judges.
+    /// Highest learning rate of the decoder and of its discriminators.
     pub(crate) decoder_learning_rate: f64,
-    /// That of the decoder itself, where somebody set it.
+    /// Highest learning rate of the decoder itself, if the user set it.
     pub(crate) generator_learning_rate: Option<f64>,
-    /// Steps without judges, where somebody set them.
+    /// Steps without discriminators, if the user set them.
     pub(crate) decoder_spectral_steps: Option<u64>,
-    /// Steps of the judges alone, where somebody set them.
+    /// Steps of the discriminators alone, if the user set them.
     pub(crate) discriminator_warmup_steps: Option<u64>,
-    /// How it goes.
+    /// How the learning rate changes after its rise.
     pub(crate) schedule: ScheduleKind,
-    /// Steps of the rise.
+    /// Steps in which the learning rate rises.
     pub(crate) warmup_steps: u64,
-    /// Whether a person chose them: other numbers are held to a tenth of a
-    /// stage.
+    /// Whether the user chose `warmup_steps`. A number that was not chosen is limited to a tenth
+    /// of a stage.
     pub(crate) warmup_chosen: bool,
-    /// Largest norm of a gradient.
+    /// The largest norm of a gradient; a longer one is shortened to it.
     pub(crate) gradient_clip: f64,
-    /// Mass on wrong tokens.
+    /// Probability mass given to wrong tokens.
     pub(crate) label_smoothing: f64,
-    /// Share of activations dropped.
+    /// Share of activations dropped; `None` takes the model's own.
     pub(crate) dropout: Option<f64>,
-    /// Memory of the average of weights; 0 keeps none.
+    /// Decay of the moving average of the weights; 0 keeps none.
     pub(crate) ema_decay: f64,
-    /// Moments and decay.
+    /// The moments and the weight decay of AdamW.
     pub(crate) adamw: AdamWConfig,
     /// What to do about a loss that jumps.
     pub(crate) spikes: SpikeAction,
-    /// Bad steps in a row that are left out.
+    /// How many bad steps in a row are skipped before the training stops.
     pub(crate) bad_steps: usize,
-    /// Validations without progress that end a stage; 0 never does.
+    /// Validations without progress that end a stage; 0 means never.
     pub(crate) patience: u64,
 }
 
@@ -115,7 +115,7 @@ impl Optimisation {
         }
     }
 
-    /// The highest learning rate of a stage.
+    /// Returns the highest learning rate of a stage.
     pub(crate) fn rate_of(&self, stage: StageName) -> f64 {
         match stage {
             StageName::Dvae => self.dvae_learning_rate,
@@ -125,71 +125,72 @@ impl Optimisation {
     }
 }
 
-/// How often what happens besides training, in steps; 0 for the end only.
+/// How often to validate, sample, checkpoint and log, in steps. 0 means only at the end of a
+/// stage.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cadence {
-    /// A validation.
+    /// Steps between two validations.
     pub(crate) validate: u64,
-    /// Samples.
+    /// Steps between two sets of samples.
     pub(crate) samples: u64,
-    /// A checkpoint.
+    /// Steps between two checkpoints.
     pub(crate) checkpoint: u64,
-    /// Newest checkpoints that stay.
+    /// How many of the newest checkpoints are kept.
     pub(crate) keep: usize,
-    /// A line in a quiet log.
+    /// Steps between two lines in a quiet log.
     pub(crate) log: u64,
 }
 
 /// What a training does.
 #[derive(Clone, Debug)]
 pub(crate) struct Job {
-    /// The run's folder.
+    /// The folder that the run writes to.
     pub(crate) run: PathBuf,
-    /// What to train, in order.
+    /// The stages to train, in order.
     pub(crate) stages: Vec<StageName>,
-    /// Weights to start from.
+    /// The folder of weights to start from.
     pub(crate) init: Option<PathBuf>,
     /// Where the run resumes.
     pub(crate) resume: Resume,
-    /// Take the weights of the checkpoint and begin at step 0.
+    /// Whether to take the weights of the checkpoint and begin at step 0.
     pub(crate) reset_training: bool,
-    /// Seed of every random choice.
+    /// The seed of every random choice.
     pub(crate) seed: u64,
     /// Passes over the data, by stage.
     pub(crate) epochs: BTreeMap<StageName, u64>,
     /// Most steps of a stage.
     pub(crate) max_steps: Option<u64>,
-    /// Steps that a stage takes at least, whatever its epochs: those of few
-    /// recordings are short. Absent where a person chose the epochs.
+    /// The fewest steps of a stage, whatever its epochs: those of few recordings are short.
+    /// Absent if the user chose the epochs.
     pub(crate) least_steps: BTreeMap<StageName, u64>,
-    /// The optimiser.
+    /// The settings of the optimizer.
     pub(crate) optimisation: Optimisation,
-    /// Everything besides steps.
+    /// How often to validate, sample, checkpoint and log.
     pub(crate) cadence: Cadence,
-    /// Parts of the GPT that are left as they are, by the start of their names.
+    /// Parts of the GPT that are not trained, by the start of their names.
     pub(crate) frozen: Vec<String>,
-    /// Sentences synthesised at the end, with their language; empty takes some
-    /// of the training data.
+    /// Sentences to speak at the end, with their language; if empty, some are taken from the
+    /// training data.
     pub(crate) sample_texts: Vec<String>,
-    /// How many at the end.
+    /// How many sentences to speak at the end.
     pub(crate) sample_count: usize,
     /// How recordings are loaded.
     pub(crate) audio: AudioConfig,
-    /// Most tokens of a text.
+    /// The most tokens of a text.
     pub(crate) max_text: Tokens,
-    /// Most codes of a clip.
+    /// The most codes of a clip.
     pub(crate) max_audio: Codes,
-    /// Bucket shapes.
+    /// The number of bucket shapes.
     pub(crate) buckets: usize,
     /// Lengths of conditioning segments.
     pub(crate) conditioning: ConditioningSpec,
-    /// What they are cut from.
+    /// What conditioning segments are cut from.
     pub(crate) conditioning_from: ConditioningFrom,
     /// Where in a recording a clip may begin.
     pub(crate) beginnings: Beginnings,
-    /// Feature cache.
+    /// Where codes are kept from epoch to epoch.
     pub(crate) cache: CacheKind,
-    /// Share of the clips that may be gone since they were prepared.
+    /// Share of the clips that may have vanished since they were prepared.
     pub(crate) max_bad_fraction: f64,
     /// Whether a person chose how many host threads there are.
     pub(crate) workers_chosen: bool,
@@ -197,7 +198,7 @@ pub(crate) struct Job {
     pub(crate) memory_check: MemoryCheck,
     /// Size of a new decoder.
     pub(crate) decoder_size: ModelSize,
-    /// Whether accidents of the public implementation are repeated.
+    /// Whether accidents of the public implementation are reproduced.
     pub(crate) quirks: Quirks,
     /// Sizes of a new GPT and a new DVAE.
     pub(crate) sizes: Sizes,

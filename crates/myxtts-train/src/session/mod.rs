@@ -1,5 +1,5 @@
-//! A whole training: stages in order, each on the devices of the plan, with
-//! its books, from wherever the run stood.
+//! A whole training: its stages in order, each on the devices of the plan and recorded in the
+//! run's folder, from wherever the run left off.
 
 pub(crate) mod checkup;
 mod encode;
@@ -67,7 +67,7 @@ pub fn run(
     let folder = RunFolder::take(&job.run).map_err(|why| TrainError::Usage(why.to_string()))?;
     let log = RunLog::open(&folder.log(), io::stderr())?;
     let log = Arc::new(log);
-    // The terminal has it already.
+    // The terminal shows the plan already.
     let _ = log.note(&job.plan.to_string());
     let answering = Answering::start(&stop, &log);
     let mut standing = Standing::find(job, &folder, &log)?;
@@ -88,7 +88,7 @@ pub fn run(
     let Run {
         desk, mut finished, ..
     } = run;
-    // A checkpoint in flight is written whatever happened.
+    // A checkpoint that is being written is finished whatever happened.
     let saved = desk.saver.finish();
     drop((answering, sampler));
     trained?;
@@ -98,7 +98,7 @@ pub fn run(
     if finished.stopped.is_none() {
         desk.metrics.sync()?;
         let lines = metrics::read(&desk.folder.metrics())?;
-        // A pointer that leads nowhere is not a reason to fail a run that is done.
+        // A pointer that leads nowhere is not a reason to fail a finished run.
         let best = saved.store.best().ok().flatten();
         finished.verdict = judged(job, &lines, &desk.levels, best, finished.steps);
         for finding in &finished.verdict {
@@ -113,16 +113,16 @@ pub fn run(
 /// A training in progress.
 pub(crate) struct Run<'a> {
     pub(crate) desk: Desk,
-    /// Whether rows are bounded by what they need; those of runs that began
-    /// without the bound are not, or their batches would be others.
+    /// Whether rows are bounded by the memory they need. A run that began without the bound keeps
+    /// doing without it, or its batches would change.
     pub(crate) bounds_rows: bool,
     pub(crate) job: &'a Job,
     pub(crate) placement: &'a Placement,
     pub(crate) material: Material,
-    /// Where the run stood.
+    /// Where the run left off.
     start: Option<Position>,
     resumed: Option<Checkpoint>,
-    /// Steps of the stages before this one.
+    /// Steps of the stages before the present one.
     pub(crate) before: u64,
     pub(crate) finished: Finished,
 }
@@ -180,8 +180,8 @@ impl<'a> Run<'a> {
         Ok((run, origin))
     }
 
-    /// Begins to read the devices. A run that cannot write readings down trains
-    /// without them, and says so.
+    /// Starts to read the devices. A run that cannot write the readings trains without them, and
+    /// says so.
     fn sampler(&mut self) -> Option<Sampler> {
         let started = Sampler::start(
             self.desk.folder.devices(),
@@ -211,7 +211,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The language of most recordings, and something to say in it.
+    /// Determines the language of most recordings, and a sentence to say in it.
     fn note_language(&mut self) {
         let clips = &self.material.train.clips;
         let mut counts: BTreeMap<&Language, usize> = BTreeMap::new();
@@ -230,7 +230,7 @@ impl<'a> Run<'a> {
             .iter()
             .filter(|clip| clip.language == *language)
             .map(|clip| clip.text.as_str());
-        // A model of few letters says one of its own sentences, a short one.
+        // A model of few letters says a short sentence of its own data.
         let sentence = language
             .sentence()
             .filter(is_known)

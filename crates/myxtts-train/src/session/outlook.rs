@@ -1,8 +1,7 @@
 //! How long the whole run will still take.
 //!
-//! The stage that trains is measured. A step of a later one is estimated: as much
-//! longer as it has more operations (see [`Work`]), and said to be `about` until
-//! its own steps are there.
+//! The present stage is measured. A step of a later one is estimated to take longer in proportion
+//! to its operations (see [`Work`]), and called `about` until it has steps of its own.
 
 use std::time::{Duration, Instant};
 
@@ -13,29 +12,29 @@ use myxtts_run::progress::Left;
 
 use crate::config::StageName;
 
-/// Steps that a stage is measured by.
+/// Steps after which a stage counts as measured.
 const ENOUGH: u64 = 10;
 
-/// What a step of a stage is, relative to those of others: operations there and
-/// back, divided by how fast they go where those of the GPT go at 1.
+/// How much work a step is, relative to those of other stages: operations of the forward and
+/// backward pass, divided by how fast they run if those of the GPT run at 1.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub(crate) struct Work(f64);
 
-/// Passes there and back over a multiplication and its addition.
+/// Operations of a weight: a multiplication and an addition, once forward and twice backward.
 const OPERATIONS: f64 = 6.0;
 
-/// Convolutions of few channels take longer than large products. Measured in
-/// default runs on two cores (`benchmarks/pipeline.md`).
+/// Convolutions of few channels run slower than large products. Measured in default runs on two
+/// cores (`benchmarks/pipeline.md`).
 const DVAE_SPEED: f64 = 0.36;
 const DECODER_SPEED: f64 = 0.17;
 
 impl Work {
-    /// A step of the GPT: so many weights at so many positions.
+    /// Returns the work of a GPT step: all parameters at each position.
     pub(crate) fn gpt(parameters: usize, positions: f64) -> Self {
         Self(OPERATIONS * parameters as f64 * positions)
     }
 
-    /// A step of the DVAE over so many frames.
+    /// Returns the work of a DVAE step over `frames` frames.
     pub(crate) fn dvae(config: &DvaeConfig, frames: usize) -> Self {
         let DvaeConfig {
             channels,
@@ -51,7 +50,7 @@ impl Work {
             layer => hidden << (layer - 1),
         };
         let rate = |layer: usize| 0.5_f64.powi(i32::try_from(layer).unwrap_or(i32::MAX));
-        // One convolution of each halving, and of each doubling.
+        // Each halving has one convolution, and so has each doubling.
         let scales = (1..=layers).map(|layer| {
             let product = (kernel * width(layer - 1) * width(layer)) as f64;
             product * (rate(layer) + rate(layer - 1))
@@ -63,8 +62,8 @@ impl Work {
         Self(OPERATIONS * per_frame * frames as f64 / DVAE_SPEED)
     }
 
-    /// A step of the decoder over so many frames: its generator, twice, since the
-    /// judges want to hear it, too.
+    /// Returns the work of a decoder step over `frames` frames: the generator counts twice, since
+    /// it also runs for the discriminators.
     pub(crate) fn decoder(config: &HifiganConfig, frames: usize) -> Self {
         let taps: usize = config
             .resblock_kernels
@@ -88,26 +87,26 @@ impl Work {
     }
 }
 
-/// A stage of the run.
+/// A stage of the run, as planned.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Leg {
     pub(crate) stage: StageName,
-    /// Its steps, were it not to end early.
+    /// Its steps, if it does not end early.
     pub(crate) steps: u64,
-    /// What one of them is.
+    /// The work of one step.
     pub(crate) work: Work,
 }
 
-/// The run as it lies ahead.
+/// What remains of the run.
 #[derive(Debug, Default)]
 pub(crate) struct Outlook {
     legs: Vec<Leg>,
-    /// Seconds of a step, of stages that an earlier session has trained.
+    /// Seconds of a step, for stages that an earlier session has trained.
     earlier: Vec<(StageName, f64)>,
     now: Option<Measuring>,
 }
 
-/// The stage that trains.
+/// The stage that is being trained.
 #[derive(Clone, Copy, Debug)]
 struct Measuring {
     stage: StageName,
@@ -116,7 +115,7 @@ struct Measuring {
 }
 
 impl Outlook {
-    /// Over these stages; `lines` are what earlier sessions wrote.
+    /// Plans these stages; `lines` are what earlier sessions recorded.
     pub(crate) fn new(legs: Vec<Leg>, lines: &[Line]) -> Self {
         let earlier = legs.iter().filter_map(|leg| {
             let seconds = seconds_of_a_step(leg.stage, lines)?;
@@ -129,12 +128,12 @@ impl Outlook {
         }
     }
 
-    /// Steps of the stages after this one.
+    /// Counts the steps of the stages after this one.
     pub(crate) fn steps_after(&self, stage: StageName) -> u64 {
         self.after(stage).map(|leg| leg.steps).sum()
     }
 
-    /// A stage takes its first step of this session now.
+    /// Starts to measure a stage, at its first step of this session.
     pub(crate) fn begin(&mut self, stage: StageName, now: Instant) {
         self.now = Some(Measuring {
             stage,
@@ -143,8 +142,8 @@ impl Outlook {
         });
     }
 
-    /// It took one, and so many are left of it: the time that the run still
-    /// takes, pauses at the present rate included.
+    /// Counts a step of the stage, of which `left` remain, and returns the time that the run
+    /// still takes, including pauses at the present rate.
     pub(crate) fn step(&mut self, left: u64, now: Instant) -> Option<Left> {
         let measuring = self.now.as_mut()?;
         measuring.steps += 1;
@@ -182,7 +181,7 @@ impl Outlook {
     }
 }
 
-/// What a step of a stage took on average, pauses included.
+/// Returns the mean seconds of a step of a stage, pauses included.
 fn seconds_of_a_step(stage: StageName, lines: &[Line]) -> Option<f64> {
     let (mut steps, mut seconds) = (0_u32, 0.0);
     for line in lines {

@@ -12,7 +12,7 @@ use super::training_data::Material;
 use super::write_file;
 use crate::error::TrainError;
 
-/// Every clip left out, and why, is part of the run.
+/// Lists every clip that was left out, and why, in the run's folder.
 pub(super) fn keep_quarantine(
     job: &Job,
     material: &Material,
@@ -30,14 +30,14 @@ pub(super) fn keep_quarantine(
     write_file(&folder.quarantine(), &lines)
 }
 
-/// Writes down recordings that go while the run trains.
+/// Returns a function that records recordings that vanish while the run trains.
 pub(super) fn lost_clips(folder: &RunFolder) -> Result<Tell, TrainError> {
     let log = RunLog::open(&folder.log(), io::stderr()).map_err(TrainError::failed)?;
     let path = folder.quarantine();
     let file = std::fs::File::options().append(true).open(&path);
     let mut file = file.map_err(|why| TrainError::Failed(format!("{}: {why}", path.display())))?;
     Ok(Box::new(move |clip: &Quarantined| {
-        // The run does not end because it cannot say what it left out.
+        // A failure to record this must not end the run.
         let line = serde_json::to_string(clip).unwrap_or_default();
         let _ = file.write_all(format!("{line}\n").as_bytes());
         let _ = log.line(&format!(

@@ -1,5 +1,4 @@
-//! Where a run begins: at a checkpoint of its own, at earlier weights, or from
-//! nothing.
+//! Where a run begins: at a checkpoint of its own, at earlier weights, or from scratch.
 
 use std::io::Stderr;
 use std::num::NonZeroUsize;
@@ -17,12 +16,12 @@ use super::saving::{Position, position};
 use crate::config::{Resume, ResumeWord};
 use crate::error::TrainError;
 
-/// Where a run stands before its first step of this time.
+/// The point from which a session of the run starts.
 pub(super) struct Standing {
     pub(super) store: Store,
     pub(super) resumed: Option<Checkpoint>,
     pub(super) start: Option<Position>,
-    /// The weights it begins with.
+    /// The weights to start with.
     pub(super) origin: Origin,
 }
 
@@ -102,7 +101,8 @@ fn words(step: Step, position: &Position, superseded: &[Step]) -> Vec<String> {
     words
 }
 
-/// A damaged checkpoint, with those that are whole; any other error as it is.
+/// Adds to an error about a damaged checkpoint those that are whole; returns any other error as
+/// it is.
 fn beside_whole(error: TrainError, checkpoints: &Path) -> TrainError {
     match error {
         TrainError::Checkpoint(error) => error.beside_whole(checkpoints).into(),
@@ -110,7 +110,7 @@ fn beside_whole(error: TrainError, checkpoints: &Path) -> TrainError {
     }
 }
 
-/// The checkpoint to resume from.
+/// Finds the checkpoint to resume from.
 fn find(store: &Store, job: &Job) -> Result<Option<Checkpoint>, TrainError> {
     match job.resume {
         Resume::Word(ResumeWord::Auto) => Ok(store.latest()?),
@@ -128,15 +128,14 @@ fn find(store: &Store, job: &Job) -> Result<Option<Checkpoint>, TrainError> {
     }
 }
 
-/// The weights that a training which begins again starts with: those of the
-/// run's newest checkpoint, or of the one `--resume STEP` names. The
-/// checkpoints are set aside, none is deleted.
+/// Reads the weights for a training that begins again: those of the run's newest checkpoint, or
+/// of the one `--resume STEP` names. The checkpoints are set aside, and none is deleted.
 fn begin_again(folder: &RunFolder, job: &Job) -> Result<Option<Origin>, TrainError> {
     let current = folder.checkpoints();
     let sets = || (1..).map(|number| aside(folder, number));
     let chosen_one = chosen(&current, job.resume).map_err(|error| beside_whole(error, &current))?;
     if let Some(checkpoint) = chosen_one {
-        // Read before it is moved: what cannot be read stays where it is.
+        // It is read before it is moved, so that what cannot be read stays where it is.
         let origin = Origin::checkpoint(&checkpoint);
         let origin = origin.map_err(|error| beside_whole(error, &current))?;
         if let Some(free) = sets().find(|set| !set.exists()) {
@@ -144,7 +143,7 @@ fn begin_again(folder: &RunFolder, job: &Job) -> Result<Option<Origin>, TrainErr
         }
         return Ok(Some(origin));
     }
-    // It was begun again before, and interrupted before its first checkpoint.
+    // An earlier reset was interrupted before its first checkpoint.
     let last = sets().take_while(|set| set.exists()).last();
     let checkpoint = last.map(|set| chosen(&set, Resume::AUTO)).transpose()?;
     let checkpoint = checkpoint.flatten();
@@ -165,7 +164,7 @@ fn chosen(folder: &Path, resume: Resume) -> Result<Option<Checkpoint>, TrainErro
     }
 }
 
-/// Where the checkpoints of the n-th training that was begun again are.
+/// Returns the folder for the checkpoints that the n-th reset sets aside.
 fn aside(folder: &RunFolder, number: u64) -> PathBuf {
     folder.path().join(match number {
         1 => "checkpoints-before-reset".to_owned(),

@@ -8,8 +8,8 @@ use super::job::Job;
 use crate::config::resume_rules;
 use crate::error::TrainError;
 
-/// Compares the configuration of a checkpoint with the job's. Gives what is
-/// worth saying, or refuses.
+/// Compares the configuration of a checkpoint with the job's. Returns messages about what has
+/// changed, or refuses.
 pub(crate) fn check(checkpoint: &Checkpoint, job: &Job) -> Result<Vec<String>, TrainError> {
     let old = checkpoint.manifest().sections.get("config");
     let comparison = compare(old.unwrap_or(&Value::Null), &job.config, &resume_rules());

@@ -1,9 +1,9 @@
 //! `devices.jsonl`: what the devices and the host do while a run trains.
 //!
-//! A thread looks every other second, for as long as the run takes. Reading is
-//! the driver's business and none of the training's: what cannot be read is
-//! written with its reason, a card that goes away is one that cannot be read, and
-//! a file that cannot be written ends the readings and not the run.
+//! A thread looks every other second, for as long as the run takes. Readings depend on the driver
+//! and must not disturb the training: what cannot be read is written with its reason, a card that
+//! goes away is one that cannot be read, and a file that cannot be written ends the readings but
+//! not the run.
 
 use std::io::Stderr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,22 +21,22 @@ use myxtts_run::run_folder::RunLog;
 use myxtts_run::units::Bytes;
 use serde_json::{Value, json};
 
-/// Between two looks.
+/// The time between two looks.
 pub(crate) const EVERY: Duration = Duration::from_secs(2);
 
-/// Of the file; some six hours of a card.
+/// The largest size of the file: some six hours of a card.
 const MOST: Bytes = Bytes(4 << 20);
 
 /// A thread that reads devices until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Sampler {
-    /// Nothing is sent: the end of the channel ends the thread.
+    /// Nothing is sent: dropping the sender ends the thread.
     running: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Sampler {
-    /// Begins to write readings of `gpus`, by their number in the run.
+    /// Starts to write readings of `gpus`, by their number in the run.
     pub(crate) fn start<T: Telemetry>(
         path: PathBuf,
         gpus: Vec<(u32, Gpu)>,
@@ -47,7 +47,7 @@ impl Sampler {
         let file = RotatingFile::open(path, MOST)?;
         let (running, is_over) = channel();
         let body = move || {
-            // Loading a driver's library takes a while, so that is done here.
+            // The driver's library is loaded here because that takes a while.
             let telemetry = telemetry();
             if let Err(why) = sample(file, &gpus, &telemetry, every, &is_over) {
                 let _ = log.line(&format!("readings of the devices end here: {why}"));
@@ -58,7 +58,7 @@ impl Sampler {
             .spawn(body);
         Ok(Self {
             running: Some(running),
-            // A system without a thread to spare trains without readings.
+            // If no thread can be started, the run trains without readings.
             thread: thread.ok(),
         })
     }
@@ -68,7 +68,7 @@ impl Drop for Sampler {
     fn drop(&mut self) {
         drop(self.running.take());
         if let Some(thread) = self.thread.take() {
-            // It catches what a driver's library panics with.
+            // The thread catches panics of a driver's library, so it cannot fail.
             let _ = thread.join();
         }
     }
@@ -100,7 +100,7 @@ fn sample(
     }
 }
 
-/// A driver that has lost its card may do anything.
+/// Reads a GPU. A driver that has lost its card may do anything, so panics are caught.
 fn read(telemetry: &impl Telemetry, gpu: &Gpu) -> Readings {
     let read = catch_unwind(AssertUnwindSafe(|| telemetry.read(gpu)));
     read.unwrap_or_else(|_| Readings::unavailable("the driver's library panicked"))
@@ -145,7 +145,7 @@ fn device(number: u32, gpu: &Gpu, now: &Readings) -> Value {
     })
 }
 
-/// The value itself, or the reason in its place.
+/// Returns the value of a reading, or the reason why there is none.
 fn field<T>(reading: &Reading<T>, value: impl FnOnce(&T) -> Value) -> Value {
     match reading {
         Reading::Value(read) => value(read),

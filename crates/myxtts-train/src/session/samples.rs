@@ -4,36 +4,36 @@ use myxtts_audio::{Mel, Waveform};
 use myxtts_run::tensorboard::Histogram;
 use serde::Serialize;
 
-/// What was rendered of a step.
+/// What was rendered at one step.
 #[derive(Debug, Default)]
 pub(crate) struct Heard {
-    /// What the clips are.
+    /// The kind of clips, for people.
     pub(crate) title: &'static str,
-    /// To listen to.
+    /// The clips to listen to.
     pub(crate) clips: Vec<HeardClip>,
-    /// How weights are spread, by name.
+    /// Histograms of weights, by name.
     pub(crate) histograms: Vec<(String, Histogram)>,
     /// What could not be rendered, and why.
     pub(crate) missing: Vec<String>,
 }
 
-/// One clip.
+/// A clip to listen to.
 #[derive(Debug)]
 pub(crate) struct HeardClip {
-    /// Its file's name.
+    /// The name of the file in the folder of its step.
     pub(crate) name: String,
     pub(crate) waveform: Waveform,
     pub(crate) mel: Option<Mel>,
-    /// What was said, where it is not a copy of a recording.
+    /// What was said, if it is not a copy of a recording.
     pub(crate) spoken: Option<Spoken>,
 }
 
-/// A sentence in a voice; `samples.json` lists them.
+/// A sentence spoken in a voice; `samples.json` lists them.
 #[derive(Debug, Serialize)]
 pub(crate) struct Spoken {
     pub(crate) text: String,
     pub(crate) speaker: String,
     pub(crate) codes: usize,
-    /// Whether the model ended by itself.
+    /// Whether the model ended the sentence by itself.
     pub(crate) stopped: bool,
 }

@@ -1,4 +1,4 @@
-//! What a checkpoint keeps of a stage, and a stage from a checkpoint.
+//! What a checkpoint stores of a stage, and how a stage is restored from it.
 
 use std::io::{self, Write};
 
@@ -18,22 +18,20 @@ use crate::objective::Trainee;
 use crate::optim::{AdamW, AdamWConfig};
 use crate::train_loop::{Ema, LossScale, State};
 
-/// The weights as the optimiser left them, where the model's files hold their
-/// average: what a resumed run continues with.
+/// The weights as the optimizer left them, in checkpoints whose model files hold an average of
+/// them: a resumed run continues with these.
 const RAW: &str = "raw.safetensors";
 
-/// The average, in checkpoints of schema 1; their model's files hold the raw
-/// weights.
+/// The average, in checkpoints of schema 1, whose model files hold the raw weights.
 const EMA: &str = "ema.safetensors";
 
-/// The section of [`Owed`].
+/// The name of the section that holds [`Owed`].
 pub(crate) const OWED: &str = "owed";
 
 /// The section of a checkpoint that says how many rows its batches have.
 const ROWS: &str = "rows";
 
-/// Whether the run of a checkpoint bounds the rows of short buckets by what
-/// they need.
+/// Whether the run of a checkpoint bounds the rows of short buckets by the memory they need.
 pub(crate) fn bounds_rows(checkpoint: &Checkpoint) -> bool {
     checkpoint.manifest().sections.contains_key(ROWS)
 }
@@ -43,21 +41,21 @@ pub(crate) fn rows_are_bounded() -> (String, Value) {
     (ROWS.to_owned(), json!("bounded"))
 }
 
-/// Where a run stood: the section `stage` of a manifest.
+/// Where a run stands: the section `stage` of a manifest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Position {
-    /// The stage.
+    /// The stage being trained.
     pub(crate) stage: StageName,
-    /// Steps of the run before it.
+    /// Steps of the run before the stage.
     pub(crate) before: u64,
-    /// Steps of the stage taken.
+    /// Steps of the stage taken so far.
     pub(crate) done: u64,
-    /// Steps of the stage.
+    /// Steps of the stage in all.
     pub(crate) steps: u64,
-    /// Whether it was over before its last step.
+    /// Whether the stage ended before its last step.
     #[serde(default)]
     pub(crate) ended_early: bool,
-    /// What the decoder stage began with: its course depends on it.
+    /// What the decoder stage began with, on which its course depends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) found: Option<Found>,
 }
@@ -65,33 +63,33 @@ pub(crate) struct Position {
 /// What the decoder stage found among the weights it began with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Found {
-    /// A decoder that was trained before.
+    /// Whether the decoder had been trained before.
     pub(crate) decoder: bool,
-    /// Its judges.
+    /// Whether its discriminators had been trained before.
     pub(crate) judges: bool,
 }
 
-/// What was due at a checkpoint's step and left when the run was asked to
-/// stop: the section `owed`, absent where nothing is. Whoever resumes does it
-/// first, so that a run that was stopped has what one that was not has.
+/// Work that was due at a checkpoint's step but left undone when the run was asked to stop: the
+/// section `owed`, absent if there is none. A resumed run does it first, so that it ends up with
+/// all that an uninterrupted one has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Owed {
-    /// A validation.
+    /// Whether a validation is owed.
     pub(crate) validation: bool,
-    /// Samples.
+    /// Whether samples are owed.
     pub(crate) samples: bool,
-    /// What is found out about a model at the end.
+    /// Whether the model's evaluation at the end of its stage is owed.
     #[serde(default)]
     pub(crate) conclusion: bool,
 }
 
 impl Owed {
-    /// Whether anything is.
+    /// Whether any work is owed.
     pub(crate) fn is_any(self) -> bool {
         self != Self::default()
     }
 
-    /// What a checkpoint owes.
+    /// Reads what a checkpoint owes.
     pub(crate) fn of(checkpoint: &Checkpoint) -> Result<Self, TrainError> {
         match checkpoint.manifest().sections.contains_key(OWED) {
             true => section(checkpoint, OWED),
@@ -100,7 +98,7 @@ impl Owed {
     }
 }
 
-/// What a stage's guards remember: the section `guards`.
+/// What a stage's guards have seen: the section `guards`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct GuardState {
     non_finite: NonFinite,
@@ -108,8 +106,8 @@ struct GuardState {
     scale: LossScale,
 }
 
-/// A snapshot of a stage; `contents` are the model's own files, its weights
-/// among them. Nothing is read yet: each tensor is as its file is written.
+/// Makes a snapshot of a stage; `contents` are the model's own files, including its weights.
+/// Nothing is read yet: each tensor is read when its file is written.
 pub(crate) fn snapshot<'a, T: Trainee>(
     state: &'a State<T>,
     position: &Position,
@@ -147,13 +145,13 @@ pub(crate) fn snapshot<'a, T: Trainee>(
     })
 }
 
-/// The position a checkpoint was made at.
+/// Reads the position at which a checkpoint was made.
 pub(crate) fn position(checkpoint: &Checkpoint) -> Result<Position, TrainError> {
     section(checkpoint, "stage")
 }
 
-/// A stage's state from its checkpoint, in place of a new one. Tensors are read
-/// from the mapped files one after the other.
+/// Restores a stage's state from its checkpoint. Tensors are read from the mapped files one after
+/// the other.
 pub(crate) fn restore<T: Trainee>(
     mut state: State<T>,
     checkpoint: &Checkpoint,
@@ -164,7 +162,7 @@ pub(crate) fn restore<T: Trainee>(
         let files = &checkpoint.manifest().files;
         files.iter().any(|file| file.name == name)
     };
-    // Beside an average lie the weights that it is the average of.
+    // The raw weights lie beside the average of them.
     let raw = has(RAW).then(|| Stored::open(checkpoint, &[(RAW, "")]));
     let raw = raw.transpose()?;
     let trainee = state.trainee.with_state(raw.as_ref().unwrap_or(&model));
@@ -190,7 +188,7 @@ pub(crate) fn restore<T: Trainee>(
         *ema = Ema::new(ema.decay(), average.collect());
     }
     let guards: GuardState = section(checkpoint, "guards")?;
-    // What they have seen is the run's; how strict they are is the job's.
+    // What they have seen belongs to the run; how strict they are, to the job.
     state.non_finite = state.non_finite.resumed(guards.non_finite);
     state.spikes = state.spikes.resumed(guards.spikes);
     state.scale = state.scale.resumed(guards.scale);
@@ -198,12 +196,12 @@ pub(crate) fn restore<T: Trainee>(
     Ok(state)
 }
 
-/// Tensors of files of a checkpoint, read when they are asked for. Their hashes
-/// were checked by whoever opened it.
+/// Tensors in files of a checkpoint, read when they are asked for. Whoever opened the checkpoint
+/// has verified their hashes.
 struct Stored<'a>(Vec<(TensorMap, &'a str)>);
 
 impl<'a> Stored<'a> {
-    /// Of files, with what stands before the names in each.
+    /// Opens files, each with the prefix that its names have there.
     fn open(checkpoint: &Checkpoint, files: &[(&str, &'a str)]) -> Result<Self, TrainError> {
         let read = |(name, prefix): &(&str, &'a str)| {
             let map = read_safetensors(&checkpoint.folder().join(name));
@@ -234,7 +232,7 @@ fn unusable(checkpoint: &Checkpoint, name: &str, why: impl std::fmt::Display) ->
     TrainError::Failed(format!("{} cannot be used: {why}", path.display()))
 }
 
-/// A section of a manifest.
+/// Reads a section of a manifest.
 pub(crate) fn section<D: serde::de::DeserializeOwned>(
     checkpoint: &Checkpoint,
     name: &str,
@@ -250,7 +248,7 @@ pub(crate) fn section<D: serde::de::DeserializeOwned>(
     })
 }
 
-/// Names without what stands before them in a file.
+/// Strips the prefix that names have in a file.
 pub(crate) fn without_prefix(state: StateDict, prefix: &str) -> StateDict {
     let strip = |(name, data): (String, TensorData)| {
         let short = name.strip_prefix(prefix).map(str::to_owned);
@@ -266,7 +264,7 @@ pub(crate) fn optimiser_file(phase: usize) -> String {
     }
 }
 
-/// Tensors as a file of a checkpoint.
+/// Makes a file of a checkpoint from tensors.
 pub(crate) fn file<'a>(
     name: &str,
     tensors: Vec<TensorStream<'a>>,
@@ -276,13 +274,13 @@ pub(crate) fn file<'a>(
     Ok(streamed(name, stream))
 }
 
-/// A file of tensors that are read as it is written.
+/// Makes a file whose tensors are read while it is written.
 pub(crate) fn streamed<'a>(name: &str, stream: SafetensorsStream<'a>) -> Content<'a> {
     let bytes = Bytes(stream.bytes());
     Content::writer(name, bytes, move |out| stream.write(out))
 }
 
-/// Tensors of a device on their way to a file.
+/// Turns tensors on a device into streams for a file.
 pub(crate) fn streams(tensors: Vec<Unread>) -> Vec<TensorStream<'static>> {
     let stream = |tensor: Unread| {
         let (name, shape) = (tensor.name().to_owned(), tensor.shape().to_vec());
@@ -299,7 +297,7 @@ pub(crate) fn streams(tensors: Vec<Unread>) -> Vec<TensorStream<'static>> {
     tensors.into_iter().map(stream).collect()
 }
 
-/// The same; where an average is kept, of those of its names that it has.
+/// Does the same, but takes averaged weights for the names that the average has.
 pub(crate) fn averaged_streams<'a>(
     tensors: Vec<Unread>,
     ema: Option<&'a Ema>,
@@ -319,7 +317,7 @@ pub(crate) fn averaged_streams<'a>(
     averaged.chain(streams(rest)).collect()
 }
 
-/// Numbers a block of a file is made of at a time.
+/// Numbers that are converted and written at a time.
 const BLOCK: usize = 1 << 14;
 
 fn write_f32(data: &TensorData, out: &mut dyn Write) -> io::Result<()> {
@@ -331,12 +329,12 @@ fn write_f32(data: &TensorData, out: &mut dyn Write) -> io::Result<()> {
     };
     match data.as_slice::<f32>() {
         Ok(values) => values.chunks(BLOCK).try_for_each(write),
-        // Of another type: parameters are f32, but a backend may say otherwise.
+        // Parameters are f32, but a backend may return another type.
         Err(_) => write(&data.iter::<f32>().collect::<Vec<_>>()),
     }
 }
 
-/// Tensors of a file of a checkpoint; its hash was checked by whoever opened it.
+/// Reads the tensors of a checkpoint's file; whoever opened the checkpoint has verified its hash.
 pub(crate) fn weights(checkpoint: &Checkpoint, name: &str) -> Result<StateDict, TrainError> {
     let map = read_safetensors(&checkpoint.folder().join(name)).map_err(TrainError::failed)?;
     Ok(state_dict(&map))

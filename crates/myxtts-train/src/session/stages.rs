@@ -40,7 +40,7 @@ impl Run<'_> {
             self.desk.stage_begun = Instant::now();
             let begun = self.start.take_if(|position| position.stage == stage);
             if self.start.is_some() {
-                // The run stood in a later stage.
+                // The run had reached a later stage.
                 continue;
             }
             if let Some(position) = &begun {
@@ -53,7 +53,7 @@ impl Run<'_> {
                 StageName::Decoder => self.decoder(&mut origin, resumed.as_ref())?,
             };
             self.finished.speaks = match stage {
-                // The GPT of an earlier DVAE means other codes.
+                // The codes of a GPT mean something else under another DVAE.
                 StageName::Dvae => false,
                 StageName::Gpt => true,
                 StageName::Decoder => self.finished.speaks,
@@ -90,13 +90,14 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The card that bounds rows, where they are bounded.
+    /// Returns the card that bounds rows, if they are bounded.
     pub(crate) fn bound<'c>(&self, card: &'c ModelCard) -> Option<&'c ModelCard> {
         self.bounds_rows.then_some(card)
     }
 
-    /// Steps of each stage, were none to end early, and what one of them is:
-    /// what is shown of the whole run must not change from stage to stage.
+    /// Returns the steps of each stage, if none ends early, and how much work one of them is. All
+    /// are known from the start, so that what is shown of the whole run does not change from
+    /// stage to stage.
     fn legs(&self, card: &ModelCard) -> Result<Vec<Leg>, TrainError> {
         let (job, replicas) = (self.job, self.placement.replicas());
         let material = &self.material;
@@ -168,7 +169,7 @@ impl Run<'_> {
         }
     }
 
-    /// Where the samples of the stage's last step are.
+    /// Returns the folder with the samples of the stage's last step.
     pub(crate) fn samples_of(&self, done: u64) -> Option<PathBuf> {
         let step = Step(self.before + done);
         let folder = self.job.run.join("samples").join(format!("step_{step}"));

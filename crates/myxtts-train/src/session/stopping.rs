@@ -1,4 +1,4 @@
-//! Whoever asks a run to stop is answered at once.
+//! Answers a request to stop at once.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -8,17 +8,17 @@ use std::thread::{self, JoinHandle};
 use myxtts_run::run_folder::RunLog;
 use myxtts_run::signals::{LOOK_EVERY, StopRequest};
 
-/// A thread that says in the log when the run is asked to stop: what is under
-/// way may take a while to end, and silence looks like not having heard.
+/// A thread that reports in the log when the run is asked to stop: what is under way may take a
+/// while to end, and silence would look as if the request was not noticed.
 pub(crate) struct Answering {
-    /// Nothing is sent: dropped, it ends the thread.
+    /// Nothing is sent: dropping the sender ends the thread.
     listening: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Answering {
-    /// Until it is dropped. Without a thread to spare nobody answers, and the
-    /// run stops all the same.
+    /// Starts the thread, which ends when this is dropped. If no thread can be started nothing is
+    /// reported, and the run stops all the same.
     pub(crate) fn start<W: Write + Send + 'static>(
         stop: &StopRequest,
         log: &Arc<RunLog<W>>,
@@ -28,8 +28,7 @@ impl Answering {
         let thread = thread::Builder::new().name("stop".to_owned());
         let thread = thread.spawn(move || {
             let mut is_running = true;
-            // Looked at once more at the end: a run that stopped sooner than it
-            // was looked at has been asked, too.
+            // It looks once more at the end, for a run that stopped before the next look.
             while is_running {
                 is_running = is_over.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Timeout);
                 if let Some(signal) = stop.asked() {
@@ -38,7 +37,7 @@ impl Answering {
                          signal ends at once, without one",
                         signal.name()
                     );
-                    // A terminal that is gone has nobody to tell.
+                    // If the terminal is gone, nobody is there to read this.
                     let _ = log.line(&line);
                     return;
                 }

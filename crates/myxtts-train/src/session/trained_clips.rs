@@ -1,4 +1,4 @@
-//! Which clips a run is made from, so that a resumed run notices when they have
+//! Identifies the clips a run is trained on, so that a resumed run notices when they have
 //! changed.
 
 use myxtts_data::dataset::Corpus;
@@ -9,17 +9,17 @@ use super::saving;
 use super::training_data::Material;
 use crate::error::TrainError;
 
-/// The section of a manifest.
+/// The name of the section in a manifest.
 pub(crate) const SECTION: &str = "clips";
 
-/// The clips of a run, by number and hash.
+/// The clips of a run, by their number and hash.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TrainedClips {
     train: Clips,
     validation: Clips,
 }
 
-/// Clips in their order: the batches of a run are made by place.
+/// Clips in their order: the batches of a run depend on it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Clips {
     count: usize,
@@ -27,8 +27,7 @@ struct Clips {
 }
 
 impl Clips {
-    /// Recordings by their contents and not by their paths: a dataset may be
-    /// moved.
+    /// Hashes recordings by their contents and not by their paths: a dataset may be moved.
     fn of(corpus: &Corpus) -> Self {
         let mut hasher = blake3::Hasher::new();
         let mut add = |bytes: &[u8]| {
@@ -48,7 +47,7 @@ impl Clips {
         }
     }
 
-    /// How they differ from those of a checkpoint.
+    /// Describes how they differ from those of a checkpoint.
     fn changed_from(&self, then: &Self) -> String {
         let (before, now) = (then.count, self.count);
         match before == now {
@@ -59,7 +58,7 @@ impl Clips {
 }
 
 impl TrainedClips {
-    /// Of what a run learns from.
+    /// Identifies the clips that a run learns from.
     pub(crate) fn of(material: &Material) -> Self {
         Self {
             train: Clips::of(&material.train),
@@ -67,10 +66,10 @@ impl TrainedClips {
         }
     }
 
-    /// Compares them with those of a checkpoint, as its settings are compared:
-    /// other clips to train on are refused, other ones to validate on are told.
+    /// Compares the clips with those of a checkpoint, by the rules for its settings: other clips
+    /// to train on are refused, other ones to validate on are reported.
     pub(crate) fn compare(&self, checkpoint: &Checkpoint) -> Result<Option<String>, TrainError> {
-        // Checkpoints of schema 1 do not say.
+        // Checkpoints of schema 1 do not name their clips.
         if !checkpoint.manifest().sections.contains_key(SECTION) {
             return Ok(None);
         }

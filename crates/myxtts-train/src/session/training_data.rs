@@ -17,49 +17,49 @@ use super::job::Job;
 use crate::error::{TrainError, unless_stopped};
 use crate::feed::FrontEnd;
 
-/// Clips whose mels say how loud a band is.
+/// Clips whose mels are measured for the statistics of the bands.
 const CLIPS_OF_STATISTICS: usize = 256;
-/// Voices kept with a checkpoint.
+/// The most voices that are kept with a checkpoint.
 const MOST_VOICES: usize = 16;
 
-/// What a training learns from.
+/// The data that a training learns from.
 #[derive(Debug)]
 pub(crate) struct Material {
-    /// To train on.
+    /// The clips to train on.
     pub(crate) train: Corpus,
-    /// To validate on.
+    /// The clips to validate on.
     pub(crate) validation: Corpus,
     /// The training clips, shared with the host stage.
     pub(crate) clips: Arc<[Clip]>,
-    /// Whose voice stands for a training clip's, where it is not its own.
+    /// The clips that training clips are conditioned on, if not on themselves.
     pub(crate) companions: Option<Arc<Companions>>,
-    /// The same of the clips to validate on.
+    /// The same for the clips to validate on.
     pub(crate) validation_companions: Option<Arc<Companions>>,
-    /// Texts to tokens.
+    /// Turns texts into tokens.
     pub(crate) vocabulary: Arc<Vocabulary>,
-    /// Recordings to mels.
+    /// Turns recordings into mels.
     pub(crate) front_end: FrontEnd,
     /// A recording of each speaker.
     pub(crate) voices: Vec<Voice>,
-    /// Clips whose texts are too long for the model.
+    /// Clips that are left out because their texts are too long for the model.
     pub(crate) left_out: Vec<Quarantined>,
-    /// Recordings that are gone since the dataset was prepared.
+    /// Recordings that have vanished since the dataset was prepared.
     pub(crate) lost: Arc<LostClips>,
     audio: AudioConfig,
 }
 
-/// A speaker, by an example.
+/// A speaker, with one recording as an example.
 #[derive(Clone, Debug)]
 pub(crate) struct Voice {
-    /// The speaker's name.
+    /// The speaker's name, as a file name.
     pub(crate) name: String,
-    /// Its waveform.
+    /// The recording of the speaker.
     pub(crate) waveform: Waveform,
 }
 
 impl Material {
-    /// Of a job, with the vocabulary and statistics of earlier weights where
-    /// there are some.
+    /// Reads the dataset of a job, with the vocabulary and statistics of earlier weights if there
+    /// are any.
     pub(crate) fn read(
         job: &Job,
         vocabulary: Option<Arc<Vocabulary>>,
@@ -75,7 +75,7 @@ impl Material {
         unless_stopped(stop)?;
         let validation = match &job.dataset.validation {
             Some(folder) => {
-                // Whatever its own split says, all of it is for validation.
+                // Whatever split its clips are in, all of them are for validation.
                 let mut all = Corpus::read(folder, Split::Validation, &vocabulary)?;
                 all.join(Corpus::read(folder, Split::Train, &vocabulary)?);
                 all
@@ -113,7 +113,7 @@ impl Material {
         })
     }
 
-    /// The host stage over clips of this material.
+    /// Makes a host stage that loads `clips`.
     pub(crate) fn stage<C: myxtts_data::stage::ClipSource>(
         &self,
         clips: C,
@@ -137,7 +137,7 @@ fn companions(job: &Job, corpus: &Corpus) -> Option<Arc<Companions>> {
     (job.conditioning_from == ConditioningFrom::Speaker).then(companions)
 }
 
-/// Deviation of each band of the log mel: what bands are divided by, so that
+/// Measures the standard deviation of each band of the log mel. Bands are divided by it, so that
 /// all weigh alike in the reconstruction.
 fn band_statistics(
     clips: &[Clip],
@@ -150,7 +150,7 @@ fn band_statistics(
     let bands = front_end.spec().bands;
     let mut sums = vec![(0.0_f64, 0.0_f64); bands];
     let mut frames = 0_usize;
-    // Evenly over the dataset: the first clips may all be of one speaker.
+    // The clips are spread over the dataset: the first ones may all be of one speaker.
     let every = clips.len().div_ceil(CLIPS_OF_STATISTICS).max(1);
     for clip in clips.iter().step_by(every) {
         unless_stopped(stop)?;
@@ -178,14 +178,14 @@ fn band_statistics(
     )]
     let deviation = |(sum, squares): (f64, f64)| {
         let mean = sum / count;
-        // A band with hardly any sound is left as it is: blown up to the scale
-        // of the others, its noise would be most of the loss.
+        // A band with hardly any sound is left as it is: scaled up to the others, its noise would
+        // be most of the loss.
         (squares / count - mean * mean).max(1.0).sqrt() as f32
     };
     Ok(sums.into_iter().map(deviation).collect())
 }
 
-/// The first clip of each speaker.
+/// Loads the first clip of each speaker.
 fn voices(
     corpus: &Corpus,
     audio: &AudioConfig,
@@ -212,7 +212,7 @@ fn voices(
     Ok(voices)
 }
 
-/// A clip's recording; `None` where it is gone and few are.
+/// Loads a clip's recording; `None` if it has vanished and only few have.
 fn load(loader: &mut Loader, clip: &Clip, lost: &LostClips) -> Result<Option<Loaded>, TrainError> {
     match loader.load(&clip.audio) {
         Ok(loaded) => Ok(Some(loaded)),
@@ -224,7 +224,7 @@ fn load(loader: &mut Loader, clip: &Clip, lost: &LostClips) -> Result<Option<Loa
     }
 }
 
-/// A speaker's name as that of a file: what a voice is stored under.
+/// Makes a file name of a speaker's name, under which the voice is stored.
 pub fn voice_file_name(name: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     let name: String = name

@@ -1,5 +1,5 @@
-//! A fair word about a run at its end: what went wrong although every step was
-//! taken. Each judgement is a function of numbers, with its threshold beside it.
+//! A fair judgement of a run at its end: what went wrong although every step was taken. Each
+//! finding is a function of numbers, with its threshold beside it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,14 +13,14 @@ use super::evaluate::{CODES_MADE, CODES_USED, VALIDATED};
 use super::job::Job;
 use crate::config::StageName;
 
-/// One judgement.
+/// One judgement about a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What was judged; the same in every language.
+    /// What was judged, as an identifier that is the same in every language.
     pub code: &'static str,
     /// Whether it is as it should be.
     pub good: bool,
-    /// In words.
+    /// The judgement as a sentence.
     pub words: String,
 }
 
@@ -31,7 +31,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// What is to be said of a run, from what it wrote down.
+/// Assesses a run by what it recorded.
 pub(crate) fn judged(
     job: &Job,
     lines: &[Line],
@@ -78,14 +78,14 @@ pub(crate) fn judged(
 /// 512 until the codebook opens, 181 to 201 from then on.
 const LEAST_SHARE_OF_CODES: f64 = 0.25;
 
-/// Speech lies some 30 dB above; a sample below has nothing in it to hear.
+/// Speech is some 30 dB louder; a sample below this has nothing to hear.
 const SILENCE: Decibels = Decibels(-50.0);
 
-/// Validations wander by a few per cent from one to the next.
+/// Validation losses vary by a few per cent from one to the next.
 const RISE: f64 = 1.05;
 
-/// The codes a DVAE made of recordings it did not train on: `used` different
-/// ones among `made`, of `codes` there are.
+/// Assesses the codes that a DVAE made of recordings it did not train on: `used` different ones
+/// among `made`, of the `codes` there are.
 fn codes_in_use(used: u64, made: u64, codes: u64) -> Finding {
     // Few recordings cannot use many codes.
     let possible = codes.min(made).max(1);
@@ -113,7 +113,7 @@ fn codes_in_use(used: u64, made: u64, codes: u64) -> Finding {
     }
 }
 
-/// The mean levels of what was rendered, as shares of full scale.
+/// Assesses the mean levels of the samples, given as shares of full scale.
 fn near_silence(title: &str, levels: &[f32]) -> Option<Finding> {
     if levels.is_empty() {
         return None;
@@ -137,7 +137,7 @@ fn near_silence(title: &str, levels: &[f32]) -> Option<Finding> {
     })
 }
 
-/// A number that should fall from validation to validation, by step.
+/// Assesses a loss that should fall from validation to validation, given by step.
 fn validation(stage: StageName, values: &[(u64, f64)]) -> Option<Finding> {
     let &(last_step, last) = values.last()?;
     let &(best_step, best) = values
@@ -167,7 +167,7 @@ fn validation(stage: StageName, values: &[(u64, f64)]) -> Option<Finding> {
     })
 }
 
-/// The checkpoint that validated best, among steps taken.
+/// Names the checkpoint with the best validation, among the steps taken.
 fn best_checkpoint(step: u64, metric: &str, value: f64, steps: u64) -> Finding {
     Finding {
         code: "best_checkpoint",

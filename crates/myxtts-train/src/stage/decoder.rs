@@ -30,7 +30,7 @@ use crate::session::{Job, Run};
 use crate::stage;
 
 impl Run<'_> {
-    /// Trains the waveform decoder, and gives its steps.
+    /// Trains the waveform decoder, and returns the steps it has taken.
     pub(crate) fn decoder(
         &mut self,
         origin: &mut Origin,
@@ -74,7 +74,7 @@ impl Run<'_> {
             ..job.optimisation.adamw
         };
         let (earlier, found) = match resumed {
-            // Older checkpoints do not say, and had no acts.
+            // Older checkpoints do not say what was found, and had no acts.
             Some(_) => (Earlier::default(), position.found.unwrap_or_default()),
             None => {
                 let earlier = Earlier::find(&frozen.hifigan, job.init.as_deref())?;
@@ -172,8 +172,8 @@ impl Earlier {
     }
 }
 
-/// The batches of the stage. A segment costs the same whatever its clip's
-/// length, so where rows are bounded none has more than the longest.
+/// Makes the batches of the stage. A segment costs the same however long its clip is, so if rows
+/// are bounded, none has more than the longest bucket.
 pub(crate) fn schedule(
     job: &Job,
     material: &Material,
@@ -186,8 +186,8 @@ pub(crate) fn schedule(
     })
 }
 
-/// The judges beside a decoder that was trained here, if they have learned
-/// anything: those of a stage that taught spectra alone have made no step.
+/// Reads the discriminators beside a decoder that was trained here, if they have learned
+/// anything: those of a stage that taught spectra alone have taken no step.
 fn judges_of(init: &Path) -> Result<Option<StateDict>, TrainError> {
     let folder = myxtts_infer::resolve(init, myxtts_infer::Pick::Newest)
         .map_err(|why| TrainError::Usage(why.to_string()))?;

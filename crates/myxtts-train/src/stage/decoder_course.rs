@@ -7,13 +7,13 @@ use crate::objective::DecoderActs;
 use crate::session::Optimisation;
 use crate::session::saving::Found;
 
-/// Most steps in which new judges learn before a decoder moves that knows how to speak,
-/// and what its learning rate is divided by.
+/// The most steps in which new discriminators learn before a decoder that can speak already
+/// moves. `GENTLE` is what its learning rate is then divided by.
 const JUDGES_ALONE: u64 = 500;
 const GENTLE: f64 = 4.0;
 
-/// How the stage goes. A decoder that speaks already would unlearn it from judges that
-/// know nothing yet: they learn first, and it moves in small steps.
+/// Decides the course of the stage. A decoder that can speak would unlearn it from discriminators
+/// that know nothing yet: they learn first, and it moves in small steps.
 pub(super) fn acts(
     optimisation: &Optimisation,
     size: ModelSize,
@@ -23,7 +23,7 @@ pub(super) fn acts(
     let rate = optimisation.decoder_learning_rate;
     let spectral = match optimisation.decoder_spectral_steps {
         Some(chosen) => chosen,
-        // For a CPU, where steps with judges are the dearer ones by far.
+        // This is for a CPU, where steps with discriminators cost by far the most.
         None if size == ModelSize::Tiny && !found.decoder => steps,
         None => 0,
     };
@@ -45,7 +45,7 @@ pub(super) fn acts(
     }
 }
 
-/// The same for the log.
+/// Describes the course for the log.
 pub(super) fn acts_words(acts: &DecoderActs, steps: u64) -> String {
     let spectral = acts.spectral.min(steps);
     let judges = acts.judges.min(steps - spectral);

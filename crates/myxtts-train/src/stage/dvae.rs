@@ -24,7 +24,7 @@ use crate::session::{Job, Run};
 use crate::stage;
 
 impl Run<'_> {
-    /// Trains the DVAE, and gives its steps.
+    /// Trains the DVAE, and returns the steps it has taken.
     pub(crate) fn dvae(
         &mut self,
         origin: &mut Origin,
@@ -74,15 +74,14 @@ impl Run<'_> {
         self.note(StageName::Dvae, &outcome);
         let done = state.done;
         origin.dvae = Some(stage::handed_on(state)?);
-        // The GPT of an earlier DVAE speaks other codes, and its decoder hears
-        // that GPT.
+        // The GPT of an earlier DVAE speaks other codes, and its decoder was trained on that GPT.
         origin.gpt = None;
         origin.hifigan = TensorMap::new();
         Ok(done)
     }
 }
 
-/// The batches of the stage.
+/// Makes the batches of the stage.
 pub(crate) fn schedule(
     job: &Job,
     material: &Material,
@@ -93,10 +92,9 @@ pub(crate) fn schedule(
         .map_err(|clip| TrainError::Failed(format!("clip {} fits no batch", clip.0)))
 }
 
-/// A new DVAE that starts from the data: the first layer takes the mean of
-/// each band away, the last one gives it back, and the codebook is made of
-/// vectors the encoder sees first. Log mels are far from zero, and hundreds of
-/// steps would go into learning that.
+/// Makes a new DVAE that starts from the data: the first layer subtracts the mean of each band,
+/// the last one adds it again, and the codebook is made of the first vectors that the encoder
+/// produces. Log mels are far from zero, and hundreds of steps would go into learning that.
 fn started(
     dvae: Dvae,
     job: &Job,
@@ -140,7 +138,7 @@ fn centred(mut weights: StateDict, mean_c: &[f32]) -> StateDict {
         .collect();
     let count = shifted.len();
     weights.insert(FIRST_BIAS.to_owned(), TensorData::new(shifted, [count]));
-    // The last layer is the only one of the decoder that is as wide as the mel.
+    // The decoder's last layer is the only one of its layers that is as wide as the mel.
     let last = weights.iter().rev().find(|(name, data)| {
         name.starts_with("decoder.")
             && name.ends_with("bias")

@@ -20,24 +20,24 @@ use crate::train_loop::{
     Averaging, InProcess, Intake, Recipe, Seat, State, TeamError, Watch, train,
 };
 
-/// How batches flow.
+/// How far ahead of the model batches are made.
 #[derive(Clone, Copy, Debug)]
 pub struct Flow {
-    /// Where workers, read-ahead and depth start.
+    /// Workers, read-ahead and depth to start with.
     pub knobs: Knobs,
-    /// How far smart prefetch may go.
+    /// The limits of smart prefetch.
     pub bounds: Bounds,
-    /// Bytes the rings may hold.
+    /// The most bytes that the rings may hold.
     pub ring_bytes: RingBytes,
-    /// Batches the start waits for; fewer where the ring holds fewer.
+    /// Batches that the start waits for; fewer where the ring holds fewer.
     pub fill_target: usize,
-    /// At most so long.
+    /// The longest wait for those batches.
     pub start_delay: Duration,
 }
 
 impl Flow {
-    /// The same with rings for `all` batches, `each` on a model device, and a
-    /// start that waits for all of them, at most for `longest`.
+    /// Returns the same with rings for `all` batches, `each` on a model device, and a start that
+    /// waits for all of them, at most for `longest`.
     pub(crate) fn holding(self, all: usize, each: usize, longest: Duration) -> Self {
         let knobs = Knobs {
             read_ahead: all.max(self.knobs.read_ahead),
@@ -57,44 +57,44 @@ impl Flow {
     }
 }
 
-/// Makes the device stage of a device.
+/// Makes the device stage on a given device.
 pub type MakeSite<S> = Arc<dyn Fn(&Device) -> Result<S, String> + Send + Sync>;
 
 /// Everything a stage runs on.
 pub struct StageRun<'a, C, S, M> {
-    /// Devices.
+    /// The devices to run on.
     pub placement: &'a Placement,
-    /// Buffers.
+    /// How far ahead batches are made.
     pub flow: Flow,
-    /// Largest batch.
+    /// The size of the largest batch, for the bounds of the rings.
     pub largest: Largest,
-    /// The host stage.
+    /// Fills batches on the host.
     pub host: HostFeed<C>,
-    /// Makes the device stage on a device, on its thread.
+    /// Makes the device stage, on the thread that will run it.
     pub site: MakeSite<S>,
-    /// Makes the state on a device; all replicas' must be equal.
+    /// Makes the state on a device; it must be equal on all replicas.
     pub state: M,
-    /// What the loop is told.
+    /// The settings of the loop.
     pub recipe: &'a Recipe,
     /// How many targets each batch has.
     pub targets: Targets,
-    /// Where waits are noted.
+    /// The record of every wait.
     pub ledger: Ledger,
-    /// Whoever asks it to end is heard in every wait.
+    /// A stop request; every wait looks at it.
     pub stop: StopRequest,
 }
 
-/// Told what happens around the loop.
+/// Observes what happens around the loop.
 pub trait StageWatch<T>: Watch<T> {
-    /// The model starts, `made` after its devices began to be made ready, and
-    /// with this state. `true` asks it not to: the stage is over.
+    /// Called when the model starts, with the time `made` that its devices took to be ready.
+    /// Returning `true` ends the stage before its first step.
     fn started(
         &mut self,
         made: Duration,
         start: &Start,
         state: &State<T>,
     ) -> Result<bool, TrainError>;
-    /// The running pipeline, between steps of the first replica.
+    /// Hands over the running pipeline, between steps of the first replica.
     fn pipeline(&mut self, pipeline: Weak<Pipeline>);
 }
 
@@ -163,7 +163,7 @@ where
         true => pipeline.leave(PATIENCE),
         false => pipeline.finish(),
     };
-    // What broke the data side is the reason; a lane only sees that it ended.
+    // The failure of the data side is the reason; a lane only sees that it ended.
     match (result, &outcome.failure) {
         (Ok(state), None | Some(Failure::Requested)) => Ok((state, outcome)),
         (Err(TrainError::Pipeline(Failure::Requested)), Some(failure)) | (Ok(_), Some(failure)) => {
@@ -188,11 +188,11 @@ fn make_hop<B: Portable>(device: &Device) -> Make<Carry<B>> {
     Box::new(move || Ok(Carry::to(device)))
 }
 
-/// How long a stop waits for the data side to end what it is at.
+/// How long a stop waits for the data side to finish what it is doing.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// Does `work`; if somebody asks for the end meanwhile, the pipeline is closed,
-/// so that nobody waits for a batch any more.
+/// Does `work`. If a stop is requested meanwhile, the pipeline is closed, so that nobody waits
+/// for a batch any longer.
 fn until_asked<R>(stop: &StopRequest, pipeline: &Stop, work: impl FnOnce() -> R) -> R {
     // Nothing is sent: the end of the work ends the channel.
     let (working, is_over) = channel::<()>();
@@ -219,8 +219,8 @@ struct Supply<B> {
     stop: StopRequest,
 }
 
-/// Whether every site and replica is made: a channel on which nothing is sent,
-/// and which ends when all that are still being made have let go of it.
+/// Tells when every device stage and replica has been made: a channel on which nothing is sent,
+/// and which ends when all that are still being made have dropped their end of it.
 struct Made {
     begin: Instant,
     making: Sender<()>,
@@ -237,8 +237,8 @@ impl Made {
         }
     }
 
-    /// How long it took. Kernels may take minutes to compile; the start delay
-    /// is for data.
+    /// Waits for all of them and returns how long they took. Kernels may take minutes to compile;
+    /// the start delay is for data only.
     fn wait(self, stop: &StopRequest) -> Result<Duration, TrainError> {
         drop(self.making);
         while self.made.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Timeout) {
@@ -248,7 +248,7 @@ impl Made {
     }
 }
 
-/// The first replica on this thread, the others on threads of their own.
+/// Runs the first replica on this thread and the others on threads of their own.
 fn replicas<T, M>(
     first: State<T>,
     supply: Supply<T::Batch>,
@@ -286,7 +286,7 @@ where
                     lane,
                     rank: seat.rank,
                     targets: targets.clone(),
-                    // Only the first replica decides, and the others follow.
+                    // Only the first replica decides to stop, and the others follow.
                     stop: StopRequest::new(),
                 };
                 scope.spawn(move || follow::<T, M>(device, intake, &seat, making, recipe, state))
@@ -311,8 +311,8 @@ where
             Err(error) if error.is_let_go(&stop) => Ok(first),
             Err(error) => Err(error),
         };
-        // Whoever still waits for this replica waits in vain: it has failed,
-        // was asked to stop, or all have taken their last step.
+        // Nobody may wait for this replica any longer: it has failed, was asked to stop, or all
+        // have taken their last step.
         team.abandon();
         let others = others.into_iter().map(|thread| match thread.join() {
             Ok(result) => result,
@@ -371,7 +371,7 @@ fn first_to_fail<T>(
     }
 }
 
-/// A replica that panics lets the others go, who would wait for it forever.
+/// Releases the other replicas when this one panics; they would wait for it forever.
 struct LeavesOnPanic(Arc<dyn Averaging>);
 
 impl Drop for LeavesOnPanic {
@@ -382,7 +382,7 @@ impl Drop for LeavesOnPanic {
     }
 }
 
-/// Replicas beside the first keep no books.
+/// The observer of every replica but the first; it records nothing.
 struct Silent;
 
 impl<T> Watch<T> for Silent {

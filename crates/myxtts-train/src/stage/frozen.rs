@@ -16,23 +16,23 @@ use myxtts_weights::TensorMap;
 use crate::error::TrainError;
 use crate::feed::{Cutting, DecoderFeed, DeviceFeed, FrontEnd, ShapeWatch};
 
-/// In front of the names of the decoder's tensors in a checkpoint.
+/// The prefix of the decoder's tensors in a checkpoint.
 pub(crate) const PREFIX: &str = "hifigan_decoder.";
 
-/// A DVAE that is used and not trained, on the host.
+/// Makes a DVAE on the host that is used, but not trained.
 pub(crate) fn frozen_dvae(card: &ModelCard, weights: &StateDict) -> Result<Dvae, TrainError> {
     let dvae = Dvae::new(&Init::blank(&Device::flex()), &card.dvae).map_err(TrainError::failed)?;
     load(dvae, weights, "").map_err(TrainError::failed)
 }
 
-/// The frozen parts that make latents and voices of recordings.
+/// The frozen parts that turn recordings into latents and voices.
 #[derive(Clone)]
 pub(crate) struct Frozen {
     pub(crate) front_end: FrontEnd,
     pub(crate) dvae: Dvae,
     pub(crate) gpt: Gpt,
-    /// The decoder's tensors as the stage found them; a speaker encoder among
-    /// them stays as it is.
+    /// The decoder's tensors as the stage found them; a speaker encoder among them is not
+    /// trained.
     pub(crate) hifigan: TensorMap,
     pub(crate) card: DecoderCard,
     pub(crate) rate: SampleRate,
@@ -59,7 +59,7 @@ impl Frozen {
         })
     }
 
-    /// Makes batches on a device.
+    /// Makes the feed of batches on a device.
     pub(crate) fn feed(
         &self,
         device: &Device,

@@ -30,7 +30,7 @@ use crate::session::{Job, Run};
 use crate::stage;
 
 impl Run<'_> {
-    /// Trains the GPT, and gives its steps.
+    /// Trains the GPT, and returns the steps it has taken.
     pub(crate) fn gpt(
         &mut self,
         origin: &mut Origin,
@@ -41,8 +41,8 @@ impl Run<'_> {
         let compute = precision::on(job.plan.precision, placement)?;
         let card = origin.card.take();
         let card = card.unwrap_or_else(|| card_of(job, material));
-        // A configuration is checked against the size it names; weights of
-        // `--init` may have another number of blocks.
+        // The configuration was checked against the size it names, but weights of `--init` may
+        // have another number of blocks.
         check_frozen(&card.gpt, &job.frozen)
             .map_err(|why| TrainError::Usage(format!("training.freeze: {why}")))?;
         let dvae = frozen_dvae(&card, &dvae_weights)?;
@@ -64,8 +64,8 @@ impl Run<'_> {
             Arc::clone(&watch),
             Faults::default(),
         );
-        // One copy for each replica, and none left over: a checkpoint of the
-        // stage has weights of its own.
+        // Each replica takes one copy and none is left over: a checkpoint of the stage has
+        // weights of its own.
         let earlier = origin.gpt.take().filter(|_| resumed.is_none());
         let earlier = Earlier::new(earlier, placement.replicas() as usize);
         let learns = gpt_recipe(job, &card);
@@ -111,7 +111,7 @@ impl Run<'_> {
             ..card
         });
         let done = state.done;
-        // Only the decoder's stage wants the weights on the host.
+        // Only the decoder stage needs the weights on the host.
         if job.stages.last() != Some(&StageName::Gpt) {
             origin.gpt = Some(stage::handed_on(state)?);
         }
@@ -151,14 +151,13 @@ fn initial(
 /// Somebody who writes what the warm-up says into the log.
 fn listener(log: Arc<RunLog<Stderr>>) -> Listener {
     Listener::new(move |line| {
-        // A terminal that is gone has nobody to tell.
+        // If the terminal is gone, nobody is there to read this.
         let _ = log.line(line);
     })
 }
 
-/// Earlier weights, for so many replicas: each takes a copy but the last, which
-/// takes the weights themselves. A large model's are gigabytes that no step
-/// needs.
+/// Earlier weights for several replicas: each takes a copy, except the last, which takes the
+/// weights themselves. Those of a large model are gigabytes that no step needs.
 struct Earlier(Mutex<(usize, Option<StateDict>)>);
 
 impl Earlier {
@@ -167,8 +166,8 @@ impl Earlier {
     }
 
     fn take(&self) -> Option<StateDict> {
-        // Poisoned by a replica that panicked while it copied: what it copied
-        // from is as it was.
+        // The lock is poisoned if a replica panicked while it copied; what it copied from is
+        // unchanged.
         let mut shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (left, weights) = &mut *shared;
         *left = left.saturating_sub(1);
@@ -191,7 +190,7 @@ fn batches_words(material: &Material, schedule: &Schedule) -> String {
     )
 }
 
-/// `, 16 to 47 clips in each (mean 30.9)`.
+/// Describes the clips of a step: `, 16 to 47 clips in each (mean 30.9)`.
 fn clips_of(schedule: &Schedule) -> String {
     schedule
         .clips_per_step()

@@ -10,9 +10,9 @@ use crate::error::TrainError;
 use crate::session::{Job, Run};
 
 impl Run<'_> {
-    /// Refuses, before anything is trained, what a device cannot hold. The plan
-    /// has asked the same of the longest clips there may be; these are the
-    /// clips there are, and the sizes of the weights themselves.
+    /// Refuses, before anything is trained, what a device cannot hold. The plan has asked the
+    /// same for the longest clips that are possible; this uses the clips there are, and the sizes
+    /// of the weights themselves.
     pub(crate) fn check_memory(&mut self, card: &ModelCard) -> Result<(), TrainError> {
         let (job, replicas) = (self.job, self.placement.replicas());
         let schedule = schedule(job, &self.material, replicas, self.bound(card))?;
@@ -24,7 +24,7 @@ impl Run<'_> {
     }
 }
 
-/// What is worth saying of the devices, or why the batches do not fit one.
+/// Returns lines for the log about the devices, or says why the batches do not fit one.
 fn check(job: &Job, demand: &Demand, schedule: &Schedule) -> Result<Vec<String>, TrainError> {
     let shapes: Vec<(BucketShape, u32)> = schedule.shapes().collect();
     let mut lines = vec![];

@@ -1,4 +1,4 @@
-//! What all stages have in common: a state, a place in the run, books.
+//! What all stages have in common: a state, a place in the run, a recorder.
 
 pub(crate) mod decoder;
 mod decoder_course;
@@ -42,13 +42,13 @@ use execute::{StageRun, run_stage};
 use pool_monitor::PoolWatch;
 use recipe::{recipe, warm_up_words};
 
-/// Losses a jump is measured against, and how far it must go.
+/// How many losses a jump is measured against; `SPIKE_DEVIATIONS` is how far it must go.
 const SPIKE_WINDOW: usize = 100;
 const SPIKE_DEVIATIONS: f64 = 6.0;
 
-/// How a stage learns, and where in it the run stands.
+/// Returns the loop settings of a stage, and where in it the run stands.
 ///
-/// One that ended early stays ended, and steps that were taken stay taken.
+/// A stage that ended early stays ended, and steps that were taken stay taken.
 pub(crate) fn begin(
     job: &Job,
     stage: StageName,
@@ -78,7 +78,7 @@ pub(crate) fn begin(
     Ok((recipe, position))
 }
 
-/// A new state, or the one that a checkpoint of the stage has.
+/// Makes a new state, or restores the one that a checkpoint of the stage has.
 pub(crate) fn state<T: Trainee>(
     job: &Job,
     adamw: AdamWConfig,
@@ -88,7 +88,7 @@ pub(crate) fn state<T: Trainee>(
     let optimisation = &job.optimisation;
     let decay = optimisation.ema_decay;
     let ema = match decay > 0.0 {
-        // A checkpoint has its own.
+        // A checkpoint has an average of its own.
         true if resumed.is_some() => Some(Ema::new(decay, StateDict::new())),
         true => Some(Ema::new(
             decay,
@@ -113,8 +113,8 @@ pub(crate) fn state<T: Trainee>(
     }
 }
 
-/// What a stage hands on to the next: the weights that its model is used with,
-/// averaged where an average is kept.
+/// Returns what a stage hands on to the next: the weights that its model is used with, averaged
+/// if an average is kept.
 pub(crate) fn handed_on<T: Trainee>(state: State<T>) -> Result<StateDict, TrainError> {
     match state.ema {
         Some(ema) => Ok(ema.into_weights()),
@@ -122,7 +122,7 @@ pub(crate) fn handed_on<T: Trainee>(state: State<T>) -> Result<StateDict, TrainE
     }
 }
 
-/// Runs a stage and keeps its books.
+/// Runs a stage and records it.
 pub(crate) fn train<T, S, C, M, E>(
     run: StageRun<'_, C, S, M>,
     desk: &mut Desk,
@@ -167,7 +167,7 @@ where
     Ok((state, outcome))
 }
 
-/// The file of waits, which goes on from stage to stage.
+/// Opens the file of waits, to which every stage appends.
 pub(crate) fn ledger(desk: &Desk, stage: StageName) -> Result<Ledger, TrainError> {
     let file = File::options()
         .create(true)

@@ -26,7 +26,7 @@ use crate::objective::GptRecipe;
 use crate::session::Job;
 use crate::session::training_data::Material;
 
-/// What a new GPT is.
+/// Describes a new GPT.
 pub(crate) fn card_of(job: &Job, material: &Material) -> ModelCard {
     let dvae = job.sizes.dvae;
     let text = &material.vocabulary;
@@ -55,7 +55,7 @@ pub(crate) fn card_of(job: &Job, material: &Material) -> ModelCard {
     }
 }
 
-/// What the decoder is: as its weights say, or new and of a size.
+/// Describes the decoder: as its weights say, or new and of the given size.
 pub(crate) fn decoder_card(size: ModelSize, model: &ModelCard) -> DecoderCard {
     if let Some(decoder) = &model.decoder {
         return decoder.clone();
@@ -69,7 +69,7 @@ pub(crate) fn decoder_card(size: ModelSize, model: &ModelCard) -> DecoderCard {
     }
 }
 
-/// What training a model of this card asks of its devices.
+/// Returns what training a model of this card asks of its devices.
 pub(crate) fn demand_of(job: &Job, card: &ModelCard) -> Demand {
     let decoder = decoder_card(job.decoder_size, card);
     Demand {
@@ -90,10 +90,10 @@ pub(crate) fn demand_of(job: &Job, card: &ModelCard) -> Demand {
     }
 }
 
-/// The batches of the stage: where clips go, and what was made of them.
+/// Makes the batches of the stage.
 ///
-/// With a card, a batch of short clips has no more rows than need as much
-/// memory as the longest the configuration allows.
+/// With a card, a batch of short clips has no more rows than need as much memory as one of the
+/// longest that the configuration allows.
 pub(crate) fn schedule(
     job: &Job,
     material: &Material,
@@ -109,7 +109,7 @@ pub(crate) fn schedule(
     })
 }
 
-/// Batches with at most so many rows of each shape.
+/// Makes batches with at most `most(shape)` rows of each shape.
 pub(crate) fn batches(
     job: &Job,
     material: &Material,
@@ -128,8 +128,8 @@ pub(crate) fn batches(
     .map_err(|clip| TrainError::Failed(format!("clip {} fits no bucket", clip.0)))
 }
 
-/// Codes kept from epoch to epoch, as the job says, and whether those of
-/// another DVAE were there.
+/// Opens the cache of codes that the job asks for, with a message if codes of another DVAE were
+/// there.
 pub(crate) fn codes_cache(
     job: &Job,
     material: &Material,
@@ -162,7 +162,7 @@ pub(crate) fn codes_cache(
     })
 }
 
-/// The host stage.
+/// Makes the host stage, which fills batches of the schedule.
 pub(crate) fn host(
     job: &Job,
     material: &Material,
@@ -182,7 +182,7 @@ pub(crate) fn host(
     })
 }
 
-/// Makes the device stage on a device.
+/// Returns a function that makes the device stage on a device.
 pub(crate) fn site(
     material: &Material,
     dvae: &Dvae,

@@ -11,23 +11,23 @@ use crate::session::Job;
 
 const MEGABYTE: u64 = 1024 * 1024;
 
-/// Rounded up: a budget of the number shown is enough.
+/// Converts to megabytes, rounding up, so that a budget of the number shown is enough.
 fn megabytes(bytes: u64) -> u64 {
     bytes.div_ceil(MEGABYTE)
 }
 
-/// A budget that a person set, and the device it is of.
+/// A memory budget that the user has set, and its device.
 #[derive(Clone, Debug)]
 struct Budget {
     label: String,
     device: Device,
     bytes: u64,
-    /// The flags that would raise it.
+    /// The flags that would raise the budget.
     flags: String,
 }
 
-/// The budgets of a training under memory isolation, by device: those of one
-/// device add up, because the engine does not tell data work from the model.
+/// Returns the budgets of a training under memory isolation, by device. Two budgets of one device
+/// add up, because the engine does not tell data work from the model.
 fn budgets(job: &Job, placement: &Placement) -> Vec<Budget> {
     let mut budgets: Vec<Budget> = vec![];
     for memory in &job.plan.memory {
@@ -64,16 +64,16 @@ fn budgets(job: &Job, placement: &Placement) -> Vec<Budget> {
     budgets
 }
 
-/// Steps after which a device has what it needs: the first allocates moments.
+/// Steps after which a device holds what it needs: the first allocates the moments.
 const SETTLED: u64 = 2;
-/// Steps between two looks after that; a budget is looked after more often.
+/// Steps between two looks after that; budgets are checked every `ENFORCE_EVERY` steps.
 const LOOK_EVERY: u64 = 50;
 const ENFORCE_EVERY: u64 = 10;
-/// How much more is worth a warning.
+/// How much growth is worth a warning.
 const GROWTH_PERCENT: u64 = 20;
 
-/// Watches the memory that the engine holds on the devices, over all threads
-/// that use them; on the CPU, where it keeps no pools, that of the process.
+/// Watches the memory that the engine holds on the devices, over all threads that use them. On
+/// the CPU, where the engine has no pools, it watches that of the process.
 #[derive(Debug, Default)]
 pub(crate) struct PoolWatch {
     steps: u64,
@@ -84,7 +84,7 @@ pub(crate) struct PoolWatch {
 }
 
 impl PoolWatch {
-    /// Under the budgets of a job.
+    /// Watches the budgets of a job.
     pub(crate) fn new(job: &Job, placement: &Placement) -> Self {
         Self {
             budgets: budgets(job, placement),
@@ -92,7 +92,8 @@ impl PoolWatch {
         }
     }
 
-    /// After a step; the line there is to say. More than a budget is an error.
+    /// Looks after a step, and returns a line for the log if there is one. Exceeding a budget is
+    /// an error.
     pub(crate) fn after(&mut self, device: &Device) -> Result<Option<String>, TrainError> {
         self.steps += 1;
         let settles = self.steps == SETTLED;
@@ -111,8 +112,7 @@ impl PoolWatch {
         }))
     }
 
-    /// Bytes on the device when it was last looked at; `None` where a device
-    /// is the host.
+    /// Returns the bytes held on the device at the last look; `None` if the device is the host.
     pub(crate) fn held(&self) -> Option<u64> {
         self.held
     }
@@ -140,7 +140,7 @@ impl PoolWatch {
     }
 }
 
-/// What is held of a device's memory, where that can be known.
+/// Returns the bytes held on a device, where that is known.
 pub(crate) fn held(device: &Device) -> Option<u64> {
     match device.clone().inner() == Device::flex() {
         true => resident_memory(),

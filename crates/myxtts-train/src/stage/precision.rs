@@ -6,7 +6,8 @@ use myxtts_ops::Compute;
 use crate::error::TrainError;
 use crate::placement::Placement;
 
-/// What products are computed in, once every model device has said that it can.
+/// Returns the precision of products, once every model device has shown that it can compute in
+/// it.
 ///
 /// The plan asked the drivers already; the engine's own kernels may still lack
 /// what a driver offers, and find out only when a loss is read.

@@ -1,4 +1,4 @@
-//! How batches flow within the plan.
+//! How far ahead batches are made, within the plan.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use crate::feed::RingBytes;
 use crate::placement::Placement;
 use crate::session::Job;
 
-/// Workers and rings as the plan has them: what they begin with, and how far
-/// smart prefetch may go.
+/// Returns the workers and rings of the plan: what they start with, and the limits of smart
+/// prefetch.
 pub(crate) fn flow(job: &Job, placement: &Placement) -> Flow {
     let plan = &job.plan;
     let lanes = placement.models.len().max(1);
@@ -39,7 +39,7 @@ pub(crate) fn flow(job: &Job, placement: &Placement) -> Flow {
         },
         ring_bytes: ring_bytes(plan),
         fill_target: match plan.mode == Mode::MultiGpu {
-            // More than a lane's share of all places is never there.
+            // A lane never has more than its share of all places.
             true => knobs.depth.min(knobs.read_ahead / lanes),
             false => knobs.depth.min(1),
         },

@@ -10,10 +10,10 @@ use crate::faults::StepFaults;
 use crate::session::{Job, Optimisation};
 use crate::train_loop::Recipe;
 
-/// Steps between two comparisons of replicas.
+/// Steps between two comparisons of the replicas.
 const COMPARE_EVERY: u64 = 100;
 
-/// The recipe of a stage over these batches.
+/// Makes the loop settings of a stage over these batches.
 pub(crate) fn recipe(
     job: &Job,
     stage: StageName,
@@ -36,8 +36,8 @@ pub(crate) fn recipe(
     })
 }
 
-/// Steps in which the learning rate rises: as a person chose, or a tenth of a
-/// stage at most, since a longer rise would be most of a short one.
+/// Returns the steps in which the learning rate rises: as the user chose, or at most a tenth of
+/// the stage, since a longer rise would be most of a short one.
 pub(crate) fn warm_up(optimisation: &Optimisation, steps: u64) -> u64 {
     match optimisation.warmup_chosen {
         true => optimisation.warmup_steps,
@@ -45,7 +45,7 @@ pub(crate) fn warm_up(optimisation: &Optimisation, steps: u64) -> u64 {
     }
 }
 
-/// The same in words, for the log.
+/// Describes the rise for the log.
 pub(crate) fn warm_up_words(optimisation: &Optimisation, steps: u64) -> String {
     let asked = optimisation.warmup_steps;
     match warm_up(optimisation, steps) {

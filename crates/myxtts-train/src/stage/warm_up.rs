@@ -1,4 +1,4 @@
-//! Every shape before the first step.
+//! Runs every shape before the first step.
 //!
 //! A device compiles and tunes kernels for shapes it has not seen, which takes
 //! longer than many steps. On the CPU nothing is compiled.
@@ -21,15 +21,15 @@ use crate::optim::{AdamW, AdamWConfig};
 use crate::placement::Placement;
 use crate::train_loop::{Recipe, rehearse};
 
-/// Times every shape is met in the first round: the engine fuses operations
-/// once it has seen them, and what it launches then is another kernel.
+/// How often every shape is run in the first round: the engine fuses operations once it has seen
+/// them, and then launches another kernel.
 const PASSES: usize = 2;
 
-/// Steps of a later round, at least: in the third after a wait the engine still
-/// cuts what it fuses elsewhere than in the second.
+/// The fewest steps of a later round: fusion boundaries still move in the third step after a
+/// sync.
 const LEAST_STEPS: usize = 4;
 
-/// Rounds, at most. Two have been enough, and the third said so.
+/// The most rounds. Two have been enough so far, and a third confirmed it.
 const ROUNDS: usize = 5;
 
 /// The warm-up of the stage that trains the GPT.
@@ -37,26 +37,26 @@ const ROUNDS: usize = 5;
 pub(crate) struct WarmUp {
     pub(crate) schedule: Arc<Schedule>,
     pub(crate) placement: Placement,
-    /// Whether rounds follow the first until nothing is new.
+    /// Whether rounds follow the first until nothing new is launched.
     pub(crate) settles: bool,
-    /// Kernels take minutes to compile: who waits is told, and may leave.
+    /// Kernels take minutes to compile, so progress is reported and a stop is possible.
     pub(crate) listener: Listener,
     pub(crate) stop: StopRequest,
 }
 
 type Tell = dyn Fn(&str) + Send + Sync;
 
-/// Somebody who is told how far things are, in words.
+/// Receives progress in words.
 #[derive(Clone, Default)]
 pub struct Listener(Option<Arc<Tell>>);
 
 impl Listener {
-    /// Calls `tell` from whichever thread got somewhere.
+    /// Calls `tell` from whichever thread makes progress.
     pub fn new(tell: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(tell)))
     }
 
-    /// Says how far things are.
+    /// Reports progress to the listener.
     pub fn tell(&self, words: &str) {
         if let Some(tell) = &self.0 {
             tell(words);
@@ -75,7 +75,7 @@ impl fmt::Debug for Listener {
 }
 
 impl WarmUp {
-    /// A maker of the device stage that has met every shape.
+    /// Returns a maker of device stages that have run every shape.
     pub(crate) fn site(
         &self,
         make: MakeSite<DeviceFeed>,
@@ -107,10 +107,9 @@ impl WarmUp {
         })
     }
 
-    /// Whole steps in every shape, as a training begins, round after round
-    /// until one launches nothing new: what the engine fuses depends on all it
-    /// has fused before. They come before the state has moments of its own, so
-    /// no more memory is held than by a step.
+    /// Takes whole steps in every shape, as a training begins, round after round until one
+    /// launches nothing new: what the engine fuses depends on all it has fused before. They come
+    /// before the state has moments of its own, so no more memory is held than by a step.
     pub(crate) fn model(
         &self,
         mut trainee: GptTrainee,
@@ -123,7 +122,7 @@ impl WarmUp {
             return Ok(trainee);
         }
         let who = one_of("model", &device, &self.placement.models);
-        // GPUs that average among themselves need the others for it.
+        // GPUs that average among themselves could only do it with the others.
         let replicas = match self.placement.collective() {
             Some(_) => 1,
             None => self.placement.replicas() as usize,
@@ -145,7 +144,7 @@ impl WarmUp {
         Ok(trainee)
     }
 
-    /// The shapes in turn for so many steps, told one by one as they are asked for.
+    /// Returns the shapes in turn for `steps` steps, reporting each as it is asked for.
     fn shapes(
         &self,
         who: &str,
@@ -166,7 +165,7 @@ impl WarmUp {
     }
 }
 
-/// Which one, where there are several.
+/// Names a device, with its number if there are several.
 fn one_of<D: PartialEq>(what: &str, device: &D, devices: &[D]) -> String {
     match devices.iter().position(|other| other == device) {
         Some(index) if devices.len() > 1 => format!("{what} {} of {}", index + 1, devices.len()),
@@ -191,8 +190,8 @@ fn line(
     )
 }
 
-/// A full batch of no clips in particular, made on a thread of its own as the
-/// pipeline's are: what this one begins would be fused with the step.
+/// Makes a full batch of no clips in particular. A thread of its own makes it, as in the
+/// pipeline: what this thread begins would be fused with the step.
 fn batch(shape: BucketShape, rows: usize, card: &ModelCard, device: &Device) -> (Facts, GptBatch) {
     let ids = |length: usize| Tensor::<2, Int>::ones([rows, length], device);
     let lengths = |length: usize| Tensor::<1, Int>::full([rows], length as i64, device);
@@ -207,7 +206,7 @@ fn batch(shape: BucketShape, rows: usize, card: &ModelCard, device: &Device) -> 
             conditioning_bcs: Tensor::ones([rows, card.gpt.mel_bands, frames], device),
             prompts_b2: Some(Tensor::<2, Int>::zeros([rows, 2], device)),
         };
-        // What fails here is told to the step that reads it.
+        // A failure here is reported to the step that reads the batch.
         let _ = device.sync();
         batch
     };

@@ -11,10 +11,10 @@ use myxtts_model::params::{ReadError, StateDict, Unread};
 
 use super::meter::Meter;
 
-/// Steps from one look at the weights to the next.
+/// Steps between two reads of the weights.
 const EVERY: u64 = 10;
 
-/// Averages by name.
+/// The moving average of every weight, by name.
 #[derive(Clone, Debug)]
 pub struct Ema {
     decay: f32,
@@ -22,7 +22,7 @@ pub struct Ema {
 }
 
 impl Ema {
-    /// From the weights as they are.
+    /// Starts the average from the present weights.
     #[expect(clippy::cast_possible_truncation, reason = "a share between 0 and 1")]
     pub(crate) fn new(decay: f64, weights: StateDict) -> Self {
         Self {
@@ -31,11 +31,11 @@ impl Ema {
         }
     }
 
-    /// After a step, with the weights to read if it is one that counts. They
-    /// are read one after the other, on the `meter`.
+    /// Updates the average after a step. `weights` is only called when the step is one that
+    /// counts; its tensors are then read one after the other, with the time counted by `meter`.
     ///
     /// # Errors
-    /// When the device does not give one.
+    /// When a tensor cannot be read from the device.
     pub(crate) fn after(
         &mut self,
         step: u64,
@@ -64,17 +64,17 @@ impl Ema {
         }
     }
 
-    /// What is kept of it in a step.
+    /// Returns the share of the average that one step keeps.
     pub(crate) fn decay(&self) -> f64 {
         f64::from(self.decay)
     }
 
-    /// The average, without a copy.
+    /// Returns the average without copying it.
     pub(crate) fn into_weights(self) -> StateDict {
         self.average
     }
 
-    /// The average.
+    /// Returns the average of each weight, by name.
     pub(crate) fn weights(&self) -> &StateDict {
         &self.average
     }

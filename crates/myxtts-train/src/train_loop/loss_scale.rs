@@ -1,8 +1,8 @@
-//! Scale of the loss in half precision.
+//! The scale of the loss in half precision.
 //!
-//! Gradients below 6e-8 are zero in f16. The loss is multiplied by a power of
-//! two before the backward pass and the gradients divided by it after; a step
-//! that overflows is left out and halves it, many good ones double it.
+//! Gradients below 6e-8 are zero in f16. The loss is multiplied by a power of two before the
+//! backward pass, and the gradients are divided by it afterwards. A step that overflows is
+//! skipped and halves the scale; many good ones double it.
 
 use myxtts_ops::Compute;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ const START: f64 = 65_536.0;
 /// Above this even a loss of 1 overflows f32's headroom in sums of squares.
 const LARGEST: f64 = 16_777_216.0;
 
-/// What the loss is multiplied by.
+/// The factor that the loss is multiplied by.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LossScale {
     /// A power of two; `None` leaves the loss alone.
@@ -22,7 +22,7 @@ pub struct LossScale {
 }
 
 impl LossScale {
-    /// No scaling: the exponent of f32 and bf16 reaches as far as it must.
+    /// Leaves the loss unscaled: the exponents of f32 and bf16 reach far enough.
     pub fn off() -> Self {
         Self {
             factor: None,
@@ -30,7 +30,7 @@ impl LossScale {
         }
     }
 
-    /// What a precision needs.
+    /// Returns the scale that a precision needs.
     pub fn of(compute: Compute) -> Self {
         match compute {
             Compute::F16 => Self::dynamic(),
@@ -38,8 +38,8 @@ impl LossScale {
         }
     }
 
-    /// This one where a run left off with `earlier`. A run that goes on in
-    /// another precision starts with what that one needs.
+    /// Resumes from the scale of an earlier run. A run that resumes in another precision starts
+    /// with what that precision needs.
     #[must_use]
     pub fn resumed(self, earlier: Self) -> Self {
         match (self.factor, earlier.factor) {
@@ -48,7 +48,7 @@ impl LossScale {
         }
     }
 
-    /// Follows the gradients.
+    /// Starts a scale that follows the gradients.
     pub fn dynamic() -> Self {
         Self {
             factor: Some(START),
@@ -56,14 +56,13 @@ impl LossScale {
         }
     }
 
-    /// What to multiply by.
+    /// Returns the factor for the loss; 1 without scaling.
     pub fn factor(&self) -> f64 {
         self.factor.unwrap_or(1.0)
     }
 
-    /// Takes note of a step; `true` says to leave it out and go on with a
-    /// smaller scale. At a scale of 1 there is nothing left to give, and a bad
-    /// step is a bad step.
+    /// Records a step. `true` means that it must be skipped, and that the scale is now smaller.
+    /// At a scale of 1 nothing is left to reduce, and a bad step is left to the other guards.
     pub fn overflowed(&mut self, loss: f32, norm: f32) -> bool {
         let Some(factor) = &mut self.factor else {
             return false;

@@ -1,5 +1,5 @@
-//! Where a replica's step goes besides computing: into waiting for its device,
-//! and for other replicas.
+//! Where a replica's step goes apart from computing: into waiting for its device and for other
+//! replicas.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use myxtts_base::process::ThreadTime;
 
 use crate::feed::Facts;
 
-/// Adds up waits of one replica, wherever in a step they are.
+/// Adds up the waits of one replica, wherever in a step they occur.
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
     collective_ns: AtomicU64,
@@ -18,19 +18,19 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    /// Does something in the seam between replicas.
+    /// Runs `work`, counting its time as an exchange between replicas.
     pub(crate) fn in_seam<R>(&self, work: impl FnOnce() -> R) -> R {
         timed(&self.collective_ns, work)
     }
 
-    /// Reads from the device: waits for all that was queued before.
+    /// Runs `read`, which reads from the device and so waits for all that was queued before.
     pub(crate) fn reading_back<R>(&self, read: impl FnOnce() -> R) -> R {
         self.syncs.fetch_add(1, Ordering::Relaxed);
         timed(&self.read_back_ns, read)
     }
 
-    /// The same for the seam: what it reads it would read anyway, however often
-    /// a step looks at its numbers.
+    /// Runs `read` for an exchange between replicas. It does not count as a sync: such reads
+    /// happen however often a step looks at its numbers.
     pub(crate) fn reading_for_seam<R>(&self, read: impl FnOnce() -> R) -> R {
         timed(&self.read_back_ns, read)
     }
@@ -39,7 +39,7 @@ impl Meter {
         Duration::from_nanos(self.collective_ns.load(Ordering::Relaxed))
     }
 
-    /// What was added since the last call.
+    /// Returns the waits since the last call, and starts again from zero.
     fn take(&self) -> Waits {
         let nanoseconds = |sum: &AtomicU64| Duration::from_nanos(sum.swap(0, Ordering::Relaxed));
         Waits {
@@ -58,23 +58,23 @@ fn timed<R>(sum: &AtomicU64, work: impl FnOnce() -> R) -> R {
     result
 }
 
-/// What a replica waited in a step, batches aside.
+/// What a replica waited for in a step, apart from batches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waits {
-    /// Inside the averaging seam.
+    /// Time inside the exchange between replicas.
     pub collective: Duration,
-    /// For the device, to read something from it.
+    /// Time waiting for the device, to read something from it.
     pub read_back: Duration,
-    /// How often.
+    /// How often it waited for the device.
     pub syncs: u64,
 }
 
-/// Runs through one step of one replica.
+/// Times one step of one replica.
 #[derive(Debug)]
 pub(crate) struct StepClock {
     begin: Instant,
     thread: Option<ThreadTime>,
-    /// Spent in the seam already: it began before the step did.
+    /// Time in the exchange before this step began.
     collective: Duration,
 }
 
@@ -87,15 +87,14 @@ impl StepClock {
         }
     }
 
-    /// What this replica has worked so far: all but the waits for batches and
+    /// Returns how long this replica has worked so far: everything but the waits for batches and
     /// for other replicas.
     pub(crate) fn worked(&self, meter: &Meter, waited: Duration) -> Duration {
         let in_seam = meter.collective().saturating_sub(self.collective);
         self.begin.elapsed().saturating_sub(waited + in_seam)
     }
 
-    /// The waits since the end of the step before, and what the step's thread
-    /// did in it.
+    /// Returns the waits since the end of the last step, and what the step's thread did.
     pub(crate) fn stop(&self, meter: &Meter) -> (Waits, Option<ThreadTime>) {
         let thread = ThreadTime::now().zip(self.thread);
         let thread = thread.map(|(now, then)| now.since(then));
@@ -103,28 +102,28 @@ impl StepClock {
     }
 }
 
-/// What a step held and took, over all replicas. Goes through the seam as
-/// numbers, together with the losses.
+/// What a step held and took, over all replicas. It travels between replicas as numbers, together
+/// with the losses.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Together {
-    /// Clips in it.
+    /// Clips in the step.
     pub clips: u64,
-    /// Audio in it, without padding.
+    /// Audio in the step, without padding.
     pub audio: Samples,
-    /// Positions that hold something.
+    /// Positions that are not padding.
     pub used: u64,
-    /// All positions.
+    /// All positions, padding included.
     pub padded: u64,
-    /// What each replica has worked until it had its gradients, by rank; empty
-    /// where there is one.
+    /// How long each replica worked until it had its gradients, by rank; empty if there is only
+    /// one.
     pub worked: Vec<Duration>,
 }
 
-/// Numbers of [`Together`] that are sums.
+/// How many numbers of [`Together`] are sums.
 const SUMS: usize = 4;
 
 impl Together {
-    /// Of the only replica.
+    /// Makes the totals of a training with one replica.
     pub(crate) fn alone(facts: &Facts) -> Self {
         Self {
             clips: facts.clips.len() as u64,
@@ -135,7 +134,7 @@ impl Together {
         }
     }
 
-    /// One replica's part; its place among the times is its rank.
+    /// Returns one replica's part; its time stands at the place of its rank.
     pub(crate) fn part(
         facts: &Facts,
         worked: Duration,
@@ -155,7 +154,7 @@ impl Together {
         sums.into_iter().chain(times)
     }
 
-    /// From the means of all parts.
+    /// Makes the totals from the means of all replicas' parts.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

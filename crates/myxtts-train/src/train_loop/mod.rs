@@ -35,50 +35,50 @@ use passes::Passes;
 use step_batches::StepBatches;
 use step_metrics::Tally;
 
-/// What the loop is told.
+/// The settings of the loop.
 #[derive(Clone, Debug)]
 pub struct Recipe {
-    /// Steps of the stage.
+    /// Steps of the stage, counted from its beginning.
     pub steps: u64,
     /// Batches of a step, on each replica.
     pub accumulation: usize,
     /// Learning rate by step of the stage.
     pub schedule: Schedule,
-    /// Largest norm of a gradient.
+    /// The largest norm of a gradient; a longer one is shortened to it.
     pub gradient_clip: f64,
-    /// Seed of what is drawn in a step.
+    /// Seed of everything that is drawn at random in a step.
     pub seed: u64,
     /// Steps between two comparisons of the replicas' weights; 0 for never.
     pub compare_every: u64,
-    /// What is to go wrong, in a test.
+    /// Faults to inject, in a test.
     #[doc(hidden)]
     pub faults: StepFaults,
 }
 
-/// Told of every step; on one replica it keeps the run's books.
+/// Observes every step; for the first replica it records the run.
 pub trait Watch<T> {
-    /// After a step. `true` asks all replicas to stop after it.
+    /// Called after a step. Returning `true` asks all replicas to stop.
     fn after(&mut self, done: &StepDone, state: &State<T>) -> Result<bool, TrainError>;
-    /// A step failed, or what comes after one; the state is that of the last step done.
+    /// Called when a step fails, or what follows one; `_state` is that of the last step taken.
     fn failed(&mut self, _error: &TrainError, _state: &State<T>) {}
 }
 
-/// Where a replica's batches come from, and until when.
+/// Where a replica's batches come from, and when to stop taking them.
 #[derive(Debug)]
 pub struct Intake<B> {
-    /// The batches.
+    /// The batches made for this replica.
     pub lane: Lane<Fed<B>>,
-    /// Which of the model devices it is for.
+    /// The replica's place among the model devices.
     pub rank: usize,
-    /// How many targets they have.
+    /// How many targets each batch has.
     pub targets: Targets,
-    /// Whether somebody has asked for the end.
+    /// Tells whether a stop was requested.
     pub stop: StopRequest,
 }
 
-/// Trains until the recipe's last step, or until somebody asks to stop: then
-/// the step under way is finished if it has all its batches, and otherwise
-/// given up before anything of it is applied.
+/// Trains until the recipe's last step, or until a stop is requested. In that case the step under
+/// way is finished if it has all its batches, and otherwise given up before anything of it is
+/// applied.
 pub fn train<T: Trainee>(
     mut state: State<T>,
     mut intake: Intake<T::Batch>,
@@ -131,8 +131,9 @@ pub fn train<T: Trainee>(
             state.average(&seat.meter)?;
         }
         drop((traces, batches));
-        // The step that asks for the moments' memory. Later ones get what the
-        // one before gave back: one that runs out has changed nothing yet.
+        // The first step allocates the optimizer's moments, so only there can memory run out
+        // after weights have changed: wait for it before the step counts. Later steps reuse that
+        // memory, and one that runs out has not changed anything yet.
         if state.done == begun {
             let wait = || settled(&state.trainee, tally.done.step, &tally.done.facts);
             seat.meter.reading_back(wait)?;
@@ -146,7 +147,7 @@ pub fn train<T: Trainee>(
     Ok(state)
 }
 
-/// Waits until everything is computed, and says if not.
+/// Waits until the device has computed everything, and reports what failed.
 fn settled<T: Trainee>(trainee: &T, step: u64, facts: &Facts) -> Result<(), TrainError> {
     let synced = trainee.device().inner().sync();
     let computed = synced.map_err(|why| why.to_string());
@@ -154,7 +155,7 @@ fn settled<T: Trainee>(trainee: &T, step: u64, facts: &Facts) -> Result<(), Trai
     computed.map_err(|why| TrainError::step(step, why).in_batch(step, facts))
 }
 
-/// What a step's part gave, or its failure in full words, told to the books.
+/// Adds the step and its batches to an error, and reports the error to the observer.
 fn told<T, V>(
     result: Result<V, TrainError>,
     tally: &Tally,
@@ -166,7 +167,7 @@ fn told<T, V>(
         .inspect_err(|error| watch.failed(error, state))
 }
 
-/// Whether anybody asks to stop; all replicas do the same step last.
+/// Whether any replica asks to stop, so that all of them stop after the same step.
 fn agreed(stop: bool, seat: &Seat) -> Result<bool, TrainError> {
     let votes = seat.mean(vec![if stop { 1.0 } else { 0.0 }])?;
     Ok(votes.iter().any(|votes| *votes > 0.0))

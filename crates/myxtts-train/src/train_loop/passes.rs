@@ -15,12 +15,12 @@ use crate::optim::NamedGradients;
 pub(super) struct Passes<'a, T> {
     trainee: &'a T,
     pub(super) seat: &'a Seat,
-    /// Of the loss, in half precision.
+    /// The factor on the loss; 1 outside half precision.
     scale: f64,
     phase: usize,
     key: u64,
     gradients: NamedGradients,
-    /// Passes so far.
+    /// Passes made so far.
     count: usize,
 }
 
@@ -37,7 +37,7 @@ impl<'a, T: Trainee> Passes<'a, T> {
         }
     }
 
-    /// There and back over the next batch of this replica.
+    /// Runs forward and backward over this replica's next batch.
     pub(super) fn pass(
         &mut self,
         batch: &T::Batch,
@@ -50,8 +50,8 @@ impl<'a, T: Trainee> Passes<'a, T> {
         self.count += 1;
         let (trainee, phase, scale) = (self.trainee, self.phase, self.scale);
         let sum = &mut self.gradients;
-        // Not while it waits for a batch, or for other replicas: they may
-        // share the cores.
+        // The cores are held during the pass only, not while it waits for a batch or for other
+        // replicas, which may share them.
         on_cores(&trainee.device(), || {
             let pass = trainee.pass(phase, batch, shares, key, scale);
             let pass = pass.map_err(|why| TrainError::step(tally.done.step, why))?;
@@ -62,8 +62,8 @@ impl<'a, T: Trainee> Passes<'a, T> {
         })
     }
 
-    /// The mean gradient over all batches and replicas, shortened to a norm of
-    /// `clip`, and its norm from before.
+    /// Returns the mean gradient over all batches and replicas, clipped to a norm of `clip`, and
+    /// the norm it had before.
     pub(super) fn finish(
         self,
         clip: f64,

@@ -9,8 +9,8 @@ use crate::feed::Facts;
 use crate::objective::Trainee;
 use crate::optim::AdamW;
 
-/// A step on one batch after another at a rate of zero: everything a step
-/// computes, and the weights stay what they are. `optimisers` are used up.
+/// Takes a step on each batch at a learning rate of zero: everything that a step computes is
+/// computed, and the weights stay what they are. The optimizers are discarded afterwards.
 pub(crate) fn rehearse<T: Trainee>(
     mut trainee: T,
     mut optimisers: Vec<AdamW>,
@@ -19,7 +19,7 @@ pub(crate) fn rehearse<T: Trainee>(
     replicas: usize,
 ) -> Result<T, TrainError> {
     let seat = Seat::rehearsing(replicas);
-    // The third batch of a step is added as the second is.
+    // A third batch is added as the second is, so two are enough.
     let accumulated = recipe.accumulation.clamp(1, 2);
     let mut last = None;
     for (facts, batch) in batches {
@@ -38,15 +38,15 @@ pub(crate) fn rehearse<T: Trainee>(
             tally.read(norm, &seat.meter).map_err(told)?;
             trainee = trainee.stepped(phase, optimiser, gradients, 0.0);
         }
-        // As in a training: what the engine fuses depends on what it has
-        // waited for before.
+        // Wait once, as the first step of a training does: what the engine fuses depends on when
+        // it has waited before.
         if last.is_none() {
             settled(&trainee, 0, &facts)?;
         }
         last = Some(facts);
     }
-    // Before the moments go: what is left of the last step is computed with
-    // them. Not after each, or no step would be fused with the one after it.
+    // Wait before the moments are dropped, because the rest of the last step still uses them.
+    // Waiting after every step would keep steps from being fused with each other.
     settled(&trainee, 0, &last.unwrap_or_default())?;
     Ok(trainee)
 }

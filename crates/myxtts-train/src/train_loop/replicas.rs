@@ -1,10 +1,9 @@
 //! Replicas that hold the same weights.
 //!
-//! The seam is [`Averaging`]: numbers in, their mean over all replicas out,
-//! the same bits for everybody. In one process that is a shared table; several
-//! machines need another implementation of it and nothing else. GPUs that can
-//! average among themselves do so with gradients; everything else that is
-//! shared is a few numbers and takes the seam.
+//! The seam is [`Averaging`]: numbers in, their mean over all replicas out, the same bits for
+//! everybody. In one process that is a shared table; several machines need another implementation
+//! of it and nothing else. GPUs that can average among themselves do so with gradients;
+//! everything else that is shared is a few numbers, and goes through the seam.
 
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -15,21 +14,21 @@ use burn::tensor::{Device, Tensor, TensorData};
 use super::meter::Meter;
 use crate::optim::NamedGradients;
 
-/// Another replica has failed, and its part of the mean will not come.
+/// Another replica has stopped, so its part of the mean will never come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("another replica has stopped")]
 pub struct Abandoned;
 
-/// Means over replicas.
+/// Averages numbers over all replicas.
 pub(crate) trait Averaging: Send + Sync + fmt::Debug {
-    /// How many there are.
+    /// Counts the replicas that take part.
     fn members(&self) -> usize;
 
-    /// Replaces `values` by their mean over all members. Everybody calls it
-    /// the same number of times with as many values, and waits for the others.
+    /// Replaces `values` by their mean over all members. Every member must call it equally often
+    /// and with equally many values; each call waits for the others.
     fn mean(&self, rank: usize, values: &mut [f32]) -> Result<(), Abandoned>;
 
-    /// Lets the others go: this member will not call again.
+    /// Releases the waiting members: this one will not call again.
     fn abandon(&self);
 }
 
@@ -43,17 +42,17 @@ pub(crate) struct InProcess {
 
 #[derive(Debug, Default)]
 struct Table {
-    /// Rounds that are complete.
+    /// Rounds completed so far.
     round: u64,
     parts: Vec<Option<Vec<f32>>>,
     mean: Vec<f32>,
-    /// Who has yet to take the mean of the round before.
+    /// Members that have yet to take the mean of the last round.
     to_take: usize,
     abandoned: bool,
 }
 
 impl InProcess {
-    /// For so many threads.
+    /// Makes a group of `members` threads.
     pub(crate) fn new(members: usize) -> Self {
         Self {
             members,
@@ -85,7 +84,7 @@ impl Averaging for InProcess {
             return Ok(());
         }
         let mut table = self.table();
-        // The slowest may still be taking the mean of the round before.
+        // The slowest member may still be taking the mean of the last round.
         while table.to_take > 0 && !table.abandoned {
             table = self.wait(table);
         }
@@ -121,7 +120,7 @@ impl Averaging for InProcess {
 }
 
 impl Table {
-    /// Adds the parts in the order of ranks: the same sum whoever came last.
+    /// Adds the parts in the order of ranks, so that the sum does not depend on who came last.
     fn finish_round(&mut self) {
         let count = self.parts.len();
         let mut parts = self.parts.iter_mut().filter_map(Option::take);
@@ -139,8 +138,8 @@ impl Table {
     }
 }
 
-/// A team of which only one is there: what is learnt in it is thrown away, but
-/// numbers go the way they will.
+/// A group of which only one member exists. What is learned in it is thrown away, but numbers go
+/// through the same code as in a training.
 #[derive(Debug)]
 struct Rehearsal(usize);
 
@@ -156,25 +155,25 @@ impl Averaging for Rehearsal {
     fn abandon(&self) {}
 }
 
-/// One replica's place in the team.
+/// One replica's place in the group.
 #[derive(Clone, Debug)]
 pub struct Seat {
-    /// Which.
+    /// The replica's number, from 0.
     pub(crate) rank: usize,
-    /// The seam.
+    /// The group that averages numbers.
     pub(crate) team: Arc<dyn Averaging>,
     /// The devices of all members, if they average gradients themselves.
     pub(crate) collective: Option<Arc<[Device]>>,
-    /// What this replica waits.
+    /// Counts what this replica waits for.
     pub(crate) meter: Arc<Meter>,
 }
 
-/// Numbers that travel together; large enough that a round costs little
-/// beside its values, small enough that a few copies of them cost little.
+/// Numbers that travel together: enough that a round costs little beside its values, few enough
+/// that some copies of them cost little memory.
 const BUCKET: usize = 1 << 20;
 
 impl Seat {
-    /// The place of a rank in a team.
+    /// Makes the member of a group with this rank.
     pub(crate) fn new(
         rank: usize,
         team: Arc<dyn Averaging>,
@@ -188,22 +187,22 @@ impl Seat {
         }
     }
 
-    /// A team of one.
+    /// Makes the only member of a group of one.
     pub fn alone() -> Self {
         Self::new(0, Arc::new(InProcess::new(1)), None)
     }
 
-    /// For a rehearsal of what a team of `members` does.
+    /// Makes a member that rehearses what a group of `members` does.
     pub(crate) fn rehearsing(members: usize) -> Self {
         Self::new(0, Arc::new(Rehearsal(members)), None)
     }
 
-    /// Replicas.
+    /// Counts the replicas of the group.
     pub(crate) fn members(&self) -> usize {
         self.team.members()
     }
 
-    /// Means of a few numbers.
+    /// Averages a few numbers over all replicas.
     pub(crate) fn mean(&self, mut values: Vec<f32>) -> Result<Vec<f32>, Abandoned> {
         if self.members() > 1 {
             let mean = || self.team.mean(self.rank, &mut values);
@@ -212,9 +211,9 @@ impl Seat {
         Ok(values)
     }
 
-    /// Means of gradients, after the backward pass: reading the first of them
-    /// waits for all that was queued before. From the last parameter to the
-    /// first, so that every replica has the same buckets.
+    /// Averages gradients after the backward pass; reading the first of them waits for all that
+    /// was queued before. They go from the last parameter to the first, so that every replica has
+    /// the same buckets.
     pub(crate) fn mean_gradients(
         &self,
         gradients: NamedGradients,
@@ -226,7 +225,7 @@ impl Seat {
         names.sort_by(|a, b| order(b).cmp(&order(a)));
         match &self.collective {
             Some(devices) => {
-                // What all were waited for is in the seam already.
+                // The wait for the slowest replica is counted by `all_are_here` already.
                 self.all_are_here()?;
                 let mean = || self.mean_on_devices(gradients, names, devices);
                 Ok(self.meter.in_seam(mean))
@@ -235,7 +234,7 @@ impl Seat {
         }
     }
 
-    /// All are queued before the first is waited for.
+    /// Queues all gradients before waiting for the first.
     fn mean_on_devices(
         &self,
         mut gradients: NamedGradients,
@@ -253,14 +252,14 @@ impl Seat {
         gradients
     }
 
-    /// A device that waits for another does so without end, so none begins
-    /// before all replicas are there to follow.
+    /// Waits until all replicas have come. A device that waits for another waits forever, so none
+    /// begins before the rest are there to follow.
     fn all_are_here(&self) -> Result<(), Abandoned> {
         self.mean(vec![]).map(|_| ())
     }
 
-    /// Averages a number whose mean is known: a link between GPUs that does not
-    /// work is found before anything is learnt over it.
+    /// Averages numbers whose mean is known, so that a broken link between GPUs is found before
+    /// anything is learned over it.
     pub(crate) fn check_collective(&self, device: &Device) -> Result<(), TeamError> {
         let Some(devices) = &self.collective else {
             return Ok(());
@@ -280,7 +279,7 @@ impl Seat {
         }
     }
 
-    /// In buckets, each read, averaged and written back as one.
+    /// Averages in buckets, each read, averaged and written back as one.
     fn mean_through_host(
         &self,
         mut gradients: NamedGradients,
@@ -333,7 +332,7 @@ impl Seat {
     }
 }
 
-/// Layers by number, not by digits.
+/// Orders names so that layer 10 comes after layer 9.
 fn order(name: &str) -> Vec<(u8, u64, &str)> {
     name.split('.')
         .map(|part| match part.parse() {
@@ -343,16 +342,16 @@ fn order(name: &str) -> Vec<(u8, u64, &str)> {
         .collect()
 }
 
-/// Why gradients have no mean.
+/// The reasons for which gradients cannot be averaged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TeamError {
-    /// A replica stopped.
+    /// Another replica has stopped.
     #[error(transparent)]
     Abandoned(#[from] Abandoned),
-    /// They cannot be read.
+    /// The gradients cannot be read from the device.
     #[error("the gradients could not be read from the device: {0}")]
     Device(String),
-    /// GPUs cannot average among themselves.
+    /// The GPUs cannot average among themselves.
     #[error(
         "NCCL does not average between these GPUs: {0}\n  fix:   --set training.collective=host \
          averages through the host, which is slower"

@@ -13,24 +13,24 @@ use crate::optim::{AdamW, NamedGradients};
 /// What a stage carries from step to step, and a checkpoint from run to run.
 #[derive(Debug)]
 pub struct State<T> {
-    /// The model.
+    /// The model, with its loss and its update.
     pub trainee: T,
-    /// One for each phase.
+    /// One optimizer for each phase.
     pub optimisers: Vec<AdamW>,
     /// A moving average of the weights, where one is kept.
     pub ema: Option<Ema>,
-    /// Steps of the stage that were taken.
+    /// Steps of the stage taken so far.
     pub done: u64,
-    /// Judges losses that are not numbers.
+    /// The guard against losses that are not finite.
     pub non_finite: NonFinite,
-    /// Judges losses that jump.
+    /// The guard against losses that jump.
     pub spikes: SpikeDetector,
-    /// For half precision.
+    /// The factor on the loss, which half precision needs.
     pub scale: LossScale,
 }
 
 impl<T: Trainee> State<T> {
-    /// Before the first step.
+    /// Makes the state before the first step.
     pub fn new(trainee: T, optimisers: Vec<AdamW>, ema: Option<Ema>, guards: Guards) -> Self {
         Self {
             trainee,
@@ -77,8 +77,7 @@ impl<T: Trainee> State<T> {
             .map_err(|why| TrainError::step(step, why.to_string()))
     }
 
-    /// Averages what was learnt without gradients: each replica learnt it from
-    /// its own batches.
+    /// Averages over replicas what each has learned without gradients from its own batches.
     pub(super) fn share_absorbed(self, seat: &Seat) -> Result<Self, TrainError> {
         let names = T::absorbs();
         if seat.members() == 1 || names.is_empty() {
@@ -99,7 +98,8 @@ impl<T: Trainee> State<T> {
         Ok(Self { trainee, ..self })
     }
 
-    /// Replicas that differ are a defect, and worth nothing from then on.
+    /// Fails if the replicas' weights differ: that is a defect, and the weights are worth nothing
+    /// from then on.
     pub(super) fn compare(&self, recipe: &Recipe, seat: &Seat) -> Result<(), TrainError> {
         let every = recipe.compare_every;
         if seat.members() == 1 || every == 0 || !self.done.is_multiple_of(every) {
@@ -112,7 +112,7 @@ impl<T: Trainee> State<T> {
             hasher.update(data.as_bytes());
         }
         let own: Vec<f32> = hasher.finalize().as_bytes().map(f32::from).to_vec();
-        // Bytes are exact in f32, and so is the mean of equal ones.
+        // Bytes are exact in f32, and so is the mean of equal bytes.
         match seat.mean(own.clone())? == own {
             true => Ok(()),
             false => Err(TrainError::Diverged { step: self.done }),
@@ -120,13 +120,13 @@ impl<T: Trainee> State<T> {
     }
 }
 
-/// Start values of the guards.
+/// The settings with which the guards start.
 #[derive(Clone, Copy, Debug)]
 pub struct Guards {
-    /// Bad steps in a row that are left out.
+    /// How many bad steps in a row are skipped before the training stops.
     pub bad_steps: usize,
     /// When a loss jumps.
     pub spikes: SpikeSettings,
-    /// Scale of the loss.
+    /// The factor on the loss to start with.
     pub scale: LossScale,
 }

@@ -9,16 +9,15 @@ use crate::error::{TrainError, unless_stopped};
 use crate::feed::{Facts, Fed};
 use crate::objective::Trainee;
 
-/// The batches of one step, taken one by one.
+/// The micro-batches of one step, taken one by one.
 ///
-/// A batch is dropped after its pass, and its place in the pipeline goes to
-/// the next: a step may have more batches than fit into the pipeline. Only a
-/// trainee with a second phase needs them again, so its batches are kept,
-/// without their places, until the step is done.
+/// A batch is dropped after its pass, and its place in the pipeline goes to the next: a step may
+/// have more batches than fit into the pipeline. Only a model with a second phase needs them
+/// again, so its batches are kept until the step is done, without their places.
 pub(super) struct StepBatches<'a, B> {
     intake: &'a mut Intake<B>,
     accumulation: usize,
-    /// The first one's number, counted through the stage.
+    /// The number of the step's first batch, counted through the stage.
     first: u64,
     kept: Vec<Fed<B>>,
     whole: Option<Whole>,
@@ -36,7 +35,7 @@ impl<'a, B> StepBatches<'a, B> {
         }
     }
 
-    /// A phase's passes over all of them; `false` at the end of the data.
+    /// Runs a phase over all batches of the step; `false` at the end of the data.
     pub(super) fn pass<T: Trainee<Batch = B>>(
         &mut self,
         passes: &mut Passes<'_, T>,
@@ -71,8 +70,8 @@ impl<'a, B> StepBatches<'a, B> {
         Ok(true)
     }
 
-    /// The targets of the whole step, `first` being its first batch. One that
-    /// is the only one is counted itself; for more the plan of the data says.
+    /// Counts the targets of the whole step. A step of one batch counts those of that batch; for
+    /// more, the data's plan knows them before the batches are made.
     fn whole(&self, first: &Facts, seat: &Seat) -> Result<Whole, TrainError> {
         let own = match self.accumulation {
             1 => first.targets.clone(),
@@ -89,8 +88,8 @@ impl<'a, B> StepBatches<'a, B> {
     }
 }
 
-/// Targets of a whole step, part by part: the mean over replicas of what each
-/// has in all its batches.
+/// The targets of a whole step for each part of the loss: the mean over replicas of what each has
+/// in all its batches.
 ///
 /// The gradients of replicas are averaged, and those of a replica's batches
 /// added: a batch with n of N targets in the whole step has the share
@@ -98,7 +97,7 @@ impl<'a, B> StepBatches<'a, B> {
 struct Whole(Vec<f32>);
 
 impl Whole {
-    /// How much of the step's mean a batch is.
+    /// Returns how much of the step's mean a batch is, for each part of the loss.
     fn shares(&self, facts: &Facts) -> Vec<f64> {
         let of = |part: usize| facts.targets.get(part).copied().unwrap_or(0);
         let shares = self

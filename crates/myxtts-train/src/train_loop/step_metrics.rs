@@ -13,39 +13,41 @@ use super::{Meter, Seat, State, Together, Waits};
 use crate::error::TrainError;
 use crate::feed::Facts;
 
-/// What one step was.
+/// The report of one step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepDone {
-    /// Its number in the stage, from 1.
+    /// The number of the step in its stage, from 1.
     pub step: u64,
-    /// The whole loss, over all replicas.
+    /// The whole loss, averaged over all replicas.
     pub loss: f32,
-    /// Its parts.
+    /// The parts of the loss by name, averaged as well.
     pub parts: Vec<(&'static str, f32)>,
-    /// Norm of the gradient before it was shortened.
+    /// Norm of the gradient before it was clipped.
     pub norm: f32,
-    /// The learning rate.
+    /// The learning rate of the step's last phase.
     pub rate: f64,
-    /// Whether it was left out, and why.
+    /// Why the step was not applied; `None` if it was.
     pub skipped: Option<String>,
-    /// A loss that jumped.
+    /// A message about a loss that jumped.
     pub spike: Option<String>,
     /// What this replica's batches held.
     pub facts: Facts,
-    /// Time this replica waited for them.
+    /// How long this replica waited for those batches.
     pub waited: Duration,
-    /// What it waited for otherwise.
+    /// What else this replica waited for.
     pub waits: Waits,
-    /// What its thread did, where the system tells: on a GPU, it queues work.
+    /// What this replica's thread did, where the system reports it. On a GPU the thread only
+    /// queues work.
     pub thread: Option<ThreadTime>,
-    /// What all replicas' batches held, and how long each has worked.
+    /// What all replicas' batches held, and how long each replica worked.
     pub together: Together,
 }
 
 /// The numbers of a step, as they become known.
 pub(super) struct Tally {
     pub(super) done: StepDone,
-    /// Numbers still on the device: parts by name, whole losses without one.
+    /// Numbers still on the device: the parts of a loss with their names, whole losses without
+    /// one.
     unread: Vec<(Option<&'static str>, Tensor<1>)>,
     clock: StepClock,
 }
@@ -72,20 +74,20 @@ impl Tally {
         }
     }
 
-    /// The step, now that it is over.
+    /// Returns the report of the finished step, with its waits.
     pub(super) fn timed(mut self, meter: &Meter) -> StepDone {
         (self.done.waits, self.done.thread) = self.clock.stop(meter);
         self.done
     }
 
-    /// A batch is there.
+    /// Counts a batch that has arrived.
     pub(super) fn meet(&mut self, facts: &Facts, waited: Duration) {
         self.done.facts.join(facts);
         self.done.waited += waited;
     }
 
-    /// Takes a batch's losses, unread: a read waits for the device, and there
-    /// is one for all numbers of a phase, after its backward passes are queued.
+    /// Takes the losses of a batch without reading them: a read waits for the device, so there is
+    /// one for all numbers of a phase, after its backward passes are queued.
     pub(super) fn add(&mut self, total: Tensor<1>, parts: Vec<(&'static str, Tensor<1>)>) {
         self.unread.push((None, total));
         let parts = parts.into_iter();
@@ -93,7 +95,7 @@ impl Tally {
             .extend(parts.map(|(name, value)| (Some(name), value)));
     }
 
-    /// Reads what was added, and the gradient's norm.
+    /// Reads the losses that were added, and the norm of the gradient.
     pub(super) fn read(
         &mut self,
         norm: Option<Tensor<1>>,
@@ -122,7 +124,7 @@ impl Tally {
         Ok(())
     }
 
-    /// Losses, counts and times of all replicas; with one, its own.
+    /// Combines the losses, counts and times of all replicas.
     fn come_together(&mut self, seat: &Seat) -> Result<(), TrainError> {
         let (done, members) = (&mut self.done, seat.members());
         if members == 1 {
@@ -145,9 +147,8 @@ impl Tally {
         Ok(())
     }
 
-    /// Whether the phase may be applied; the guards judge a step once, by its
-    /// last phase or the first that is bad. All replicas see the same numbers
-    /// and come to the same answer.
+    /// Whether the phase may be applied. The guards judge a step once, by its last phase or by
+    /// the first that is bad. All replicas see the same numbers and come to the same answer.
     pub(super) fn is_good<T>(
         &mut self,
         norm: Option<Tensor<1>>,

@@ -1,17 +1,17 @@
-//! Linear interpolation over time of frames that are still coming.
+//! Linear interpolation over time, of frames that are still coming.
 
 use super::super::interpolate::{position, scaled_frames};
 
-/// Frames at another rate, each by its index in the whole.
+/// Interpolates frames to another rate, each by its index in the whole.
 #[derive(Clone, Debug)]
 pub(super) struct Interpolation {
     channels: usize,
     scale: f64,
-    /// Frames that are still needed, one after the other.
+    /// The frames that are still needed, one after the other.
     held: Vec<f32>,
-    /// The index of the first of them.
+    /// The index of the first frame in `held`.
     first: usize,
-    /// Frames that came, and that went out.
+    /// How many frames have come in; `made` is how many have gone out.
     seen: usize,
     made: usize,
 }
@@ -28,15 +28,15 @@ impl Interpolation {
         }
     }
 
-    /// Takes frames, one after the other; gives those between two that are known.
+    /// Takes frames, one after the other, and returns those between two that are known.
     pub(super) fn push(&mut self, frames: &[f32], last: bool) -> Vec<f32> {
         self.held.extend_from_slice(frames);
         self.seen += frames.len() / self.channels.max(1);
         let mut out = vec![];
-        // A slower rate leaves a last part of a frame out: no more than these are certain.
+        // A slower rate drops the last part of a frame, so no more than these are certain.
         let end = scaled_frames(self.seen, self.scale);
         while self.made < end {
-            // Before the end there is no last frame to stay at.
+            // Only the end knows the last frame, at which positions beyond it stay.
             let at = position(self.made, self.scale, self.seen - 1);
             if !last && at.left + 1 >= self.seen {
                 break;

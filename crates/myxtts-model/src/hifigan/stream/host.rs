@@ -1,4 +1,4 @@
-//! The generator on the CPU: layers that hear a stream.
+//! The generator on the CPU, with layers that process a stream.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use super::WaveError;
 use crate::layers::Conv1d;
 use crate::weight_norm::NormedConv1d;
 
-/// Frames that go through all layers before the next: their columns stay in a
-/// core's cache, and fill whole tiles.
+/// Frames that go through all layers together: their columns stay in a core's cache, and fill
+/// whole tiles.
 const FRAMES: usize = 24;
 
 /// A convolution that keeps the length.
@@ -44,7 +44,7 @@ impl Layer {
         Self::of(conv.weight(), Some(conv.bias.val()), conv.shape().dilation)
     }
 
-    /// Zeros at each end.
+    /// Returns the number of zeros at each end.
     fn padding(&self) -> usize {
         self.convolution.reach() / 2
     }
@@ -57,7 +57,7 @@ impl Layer {
         self.hear_with(window, &self.bias, last)
     }
 
-    /// The same in place of what is in `out`.
+    /// Does the same, replacing what is in `out`.
     fn hear_into(&self, window: &mut Window, last: bool, out: &mut Columns) {
         if last {
             window.push_zeros(self.padding());
@@ -89,14 +89,14 @@ struct Stage {
     up: Transposed,
     bias: Vec<f32>,
     inputs: usize,
-    /// Columns of the whole transposed convolution that come before the
-    /// first, and after the last.
+    /// Columns of the whole transposed convolution that come before the first and after the last
+    /// one kept.
     around: [usize; 2],
     blocks: Vec<Vec<[Layer; 2]>>,
 }
 
 impl HostGenerator {
-    /// `None` on other devices.
+    /// Takes the weights of a generator; `None` on devices other than the CPU.
     pub(super) fn of(generator: &Generator) -> Option<Self> {
         let per_stage = generator.resblocks.len() / generator.ups.len().max(1);
         let blocks = generator.resblocks.chunks(per_stage.max(1));
@@ -120,8 +120,8 @@ impl HostGenerator {
         })))
     }
 
-    /// What a speaker adds before the stages, and at each: a speaker does not
-    /// change over time, so that it is part of the biases.
+    /// Returns the biases with a speaker in them, before the stages and at each: a speaker does
+    /// not change over time, so it is part of the biases.
     pub(super) fn voice(
         &self,
         generator: &Generator,
@@ -154,7 +154,7 @@ fn block(block: &ResBlock) -> Option<Vec<[Layer; 2]>> {
 #[derive(Debug)]
 pub(super) struct HostStream {
     generator: HostGenerator,
-    /// Biases with the speaker in them, before the stages and of each.
+    /// The biases with the speaker in them, before the stages and at each.
     voice: Vec<Vec<f32>>,
     first: Window,
     stages: Vec<StageStream>,
@@ -164,7 +164,7 @@ pub(super) struct HostStream {
 #[derive(Debug)]
 struct StageStream {
     up: Window,
-    /// Samples of the padding that are still to be left out.
+    /// Samples of the padding that are still to be skipped.
     skip: usize,
     blocks: Vec<BlockStream>,
 }
@@ -174,8 +174,8 @@ struct BlockStream {
     pairs: Vec<PairStream>,
     /// What the other blocks of the stage are not yet ready for.
     ready: Window,
-    /// What is between two convolutions of a pair, and what comes out of one
-    /// pair and of the next: few, so that they stay in a core's cache.
+    /// What lies between the two convolutions of a pair. `outer` is what comes out of one pair
+    /// and of the next. They are few, so that they stay in a core's cache.
     inner: Columns,
     outer: [Columns; 2],
 }
@@ -184,7 +184,7 @@ struct BlockStream {
 struct PairStream {
     first: Window,
     second: Window,
-    /// The input, to be added to the output.
+    /// The input, which is added to the output.
     input: Window,
 }
 
@@ -201,7 +201,7 @@ impl HostStream {
         }
     }
 
-    /// Takes frames, one after the other.
+    /// Takes frames, one after the other, and returns the samples that are certain.
     pub(super) fn push(&mut self, frames: &[f32], last: bool) -> Vec<f32> {
         let channels = self.generator.0.first.convolution.inputs();
         on_cores(&Device::flex(), || {
@@ -322,7 +322,7 @@ fn leaky(slope: f64) -> impl Fn(f32) -> f32 {
     move |x| if x < 0.0 { slope * x } else { x }
 }
 
-/// Frames beside each other in place of one after the other.
+/// Transposes frames from one after the other to one channel after the other.
 fn by_channel(frames: &[f32], channels: usize) -> Columns {
     let width = frames.len() / channels.max(1);
     let mut columns = Columns::zeros(channels, width);

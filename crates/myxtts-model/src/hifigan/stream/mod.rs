@@ -4,12 +4,11 @@
 //! latents ─> frames by their index in the whole ─> generator ─> samples
 //! ```
 //!
-//! A sample is given out when everything it hears is known, to its left and to
-//! its right, so that it never changes: whatever the pieces, together they are
-//! the waveform of [`HifiganDecoder::forward`](super::HifiganDecoder::forward),
-//! and there is nothing to fade. On the CPU each layer of the generator keeps
-//! the columns it still needs, and computes every column once; other devices
-//! decode the new frames with those around them that they hear.
+//! A sample is given out when everything it hears is known, to its left and to its right, so that
+//! it never changes: whatever the pieces, together they are the waveform of
+//! [`HifiganDecoder::forward`](super::HifiganDecoder::forward), and there is nothing to fade. On
+//! the CPU each layer of the generator keeps the columns it still needs, and computes every
+//! column once; other devices decode the new frames together with the neighbours that they hear.
 
 mod frames;
 mod host;
@@ -25,7 +24,7 @@ use window::WindowStream;
 use super::HifiganDecoder;
 use super::interpolate::FrameRates;
 
-/// Why there is no sound.
+/// The waveform could not be read from the device.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error(
     "the waveform could not be read from the device: {0}\n  \
@@ -33,7 +32,7 @@ use super::interpolate::FrameRates;
 )]
 pub struct WaveError(pub String);
 
-/// A decoder without gradients, with its weights as speaking reads them.
+/// A decoder without gradients, with its weights laid out for speaking.
 ///
 /// Made once, by [`HifiganDecoder::for_speaking`].
 #[derive(Clone, Debug)]
@@ -43,8 +42,8 @@ pub struct SpeakingDecoder {
 }
 
 impl HifiganDecoder {
-    /// Ready to speak: without gradients or weight norm, and on the CPU by way
-    /// of convolutions of our own.
+    /// Prepares the decoder for speaking: without gradients or weight norm, and on the CPU with
+    /// convolutions of our own.
     pub fn for_speaking(&self) -> SpeakingDecoder {
         let decoder = self.valid().folded();
         let host = HostGenerator::of(&decoder.waveform_decoder);
@@ -53,8 +52,8 @@ impl HifiganDecoder {
 }
 
 impl SpeakingDecoder {
-    /// With the engine's operations, which every device has. On the CPU they
-    /// are what the faster way is compared with.
+    /// Speaks with the engine's operations, which every device has. On the CPU they are what the
+    /// faster path is compared with.
     pub fn plain(decoder: &HifiganDecoder) -> Self {
         Self {
             decoder: decoder.valid().folded(),
@@ -62,7 +61,7 @@ impl SpeakingDecoder {
         }
     }
 
-    /// The whole waveform of latents, as a [`WaveStream`] gives it in parts.
+    /// Returns the whole waveform of latents, which a [`WaveStream`] returns in parts.
     pub fn waveform(
         &self,
         latents_1nd: Tensor<3>,
@@ -79,7 +78,7 @@ impl SpeakingDecoder {
 /// A waveform in progress.
 #[derive(Debug)]
 pub struct WaveStream {
-    /// Latents at another speed, then to the hop, then to the output's rate.
+    /// Interpolations of latents: to another speed, to the hop, to the output's rate.
     stages: Vec<Interpolation>,
     generator: GeneratorStream,
 }
@@ -91,8 +90,8 @@ enum GeneratorStream {
 }
 
 impl WaveStream {
-    /// Before the first latent, in the voice of `speaker_1c1`, for speech
-    /// `speed` times as fast (at least a twentieth).
+    /// Starts a waveform before its first latent, in the voice of `speaker_1c1`, for speech that
+    /// is `speed` times as fast (at least a twentieth).
     pub fn new(
         decoder: &SpeakingDecoder,
         speaker_1c1: Tensor<3>,
@@ -121,8 +120,8 @@ impl WaveStream {
         })
     }
 
-    /// Takes the next latents, `(1, codes, channels)`; gives every sample that
-    /// is certain now.
+    /// Takes the next latents, `(1, codes, channels)`, and returns every sample that is now
+    /// certain.
     pub fn push(&mut self, latents_1nd: Tensor<3>) -> Result<Vec<f32>, WaveError> {
         let latents = latents_1nd
             .inner()
@@ -131,7 +130,7 @@ impl WaveStream {
         self.decode(latents, false)
     }
 
-    /// Ends the waveform; gives its last samples.
+    /// Ends the waveform, and returns its last samples.
     pub fn finish(mut self) -> Result<Vec<f32>, WaveError> {
         self.decode(vec![], true)
     }

@@ -1,7 +1,7 @@
 //! The generator on any device, over windows of frames.
 //!
-//! The new frames are decoded with as many before and after them as a sample
-//! hears; what heard the window's edge is not given out.
+//! The new frames are decoded with as many before and after them as a sample hears; samples that
+//! heard the window's edge are not given out.
 
 use burn::tensor::{Tensor, TensorData};
 
@@ -14,15 +14,15 @@ pub(super) struct WindowStream {
     generator: Generator,
     speaker_1c1: Tensor<3>,
     channels: usize,
-    /// Frames a sample hears on each side of its own.
+    /// Frames that a sample hears on each side of its own.
     reach: usize,
-    /// Samples of a frame.
+    /// The samples of a frame.
     hop: usize,
-    /// Frames that are still needed, one after the other.
+    /// The frames that are still needed, one after the other.
     held: Vec<f32>,
-    /// The index of the first of them.
+    /// The index of the first frame in `held`.
     first: usize,
-    /// Frames whose samples went out.
+    /// Frames whose samples have gone out.
     made: usize,
 }
 

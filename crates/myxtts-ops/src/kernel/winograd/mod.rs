@@ -5,13 +5,12 @@
 //! taps, in fours ──────────> seven points ─┴─> products ─> four phases ─> columns
 //! ```
 //!
-//! Taps are taken four at a time, and so are outputs: the next four taps then
-//! hear the next tile, so that a row is transformed once however many taps
-//! there are, and each point has a convolution over tiles of its own. A longer
-//! tile would need still fewer products, and lose digits by it. Here an output
-//! differs from the plain sum by about five units in the last place of the
-//! largest. Where a piece of a stream ends within a tile, what is unknown counts
-//! as zero and changes the other outputs of the tile by rounding only.
+//! Taps are taken four at a time, and so are outputs: the next four taps then hear the next tile,
+//! so that a row is transformed once however many taps there are, and each point has its own
+//! convolution over tiles. A longer tile would need still fewer products, but lose digits. Here
+//! an output differs from the plain sum by about five units in the last place of the largest.
+//! Where a piece of a stream ends within a tile, what is unknown counts as zero and changes the
+//! other outputs of the tile by rounding only.
 
 mod phases;
 mod transform;
@@ -23,38 +22,38 @@ use rayon::prelude::*;
 
 use super::registers::{SLACK, Signal, Sizes, TILE, VECTORS, WIDEST, Weights, vectors};
 
-/// Outputs of a tile, and taps that are taken together.
+/// Outputs of a tile, which is also the number of taps taken together.
 const STEP: usize = 4;
-/// Products of a tile.
+/// Products that a tile needs.
 const POINTS: usize = 7;
-/// Tiles of all inputs that are transformed before they are multiplied: with
-/// seven points each they fill less than half of a core's second cache.
+/// Tiles, over all inputs, that are transformed before they are multiplied: with seven points
+/// each they fill less than half of a core's second-level cache.
 const HELD: usize = 12_288;
 
 thread_local! {
-    /// Room for columns at the points. It is taken out while it is used: a
-    /// thread that waits for others may begin another convolution.
+    /// Memory for columns at the points. It is taken out while it is used, because a thread that
+    /// waits for others may begin another convolution.
     static SEEN: Cell<Vec<f32>> = const { Cell::new(vec![]) };
 }
 
 /// A convolution's weight at the points, in the order in which it is read.
 #[derive(Clone, Debug)]
 pub(crate) struct Winograd {
-    /// `(tiles of outputs, POINTS, inputs, fours of taps, TILE)`, zero beyond
-    /// the last output and tap.
+    /// The weight as `(tiles of outputs, POINTS, inputs, fours of taps, TILE)`, zero beyond the
+    /// last output and tap.
     packed: Vec<f32>,
     sizes: Sizes,
-    /// Fours of taps.
+    /// Groups of four taps.
     fours: usize,
 }
 
 impl Winograd {
-    /// Whether this saves time: with few channels the transforms cost more.
+    /// Whether this saves time: with few channels the transforms cost more than they save.
     pub(crate) fn pays(sizes: Sizes) -> bool {
         sizes.outputs >= TILE && sizes.inputs >= 32 && sizes.taps >= 3
     }
 
-    /// Of a weight `(outputs, inputs, taps)`.
+    /// Packs a weight `(outputs, inputs, taps)`.
     pub(crate) fn new(weight_oik: &[f32], sizes: Sizes) -> Self {
         let Sizes { inputs, taps, .. } = sizes;
         let fours = taps.div_ceil(STEP);
@@ -84,9 +83,10 @@ impl Winograd {
         }
     }
 
-    /// `out[o, t] = bias[o] + sum w[o, i, k] x[i, t + k dilation]` for `columns` of time.
+    /// Computes `out[o, t] = bias[o] + sum w[o, i, k] x[i, t + k dilation]` for `columns` of
+    /// time.
     ///
-    /// Rows of `x` can be read for `columns + reach`. An empty bias is none.
+    /// Rows of `x` must be readable for `columns + reach`. An empty bias means none.
     pub(crate) fn convolve(&self, x: Signal<'_>, bias: &[f32], out: &mut [f32], columns: usize) {
         let sizes = self.sizes;
         let Sizes {
@@ -96,14 +96,14 @@ impl Winograd {
         if columns == 0 {
             return;
         }
-        // Tiles begin anywhere in a dilation, so that they come in so many.
+        // Tiles begin anywhere in a dilation, so their number is a multiple of it.
         let all = columns.div_ceil(STEP * dilation) * dilation;
         let most = (HELD / inputs.max(1)).max(VECTORS * WIDEST);
         let tiles = all.div_ceil(all.div_ceil(most)).next_multiple_of(dilation);
         let heard = (tiles + (self.fours - 1) * dilation).next_multiple_of(WIDEST);
         let stride = heard + SLACK;
         let size = POINTS * inputs * self.fours * TILE;
-        // What is left in it is written over, or read for outputs that do not count.
+        // What is left in it is overwritten, or read only for outputs that do not count.
         let mut seen = SEEN.take();
         seen.resize(inputs * POINTS * stride, 0.0);
         for first in (0..columns).step_by(tiles * STEP) {
@@ -148,15 +148,15 @@ impl Winograd {
     }
 }
 
-/// One input's tiles at the points.
+/// Transforms one input's tiles to the points.
 struct See<'a> {
     row: &'a [f32],
     dilation: usize,
-    /// Room for `heard` and one more dilation of tiles in each phase.
+    /// Memory for `heard` and one more dilation of tiles in each phase.
     phases: &'a mut [f32],
-    /// Tiles, in whole vectors.
+    /// The number of tiles, in whole vectors.
     heard: usize,
-    /// `(POINTS, stride)`.
+    /// The result, `(POINTS, stride)`.
     points: &'a mut [f32],
     stride: usize,
 }
@@ -171,7 +171,7 @@ impl WithSimd for See<'_> {
         let count = self.heard / S::F32_LANES;
         let mut x: [&[S::f32s]; POINTS] = [&[]; POINTS];
         for (column, x) in x.iter_mut().enumerate() {
-            // A column of the next tile is one of this tile a dilation later.
+            // A column of the next tile is a column of this tile, one dilation later.
             let start = column % STEP * long + column / STEP * self.dilation;
             *x = &S::as_simd_f32s(&self.phases[start..][..self.heard]).0[..count];
         }
@@ -190,14 +190,14 @@ impl WithSimd for See<'_> {
     }
 }
 
-/// Up to [`TILE`] outputs of all tiles.
+/// Computes up to [`TILE`] outputs of all tiles.
 struct Make<'a> {
     weight: &'a [f32],
     bias: [f32; TILE],
-    /// Fours of them.
+    /// Groups of four taps.
     taps: usize,
     dilation: usize,
-    /// `(inputs, POINTS, stride)`.
+    /// The inputs at the points, `(inputs, POINTS, stride)`.
     seen: Signal<'a>,
     rows: Vec<&'a mut [f32]>,
     tiles: usize,
@@ -208,7 +208,7 @@ impl WithSimd for Make<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) {
-        // A whole tile at once wants more registers than older processors have.
+        // A whole tile at once needs more registers than older processors have.
         if S::REGISTER_COUNT >= 32 {
             self.channels::<S, TILE>(simd, 0);
         } else {
@@ -219,7 +219,7 @@ impl WithSimd for Make<'_> {
 }
 
 impl Make<'_> {
-    /// Channels `first..first + M`, as far as there are so many.
+    /// Computes channels `first..first + M`, as far as they exist.
     #[inline(always)]
     fn channels<S: Simd, const M: usize>(&mut self, simd: S, first: usize) {
         let lanes = S::F32_LANES;
@@ -242,7 +242,7 @@ impl Make<'_> {
         }
     }
 
-    /// `N` vectors of tiles from `start` on.
+    /// Computes `N` vectors of tiles from `start` on.
     #[inline(always)]
     fn block<S: Simd, const M: usize, const N: usize>(
         &self,

@@ -1,4 +1,4 @@
-//! A row in phases, whose vectors hold the same place of many tiles.
+//! Splits a row into phases, whose vectors hold the same place of many tiles.
 //!
 //! A tile is [`STEP`] columns that lie `dilation` apart; tiles that begin beside
 //! each other stand beside each other:
@@ -11,8 +11,8 @@
 
 use super::STEP;
 
-/// Phases of a row, one after the other, each as long as `phases` has room for;
-/// zero beyond the row.
+/// Splits a row into phases, one after the other, each as long as `phases` has room for; zero
+/// beyond the row.
 #[inline(always)]
 pub(super) fn split(row: &[f32], dilation: usize, phases: &mut [f32]) {
     let long = phases.len() / STEP;
@@ -28,7 +28,7 @@ pub(super) fn split(row: &[f32], dilation: usize, phases: &mut [f32]) {
     }
 }
 
-/// The row that [`split`] would make these phases of.
+/// Restores the row that [`split`] would make these phases of.
 #[inline(always)]
 pub(super) fn join(phases: &[f32], dilation: usize, row: &mut [f32]) {
     let long = phases.len() / STEP;
@@ -41,7 +41,7 @@ pub(super) fn join(phases: &[f32], dilation: usize, row: &mut [f32]) {
     }
 }
 
-/// With a dilation that is known beforehand.
+/// Splits with a dilation that is known at compile time.
 #[inline(always)]
 fn split_by<const D: usize>(row: &[f32], phases: [&mut [f32]; STEP]) {
     let blocks = row.as_chunks::<D>().0.as_chunks::<STEP>().0;
@@ -58,7 +58,7 @@ fn split_by<const D: usize>(row: &[f32], phases: [&mut [f32]; STEP]) {
     split_rest(row, D, blocks.len(), [a, b, c, d]);
 }
 
-/// Everything from a block of tiles on.
+/// Splits everything from a block of tiles on.
 #[inline(always)]
 fn split_rest(row: &[f32], dilation: usize, block: usize, phases: [&mut [f32]; STEP]) {
     let (mut at, rest) = (block * dilation, &row[block * dilation * STEP..]);

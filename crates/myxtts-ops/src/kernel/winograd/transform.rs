@@ -1,20 +1,19 @@
-//! Values at points in place of columns and taps.
+//! Transforms columns and taps to values at points.
 //!
-//! Four taps and seven columns give four outputs. As polynomials that takes
-//! seven products, one at each point of `0, ±1, ±2, ±1/2`, in place of sixteen:
-//! the columns are seen by way of the polynomials that are zero at every other
-//! point, the taps by their values at the points, and output `i` is the sum of
-//! the products times the points to the power of `i`. Points that come with
-//! their negatives share the even and the odd half.
+//! Four taps and seven columns give four outputs. As polynomials that takes seven products, one
+//! at each point of `0, ±1, ±2, ±1/2`, instead of sixteen: the columns are transformed by the
+//! polynomials that are zero at every other point, the taps by their values at the points, and
+//! output `i` is the sum of the products times the points to the power of `i`. A point and its
+//! negative share the even and the odd half.
 
 use pulp::Simd;
 
 use super::{POINTS, STEP};
 
-/// Where the polynomials are looked at.
+/// The points at which the polynomials are evaluated.
 const AT: [f64; POINTS] = [0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5];
 
-/// Four taps at each point.
+/// Transforms four taps to the points.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "computed in f64 to be rounded once"
@@ -31,11 +30,11 @@ pub(super) fn of_taps(taps: [f32; STEP]) -> [f32; POINTS] {
     })
 }
 
-/// Seven columns at each point.
+/// Transforms seven columns to the points.
 #[inline(always)]
 pub(super) fn of_columns<S: Simd>(simd: S, x: [S::f32s; POINTS]) -> [S::f32s; POINTS] {
     let [x0, _, x2, _, x4, _, x6] = x;
-    // Of `x^6 - 5.25 x^4 + 5.25 x^2 - 1`.
+    // The coefficients are those of `x^6 - 5.25 x^4 + 5.25 x^2 - 1`.
     let middle = simd.sub_f32s(x2, x4);
     let outer = simd.sub_f32s(x6, x0);
     let at_0 = simd.mul_add_e_f32s(simd.splat_f32s(5.25), middle, outer);
@@ -56,7 +55,7 @@ pub(super) fn of_columns<S: Simd>(simd: S, x: [S::f32s; POINTS]) -> [S::f32s; PO
     ]
 }
 
-/// Of `x^4 + middle x^2 + low`: times `x^2`, and times `x`.
+/// Applies `x^4 + middle x^2 + low`, once times `x^2` and once times `x`.
 #[inline(always)]
 fn halves<S: Simd>(simd: S, middle: f32, low: f32, x: [S::f32s; POINTS]) -> [S::f32s; 2] {
     let [_, x1, x2, x3, x4, x5, x6] = x;
@@ -69,7 +68,7 @@ fn halves<S: Simd>(simd: S, middle: f32, low: f32, x: [S::f32s; POINTS]) -> [S::
     ]
 }
 
-/// At a point and at its negative.
+/// Returns the values at a point and at its negative.
 #[inline(always)]
 fn both<S: Simd>(simd: S, at: f32, even: S::f32s, odd: S::f32s) -> (S::f32s, S::f32s) {
     (
@@ -78,7 +77,7 @@ fn both<S: Simd>(simd: S, at: f32, even: S::f32s, odd: S::f32s) -> (S::f32s, S::
     )
 }
 
-/// Four outputs of the products, each with a bias.
+/// Returns four outputs of the products, each with a bias.
 #[inline(always)]
 pub(super) fn of_products<S: Simd>(
     simd: S,
@@ -105,7 +104,7 @@ pub(super) fn of_products<S: Simd>(
     ]
 }
 
-/// What the points 1, 2 and 1/2 add to an output, by their powers.
+/// Returns what the points 1, 2 and 1/2 add to an output, by their powers.
 #[inline(always)]
 fn powers<S: Simd>(simd: S, one: S::f32s, [two, half]: [f32; 2], [a, b]: [S::f32s; 2]) -> S::f32s {
     let sum = simd.mul_add_e_f32s(simd.splat_f32s(two), a, one);

@@ -10,49 +10,49 @@ use myxtts_model::dvae::DvaeConfigError;
 use myxtts_model::params::ReadError;
 use myxtts_pipeline::{Failure, SetupError};
 
-/// Why nothing was measured.
+/// The reasons for which nothing was measured.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PipelineBenchError {
-    /// No corpus.
+    /// No corpus could be generated.
     #[error(transparent)]
     Corpus(#[from] BenchError),
-    /// No folder for it.
+    /// No folder could be made for the corpus.
     #[error("cannot make a folder for the generated corpus: {0}")]
     Folder(std::io::Error),
-    /// It was not prepared.
+    /// The corpus could not be prepared.
     #[error(transparent)]
     Prepare(#[from] PrepareError),
-    /// It cannot be used.
+    /// The prepared corpus could not be read.
     #[error(transparent)]
     Clips(#[from] CorpusError),
-    /// No clips.
+    /// The corpus has no clip to schedule.
     #[error(transparent)]
     Empty(#[from] EmptySchedule),
-    /// A clip without a bucket, although buckets hold every clip.
+    /// A clip has no bucket, although buckets hold every clip.
     #[error("clip {} of the dataset fits no bucket; this is a bug in the program", .0.0)]
     Unscheduled(ClipIndex),
-    /// The DVAE.
+    /// The sizes of the DVAE are not valid.
     #[error(transparent)]
     Dvae(#[from] DvaeConfigError),
-    /// Its weights could not be read back.
+    /// The DVAE's weights could not be read back.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The cache of codes.
+    /// The cache of codes could not be opened.
     #[error(transparent)]
     Cache(#[from] CacheError),
-    /// The pipeline cannot be put together.
+    /// The pipeline could not be put together.
     #[error(transparent)]
     Setup(#[from] SetupError),
-    /// It stopped.
+    /// The pipeline stopped early.
     #[error(transparent)]
     Failed(#[from] Failure),
-    /// A batch of the loop without a pipeline.
+    /// A batch failed in the loop without a pipeline.
     #[error("step {step} of the loop without a pipeline failed: {why}")]
     Loop {
-        /// Which.
+        /// The number of the step.
         step: u64,
-        /// Why.
+        /// What failed in it.
         why: String,
     },
 }

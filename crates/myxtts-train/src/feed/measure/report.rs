@@ -5,70 +5,70 @@ use std::fmt;
 use myxtts_pipeline::Summary;
 use serde::Serialize;
 
-/// Figures of the pipeline; those at the top are of the phase `phase`.
+/// Figures of the pipeline; those at the top belong to the phase named by `phase`.
 #[derive(Clone, Debug, Serialize)]
 pub struct PipelineReport {
     /// Percent of the time that the model waited for data.
     pub data_wait_pct: f64,
     /// New shapes after the warm-up.
     pub shapes_after_warmup: u64,
-    /// Padding of an epoch, empty rows included.
+    /// Padding of an epoch in percent, including empty rows.
     pub padding_pct: f64,
-    /// The part of the buckets alone, were every batch full.
+    /// The padding that the buckets alone would cause, if every batch were full.
     pub bucket_padding_pct: f64,
-    /// CPU time of all cores; unknown where the system does not tell.
+    /// CPU time in percent of all cores; `None` where the system does not report it.
     pub host_cpu_pct: Option<f64>,
     /// Percent of the time that keeping the ledger took.
     pub ledger_overhead_pct: f64,
-    /// Clips in a second.
+    /// Clips per second through the pipeline.
     pub samples_per_s: f64,
-    /// The same without a pipeline.
+    /// Clips per second without a pipeline.
     pub sequential_samples_per_s: f64,
     /// How much faster the pipeline is.
     pub speedup: f64,
-    /// Where codes came from.
+    /// Where the codes came from.
     pub phase: &'static str,
     /// Clips of the corpus.
     pub clips: usize,
-    /// Bucket shapes.
+    /// The number of bucket shapes.
     pub buckets: usize,
     /// Rows of the longest bucket.
     pub batch_size: u32,
-    /// Host threads.
+    /// Host threads that filled batches.
     pub workers: usize,
-    /// The artificial train step.
+    /// The length of the artificial train step, in milliseconds.
     pub step_ms: f64,
-    /// Later epochs: codes from the cache.
+    /// Later epochs, with codes from the cache.
     pub cached: Phase,
-    /// The first epoch: codes made by the DVAE, and kept.
+    /// The first epoch, with codes made by the DVAE and kept.
     pub encoded: Phase,
 }
 
-/// The same work, both ways.
+/// The same work done both ways.
 #[derive(Clone, Debug, Serialize)]
 pub struct Phase {
-    /// Through the pipeline.
+    /// The figures through the pipeline.
     pub pipeline: Speed,
-    /// One thing after the other.
+    /// The figures of the loop that does one thing after the other.
     pub sequential: Speed,
     /// How much faster the pipeline is.
     pub speedup: f64,
-    /// The pipeline's ledger, filling included.
+    /// A summary of the pipeline's ledger, including the time it took to fill.
     pub ledger: Summary,
 }
 
-/// How fast batches went.
+/// How fast batches went through.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Speed {
-    /// Batches.
+    /// Batches that were consumed.
     pub steps: u64,
     /// Percent of the time without a train step.
     pub data_wait_pct: f64,
-    /// CPU time of all cores.
+    /// CPU time in percent of all cores; `None` where the system does not report it.
     pub host_cpu_pct: Option<f64>,
-    /// Clips in a second.
+    /// Clips per second of wall time.
     pub samples_per_s: f64,
-    /// Seconds.
+    /// The time all batches took, in seconds.
     pub wall_s: f64,
 }
 

@@ -28,18 +28,18 @@ use crate::session::training_data::Material;
 use crate::stage::frozen::{Frozen, PREFIX};
 use crate::train_loop::State;
 
-/// Clips validated on, and clips heard.
+/// The most clips to validate on; `HEARD` is how many are rendered as samples.
 const MOST_VALIDATED: usize = 64;
 const HEARD: usize = 2;
 
-/// Evaluates a decoder.
+/// Validates a decoder and renders its samples.
 pub(crate) struct DecoderEvaluator<'a> {
     job: &'a Job,
     material: &'a Material,
     card: &'a ModelCard,
     frozen: &'a Frozen,
     device: Device,
-    /// Segments validated on, and whole clips heard; made once.
+    /// Segments to validate on and whole clips to render, made once.
     prepared: Option<Prepared>,
 }
 
@@ -49,7 +49,7 @@ struct Prepared {
 }
 
 impl<'a> DecoderEvaluator<'a> {
-    /// On a device.
+    /// Evaluates models on `device`.
     pub(crate) fn new(
         job: &'a Job,
         material: &'a Material,
@@ -134,7 +134,7 @@ impl<'a> DecoderEvaluator<'a> {
 }
 
 impl Evaluator<DecoderTrainee> for DecoderEvaluator<'_> {
-    /// The mean difference of the mels of held-out clips.
+    /// Returns the mean difference of the mels of held-out clips.
     fn validate(
         &mut self,
         state: &State<DecoderTrainee>,
@@ -158,7 +158,7 @@ impl Evaluator<DecoderTrainee> for DecoderEvaluator<'_> {
         })
     }
 
-    /// Copies of recordings, by way of the latents of their true codes.
+    /// Renders copies of recordings, made from the latents of their true codes.
     fn samples(
         &mut self,
         state: &State<DecoderTrainee>,

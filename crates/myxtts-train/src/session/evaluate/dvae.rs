@@ -24,14 +24,14 @@ use crate::session::saving::{averaged_streams, file};
 use crate::session::training_data::{Material, Voice};
 use crate::train_loop::State;
 
-/// Different codes that the validation segments have, and codes in all.
+/// How many different codes the validation segments have; `CODES_MADE` is how many in all.
 pub(crate) const CODES_USED: &str = "val_codes_used";
 pub(crate) const CODES_MADE: &str = "val_codes_made";
 
-/// Voices heard.
+/// How many voices are rendered as samples.
 const HEARD: usize = 2;
 
-/// Evaluates a DVAE.
+/// Validates a DVAE and renders its samples.
 pub(crate) struct DvaeEvaluator<'a> {
     job: &'a Job,
     material: &'a Material,
@@ -40,7 +40,7 @@ pub(crate) struct DvaeEvaluator<'a> {
 }
 
 impl<'a> DvaeEvaluator<'a> {
-    /// On a device.
+    /// Evaluates models on `device`.
     pub(crate) fn new(job: &'a Job, material: &'a Material, device: &Device) -> Self {
         Self {
             job,
@@ -93,7 +93,7 @@ impl Evaluator<DvaeTrainee> for DvaeEvaluator<'_> {
         Ok(numbers)
     }
 
-    /// Each voice's recording, through the codes and back.
+    /// Renders each voice's recording, encoded and decoded again.
     fn samples(
         &mut self,
         state: &State<DvaeTrainee>,

@@ -17,8 +17,7 @@ use crate::feed::{SegmentBatch, SegmentFeed, segment_spec};
 use crate::session::job::Job;
 use crate::session::training_data::Material;
 
-/// Gives the first `most` clips that are not trained on, in batches; always
-/// the same.
+/// Gives the first `most` clips that are not trained on, in batches; always the same ones.
 pub(super) fn held_out(
     job: &Job,
     material: &Material,
@@ -52,7 +51,7 @@ pub(super) fn held_out(
     Ok(())
 }
 
-/// One batch of clips, made here and now.
+/// Makes one batch of clips at once.
 pub(super) fn filled(
     material: &Material,
     clips: &[Clip],
@@ -70,10 +69,10 @@ pub(super) fn filled(
     Ok(Filled::new(host))
 }
 
-/// Segments validated on, and segments a codebook is seeded from.
+/// The number of segments to validate on, and of those to seed a codebook from.
 const SOME: usize = 64;
 
-/// One segment of each of some clips, always the same.
+/// Makes one segment of each of some clips, always the same ones.
 pub(crate) fn fixed_segments(
     job: &Job,
     material: &Material,

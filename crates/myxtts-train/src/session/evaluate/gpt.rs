@@ -31,12 +31,12 @@ use crate::session::saving::{averaged_streams, streams};
 use crate::session::training_data::{Material, Voice};
 use crate::train_loop::State;
 
-/// Clips validated on.
+/// The most clips to validate on.
 pub(crate) const MOST_VALIDATED: usize = 256;
-/// Samples while training goes on.
+/// Samples that are rendered while training continues.
 const FEW: usize = 2;
 
-/// Evaluates a GPT.
+/// Validates a GPT and renders its samples.
 pub(crate) struct GptEvaluator<'a> {
     job: &'a Job,
     material: &'a Material,
@@ -44,16 +44,16 @@ pub(crate) struct GptEvaluator<'a> {
     /// How the model speaks best, once that is known; the stage reads it.
     sampling: Rc<Cell<Option<SamplingDefaults>>>,
     dvae: Dvae,
-    /// The same on the host, for checkpoints.
+    /// The same DVAE on the host, for checkpoints.
     frozen: Dvae,
-    /// The decoder of earlier weights, which goes with the GPT.
+    /// The decoder of earlier weights, which is stored with the GPT.
     hifigan: TensorMap,
     device: Device,
     validation: Option<Vec<Fed<GptBatch>>>,
 }
 
 impl<'a> GptEvaluator<'a> {
-    /// On a device.
+    /// Evaluates models on `device`.
     pub(crate) fn new(
         job: &'a Job,
         material: &'a Material,
@@ -75,21 +75,21 @@ impl<'a> GptEvaluator<'a> {
         }
     }
 
-    /// How the model speaks best; asked when the stage is over.
+    /// Returns how the model speaks best, for the stage to read when it is over.
     pub(crate) fn sampling(&self) -> Rc<Cell<Option<SamplingDefaults>>> {
         Rc::clone(&self.sampling)
     }
 
-    /// The model to evaluate: averaged weights where there are some, on the
-    /// evaluation's device. In f32, because that is how it will speak, so that
-    /// figures of runs in different precisions can be compared, and because
-    /// only the model devices were chosen to compute in another.
+    /// Returns the model to evaluate: with averaged weights where there are some, on the
+    /// evaluation's device. It is in f32 because that is how it will speak, because figures of
+    /// runs in different precisions must be comparable, and because only the model devices were
+    /// chosen to compute in another precision.
     fn model(&self, state: &State<GptTrainee>) -> Result<Gpt, TrainError> {
         let gpt = averaged(state.trainee.gpt.valid(), state.ema.as_ref())?;
         Ok(gpt.with_compute(Compute::F32).to_device(&self.device))
     }
 
-    /// The validation clips, prepared once.
+    /// Returns the validation clips, prepared once.
     fn batches(&mut self, stop: &StopRequest) -> Result<&[Fed<GptBatch>], TrainError> {
         if self.validation.is_none() {
             self.validation = Some(self.prepare(stop)?);
@@ -122,7 +122,7 @@ impl<'a> GptEvaluator<'a> {
         Ok(batches)
     }
 
-    /// Sentences to speak, each with its voice.
+    /// Lists the sentences to speak, each with its voice.
     fn sentences(&self, all: bool) -> Vec<(String, Language, Voice)> {
         let voices = &self.material.voices;
         let count = if all {
@@ -207,8 +207,8 @@ impl Evaluator<GptTrainee> for GptEvaluator<'_> {
         let histograms = histograms(&gpt).map_err(TrainError::failed)?;
         let sentences = self.sentences(all);
         let (drawn, quirks) = (self.card.sampling(), self.card.quirks);
-        // A decoder that came with earlier weights heard another GPT: its
-        // latents have moved since, while the DVAE stayed.
+        // A decoder that came with earlier weights was trained on another GPT: the latents have
+        // moved since, while the DVAE stayed.
         let modules = Modules {
             card: self.card.clone(),
             references: ReferenceSpec::default(),
@@ -249,7 +249,8 @@ impl Evaluator<GptTrainee> for GptEvaluator<'_> {
                             stopped: speech.stopped,
                         }),
                     }),
-                    // An untrained model may have nothing to say, a recording no voice.
+                    // An untrained model may have nothing to say, and a recording may hold no
+                    // voice.
                     Err(why) => heard.missing.push(format!("sample {index}: {why}")),
                 }
             }
@@ -300,13 +301,13 @@ impl Evaluator<GptTrainee> for GptEvaluator<'_> {
         model_files(model, &self.material.voices)
     }
 
-    /// Two operations a weight forward, four backward.
+    /// Counts two operations a weight in the forward pass, and four in the backward pass.
     fn flops_per_position(&self) -> Option<f64> {
         Some(6.0 * ParameterCount::of(&self.card.gpt).total() as f64)
     }
 }
 
-/// How the weights of each part are spread; one part is in memory at a time.
+/// Makes histograms of the weights of each part; one part is in memory at a time.
 fn histograms(gpt: &Gpt) -> Result<Vec<(String, Histogram)>, ReadError> {
     let is_weight = |tensor: &Unread| tensor.name().ends_with("weight") && tensor.shape().len() > 1;
     let mut histograms = vec![];
@@ -318,7 +319,7 @@ fn histograms(gpt: &Gpt) -> Result<Vec<(String, Histogram)>, ReadError> {
     Ok(histograms)
 }
 
-/// A validation, added up over its batches.
+/// The results of a validation, added up over its batches.
 #[derive(Default)]
 struct Sums {
     losses: [f64; 2],

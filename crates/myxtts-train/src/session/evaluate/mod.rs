@@ -1,5 +1,5 @@
-//! What happens besides training: validation, something to hear, the model's
-//! files for a checkpoint.
+//! What happens beside training: validation, samples to listen to, the model's files for a
+//! checkpoint.
 
 mod decoder;
 mod dvae;
@@ -28,21 +28,20 @@ use super::training_data::Voice;
 use crate::error::TrainError;
 use crate::train_loop::{Ema, State};
 
-/// What every stage is validated by first: the number that is to fall.
+/// The name of the number that every stage is validated by first; lower is better.
 pub(crate) const VALIDATED: &str = "val_loss_mel";
 
-/// What a stage does besides training.
+/// What a stage does beside training.
 pub(crate) trait Evaluator<T> {
-    /// Numbers on clips that are not trained on; the first is the one that is
-    /// to fall. Empty where there are none.
-    /// Gives up when `stop` is asked.
+    /// Computes numbers on clips that are not trained on; the first is the one to minimize. Empty
+    /// if there are no such clips. Gives up when `stop` is requested.
     fn validate(
         &mut self,
         state: &State<T>,
         stop: &StopRequest,
     ) -> Result<Vec<(&'static str, f32)>, TrainError>;
 
-    /// Something to hear; `all` at the end of the stage, less on the way.
+    /// Prepares samples to listen to: all of them at the end of the stage, fewer before.
     fn samples(
         &mut self,
         state: &State<T>,
@@ -50,8 +49,8 @@ pub(crate) trait Evaluator<T> {
         stop: &StopRequest,
     ) -> Result<Rendering, TrainError>;
 
-    /// What is found out about a model once its stage is over, to be kept with
-    /// it; a line for people, where there is one. Gives up when `stop` is asked.
+    /// Determines what is stored with a model once its stage is over, and returns a line for
+    /// people, if there is one. Gives up when `stop` is requested.
     fn conclude(
         &mut self,
         _state: &State<T>,
@@ -60,22 +59,22 @@ pub(crate) trait Evaluator<T> {
         Ok(None)
     }
 
-    /// The model's files for a checkpoint, with averaged weights where an
-    /// average is kept: they are what synthesis and export read.
+    /// Returns the model's files for a checkpoint, with averaged weights where an average is
+    /// kept: they are what synthesis and export read.
     fn contents<'a>(&'a self, state: &'a State<T>) -> Result<Vec<Content<'a>>, TrainError>;
 
-    /// Floating-point operations of a padded position, forward and backward.
+    /// Returns the floating-point operations of a padded position, forward and backward.
     fn flops_per_position(&self) -> Option<f64> {
         None
     }
 }
 
-/// Work that ends in something to hear. It owns all it needs, the weights of
-/// its step among it, so that another thread can do it while training goes on.
-/// Gives up between two clips when it is asked to.
+/// Work that renders samples. It owns all it needs, including the weights of its step, so that
+/// another thread can do it while training continues. Gives up between two clips when a stop is
+/// requested.
 pub(crate) type Rendering = Box<dyn FnOnce(&StopRequest) -> Result<Heard, TrainError> + Send>;
 
-/// The model with averaged weights, where an average is kept.
+/// Loads averaged weights into the model, where an average is kept.
 fn averaged<M: Module>(model: M, ema: Option<&Ema>) -> Result<M, TrainError> {
     match ema {
         Some(ema) => load(model, ema.weights(), "").map_err(TrainError::failed),
@@ -83,7 +82,7 @@ fn averaged<M: Module>(model: M, ema: Option<&Ema>) -> Result<M, TrainError> {
     }
 }
 
-/// A model's files, and a recording of each speaker for `myxtts synthesize`.
+/// Returns a model's files, with a recording of each speaker for `myxtts synthesize`.
 fn model_files<'a>(
     model: Outgoing<'a>,
     voices: &'a [Voice],
@@ -114,7 +113,7 @@ fn voice_files<'a>(voices: &'a [Voice]) -> impl Iterator<Item = Content<'a>> {
     })
 }
 
-/// A number of the device.
+/// Reads a number from the device.
 fn read(value: Tensor<1>) -> Result<f64, TrainError> {
     let values = value.try_into_vec_as::<f32>().map_err(TrainError::failed)?;
     Ok(values.first().map_or(f64::NAN, |value| f64::from(*value)))

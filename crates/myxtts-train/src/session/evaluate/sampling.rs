@@ -1,10 +1,9 @@
-//! How a model draws its codes best: tried on sentences it did not learn from.
+//! Finds how a model draws its codes best, on sentences it did not learn from.
 //!
-//! Each held-out sentence is spoken with every candidate, and what comes out is
-//! laid beside the recording of it, both as the DVAE's mels. Nobody outside is
-//! asked: a model that lost its way, or found no end, is far from the
-//! recording, whatever it said instead. How likely the true codes are would not
-//! tell: that is the same for every way of drawing.
+//! Each held-out sentence is spoken with every candidate, and the result is compared with its
+//! recording, both as the DVAE's mels. No other model is needed: one that lost its way, or found
+//! no end, is far from the recording, whatever it said instead. The likelihood of the true codes
+//! would not help: it is the same for every way of drawing.
 
 use burn::tensor::{Int, Tensor, TensorData};
 use myxtts_infer::SamplingDefaults;
@@ -16,33 +15,32 @@ use myxtts_text::TokenId;
 
 use crate::error::{TrainError, unless_stopped};
 
-/// Sentences that are spoken with each candidate, at most.
+/// The most sentences that are spoken with each candidate.
 const SENTENCES: usize = 12;
 
-/// What a sentence without an end costs, in deviations of a mel band. Two
-/// recordings of different sentences are about one apart.
+/// The cost of a sentence without an end, in deviations of a mel band. Two recordings of
+/// different sentences are about one apart.
 const ENDLESS: f64 = 2.0;
 
-/// What a sentence costs that takes a factor e too long or too short, in the
-/// same unit: aligning forgives a sound that is held or swallowed.
+/// The cost of a sentence that is a factor of e too long or too short, in the same unit: the
+/// alignment forgives a sound that is held or swallowed.
 const HURRIED: f64 = 1.0;
 
-/// A candidate and what speaking with it cost.
+/// A candidate, and what speaking with it cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Tried {
-    /// The values.
+    /// The sampling settings that were tried.
     pub(super) sampling: SamplingDefaults,
-    /// The mean distance to the recordings (their sum, until all are spoken);
-    /// less is better.
+    /// The mean distance to the recordings (their sum, until all are spoken); lower is better.
     pub(super) distance: f64,
     /// Sentences that came to an end.
     pub(super) ended: usize,
-    /// Of so many.
+    /// Sentences that were spoken.
     pub(super) sentences: usize,
 }
 
 impl Tried {
-    /// Before its first sentence.
+    /// Starts a candidate before its first sentence.
     fn new(sampling: SamplingDefaults) -> Self {
         Self {
             sampling,
@@ -53,8 +51,8 @@ impl Tried {
     }
 }
 
-/// What is tried: what the card says already, the best code each time, and
-/// some ways between. The first of equals wins, so order is preference.
+/// Lists what to try: what the card says already, the best code each time, and some ways in
+/// between. The first of equals wins, so the order is one of preference.
 fn candidates(present: SamplingDefaults) -> Vec<SamplingDefaults> {
     let here = SamplingDefaults::TRAINED_HERE;
     let at = |temperature: f32| SamplingDefaults {
@@ -79,9 +77,8 @@ struct Sentence {
     recorded: Frames,
 }
 
-/// Tries every candidate on the first `most` sentences of these batches. Empty
-/// where there are none, and where none of the candidates finds an end of the
-/// first: such a model has nothing to choose by.
+/// Tries every candidate on the first `most` sentences of these batches. Empty if there are none,
+/// or if no candidate ends the first sentence: such a model gives nothing to choose by.
 pub(super) fn tried<'a>(
     gpt: &Gpt,
     dvae: &Dvae,
@@ -108,7 +105,7 @@ pub(super) fn tried<'a>(
         {
             unless_stopped(stop)?;
             let config = SamplingConfig {
-                // Twice as long as the recording is lost, whatever follows.
+                // What is twice as long as the recording is lost, whatever follows.
                 max_codes: Some(2 * sentence.codes + 8),
                 ..sampling.with_seed(seed, quirks)
             };
@@ -144,13 +141,13 @@ pub(super) fn tried<'a>(
     Ok(tried)
 }
 
-/// The best of those tried.
+/// Returns the best of those tried.
 pub(super) fn best(tried: &[Tried]) -> Option<Tried> {
     let nearer = |a: &&Tried, b: &&Tried| a.distance.total_cmp(&b.distance);
     tried.iter().min_by(nearer).copied()
 }
 
-/// In words, for the log.
+/// Describes the choice for the log.
 pub(super) fn words(chosen: &Tried, tried: &[Tried]) -> String {
     let values = |sampling: &SamplingDefaults| match sampling.top_k {
         1 => "the best code each time".to_owned(),
@@ -227,7 +224,7 @@ impl Frames {
     }
 }
 
-/// What the DVAE makes of codes.
+/// Decodes codes to a mel with the DVAE.
 fn mel(dvae: &Dvae, codes: &[i64]) -> Result<Frames, TrainError> {
     let device = dvae.codebook.embed.device();
     let data = TensorData::new(codes.to_vec(), [1, codes.len()]);
@@ -241,27 +238,26 @@ fn mel(dvae: &Dvae, codes: &[i64]) -> Result<Frames, TrainError> {
     })
 }
 
-/// How far two mels are apart: the mean difference of a band along the best
-/// alignment, and what the difference in length costs.
+/// Returns how far two mels are apart: the mean difference of a band along the best alignment,
+/// plus what the difference in length costs.
 fn apart(spoken: &Frames, recorded: &Frames) -> f64 {
     let (a, b) = (spoken.iter().len() as f64, recorded.iter().len() as f64);
     aligned(spoken, recorded) + HURRIED * (a / b).ln().abs()
 }
 
-/// Dynamic time warping: the cheapest way from both beginnings to both ends, a
-/// frame of either or of both at a time, over the length of the two.
+/// Aligns by dynamic time warping: the cheapest path from both beginnings to both ends, advancing
+/// by a frame of either or of both, divided by the lengths of the two.
 fn aligned(spoken: &Frames, recorded: &Frames) -> f64 {
     let columns = recorded.iter().len();
     let mut row = vec![f64::INFINITY; columns + 1];
     row[0] = 0.0;
     for frame in spoken.iter() {
-        // The corner that both frames come from, and the cell to the left.
+        // `corner` is the cell diagonally before this one, and `left` the cell beside it.
         let (mut corner, mut left) = (row[0], f64::INFINITY);
         row[0] = f64::INFINITY;
         for (other, cell) in recorded.iter().zip(&mut row[1..]) {
             let difference = difference(frame, other);
-            // A frame of both counts twice, so that no way is shorter than
-            // another.
+            // A step of both frames counts twice, so that every path has the same length.
             let next = (corner + 2.0 * difference).min(cell.min(left) + difference);
             corner = *cell;
             left = next;

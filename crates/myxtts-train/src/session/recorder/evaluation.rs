@@ -11,7 +11,7 @@ use crate::session::evaluate::Evaluator;
 use crate::train_loop::State;
 
 impl<T: Trainee, E: Evaluator<T>> Books<'_, T, E> {
-    /// Validates. What a stop interrupts is owed, and not half done.
+    /// Validates. If a stop interrupts it, the whole validation is owed.
     pub(super) fn validate(&mut self, state: &State<T>) -> Result<(), TrainError> {
         let numbers = match self.evaluator.validate(state, &self.desk.stop) {
             Err(TrainError::Stopped) => {
@@ -62,8 +62,8 @@ impl<T: Trainee, E: Evaluator<T>> Books<'_, T, E> {
         Ok(())
     }
 
-    /// Finds out what goes with the model of a stage that is over. What a stop
-    /// interrupts is owed.
+    /// Determines what is stored with the model of a finished stage. If a stop interrupts it, it
+    /// is owed.
     pub(super) fn conclude(&mut self, state: &State<T>) -> Result<(), TrainError> {
         let line = match self.evaluator.conclude(state, &self.desk.stop) {
             Err(TrainError::Stopped) => {
@@ -80,8 +80,7 @@ impl<T: Trainee, E: Evaluator<T>> Books<'_, T, E> {
         Ok(())
     }
 
-    /// Does what the checkpoint that was resumed from owes, and keeps that it
-    /// is done.
+    /// Does what the resumed checkpoint owes, and saves a checkpoint that no longer owes it.
     pub(super) fn settle_debts(&mut self, state: &State<T>) -> Result<(), TrainError> {
         let owed = self.owed;
         if !owed.is_any() {

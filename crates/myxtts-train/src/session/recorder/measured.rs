@@ -1,4 +1,4 @@
-//! What was measured of a step, as fields of its line in `metrics.jsonl`.
+//! The measurements of a step, as fields of its line in `metrics.jsonl`.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use myxtts_run::metrics::Record;
 
 use crate::train_loop::StepDone;
 
-/// Adds it. `took` is the time since the step before, without pauses.
+/// Adds the measurements of a step. `took` is the time since the last step, without pauses.
 pub(crate) fn measured(
     record: Record,
     done: &StepDone,

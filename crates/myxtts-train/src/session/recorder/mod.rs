@@ -1,4 +1,4 @@
-//! The books of a run: metrics, event files, progress, checkpoints.
+//! Records a run: metrics, event files, progress, checkpoints.
 
 mod evaluation;
 mod measured;
@@ -39,7 +39,7 @@ use rendering::InProgress;
 use stage_clock::{Pause, StageClock};
 use throughput::Rate;
 
-/// Keeps the books of one stage.
+/// Records one stage of the run.
 pub(crate) struct Books<'a, T, E> {
     desk: &'a mut Desk,
     evaluator: E,
@@ -47,45 +47,45 @@ pub(crate) struct Books<'a, T, E> {
     early: EarlyStop,
     rate: Rate,
     clock: StageClock,
-    /// What came before the first step, until it is written down.
+    /// How long it took until the first step, until that is recorded.
     start: Option<Duration>,
     /// Steps taken in this session.
     taken: u64,
     pipeline: Weak<Pipeline>,
     pool: PoolWatch,
-    /// Step of the checkpoint that was written last.
+    /// The step of the newest checkpoint.
     saved: Option<u64>,
-    /// The validation of this step was the best; its checkpoint will say so.
+    /// Set if the validation of this step was the best so far, for its checkpoint to record.
     best: Option<Best>,
     /// Samples that are rendered while training continues, and their step.
     rendered: Option<(Step, InProgress)>,
-    /// What a stop has left undone.
+    /// Work that a stop has left undone.
     owed: Owed,
-    /// Names of the clips that are trained on.
+    /// The names of the clips that are trained on.
     clips: &'a [String],
     sample_rate: f64,
     peak_flops: Option<f64>,
     setting: Setting,
-    /// On GPUs, in a stage that begins with a warm-up.
+    /// Counts kernels on GPUs, in a stage that begins with a warm-up.
     kernels: Option<KernelWatch>,
     trainee: PhantomData<fn(T)>,
 }
 
-/// What the books know of the stage they are kept for.
+/// What the recorder knows about its stage.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setting {
     pub(crate) steps_per_epoch: u64,
     /// Whether evaluation has a device that the model does not train on.
     pub(crate) has_data_device: bool,
-    /// Whether kernels are compiled, and all of them before the first step.
+    /// Whether kernels are compiled, all of them before the first step.
     pub(crate) has_warm_up: bool,
 }
 
-/// A wait before the first step that a person wonders about.
+/// The shortest wait before the first step that is worth a line in the log.
 const WORTH_A_LINE: Duration = Duration::from_secs(1);
 
 impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
-    /// From the position on.
+    /// Opens the recorder of a stage that begins or resumes at `position`.
     pub(crate) fn open(
         desk: &'a mut Desk,
         evaluator: E,
@@ -128,7 +128,7 @@ impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
         })
     }
 
-    /// With the memory watched by `pool`.
+    /// Watches the memory with `pool`.
     pub(crate) fn watching(self, pool: PoolWatch) -> Self {
         Self { pool, ..self }
     }
@@ -141,7 +141,7 @@ impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
         every > 0 && self.position.done.is_multiple_of(every)
     }
 
-    /// A line of this step.
+    /// Begins a metrics record of this step.
     fn line(&mut self) -> Record {
         let line = Record::new(self.step()).text("stage", self.position.stage.name());
         match self.start.take() {
@@ -150,13 +150,13 @@ impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
         }
     }
 
-    /// Steps still to come, all stages.
+    /// Counts the steps still to come, over all stages.
     fn remaining(&self) -> u64 {
         let of_stage = self.position.steps.saturating_sub(self.position.done);
         of_stage + self.desk.outlook.steps_after(self.position.stage)
     }
 
-    /// Has the doctor look where the warm-up is over, and after each epoch.
+    /// Has the doctor look when the warm-up is over, and after each epoch.
     fn check_up(&mut self) {
         self.taken += 1;
         let per_epoch = self.setting.steps_per_epoch;
@@ -170,13 +170,13 @@ impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
         } else if ends_epoch && self.taken > checkup::FIRST && !is_too_soon {
             let when = format!("epoch {}", self.position.done / per_epoch);
             if let Some(line) = self.desk.check_up(&when, step, remaining) {
-                // In the file alone: a small dataset has many epochs.
+                // Only the log file gets this: a small dataset has many epochs.
                 let _ = self.desk.log.note(&line);
             }
         }
     }
 
-    /// Does something that training stops for.
+    /// Does something during which training pauses, and counts the time.
     fn pausing<R>(
         &mut self,
         pause: Pause,
@@ -188,12 +188,12 @@ impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
         result
     }
 
-    /// Whether no step of the stage is left.
+    /// Whether the stage has no step left.
     fn is_over(&self) -> bool {
         self.position.ended_early || self.position.done >= self.position.steps
     }
 
-    /// Writes a checkpoint of this step, unless there is one.
+    /// Writes a checkpoint of this step, unless it has one.
     fn save(&mut self, state: &State<T>) -> Result<(), TrainError> {
         if self.saved == Some(self.position.done) {
             return Ok(());
@@ -218,7 +218,7 @@ impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
         Ok(())
     }
 
-    /// The end of the stage: what has not been done for its last step.
+    /// Ends the stage: does what has not been done for its last step.
     pub(crate) fn close(&mut self, state: &State<T>) -> Result<(), TrainError> {
         let _ = self.desk.progress.finish();
         if let Some(kernels) = self.kernels.take() {
@@ -228,7 +228,7 @@ impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
             self.desk.late_kernels += late as u64;
         }
         let is_over = self.is_over();
-        // A checkpoint of the last step was written here, after its validation.
+        // If the last step has a checkpoint, it was written here, after its validation.
         let is_known = self.saved == Some(self.position.done);
         if is_over && !is_known && !self.due(self.desk.cadence.validate) {
             self.pausing(Pause::Validation, |books| books.validate(state))?;
@@ -236,13 +236,13 @@ impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
         if is_over && !is_known {
             self.pausing(Pause::Validation, |books| books.conclude(state))?;
         }
-        // Before a stage's first step there is nothing that is not kept.
+        // Before a stage's first step there is nothing that is not saved already.
         let has_steps = is_over || self.position.done > 0;
         if has_steps {
             self.pausing(Pause::Checkpoint, |books| books.save(state))?;
         }
         self.pausing(Pause::Samples, Self::keep_rendered)?;
-        // A run that ended has its samples made when it is resumed.
+        // A run that was stopped gets its samples when it is resumed.
         let is_heard = match is_over {
             true => self.pausing(Pause::Samples, |books| books.render(state, true))?,
             false => Some(()),
@@ -265,9 +265,9 @@ impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
 
 impl<T: Trainee, E: Evaluator<T>> Watch<T> for Books<'_, T, E> {
     fn after(&mut self, done: &StepDone, state: &State<T>) -> Result<bool, TrainError> {
-        // Only what steps launch has to be warm: evaluation has shapes of its own.
+        // Only the kernels of steps must be warm: evaluation has shapes of its own.
         let kernels = match is_cpu(&state.trainee.device()) {
-            // Nothing is compiled there.
+            // Nothing is compiled on the CPU.
             true => Some(0),
             false => self.kernels.as_mut().and_then(KernelWatch::pause),
         };
@@ -290,12 +290,12 @@ impl<T: Trainee, E: Evaluator<T>> Watch<T> for Books<'_, T, E> {
         {
             self.pausing(Pause::Samples, Self::keep_rendered)?;
         }
-        // The last step has samples of its own.
+        // The end of the stage renders samples of the last step.
         if self.due(cadence.samples) && !self.is_over() {
             self.pausing(Pause::Samples, |books| books.sample(state))?;
         }
-        // All lines of a step go before its checkpoint, or a resumed run would
-        // repeat them; those of the last step are not complete yet.
+        // All records of a step come before its checkpoint, or a resumed run would repeat them.
+        // Those of the last step are not complete yet.
         let is_due = self.best.is_some() || self.due(cadence.checkpoint);
         if is_due && !self.is_over() {
             self.pausing(Pause::Checkpoint, |books| books.save(state))?;
@@ -309,7 +309,7 @@ impl<T: Trainee, E: Evaluator<T>> Watch<T> for Books<'_, T, E> {
     }
 
     fn failed(&mut self, error: &TrainError, state: &State<T>) {
-        // Before a stage's first step there is nothing that is not kept.
+        // Before a stage's first step there is nothing that is not saved already.
         if self.position.done == 0 {
             return;
         }
@@ -332,13 +332,13 @@ impl<T: Trainee, E: Evaluator<T>> StageWatch<T> for Books<'_, T, E> {
         start: &Start,
         state: &State<T>,
     ) -> Result<bool, TrainError> {
-        // Every device of the run is open by its first stage.
+        // The first stage has opened every device of the run.
         let is_configured = std::mem::replace(&mut self.desk.is_configured, true);
         if self.setting.has_data_device && !is_configured {
             self.desk
                 .say("Multi-GPU configuration completed successfully");
         }
-        // Where kernels are compiled this is what took so long.
+        // Where kernels are compiled, that is what took so long.
         if made >= WORTH_A_LINE {
             let line = format!("devices were ready after {:.2} s", made.as_secs_f64());
             self.desk.say(&line);
@@ -368,7 +368,7 @@ impl<T: Trainee, E: Evaluator<T>> StageWatch<T> for Books<'_, T, E> {
     }
 }
 
-/// Numbers and sound that a device without memory made are not kept.
+/// Fails if the device ran out of memory: numbers and sound made then are not kept.
 fn had_memory(what: &str) -> Result<(), TrainError> {
     no_memory_fault().map_err(|why| {
         TrainError::Failed(format!(

@@ -21,48 +21,48 @@ use crate::session::job::{Cadence, Job};
 use crate::session::outlook::Outlook;
 use crate::session::trained_clips::{self, TrainedClips};
 
-/// The open files of a run, from stage to stage.
+/// The open files of a run, passed on from stage to stage.
 pub(crate) struct Desk {
     pub(crate) folder: RunFolder,
     pub(crate) metrics: MetricsWriter,
     pub(crate) events: EventWriter,
     pub(crate) log: Arc<RunLog<Stderr>>,
-    /// On the terminal.
+    /// The progress line on the terminal.
     pub(crate) progress: Progress<Stderr>,
-    /// In the log.
+    /// The same lines for the log.
     pub(crate) kept_progress: Progress<Notes<Stderr>>,
-    /// The stage that is being trained.
+    /// The number of the stage being trained.
     pub(crate) place: StagePlace,
-    /// When it began.
+    /// When the present stage began.
     pub(crate) stage_begun: Instant,
-    /// What is still to come.
+    /// What remains of the run, and how long it will take.
     pub(crate) outlook: Outlook,
-    /// The doctor, for as long as it can look.
+    /// The doctor; `None` once a look has failed.
     pub(crate) checkup: Option<Checkup>,
     pub(crate) saver: AsyncSaver,
     pub(crate) stop: StopRequest,
     pub(crate) cadence: Cadence,
-    /// Whether it was said that all devices are open.
+    /// Whether the message that all devices are open was printed.
     pub(crate) is_configured: bool,
-    /// Kernels that were compiled after a warm-up.
+    /// Kernels compiled after a warm-up, in all stages.
     pub(crate) late_kernels: u64,
-    /// Levels of what was rendered last, by what it is.
+    /// Levels of the last rendered sounds, by the kind of sound.
     pub(crate) levels: BTreeMap<&'static str, Vec<f32>>,
-    /// What every checkpoint says of the run.
+    /// What every checkpoint records about the run.
     pub(crate) sections: Vec<(String, Value)>,
 }
 
 /// A stage's place in the run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct StagePlace {
-    /// From 1.
+    /// The number of the stage, from 1.
     pub(crate) number: usize,
-    /// How many there are.
+    /// The number of stages in the run.
     pub(crate) of: usize,
 }
 
 impl Desk {
-    /// Opens the files that a run writes, after what it resumes from.
+    /// Opens the files that a run writes, continuing after the checkpoint it resumes from.
     pub(crate) fn open(
         job: &Job,
         folder: RunFolder,
@@ -110,9 +110,9 @@ impl Desk {
         })
     }
 
-    /// A line for people, in the log and on the terminal.
+    /// Prints a line for people, to the log and to the terminal.
     pub(crate) fn say(&mut self, line: &str) {
-        // A terminal that is gone has nobody to tell, and the file has it.
+        // If the terminal is gone, the log file still has the line.
         let _ = self.progress.clear();
         let _ = self.log.line(line);
     }
@@ -136,9 +136,9 @@ impl Desk {
         }
     }
 
-    /// Writes a checkpoint: beside the training where a copy of it is small
-    /// against what the process has held already, or else here and now, tensor
-    /// by tensor, while the training waits.
+    /// Writes a checkpoint. Where a copy of it is small beside what the process has held already,
+    /// it is written while training continues; otherwise it is written tensor by tensor while
+    /// training waits.
     pub(super) fn save(&mut self, mut snapshot: Snapshot<'_>) -> Result<(), TrainError> {
         snapshot.sections.extend(self.sections.iter().cloned());
         self.metrics.sync()?;
@@ -157,18 +157,17 @@ impl Desk {
         Ok(())
     }
 
-    /// Tells of the save that was written beside the training, once it has
-    /// ended. A run that cannot keep what it learns stops: its next checkpoint
-    /// would fail too, an emergency checkpoint is tried first, and hours of
-    /// steps that nothing will be left of are not taken.
+    /// Reports the checkpoint that was written in the background, once it is complete. A run that
+    /// cannot save what it learns stops: its next checkpoint would fail too. It tries an
+    /// emergency checkpoint first, and takes no more steps of which nothing would be left.
     pub(super) fn told_of_save(&mut self) -> Result<(), TrainError> {
         let saved = self.saver.poll()?;
         self.said_saved(saved);
         Ok(())
     }
 
-    /// Has the doctor look, and gives the sentence with `when` before it. A
-    /// look that fails is told once and ends them: the training is not theirs.
+    /// Has the doctor look, and returns its sentence with `when` in front. A look that fails is
+    /// reported once and is the last one: the training must not suffer.
     pub(super) fn check_up(&mut self, when: &str, step: Step, remaining: u64) -> Option<String> {
         match self.checkup.as_mut()?.look(step, remaining) {
             Ok(verdict) => Some(format!("{when}: {verdict}")),
@@ -181,11 +180,11 @@ impl Desk {
     }
 }
 
-/// A checkpoint may be copied where that takes at most this part of the most
-/// memory the process has held: its steps' own peak.
+/// A checkpoint may be copied if it takes at most this part of the most memory the process has
+/// held, which is the peak of its steps.
 const COPY_SHARE: u64 = 10;
 
-/// The same where the system does not tell.
+/// The largest checkpoint that is copied where the system does not report the peak.
 const SMALL_COPY: u64 = 32 << 20;
 
 fn style(job: &Job) -> Style {

@@ -9,21 +9,21 @@ use crate::error::{TrainError, unless_stopped};
 use crate::session::evaluate::Rendering;
 use crate::session::samples::Heard;
 
-/// A rendering under way. Dropped, it is left to itself: it ends at its next
-/// clip if the run was asked to stop, and with the process in any case.
+/// A rendering under way. Once dropped it is left to itself: it ends at its next clip if the run
+/// was asked to stop, and with the process in any case.
 pub(super) struct InProgress {
     heard: Receiver<Result<Heard, TrainError>>,
     thread: thread::JoinHandle<()>,
 }
 
 impl InProgress {
-    /// Begins.
+    /// Starts a thread that renders.
     pub(super) fn start(rendering: Rendering, stop: &StopRequest) -> Result<Self, TrainError> {
         let (done, heard) = channel();
         let stop = stop.clone();
         let thread = thread::Builder::new().name("samples".to_owned());
         let thread = thread.spawn(move || {
-            // Nobody may be listening any more.
+            // Nobody may be waiting for it any more.
             let _ = done.send(rendering(&stop));
         });
         Ok(Self {
@@ -32,13 +32,13 @@ impl InProgress {
         })
     }
 
-    /// Whether there is nothing left to wait for.
+    /// Whether the thread has ended.
     pub(super) fn is_finished(&self) -> bool {
         self.thread.is_finished()
     }
 
-    /// What was rendered, once it is; [`TrainError::Stopped`] as soon as the
-    /// run is asked to stop, in the middle of a sentence too.
+    /// Waits for the samples; [`TrainError::Stopped`] as soon as the run is asked to stop, even
+    /// in the middle of a sentence.
     pub(super) fn wait(self, stop: &StopRequest) -> Result<Heard, TrainError> {
         loop {
             match self.heard.recv_timeout(LOOK_EVERY) {

@@ -17,10 +17,10 @@ use crate::session::samples::{Heard, Spoken};
 use crate::train_loop::State;
 
 impl<T: Trainee, E: Evaluator<T>> Books<'_, T, E> {
-    /// Renders samples: beside the training where there is a device for it,
-    /// or else now. What a stop interrupts is owed.
+    /// Renders samples: while training continues if there is a device for it, otherwise at once.
+    /// If a stop interrupts them, they are owed.
     pub(super) fn sample(&mut self, state: &State<T>) -> Result<(), TrainError> {
-        // Those of the last time, if they take longer than the steps between.
+        // The last samples come first, if they took longer than the steps in between.
         self.keep_rendered()?;
         if !self.setting.has_data_device || self.desk.stop.is_asked() {
             self.owed.samples = self.render(state, false)?.is_none();
@@ -38,13 +38,13 @@ impl<T: Trainee, E: Evaluator<T>> Books<'_, T, E> {
         Ok(())
     }
 
-    /// Renders and keeps samples now; `None` when a stop came first.
+    /// Renders and stores samples at once; `None` if a stop came first.
     pub(super) fn render(&mut self, state: &State<T>, all: bool) -> Result<Option<()>, TrainError> {
         let stop = &self.desk.stop;
         let rendering = unless_stopped(stop);
         let rendering = rendering.and_then(|()| self.evaluator.samples(state, all, stop));
         let heard = rendering.and_then(|rendering| match is_cpu(&state.trainee.device()) {
-            // A sentence takes long here, and nobody waits for it to end.
+            // A sentence takes long on the CPU, so a stop does not wait for its end.
             true => InProgress::start(rendering, stop)?.wait(stop),
             false => rendering(stop),
         });
@@ -54,8 +54,7 @@ impl<T: Trainee, E: Evaluator<T>> Books<'_, T, E> {
         }
     }
 
-    /// Waits for samples that are being rendered, and keeps them; a stop is
-    /// not kept waiting.
+    /// Waits for samples that are being rendered, and stores them; a stop is not kept waiting.
     pub(super) fn keep_rendered(&mut self) -> Result<(), TrainError> {
         let Some((step, rendering)) = self.rendered.take() else {
             return Ok(());
@@ -83,7 +82,7 @@ struct Listed<'a> {
 }
 
 impl Desk {
-    /// Keeps what was rendered, and says where.
+    /// Writes the samples to the run's folder, and reports where.
     fn keep(&mut self, step: Step, heard: &Heard) -> Result<(), TrainError> {
         had_memory("the rendering of samples")?;
         let folder = self.folder.samples(step)?;
@@ -143,7 +142,7 @@ impl Desk {
     }
 }
 
-/// The mean level of a sound, as a share of full scale; 0 for none.
+/// Returns the RMS level of a sound, as a share of full scale; 0 if it is empty.
 #[expect(clippy::cast_possible_truncation, reason = "at most one")]
 fn level(samples: &[f32]) -> f32 {
     let power: f64 = samples.iter().map(|x| f64::from(*x) * f64::from(*x)).sum();

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use myxtts_run::metrics::Record;
 
-/// What training stops for.
+/// The reasons for which training pauses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pause {
     Checkpoint,
@@ -15,7 +15,7 @@ pub(super) enum Pause {
 
 const SHORTEST: Duration = Duration::from_micros(100);
 
-/// Time spent on each.
+/// The time spent on each kind of pause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Pauses {
     checkpoint: Duration,
@@ -36,7 +36,7 @@ impl Pauses {
         self.checkpoint + self.validation + self.samples
     }
 
-    /// Adds those there were.
+    /// Adds the pauses that occurred to a record.
     pub(super) fn record(&self, record: Record) -> Record {
         [
             ("checkpoint_s", self.checkpoint),
@@ -51,17 +51,17 @@ impl Pauses {
     }
 }
 
-/// Runs through a stage. Every moment belongs to one part: a lap ends where the
-/// next begins, and pauses are taken out of the lap they are in.
+/// Times a stage. Every moment belongs to one part: a lap ends where the next begins, and pauses
+/// are taken out of the lap they are in.
 #[derive(Debug)]
 pub(super) struct StageClock {
     lap: Instant,
-    /// In this lap.
+    /// The pauses within this lap.
     pauses: Pauses,
 }
 
 impl StageClock {
-    /// Of a stage that began at `begin`.
+    /// Times a stage that began at `begin`.
     pub(super) fn since(begin: Instant) -> Self {
         Self {
             lap: begin,
@@ -69,8 +69,8 @@ impl StageClock {
         }
     }
 
-    /// A pause that began at `begin` is over. One too short to write down stays
-    /// part of the lap: there was nothing to do.
+    /// Ends a pause that began at `begin`. One too short to record stays part of the lap: there
+    /// was nothing to do.
     pub(super) fn paused(&mut self, pause: Pause, begin: Instant) {
         let took = begin.elapsed();
         if took >= SHORTEST {
@@ -78,12 +78,12 @@ impl StageClock {
         }
     }
 
-    /// The pauses of this lap so far; `None` where there were none.
+    /// Returns the pauses of this lap so far; `None` if there were none.
     pub(super) fn pauses(&self) -> Option<Pauses> {
         (self.pauses != Pauses::default()).then_some(self.pauses)
     }
 
-    /// The end of a lap, and the time it took without its pauses.
+    /// Ends a lap, and returns the time it took without its pauses.
     pub(super) fn lap(&mut self) -> Duration {
         let now = Instant::now();
         let lap = now - std::mem::replace(&mut self.lap, now);

@@ -52,9 +52,8 @@ impl<T: Trainee, E: Evaluator<T>> Books<'_, T, E> {
         scalar("learning_rate", done.rate as f32)
     }
 
-    /// Writes down what training stopped for after this step. Its checkpoint
-    /// does not wait for this line: a run that ends before it misses nothing
-    /// but the figures.
+    /// Records the pauses after this step. Its checkpoint does not wait for this line: a run that
+    /// ends before it loses nothing but the figures.
     pub(super) fn record_pauses(&mut self) -> Result<(), TrainError> {
         let Some(pauses) = self.clock.pauses() else {
             return Ok(());
@@ -63,7 +62,7 @@ impl<T: Trainee, E: Evaluator<T>> Books<'_, T, E> {
         Ok(self.desk.metrics.append(&record)?)
     }
 
-    /// The same for all that came after the last step.
+    /// Records what came after the last step.
     pub(super) fn record_close(&mut self) -> Result<(), TrainError> {
         let pauses = self.clock.pauses().unwrap_or_default();
         let close = self.clock.lap();
@@ -124,7 +123,7 @@ impl<T: Trainee, E: Evaluator<T>> Books<'_, T, E> {
         if self.position.done.is_multiple_of(per_epoch) {
             let epoch = self.position.done / per_epoch;
             let line = format!("epoch {epoch}: {}", pipeline.summary().line());
-            // In the file alone: a small dataset has many epochs.
+            // Only the log file gets this: a small dataset has many epochs.
             let _ = self.desk.log.note(&line);
         }
     }

@@ -6,10 +6,10 @@ use myxtts_run::progress::Numbers;
 
 use crate::train_loop::StepDone;
 
-/// Long enough to even out buckets.
+/// How long speeds are averaged: long enough to even out the buckets.
 const WINDOW: Duration = Duration::from_secs(5);
 
-/// Speeds over the last steps.
+/// Speeds over the last few seconds.
 #[derive(Debug)]
 pub(super) struct Rate {
     since: Instant,
