@@ -19,23 +19,23 @@ pub struct DatasetConfig {
     /// Folder of the validation recordings.
     #[schemars(extend("x-unset" = "held-out split of train data", "x-path" = true))]
     pub val_data: Option<String>,
-    /// Language of the recordings, where a line of the metadata does not say.
+    /// Language of the recordings whose metadata does not name one.
     #[schemars(extend("x-unset" = "the model's, else by the text's script, else asked for"))]
     pub language: Option<String>,
-    /// What the columns of the metadata hold, in their order: `id`, `text`,
-    /// `speaker`, `language`, `written` (the text before it was normalised), `-`.
+    /// What the columns of the metadata hold, in order: `id`, `text`, `speaker`,
+    /// `language`, `written` (the text before normalisation), or `-` (unused).
     #[schemars(extend("x-unset" = "by content, shown in the report"))]
     pub columns: Option<Vec<String>>,
-    /// Folder of what preparation writes.
+    /// Folder that preparation writes to.
     #[schemars(extend(
         "x-unset" = "myxtts in the dataset, else the cache folder when it may not be written to",
         "x-path" = true
     ))]
     pub prepared: Option<String>,
-    /// Feature cache, for the codes of clips: content-addressed, verified, rebuilt
-    /// when stale.
+    /// Where the codes of clips are cached. Entries are content-addressed, verified,
+    /// and rebuilt when stale.
     pub cache: CacheKind,
-    /// Share of bad clips above which training stops with the report.
+    /// Training stops with the report if more than this share of the clips is bad.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub max_bad_fraction: f64,
 }
@@ -70,20 +70,20 @@ impl Default for DatasetConfig {
 /// Keys of `data` that bound the shapes of batches.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ShapeConfig {
-    /// Mel bands: those of the public XTTS models.
+    /// Number of mel bands, as in the public XTTS models.
     #[schemars(
         range(min = 80, max = 80),
         extend("x-only" = "the DVAE and the conditioning encoder read 80 mel bands, as the public models do")
     )]
     pub n_mels: u32,
-    /// Longest text, in tokens; longer clips are left out and named.
+    /// Longest text, in tokens; clips with longer text are left out and reported.
     #[schemars(range(min = 8, max = 402))]
     pub max_text_length: u32,
     /// Longest clip, in mel frames of 256 samples; longer clips are left out
-    /// and named.
+    /// and reported.
     #[schemars(range(min = 16, max = 10_000))]
     pub max_mel_frames: u32,
-    /// Number of length buckets, the closed set of batch shapes.
+    /// Number of length buckets, which are the closed set of batch shapes.
     #[schemars(range(min = 1, max = 64))]
     pub buckets: u32,
     /// Shortest conditioning segment, in seconds.
@@ -92,15 +92,15 @@ pub struct ShapeConfig {
     /// Longest conditioning segment, in seconds; shorter ones are padded to it.
     #[schemars(range(min = 0.5, max = 30.0))]
     pub conditioning_max: Seconds,
-    /// What a conditioning segment is cut from: the `clip` that is learned, as
-    /// the public implementation has it, or another clip of its `speaker` (clips
-    /// without one count as one speaker's), as the model will hear a voice when it
-    /// speaks; where not given, the model size decides.
+    /// What a conditioning segment is cut from: `clip`, the clip being learned, as in
+    /// the public implementation; or `speaker`, another clip by the same speaker (clips
+    /// without one count as one speaker's), which is how the model hears a voice when
+    /// it speaks. If not set, the model size decides.
     pub conditioning_from: ConditioningFrom,
-    /// Places within its first code (46 ms) where a clip may begin while the GPT
-    /// and the decoder learn, drawn anew in each epoch: the same sound becomes other
-    /// codes, and few recordings are not learned by heart. 1 is its beginning
-    /// always; where not given, the model size decides.
+    /// Number of places within its first code (46 ms) at which a clip may begin while
+    /// the GPT and the decoder are trained, drawn again in each epoch. The same audio then
+    /// gives different codes, which keeps the model from memorising a small dataset. 1
+    /// always begins at the beginning. If not set, the model size decides.
     #[schemars(range(min = 1, max = 16))]
     pub clip_beginnings: u32,
 }

@@ -16,7 +16,7 @@ use crate::error::InferError;
 use crate::modules::vocabulary_of;
 use crate::sampling::SamplingDefaults;
 
-/// How public recordings were heard.
+/// How recordings were loaded for the released model.
 pub(crate) const AUDIO: AudioConfig = AudioConfig {
     sample_rate: SampleRate::XTTS,
     trim_silence: false,

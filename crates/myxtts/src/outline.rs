@@ -14,9 +14,9 @@ use crate::output::Failure;
 /// The stages and values of a training, each value with its origin.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Outline {
-    /// What is trained, in order.
+    /// The parts that are trained, in order.
     pub(crate) stages: Vec<StageName>,
-    /// Why these, and what is left out.
+    /// Why these stages were chosen, and what is left out.
     note: Option<&'static str>,
     values: Vec<Told>,
 }

@@ -14,10 +14,10 @@ use super::run::StageName;
 /// Keys of `model`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelConfig {
-    /// Size of the model. Never changed silently.
+    /// Size of the model; never changed silently.
     pub size: ModelSize,
-    /// Whether the accidents of the public implementation are repeated, number
-    /// for number.
+    /// Whether the quirks of the public implementation are `fixed`, or reproduced number
+    /// for number (`compat`).
     pub quirks: Quirks,
 }
 
@@ -60,8 +60,8 @@ pub fn quirks_layer(quirks: Quirks) -> Layer {
     }
 }
 
-/// The larger the model, the smaller the step it bears; the last one is the
-/// public model's own fine-tuning rate.
+/// Returns the default learning rate. Larger models need smaller ones; the last is
+/// the public model's own fine-tuning rate.
 pub(super) fn learning_rate(size: ModelSize) -> f64 {
     match size {
         ModelSize::Tiny => 2e-3,
@@ -72,8 +72,8 @@ pub(super) fn learning_rate(size: ModelSize) -> f64 {
     }
 }
 
-/// Passes of the GPT, of the DVAE and of the decoder. The smallest is sized for
-/// minutes on two CPU cores and the sample corpus.
+/// Returns the passes of the GPT, of the DVAE and of the decoder. Those of `tiny` take
+/// minutes on two CPU cores with the sample corpus.
 fn epochs(size: ModelSize) -> (u32, u32, u32) {
     match size {
         ModelSize::Tiny => (48, 20, 40),
@@ -104,8 +104,8 @@ pub fn size_layer(size: ModelSize) -> Layer {
         ("training.decoder_epochs", json!(decoder_epochs)),
     ];
     if matches!(size, ModelSize::Tiny | ModelSize::Small) {
-        // Sizes for few recordings, which a voice cut from the clip itself
-        // would help to learn by heart, as would the same codes in each epoch.
+        // Sizes for small datasets, which a model memorises more easily with
+        // conditioning cut from the clip itself or the same codes in each epoch.
         values.extend([
             ("data.conditioning_from", json!("speaker")),
             ("data.clip_beginnings", json!(4)),

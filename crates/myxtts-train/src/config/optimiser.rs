@@ -12,39 +12,38 @@ use super::resume::resume_rules;
 /// Keys of `training` that steer the optimiser.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OptimiserConfig {
-    /// Step size of the optimiser; where not given, the model size decides.
+    /// Learning rate. If not set, the model size decides.
     #[schemars(range(min = 1e-9, max = 1.0))]
     pub learning_rate: f64,
-    /// Step size while the DVAE is trained.
+    /// Learning rate of the DVAE stage.
     #[schemars(range(min = 1e-9, max = 1.0))]
     pub dvae_learning_rate: f64,
-    /// Step size while the decoder and its discriminators are trained.
+    /// Learning rate of the decoder stage, for the decoder and its discriminators.
     #[schemars(range(min = 1e-9, max = 1.0))]
     pub decoder_learning_rate: f64,
-    /// Step size of the decoder itself, where it differs from its
-    /// discriminators'; a decoder that `init` brings takes a quarter of theirs.
+    /// Learning rate of the decoder itself, if different from its discriminators'. If not
+    /// set, a decoder that comes with `init` takes a quarter of theirs.
     #[schemars(range(min = 1e-9, max = 1.0))]
     pub generator_learning_rate: Option<f64>,
-    /// Steps at the beginning of the decoder stage in which the decoder learns
-    /// the spectra of recordings, without discriminators: where not given, the
-    /// whole stage for `tiny` and none for other sizes, nor where `init` brings a
-    /// decoder.
+    /// Steps at the beginning of the decoder stage in which the decoder learns the
+    /// spectra of recordings, without discriminators. If not set: the whole stage for
+    /// `tiny`; none for other sizes, or if a decoder comes with `init`.
     #[schemars(range(min = 0, max = 1_000_000_000))]
     pub decoder_spectral_steps: Option<u64>,
-    /// Steps after those in which the discriminators learn and the decoder
-    /// stands still. Where `init` brings a decoder and not its discriminators, 500
-    /// and at most a tenth of the stage; otherwise none.
+    /// Steps after `decoder_spectral_steps` in which only the discriminators learn. If not
+    /// set: 500, and at most a tenth of the stage, if a decoder comes with `init` without
+    /// its discriminators; otherwise none.
     #[schemars(range(min = 0, max = 1_000_000_000))]
     pub discriminator_warmup_steps: Option<u64>,
     /// Named set of schedule, clipping and smoothing values.
     pub optimization_level: OptimizationLevel,
     /// How the learning rate changes over the run.
     pub lr_schedule: ScheduleKind,
-    /// Steps over which the learning rate rises from zero; held to a tenth of a
+    /// Steps over which the learning rate rises from zero; limited to a tenth of a
     /// stage unless you set it.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub warmup_steps: u32,
-    /// Largest global norm of a gradient; larger ones are scaled down to it.
+    /// Largest global gradient norm; larger gradients are scaled down to it.
     #[schemars(range(min = 0.001, max = 1000.0))]
     pub gradient_clip: f64,
     /// Probability mass spread over the wrong codes in the loss.
@@ -53,17 +52,18 @@ pub struct OptimiserConfig {
     /// Share of the GPT's activations dropped in training.
     #[schemars(range(min = 0.0, max = 0.9), extend("x-unset" = "the model's"))]
     pub dropout: Option<f64>,
-    /// Share of a weight lost in a step, times the learning rate.
+    /// Weight decay: each step removes this share of a weight, times the learning rate.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub weight_decay: f64,
-    /// Memory of a moving average of the weights, which then validates, speaks
-    /// and is exported; resuming uses the weights themselves. 0 keeps none.
+    /// Decay of an exponential moving average of the weights. Above 0, validation,
+    /// samples and exports use the average; resuming uses the weights themselves. 0 keeps
+    /// no average.
     #[schemars(range(min = 0.0, max = 0.99999))]
     pub ema_decay: f64,
-    /// Leave out steps whose loss jumps.
+    /// Skip steps whose loss jumps.
     pub skip_spikes: bool,
-    /// Steps in a row without a finite loss that are left out before training
-    /// stops.
+    /// Number of consecutive steps without a finite loss that are skipped before
+    /// training stops.
     #[schemars(range(min = 0, max = 10_000))]
     pub bad_steps: u32,
 }

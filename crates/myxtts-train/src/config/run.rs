@@ -15,72 +15,74 @@ use super::resume::resume_rules;
 /// Keys of `training` that say what to train, for how long, and where it goes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunConfig {
-    /// Name of the run, one plain folder name; its folder is `runs/NAME`.
+    /// Name of the run, a plain folder name; the run is kept in `runs/NAME`.
     pub name: String,
-    /// Folder of the run, in place of `runs/NAME`.
+    /// Folder of the run, instead of `runs/NAME`.
     #[schemars(extend("x-unset" = "runs/NAME", "x-path" = true))]
     pub checkpoint_dir: Option<String>,
-    /// Parts of XTTS to train: one, a list of them, or `all` three. Where not
-    /// given, a fresh run trains what can be heard, the DVAE and the GPT, and
-    /// `init` the GPT alone: the waveform decoder takes longer than both.
+    /// Parts of XTTS to train: one, a list of them, or `all` three. If not set, a new
+    /// run trains the DVAE and the GPT, which is enough to hear it speak, and a run with
+    /// `init` trains the GPT alone; the waveform decoder takes longer than both.
     pub stage: Stages,
     /// Folder of imported or earlier weights to start from.
     #[schemars(extend("x-unset" = "none", "x-path" = true))]
     pub init: Option<String>,
-    /// Passes over the training data, in every stage; where not given, the
-    /// model size decides, and `tiny` takes more where the recordings are few: at
-    /// least 760 steps of the DVAE and 1,600 of the GPT.
+    /// Passes over the training data in every stage. If not set, the model size
+    /// decides, and `tiny` makes more passes over a small dataset: at least 760 steps of
+    /// the DVAE and 1,600 of the GPT.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub epochs: u32,
-    /// Passes of the DVAE stage, where they differ; `epochs` given by a person
-    /// wins over a preset's.
+    /// Passes of the DVAE stage, if different from `epochs`. A value you set for `epochs`
+    /// wins over a preset's value for this key.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub dvae_epochs: u32,
-    /// Passes of the decoder stage, where they differ; `epochs` given by a
-    /// person wins over a preset's.
+    /// Passes of the decoder stage, if different from `epochs`. A value you set for
+    /// `epochs` wins over a preset's value for this key.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub decoder_epochs: u32,
     /// Stop each stage after this many steps.
     #[schemars(range(min = 1, max = 1_000_000_000), extend("x-unset" = "none"))]
     pub max_steps: Option<u64>,
-    /// Seed of every random choice.
+    /// Seed for every random choice.
     #[schemars(range(min = 0, max = 9_007_199_254_740_991_u64))]
     pub seed: u64,
-    /// Where to go on: `auto` at the newest checkpoint, `never`, or a step.
+    /// Checkpoint to resume from: `auto` takes the newest, a number that of this step,
+    /// `never` none.
     pub resume: Resume,
-    /// Start from step 0 with the weights of the checkpoint.
+    /// Start again from step 0 with the weights of the checkpoint.
     pub reset_training: bool,
-    /// Steps between two validations; 0 validates at the end of a stage only.
+    /// Steps between validations; 0 validates only at the end of a stage.
     #[schemars(range(min = 0, max = 1_000_000_000))]
     pub validate_every: u64,
-    /// Validations in a row without progress that end a stage; 0 never does.
+    /// Number of consecutive validations without improvement that ends a stage; 0 never
+    /// ends one early.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub patience: u64,
-    /// Steps between two sets of samples; 0 samples at the end only.
+    /// Steps between sets of samples; 0 samples only at the end.
     #[schemars(range(min = 0, max = 1_000_000_000))]
     pub sample_every: u64,
-    /// Sentences synthesised at the end. As many held-out ones, up to 12, are
-    /// spoken first to choose how the model draws its codes; 0 leaves that as it is.
+    /// Number of sentences synthesised at the end. As many held-out sentences, up to 12,
+    /// are spoken first to choose the sampling settings; 0 leaves these unchanged.
     #[schemars(range(min = 0, max = 1000))]
     pub sample_count: u32,
-    /// The sentences, in the language of the recordings.
+    /// Sentences to synthesise, in the language of the recordings.
     #[schemars(extend("x-unset" = "some of the training data"))]
     pub sample_texts: Option<Vec<String>>,
-    /// Steps between two checkpoints; 0 writes one at the end only.
+    /// Steps between checkpoints; 0 writes one only at the end.
     #[schemars(range(min = 0, max = 1_000_000_000))]
     pub checkpoint_every: u64,
-    /// Newest checkpoints that are kept; the best and the one a run resumed
-    /// from stay besides.
+    /// Number of newest checkpoints to keep. The best one and the one a run resumed from
+    /// are kept as well.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub keep_checkpoints: u32,
-    /// Steps between two lines of progress where the output is no terminal.
+    /// Steps between lines of progress if the output is not a terminal.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub log_every: u64,
-    /// Parts of the GPT that are left as they are, by the start of their
-    /// names: `text_embedding`, `gpt.h.0.`, `conditioning`.
+    /// Parts of the GPT that are not trained, by the start of their names:
+    /// `text_embedding`, `gpt.h.0.`, `conditioning`.
     #[schemars(extend("x-unset" = "none"))]
     pub freeze: Option<Vec<String>>,
-    /// File of the vocabulary of a new model.
+    /// Vocabulary file for a new model.
     #[schemars(extend("x-unset" = "learned from the transcripts", "x-path" = true))]
     pub vocab: Option<String>,
 }

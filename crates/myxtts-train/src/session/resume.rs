@@ -118,8 +118,8 @@ fn find(store: &Store, job: &Job) -> Result<Option<Checkpoint>, TrainError> {
         Resume::Word(ResumeWord::Never) => match store.latest()? {
             None => Ok(None),
             Some(checkpoint) => Err(TrainError::Usage(format!(
-                "{} holds a run of {} steps\n  asked: --resume never\n  fix:   --resume auto to go \
-                 on, --reset-training to begin again with its weights, or another name with --set \
+                "{} holds a run of {} steps\n  asked: --resume never\n  fix:   --resume auto to \
+                 continue it, --reset-training to start again with its weights, or another name with --set \
                  training.name=NAME",
                 job.run.display(),
                 checkpoint.step()

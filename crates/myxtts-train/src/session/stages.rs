@@ -67,8 +67,8 @@ impl Run<'_> {
         match &self.start {
             None => Ok(()),
             Some(position) => Err(TrainError::Usage(format!(
-                "the run stands in its stage {}, which this command does not train\n  fix:   name \
-                 it with --stage, as the command did that began the run",
+                "the run is in the {} stage, which this command does not train\n  fix:   name it \
+                 with --stage, as the command that started the run did",
                 position.stage.name()
             ))),
         }

@@ -41,7 +41,7 @@ impl Run<'_> {
         let (Some(dvae), Some(gpt), Some(card)) = (&origin.dvae, gpt, &mut origin.card) else {
             return Err(TrainError::Usage(
                 "the decoder needs a trained GPT and its DVAE, and there is none\n  why:   the \
-                 decoder learns to make sound of the GPT's latents of recordings\n  fix:   --stage \
+                 decoder learns to turn the GPT's latents of recordings into audio\n  fix:   --stage \
                  all, or --init DIR with a trained model or run"
                     .to_owned(),
             ));

@@ -52,10 +52,7 @@ pub(super) fn acts_words(acts: &DecoderActs, steps: u64) -> String {
     let both = steps - spectral - judges;
     let parts = [
         (spectral, "of the decoder by spectra alone"),
-        (
-            judges,
-            "of the discriminators while the decoder stands still",
-        ),
+        (judges, "of the discriminators alone"),
         (both, "of both"),
     ];
     let parts = parts.iter().filter(|(steps, _)| *steps > 0);

@@ -60,7 +60,7 @@ pub(super) fn output_folder(
     let Place { folder, refused } = place(dataset).map_err(|why| Failure::Job(why.to_string()))?;
     if let Some((beside, why)) = refused {
         output.log(format_args!(
-            "{} may not be written to ({why}): what preparation writes goes to {}",
+            "{} is not writable ({why}): the prepared files go to {}",
             beside.display(),
             folder.display()
         ));

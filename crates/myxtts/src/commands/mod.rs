@@ -85,7 +85,7 @@ fn stop_request() -> Result<StopRequest, Failure> {
     StopRequest::install().map_err(|why| Failure::Job(format!("signals cannot be caught: {why}")))
 }
 
-/// The two folders of `import` and `export`; both are required arguments.
+/// Returns the two folders of `import` and `export`; both are required arguments.
 fn from_and_out(matches: &ArgMatches) -> Result<(&Path, &Path), Failure> {
     let path = |name| {
         let path = matches.get_one::<PathBuf>(name).map(PathBuf::as_path);

@@ -51,7 +51,7 @@ impl<T: Trainee, E: Evaluator<T>> Books<'_, T, E> {
                 evaluations,
             } => {
                 let line = format!(
-                    "no better in {evaluations} validations: stopping early; the best was {} at step {}",
+                    "no improvement in {evaluations} validations: stopping early; the best was {} at step {}",
                     best.unwrap_or(f64::NAN),
                     best_step.unwrap_or_default()
                 );

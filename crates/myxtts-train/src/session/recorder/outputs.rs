@@ -76,7 +76,7 @@ impl Desk {
         let (metrics, repaired) = MetricsWriter::open(folder.metrics(), step)?;
         if repaired.cut > 0 {
             let _ = log.line(&format!(
-                "{} lines of metrics.jsonl after that step are made again",
+                "{} lines of metrics.jsonl after that step will be written again",
                 repaired.cut
             ));
         }
@@ -130,7 +130,7 @@ impl Desk {
         if !saved.superseded.is_empty() {
             let steps: Vec<String> = saved.superseded.iter().map(Step::to_string).collect();
             self.say(&format!(
-                "deleted the later checkpoints of before it was resumed: {}",
+                "deleted the later checkpoints, from before the run was resumed: {}",
                 steps.join(", ")
             ));
         }

@@ -96,7 +96,7 @@ fn figures(
     measure(&training, &placement, u64::from(steps)).map_err(|why| Failure::Job(why.to_string()))
 }
 
-/// A training of a preset on the sample corpus.
+/// Returns a training of a preset on the sample corpus.
 pub(super) fn bench_training(
     size: &str,
     batch_size: u32,

@@ -160,8 +160,8 @@ fn unprepared(folder: &Path, waited: Duration) -> Failure {
     ))
 }
 
-/// A training for some seconds, on live batches and on cached ones, and the
-/// files of its recordings.
+/// Trains for a few seconds, on live batches and on cached ones, and reads the files of its
+/// recordings.
 fn measured(
     training: &TrainRequest,
     placement: &Placement,
