@@ -9,7 +9,7 @@ use crate::shell::quoted;
 pub enum Origin {
     /// The value built into the program.
     Default,
-    /// A named set of values: a GPU profile, an optimisation level, a model size.
+    /// A named set of values: a GPU profile, an optimization level, a model size.
     Preset(String),
     /// Weights that a training starts from, by the folder that holds them.
     Weights(String),

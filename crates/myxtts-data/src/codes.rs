@@ -16,8 +16,8 @@ use myxtts_base::splitmix64;
 use crate::cache::{
     CacheError, CachedFeatures, Element, EntryKey, EntryShape, FeatureCache, Lookup,
 };
+use crate::host_stage::HostBatch;
 use crate::schedule::{BucketShape, ClipIndex, Schedule};
-use crate::stage::HostBatch;
 use crate::units::Codes;
 
 /// The hash of what makes codes of a recording: loading, mel and DVAE.

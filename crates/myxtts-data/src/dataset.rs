@@ -8,10 +8,10 @@ use myxtts_text::{
     clean_with,
 };
 
+use crate::host_stage::Clip;
 use crate::layout::Split;
 use crate::prepare::{Manifest, PrepareError, Quarantined};
 use crate::schedule::ClipLength;
-use crate::stage::Clip;
 use crate::units::{Codes, Tokens};
 
 /// The clips of one split; all lists are in the same order.

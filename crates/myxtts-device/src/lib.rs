@@ -13,10 +13,10 @@
 
 mod config;
 pub mod discover;
-mod found;
 mod fusion;
 mod kernels;
 mod launches;
+mod machine;
 mod nccl;
 mod open;
 mod panics;
@@ -32,13 +32,13 @@ pub use config::{
     BackendChoice, CollectiveChoice, GpuProfile, MemoryCheck, PipelineConfig, Precision,
     PrecisionChoice, StrategyConfig,
 };
-pub use found::{Adapter, Backend, BackendReport, Gpu, GpuKind, Host, Machine};
 pub use fusion::set_fusion;
 pub use kernels::{KernelWatch, Settling};
 pub use launches::{KernelUse, Launches};
+pub use machine::{Adapter, Backend, BackendReport, Gpu, GpuKind, Host, Machine};
 pub use nccl::has_nccl;
 pub use open::{OpenError, open};
-pub use panics::{no_memory_fault, told_of_memory};
+pub use panics::{check_for_oom, oom_line};
 pub use plan::{
     ClipsPerStep, DeviceMemory, LongestShape, MemoryNeeds, Mode, Plan, PlanError, PlanRequest,
     PlannedDevice, Share, TooLarge, Verdict, Workload, plan,

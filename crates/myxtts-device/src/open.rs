@@ -7,7 +7,7 @@ use burn::tensor::wgpu::WgpuBackend;
 use burn::tensor::{Device, Tensor};
 use thiserror::Error;
 
-use crate::found::{Adapter, Backend, GpuKind};
+use crate::machine::{Adapter, Backend, GpuKind};
 use crate::panics;
 use crate::plan::PlannedDevice;
 use crate::software;

@@ -23,7 +23,7 @@ static FAULT: OnceLock<String> = OnceLock::new();
 
 /// Returns the line of an engine error that is about running out of memory, if
 /// there is one.
-pub fn told_of_memory(words: &str) -> Option<&str> {
+pub fn oom_line(words: &str) -> Option<&str> {
     let tells = |line: &&str| {
         let line = line.to_lowercase();
         OUT_OF_MEMORY.iter().any(|words| line.contains(words))
@@ -36,7 +36,7 @@ pub fn told_of_memory(words: &str) -> Option<&str> {
 ///
 /// # Errors
 /// What the engine reported when it did.
-pub fn no_memory_fault() -> Result<(), String> {
+pub fn check_for_oom() -> Result<(), String> {
     match FAULT.get() {
         Some(words) => Err(words.clone()),
         None => Ok(()),
@@ -64,9 +64,7 @@ pub(crate) fn watch() {
 
 fn words<'a>(info: &'a PanicHookInfo<'_>) -> Option<&'a str> {
     let words = info.payload_as_str()?;
-    words
-        .starts_with("wgpu error")
-        .then(|| told_of_memory(words))?
+    words.starts_with("wgpu error").then(|| oom_line(words))?
 }
 
 /// The thread that is opening a device, and what was reported meanwhile.
@@ -134,7 +132,7 @@ fn one_line(words: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::told_of_memory;
+    use super::oom_line;
 
     #[test]
     fn the_line_that_tells_of_memory_is_found() {
@@ -149,8 +147,8 @@ mod tests {
                 "can't allocate buffer of size: 12",
             ),
         ] {
-            assert_eq!(told_of_memory(words), Some(line));
+            assert_eq!(oom_line(words), Some(line));
         }
-        assert_eq!(told_of_memory("the device was lost"), None);
+        assert_eq!(oom_line("the device was lost"), None);
     }
 }

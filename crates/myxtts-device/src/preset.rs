@@ -4,7 +4,7 @@ use myxtts_config::Layer;
 use serde_json::json;
 
 use crate::config::GpuProfile;
-use crate::found::Gpu;
+use crate::machine::Gpu;
 
 /// Start values for one card, or for cards of one memory size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,18 +20,18 @@ pub struct Preset {
     /// Host threads, before they are held to the host's cores.
     pub workers: u32,
     /// Batches in the ring on the device.
-    pub device_prefetch: u32,
+    pub ring_depth: u32,
 }
 
 const fn preset(name: &'static str, cards: &'static str, values: [u32; 4]) -> Preset {
-    let [batch_size, accumulation, workers, device_prefetch] = values;
+    let [batch_size, accumulation, workers, ring_depth] = values;
     Preset {
         name,
         cards,
         batch_size,
         accumulation,
         workers,
-        device_prefetch,
+        ring_depth,
     }
 }
 
@@ -90,7 +90,7 @@ impl Preset {
             [
                 ("data.batch_size", json!(self.batch_size)),
                 ("data.num_workers", json!(self.workers)),
-                ("data.prefetch_buffer_size", json!(self.device_prefetch)),
+                ("data.prefetch_buffer_size", json!(self.ring_depth)),
                 (
                     "training.gradient_accumulation_steps",
                     json!(self.accumulation),

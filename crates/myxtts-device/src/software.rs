@@ -10,7 +10,7 @@ use futures_lite::future::block_on;
 use thiserror::Error;
 
 use crate::discover::wgpu::{GRAPHICS_API, instance};
-use crate::found::{Adapter, Backend, Gpu};
+use crate::machine::{Adapter, Backend, Gpu};
 use crate::pinned::pin;
 
 /// The environment variable that says how many software GPUs to offer.

@@ -11,7 +11,7 @@ mod diagnose;
 pub mod finding;
 pub mod lang;
 pub mod model;
-pub mod peak;
+pub mod peak_flops;
 mod reasons;
 pub mod report;
 pub mod rules;
@@ -21,10 +21,10 @@ pub mod signals;
 pub mod stats;
 #[cfg(test)]
 mod testing;
+pub mod texts;
 pub mod units;
 pub mod verdict;
 pub mod what_if;
-pub mod words;
 
 pub use code::Code;
 pub use collect::Collector;

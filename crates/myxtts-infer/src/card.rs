@@ -7,7 +7,7 @@ use myxtts_model::dvae::DvaeConfig;
 use myxtts_model::gpt::{GptConfig, Quirks, Vocabulary};
 use myxtts_model::hifigan::HifiganConfig;
 use myxtts_model::speaker::SpeakerConfig;
-use myxtts_weights::{Checkpoint, misfit};
+use myxtts_weights::{ModelWeights, misfit};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -74,7 +74,7 @@ pub enum VoiceKind {
 impl ModelCard {
     /// Returns the card stored with the weights, or works one out for public XTTS-v2 files,
     /// which have none. Every field was checked against the others and against the weights.
-    pub fn of(checkpoint: &Checkpoint) -> Result<Self, InferError> {
+    pub fn of(checkpoint: &ModelWeights) -> Result<Self, InferError> {
         let Some(model) = &checkpoint.model else {
             return public::card(checkpoint);
         };

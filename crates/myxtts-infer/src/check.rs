@@ -14,7 +14,7 @@ use myxtts_model::hifigan::HifiganConfig;
 use myxtts_model::params::LoadError;
 use myxtts_model::speaker::SpeakerConfig;
 use myxtts_text::{Language, Vocabulary};
-use myxtts_weights::{Checkpoint, TensorMap};
+use myxtts_weights::{ModelWeights, TensorMap};
 use serde_json::json;
 
 use crate::card::{DecoderCard, ModelCard, VoiceKind};
@@ -55,7 +55,7 @@ const MOST_PARTS: usize = 16;
 const RATES: std::ops::RangeInclusive<u32> = 8_000..=192_000;
 
 /// Checks a card against itself and against the weights it came with.
-pub(crate) fn check(card: &ModelCard, checkpoint: &Checkpoint) -> Result<(), InferError> {
+pub(crate) fn check(card: &ModelCard, checkpoint: &ModelWeights) -> Result<(), InferError> {
     check_gpt(card, &checkpoint.gpt)?;
     // The tensors do not say how channels are divided into heads, and any divisor would load and
     // speak differently: the two places that say it must agree.
@@ -198,7 +198,7 @@ fn check_gpt(card: &ModelCard, tensors: &TensorMap) -> Result<(), InferError> {
 }
 
 /// Checks that START and STOP are rows of the text embedding, and those that the vocabulary has.
-fn check_vocabulary(card: &ModelCard, checkpoint: &Checkpoint) -> Result<(), InferError> {
+fn check_vocabulary(card: &ModelCard, checkpoint: &ModelWeights) -> Result<(), InferError> {
     let symbols = &card.gpt.vocabulary;
     let tokens = [
         ("gpt.vocabulary.start_text", symbols.start_text),

@@ -76,13 +76,13 @@ impl Synthesizer {
         voice: &Voice,
         options: &SpeakOptions,
     ) -> Result<Vec<Tensor<3>>, InferError> {
-        let breaths = self.reading(text, &options.language)?.breaths;
-        let [breath] = breaths.as_slice() else {
-            let pieces = breaths.len();
+        let phrases = self.reading(text, &options.language)?.phrases;
+        let [phrase] = phrases.as_slice() else {
+            let pieces = phrases.len();
             return Err(InferError::CopyInPieces { pieces });
         };
         let latents_1nd = voice.latents_1nd.clone();
-        let latents_1md = self.gpt().latents(latents_1nd, &breath.tokens, codes)?;
+        let latents_1md = self.gpt().latents(latents_1nd, &phrase.tokens, codes)?;
         let heard = (0..).zip(codes).filter(|(_, code)| self.hears(**code));
         let latent = |(place, _)| latents_1md.clone().narrow(1, place, 1);
         Ok(heard.map(latent).collect())

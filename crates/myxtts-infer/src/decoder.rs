@@ -6,7 +6,7 @@ use myxtts_model::hifigan::{HifiganDecoder, SpeakingDecoder, WaveStream};
 use myxtts_model::init::Init;
 use myxtts_model::params;
 use myxtts_model::speaker::SpeakerEncoder;
-use myxtts_weights::Checkpoint;
+use myxtts_weights::ModelWeights;
 use serde::{Deserialize, Serialize};
 
 use crate::card::ModelCard;
@@ -49,7 +49,7 @@ pub struct Decoder {
 impl Decoder {
     /// Loads the decoder of a checkpoint; `None` if it has none.
     pub fn load(
-        checkpoint: &Checkpoint,
+        checkpoint: &ModelWeights,
         card: &ModelCard,
         device: &Device,
     ) -> Result<Option<Self>, InferError> {

@@ -12,7 +12,7 @@
 //!   speaking loads files by the first, a training streams its files through the
 //!   second. [`checkpoint_of`] does the same as the second for weights in memory.
 //! - [`VoiceFile`] stores a voice; [`named_voices`] lists those stored with a model.
-//! - [`Reading`] is a text as it is read aloud: breaths and pauses.
+//! - [`Reading`] is a text as it is read aloud: phrases and pauses.
 //! - [`Synthesizer`] is a model that speaks; [`Speaking`] speaks many texts together,
 //!   and returns their audio as it becomes known.
 
@@ -46,7 +46,7 @@ pub use fingerprint::Fingerprint;
 pub use locate::{Pick, newest_run, resolve, voices};
 pub use modules::{InFile, Modules, checkpoint_of, outgoing, state_dict, tensor_data};
 pub use named_voices::{NamedVoice, StoredVoice, named_voices};
-pub use reading::{Breath, Reading};
+pub use reading::{Phrase, Reading};
 pub use sampling::SamplingDefaults;
 pub use similarity::{Compared, Similarity};
 pub use speaking::{Event, Said, SpeakOptions, Speaking, Ticket, Utterance};

@@ -9,7 +9,7 @@ use myxtts_model::init::Init;
 use myxtts_model::params::{self, StateDict};
 use myxtts_text::Vocabulary;
 use myxtts_weights::{
-    Checkpoint, Dtype, ModelArgs, Outgoing, Tensor, TensorMap, TensorStream, XttsConfig,
+    Dtype, ModelArgs, ModelWeights, Outgoing, Tensor, TensorMap, TensorStream, XttsConfig,
 };
 
 use crate::card::ModelCard;
@@ -38,7 +38,7 @@ pub struct Modules {
 
 impl Modules {
     /// Loads the modules of a checkpoint onto a device.
-    pub fn load(checkpoint: &Checkpoint, device: &Device) -> Result<Self, InferError> {
+    pub fn load(checkpoint: &ModelWeights, device: &Device) -> Result<Self, InferError> {
         let card = ModelCard::of(checkpoint)?;
         let wrong = |part: &'static str| move |why| InferError::Load { part, why };
         let init = Init::blank(device);
@@ -75,7 +75,7 @@ pub fn checkpoint_of(
     dvae: &StateDict,
     mel_stats: Option<&[f32]>,
     vocabulary: &Vocabulary,
-) -> Result<Checkpoint, InferError> {
+) -> Result<ModelWeights, InferError> {
     let stored = |name: &str, shape: Vec<usize>, values: &[f32]| {
         Tensor::from_f32(shape, values).map_err(|fault| InferError::Tensor {
             name: name.to_owned(),
@@ -97,7 +97,7 @@ pub fn checkpoint_of(
             .collect::<Result<TensorMap, InferError>>()
     };
     let mel_stats = mel_stats.map(|stats| stored("mel_stats", vec![stats.len()], stats));
-    Ok(Checkpoint {
+    Ok(ModelWeights {
         gpt: tensors(gpt, "gpt.")?,
         hifigan_decoder: TensorMap::new(),
         dvae: Some(tensors(dvae, "")?),
@@ -176,7 +176,7 @@ fn config_of(card: &ModelCard) -> XttsConfig {
 }
 
 /// Returns the vocabulary of a checkpoint, which cannot speak without one.
-pub(crate) fn vocabulary_of(checkpoint: &Checkpoint) -> Result<Vocabulary, InferError> {
+pub(crate) fn vocabulary_of(checkpoint: &ModelWeights) -> Result<Vocabulary, InferError> {
     let bytes = checkpoint.vocabulary.as_ref().ok_or(InferError::Missing {
         what: "vocab.json",
         fix: "put vocab.json beside model.pth and import again",

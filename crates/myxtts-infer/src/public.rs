@@ -8,7 +8,7 @@ use myxtts_model::conditioning::PerceiverConfig;
 use myxtts_model::dvae::DvaeConfig;
 use myxtts_model::gpt::{GptConfig, Quirks, Vocabulary};
 use myxtts_model::hifigan::HifiganConfig;
-use myxtts_weights::{Checkpoint, ModelArgs, TensorMap};
+use myxtts_weights::{ModelArgs, ModelWeights, TensorMap};
 
 use crate::card::{DecoderCard, ModelCard, VoiceKind};
 use crate::check::{self, CardFault, Shapes};
@@ -23,7 +23,7 @@ pub(crate) const AUDIO: AudioConfig = AudioConfig {
     normalize: Normalize::None,
 };
 
-pub(crate) fn card(checkpoint: &Checkpoint) -> Result<ModelCard, InferError> {
+pub(crate) fn card(checkpoint: &ModelWeights) -> Result<ModelCard, InferError> {
     let args = &checkpoint.config.model_args;
     if !args.gpt_use_perceiver_resampler {
         let why = "config.json says gpt_use_perceiver_resampler = false, as XTTS v1 does";
@@ -109,7 +109,7 @@ fn in_public_words(error: InferError) -> InferError {
 }
 
 /// Returns the waveform decoder and its speaker encoder, by the shapes of their tensors.
-fn decoder(checkpoint: &Checkpoint) -> Result<Option<DecoderCard>, InferError> {
+fn decoder(checkpoint: &ModelWeights) -> Result<Option<DecoderCard>, InferError> {
     let args = &checkpoint.config.model_args;
     let tensors = &checkpoint.hifigan_decoder;
     let name = |name: &str| format!("hifigan_decoder.waveform_decoder.{name}");
@@ -174,7 +174,7 @@ fn decoder(checkpoint: &Checkpoint) -> Result<Option<DecoderCard>, InferError> {
     }))
 }
 
-fn gpt(checkpoint: &Checkpoint) -> Result<GptConfig, InferError> {
+fn gpt(checkpoint: &ModelWeights) -> Result<GptConfig, InferError> {
     let args = &checkpoint.config.model_args;
     let tensors = &checkpoint.gpt;
     let [_, mel_bands, _] = shape(tensors, "gpt.conditioning_encoder.init.weight")?;
@@ -202,7 +202,7 @@ fn gpt(checkpoint: &Checkpoint) -> Result<GptConfig, InferError> {
     })
 }
 
-fn vocabulary(checkpoint: &Checkpoint, args: &ModelArgs) -> Result<Vocabulary, InferError> {
+fn vocabulary(checkpoint: &ModelWeights, args: &ModelArgs) -> Result<Vocabulary, InferError> {
     let text = vocabulary_of(checkpoint)?;
     let [text_tokens, _] = shape(&checkpoint.gpt, "gpt.text_embedding.weight")?;
     let codes = args.gpt_start_audio_token;

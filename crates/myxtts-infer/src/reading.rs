@@ -2,7 +2,7 @@
 //! after it is, and what is not said at all.
 //!
 //! ```text
-//! text -> without what nobody sees -> breaths -> cleaned -> known characters -> tokens
+//! text -> without what nobody sees -> phrases -> cleaned -> known characters -> tokens
 //! ```
 //!
 //! Training reads clean transcripts; what people ask to have spoken comes from
@@ -32,14 +32,14 @@ use crate::error::InferError;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reading {
     /// What is said, in order.
-    pub breaths: Vec<Breath>,
+    pub phrases: Vec<Phrase>,
     /// What a listener should know: what was left out, or what the model does not know.
     pub notices: Vec<String>,
 }
 
 /// What is said in one breath.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Breath {
+pub struct Phrase {
     /// The tokens, with the language tag.
     pub tokens: Vec<u32>,
     /// The silence after it, unless it is the last.
@@ -88,12 +88,12 @@ pub(crate) fn read(
         }
     })
     .map_err(InferError::TooLong)?;
-    let mut breaths: Vec<Breath> = vec![];
+    let mut phrases: Vec<Phrase> = vec![];
     let mut silent = vec![];
     for piece in pieces {
         let said = reader.said(&piece.text);
-        match (reader.is_speakable(&said), breaths.last_mut()) {
-            (true, _) => breaths.push(Breath {
+        match (reader.is_speakable(&said), phrases.last_mut()) {
+            (true, _) => phrases.push(Phrase {
                 tokens: vocabulary.encode(&said, language)?,
                 pause: pause(piece.end),
             }),
@@ -106,7 +106,7 @@ pub(crate) fn read(
             }
         }
     }
-    if breaths.is_empty() {
+    if phrases.is_empty() {
         return Err(unspeakable(&text));
     }
     if let [first, rest @ ..] = &silent[..] {
@@ -120,7 +120,7 @@ pub(crate) fn read(
         ));
     }
     reader.notice(&text, &mut notices);
-    Ok(Reading { breaths, notices })
+    Ok(Reading { phrases, notices })
 }
 
 struct Reader<'a> {
@@ -312,15 +312,15 @@ mod tests {
     fn told(text: &str) -> String {
         let vocabulary = vocabulary();
         let reading = try_read(text).unwrap();
-        let breaths = reading.breaths.iter().map(|breath| {
-            let text = vocabulary.decode(&breath.tokens);
-            format!("{text:?} then {}", breath.pause)
+        let phrases = reading.phrases.iter().map(|phrase| {
+            let text = vocabulary.decode(&phrase.tokens);
+            format!("{text:?} then {}", phrase.pause)
         });
         let notices = reading
             .notices
             .iter()
             .map(|notice| format!("notice: {notice}"));
-        breaths.chain(notices).collect::<Vec<_>>().join("\n")
+        phrases.chain(notices).collect::<Vec<_>>().join("\n")
     }
 
     #[test]
@@ -357,6 +357,6 @@ mod tests {
     fn a_long_text_takes_time_in_proportion() {
         let text = "the quick brown fox 😀 jumps over 12 lazy dogs. ".repeat(2_600);
         let reading = try_read(&text).unwrap();
-        assert!(reading.breaths.len() > 1_000);
+        assert!(reading.phrases.len() > 1_000);
     }
 }

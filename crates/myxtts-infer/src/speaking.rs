@@ -172,14 +172,14 @@ impl<'a> Speaking<'a> {
             options,
         } = utterance;
         self.synthesizer.check(&options)?;
-        let Reading { breaths, notices } = self.synthesizer.reading(&text, &options.language)?;
+        let Reading { phrases, notices } = self.synthesizer.reading(&text, &options.language)?;
         let said = Said {
-            pieces: breaths.len(),
+            pieces: phrases.len(),
             notices,
             ..Said::default()
         };
-        let pauses = breaths.iter().map(|breath| breath.pause).collect();
-        let pieces = breaths.into_iter().map(|breath| breath.tokens);
+        let pauses = phrases.iter().map(|phrase| phrase.pause).collect();
+        let pieces = phrases.into_iter().map(|phrase| phrase.tokens);
         let ticket = Ticket(self.next_ticket);
         self.next_ticket += 1;
         let job = Job {

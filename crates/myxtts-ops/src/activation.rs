@@ -4,12 +4,12 @@ use burn::backend::Dispatch;
 use burn::tensor::Tensor;
 
 use crate::host::{self, HostOps};
-use crate::plain;
+use crate::reference;
 
 /// GELU in its tanh approximation, as in GPT-2.
 pub fn gelu_tanh<const D: usize>(x: Tensor<D>) -> Tensor<D> {
     if !host::takes(&x) {
-        return plain::gelu_tanh(x);
+        return reference::gelu_tanh(x);
     }
     Tensor::from_dispatch(Dispatch::host_gelu(x.into_dispatch()))
 }

@@ -5,7 +5,7 @@ use burn::tensor::{Bool, Tensor};
 
 use crate::host::{self, HostOps};
 use crate::kernel::attention::{HIDDEN, Rule, Shape};
-use crate::{Dropout, plain};
+use crate::{Dropout, reference};
 
 /// Which keys a query may see.
 #[derive(Clone, Debug, Default)]
@@ -32,7 +32,7 @@ pub fn attention(
     let keys = k_bhkc.dims()[2];
     let whole = k_bhkc.dims() == [batch, heads, keys, channels] && k_bhkc.dims() == v_bhkc.dims();
     if !host::takes(&q_bhqc) || !whole {
-        return plain::attention(q_bhqc, k_bhkc, v_bhkc, mask, scale, drop);
+        return reference::attention(q_bhqc, k_bhkc, v_bhkc, mask, scale, drop);
     }
     let shape = Shape {
         batch,
@@ -60,7 +60,7 @@ pub fn self_attention(
     drop: Option<&Dropout>,
 ) -> Tensor<3> {
     if !host::takes(&qkv_bld) {
-        return plain::self_attention(qkv_bld, heads, mask, scale, drop);
+        return reference::self_attention(qkv_bld, heads, mask, scale, drop);
     }
     let [batch, length, width] = qkv_bld.dims();
     let shape = Shape {

@@ -10,7 +10,7 @@ use burn::tensor::Tensor;
 use crate::host::{self, HostOps};
 use crate::kernel::conv_batch::ConvRule;
 use crate::linear::or_none;
-use crate::plain;
+use crate::reference;
 
 /// How a convolution moves over time.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,7 +47,7 @@ pub struct ConvTransposed {
 pub fn rectified(x_bit: Tensor<3>, slope: Option<f64>) -> (Tensor<3>, Option<f64>) {
     match host::takes(&x_bit) {
         true => (x_bit, slope),
-        false => (plain::leaky(x_bit, slope), None),
+        false => (reference::leaky(x_bit, slope), None),
     }
 }
 
@@ -62,7 +62,7 @@ pub fn conv1d(
     match (is_ours, conv.stride) {
         (true, 1) => convolved(x_bit, weight_oik, bias_o, conv),
         (true, _) if conv.dilation == 1 => strided(x_bit, weight_oik, bias_o, conv),
-        _ => plain::conv1d(x_bit, weight_oik, bias_o, conv),
+        _ => reference::conv1d(x_bit, weight_oik, bias_o, conv),
     }
 }
 
@@ -74,7 +74,7 @@ pub fn conv_transpose1d(
     conv: ConvTransposed,
 ) -> Tensor<3> {
     if !host::takes(&x_bit) || conv.stride == 0 {
-        return plain::conv_transpose1d(x_bit, weight_iok, bias_o, conv);
+        return reference::conv_transpose1d(x_bit, weight_iok, bias_o, conv);
     }
     let ([inputs, outputs, kernel], stride) = (weight_iok.dims(), conv.stride);
     let taps = kernel.div_ceil(stride);
@@ -151,7 +151,7 @@ fn strided(
         .swap_dims(2, 3)
         .reshape([outputs, group_inputs * stride, taps]);
     let wanted = (heard + taps - 1) * stride;
-    let x_bit = plain::between_zeros(x_bit, conv.padding, wanted);
+    let x_bit = reference::between_zeros(x_bit, conv.padding, wanted);
     let x_bist = x_bit.reshape([batch, inputs, heard + taps - 1, stride]);
     let x = x_bist
         .swap_dims(2, 3)

@@ -5,7 +5,7 @@ use burn::tensor::Tensor;
 
 use crate::host::{self, HostOps};
 use crate::kernel::dropout::Keep;
-use crate::plain;
+use crate::reference;
 
 /// What to drop: each element on its own, with this probability.
 ///
@@ -37,7 +37,7 @@ pub fn dropout<const D: usize>(x: Tensor<D>, drop: &Dropout) -> Tensor<D> {
         return x;
     };
     if !host::takes(&x) {
-        return plain::dropout(x, drop);
+        return reference::dropout(x, drop);
     }
     Tensor::from_dispatch(Dispatch::host_dropout(x.into_dispatch(), keep))
 }
@@ -49,7 +49,7 @@ pub fn dropout_add<const D: usize>(
     drop: Option<&Dropout>,
 ) -> Tensor<D> {
     if !host::takes(&x) || x.dims() != residual.dims() {
-        return plain::dropout_add(x, residual, drop);
+        return reference::dropout_add(x, residual, drop);
     }
     // Without a draw this is still the faster sum: on all cores, into existing storage.
     let keep = drop

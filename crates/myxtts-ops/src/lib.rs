@@ -1,6 +1,6 @@
 //! Operations in which training spends its time, behind one signature each.
 //!
-//! Each is defined by a composition of the engine's operations in [`plain`], which is what GPUs
+//! Each is defined by a composition of the engine's operations in [`reference`], which is what GPUs
 //! run and what the tests compare with. On the CPU backend it is one pass of our own over memory,
 //! with its own backward pass, on all cores, and with the same result whatever their number.
 
@@ -8,7 +8,6 @@ mod activation;
 mod attention;
 mod compute;
 mod conv;
-mod cores;
 mod dropout;
 mod host;
 pub mod inference;
@@ -17,15 +16,16 @@ mod linear;
 mod loss;
 mod norm;
 mod optimizer;
-pub mod plain;
+mod pools;
+pub mod reference;
 
 pub use activation::{gelu_erf, gelu_tanh};
 pub use attention::{AttentionMask, attention, self_attention};
 pub use compute::Compute;
 pub use conv::{Conv, ConvTransposed, conv_transpose1d, conv1d, rectified};
-pub use cores::{beside_cores, each_on_cores, is_cpu, on_cores};
 pub use dropout::{Dropout, dropout, dropout_add};
 pub use linear::{linear, pointwise_conv, transposed_linear};
 pub use loss::{CrossEntropy, cross_entropy};
 pub use norm::{group_norm, layer_norm};
 pub use optimizer::{AdamW, Moments, adamw_step, sum_of_squares};
+pub use pools::{each_on_compute_pool, is_cpu, on_compute_pool, on_side_pool};

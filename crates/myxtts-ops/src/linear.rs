@@ -4,7 +4,7 @@ use burn::backend::Dispatch;
 use burn::tensor::Tensor;
 
 use crate::host::{self, HostOps, WeightLayout};
-use crate::plain;
+use crate::reference;
 
 /// Computes `x w^T + b` over the last dimension, with the weight as `(out, in)`.
 pub fn linear<const D: usize>(
@@ -13,7 +13,7 @@ pub fn linear<const D: usize>(
     bias_o: Option<Tensor<1>>,
 ) -> Tensor<D> {
     if !host::takes(&x) {
-        return plain::linear(x, weight_oi, bias_o);
+        return reference::linear(x, weight_oi, bias_o);
     }
     on_host(x, weight_oi, bias_o, WeightLayout::OutIn)
 }
@@ -25,7 +25,7 @@ pub fn transposed_linear<const D: usize>(
     bias_o: Option<Tensor<1>>,
 ) -> Tensor<D> {
     if !host::takes(&x) {
-        return plain::transposed_linear(x, weight_io, bias_o);
+        return reference::transposed_linear(x, weight_io, bias_o);
     }
     on_host(x, weight_io, bias_o, WeightLayout::InOut)
 }
@@ -58,7 +58,7 @@ pub fn pointwise_conv(
     bias_o: Option<Tensor<1>>,
 ) -> Tensor<3> {
     if !host::takes(&x_bit) {
-        return plain::pointwise_conv(x_bit, weight_oi1, bias_o);
+        return reference::pointwise_conv(x_bit, weight_oi1, bias_o);
     }
     let bias = or_none(bias_o, &x_bit);
     Tensor::from_dispatch(Dispatch::host_pointwise(

@@ -4,7 +4,7 @@ use burn::backend::Dispatch;
 use burn::tensor::{Int, Tensor};
 
 use crate::host::{self, HostOps};
-use crate::plain;
+use crate::reference;
 
 /// The options of [`cross_entropy`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -22,7 +22,7 @@ pub fn cross_entropy(
     options: CrossEntropy,
 ) -> Tensor<1> {
     if !host::takes(&logits_nv) {
-        return plain::cross_entropy(logits_nv, targets_n, options);
+        return reference::cross_entropy(logits_nv, targets_n, options);
     }
     let targets = targets_n.into_data().iter::<i64>().collect();
     Tensor::from_dispatch(Dispatch::host_cross_entropy(

@@ -4,7 +4,7 @@ use burn::backend::Dispatch;
 use burn::tensor::Tensor;
 
 use crate::host::{self, HostOps};
-use crate::plain;
+use crate::reference;
 
 /// Normalises the last dimension to mean 0 and variance 1, then scales and shifts it.
 #[expect(clippy::cast_possible_truncation, reason = "moments are f32")]
@@ -15,7 +15,7 @@ pub fn layer_norm<const D: usize>(
     epsilon: f64,
 ) -> Tensor<D> {
     if !host::takes(&x) {
-        return plain::layer_norm(x, weight, bias, epsilon);
+        return reference::layer_norm(x, weight, bias, epsilon);
     }
     Tensor::from_dispatch(Dispatch::host_layer_norm(
         x.into_dispatch(),
@@ -35,7 +35,7 @@ pub fn group_norm(
     epsilon: f64,
 ) -> Tensor<3> {
     if !host::takes(&x_bct) {
-        return plain::group_norm(x_bct, weight, bias, groups, epsilon);
+        return reference::group_norm(x_bct, weight, bias, groups, epsilon);
     }
     Tensor::from_dispatch(Dispatch::host_group_norm(
         x_bct.into_dispatch(),

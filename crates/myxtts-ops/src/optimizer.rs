@@ -5,7 +5,7 @@ use burn::tensor::Tensor;
 
 use crate::host::{self, HostStep};
 use crate::kernel::adamw::Step;
-use crate::plain;
+use crate::reference;
 
 /// The settings of one step of AdamW.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -76,7 +76,7 @@ pub fn adamw_step<const D: usize>(
     with: &AdamW,
 ) -> (Tensor<D>, Moments<D>) {
     if !host::takes(&parameter) || gradient.dtype() != parameter.dtype() {
-        return plain::adamw_step(parameter, gradient, moments, with);
+        return reference::adamw_step(parameter, gradient, moments, with);
     }
     let (parameter, first, second) = Dispatch::host_adamw(
         parameter.into_dispatch(),
@@ -95,7 +95,7 @@ pub fn adamw_step<const D: usize>(
 /// Returns the sum of the squares of all elements, for a norm over many tensors.
 pub fn sum_of_squares<const D: usize>(x: Tensor<D>) -> Tensor<1> {
     if !host::takes(&x) {
-        return plain::sum_of_squares(x);
+        return reference::sum_of_squares(x);
     }
     Tensor::from_dispatch(Dispatch::host_sum_of_squares(x.into_dispatch()))
 }

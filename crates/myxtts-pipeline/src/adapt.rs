@@ -1,4 +1,4 @@
-//! Smart prefetch: workers, read-ahead and ring depth follow the measured waits.
+//! Smart prefetch: workers, batches in flight and ring depth follow the measured waits.
 //!
 //! A pure decision from one window of the ledger, within the bounds of the plan,
 //! and each change comes with its reason. It moves one knob at a time: the
@@ -14,9 +14,11 @@ pub struct Knobs {
     /// Host threads that take tickets.
     pub workers: usize,
     /// Batches in flight, in all stages together.
-    pub read_ahead: usize,
+    #[serde(rename = "read_ahead")]
+    pub in_flight: usize,
     /// Batches that the device ring holds.
-    pub depth: usize,
+    #[serde(rename = "depth")]
+    pub ring_depth: usize,
 }
 
 /// The range of each knob. Where both ends are equal, the knob is left alone.
@@ -31,7 +33,7 @@ pub struct Bounds {
 /// What the ledger says of a recent stretch of time. Waits and work are shares of
 /// it, from 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Window {
+pub struct WaitShares {
     /// Steps taken in the window.
     pub steps: u64,
     /// Share of the time the model waited for a batch.
@@ -49,7 +51,7 @@ pub struct Window {
 
 /// A change of one knob.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Change {
+pub struct KnobChange {
     /// The name of the knob that was changed.
     pub knob: &'static str,
     /// Its value before the change.
@@ -60,7 +62,7 @@ pub struct Change {
     pub why: String,
 }
 
-impl fmt::Display for Change {
+impl fmt::Display for KnobChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -79,7 +81,7 @@ const IDLE: f64 = 0.75;
 
 /// Returns the next settings and the change that leads there, or `None` to leave
 /// them as they are.
-pub fn decide(window: &Window, now: Knobs, bounds: &Bounds) -> Option<(Knobs, Change)> {
+pub fn decide(window: &WaitShares, now: Knobs, bounds: &Bounds) -> Option<(Knobs, KnobChange)> {
     if window.steps < FEWEST_STEPS {
         return None;
     }
@@ -93,46 +95,46 @@ pub fn decide(window: &Window, now: Knobs, bounds: &Bounds) -> Option<(Knobs, Ch
             "workers had nothing to do {:.0} % of the time",
             100.0 * window.host_wait
         );
-        turned(now, "workers", to, why)
+        with_knob(now, "workers", to, why)
     })
 }
 
-fn more(window: &Window, now: Knobs, bounds: &Bounds) -> Option<(Knobs, Change)> {
+fn more(window: &WaitShares, now: Knobs, bounds: &Bounds) -> Option<(Knobs, KnobChange)> {
     let wait = 100.0 * window.model_wait;
     // The host is late when the device stage itself lacks batches.
     let host_late = window.device_wait > window.device_busy.min(0.5);
     if host_late && window.host_wait < TOLERATED.max(0.1) && now.workers < bounds.most.workers {
         let why = format!("the model waited {wait:.1} % of the time and no worker was idle");
-        return Some(turned(now, "workers", now.workers + 1, why));
+        return Some(with_knob(now, "workers", now.workers + 1, why));
     }
-    if host_late && now.read_ahead < bounds.most.read_ahead {
-        let to = (2 * now.read_ahead).min(bounds.most.read_ahead);
+    if host_late && now.in_flight < bounds.most.in_flight {
+        let to = (2 * now.in_flight).min(bounds.most.in_flight);
         let why =
             format!("the model waited {wait:.1} % of the time and workers waited for a place");
-        return Some(turned(now, "read_ahead", to, why));
+        return Some(with_knob(now, "read_ahead", to, why));
     }
-    if window.longest_wait > 1.0 && now.depth < bounds.most.depth {
-        let to = (2 * now.depth).min(bounds.most.depth);
+    if window.longest_wait > 1.0 && now.ring_depth < bounds.most.ring_depth {
+        let to = (2 * now.ring_depth).min(bounds.most.ring_depth);
         let why = format!(
             "single waits of up to {:.1} steps: a deeper ring rides them out",
             window.longest_wait
         );
-        return Some(turned(now, "depth", to, why));
+        return Some(with_knob(now, "depth", to, why));
     }
     None
 }
 
-fn turned(now: Knobs, knob: &'static str, to: usize, why: String) -> (Knobs, Change) {
+fn with_knob(now: Knobs, knob: &'static str, to: usize, why: String) -> (Knobs, KnobChange) {
     let mut next = now;
     let place = match knob {
         "workers" => &mut next.workers,
-        "read_ahead" => &mut next.read_ahead,
-        _ => &mut next.depth,
+        "read_ahead" => &mut next.in_flight,
+        _ => &mut next.ring_depth,
     };
     let from = std::mem::replace(place, to);
     (
         next,
-        Change {
+        KnobChange {
             knob,
             from,
             to,

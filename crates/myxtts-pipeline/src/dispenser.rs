@@ -29,7 +29,7 @@ struct Inner {
     end: u64,
     lanes: u64,
     in_flight: usize,
-    limit: usize,
+    in_flight_limit: usize,
     peak: usize,
     workers: usize,
     closed: bool,
@@ -41,16 +41,22 @@ pub struct Permit(Arc<Dispenser>);
 
 impl Dispenser {
     /// Makes a dispenser of tickets for the steps from `first` up to but not
-    /// including `end`, one per lane. At most `limit` batches are in flight, and
+    /// including `end`, one per lane. At most `in_flight_limit` batches are in flight, and
     /// only the first `workers` workers take tickets.
-    pub fn new(first: u64, end: u64, lanes: usize, limit: usize, workers: usize) -> Arc<Self> {
+    pub fn new(
+        first: u64,
+        end: u64,
+        lanes: usize,
+        in_flight_limit: usize,
+        workers: usize,
+    ) -> Arc<Self> {
         let lanes = lanes.max(1) as u64;
         let inner = Inner {
             next: first * lanes,
             end: end * lanes,
             lanes,
             in_flight: 0,
-            limit,
+            in_flight_limit,
             peak: 0,
             workers,
             closed: false,
@@ -69,7 +75,7 @@ impl Dispenser {
             if inner.closed || inner.next >= inner.end {
                 return None;
             }
-            if inner.in_flight < inner.limit && worker < inner.workers {
+            if inner.in_flight < inner.in_flight_limit && worker < inner.workers {
                 break;
             }
             inner = wait(&this.changed, inner);
@@ -104,8 +110,8 @@ impl Dispenser {
     }
 
     /// Changes how many batches may be in flight.
-    pub fn set_limit(&self, limit: usize) {
-        lock(&self.inner).limit = limit.max(1);
+    pub fn set_in_flight(&self, in_flight_limit: usize) {
+        lock(&self.inner).in_flight_limit = in_flight_limit.max(1);
         self.changed.notify_all();
     }
 

@@ -9,7 +9,7 @@ use crate::sync::{Arc, Mutex, lock};
 /// A part of the pipeline, as the ledger and errors name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Stage {
+pub enum PipelineStage {
     /// Decoding, features, tokens and padding, on host threads.
     Host,
     /// Upload, mels and codes, on the data device.
@@ -20,7 +20,7 @@ pub enum Stage {
     Model,
 }
 
-impl fmt::Display for Stage {
+impl fmt::Display for PipelineStage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Host => "host",
@@ -38,7 +38,7 @@ pub enum Failure {
     #[error("the {stage} stage failed at step {step}: {why}")]
     Failed {
         /// The stage that failed.
-        stage: Stage,
+        stage: PipelineStage,
         /// The step whose batch it was working on.
         step: u64,
         /// The error the stage returned.
@@ -48,7 +48,7 @@ pub enum Failure {
     #[error("the {stage} stage could not start: {why}")]
     NotStarted {
         /// The stage that did not start.
-        stage: Stage,
+        stage: PipelineStage,
         /// The error the stage returned.
         why: String,
     },
@@ -59,7 +59,7 @@ pub enum Failure {
     )]
     Panicked {
         /// The stage that the thread belongs to.
-        stage: Stage,
+        stage: PipelineStage,
         /// The message of the panic.
         why: String,
     },
@@ -91,7 +91,7 @@ impl Stop {
 
     /// Adds something to close when the run ends. Call this while the pipeline is
     /// put together, before a thread can fail.
-    pub(crate) fn also_close(&self, closer: impl Fn() + Send + Sync + 'static) {
+    pub(crate) fn on_stop(&self, closer: impl Fn() + Send + Sync + 'static) {
         lock(&self.0).closers.push(Box::new(closer));
     }
 

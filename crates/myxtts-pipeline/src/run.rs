@@ -11,13 +11,13 @@ use std::time::{Duration, Instant};
 pub use lane::{Delivered, Lane};
 pub use setup::{Setup, SetupError, Wiring};
 
-use crate::adapt::Change;
+use crate::adapt::KnobChange;
 use crate::dispenser::{Dispenser, Permit, Ticket};
-use crate::failure::{Failure, Stage, Stop};
+use crate::failure::{Failure, PipelineStage, Stop};
 use crate::ledger::{Entry, Ledger, RingReport, Summary};
 use crate::ring::Ring;
 use crate::sync::{Arc, Mutex};
-use crate::work::{Hop, HostWork, SiteWork};
+use crate::work::{DeviceStage, Hop, HostWork};
 use lane::Controller;
 
 /// A batch on its way, with its permit to be in flight.
@@ -42,7 +42,7 @@ pub struct Pipeline {
     dispenser: Arc<Dispenser>,
     threads: Vec<JoinHandle<()>>,
     rings: Vec<RingOf>,
-    changes: Receiver<Change>,
+    changes: Receiver<KnobChange>,
 }
 
 /// A pipeline, and the lanes that deliver its batches.
@@ -71,21 +71,21 @@ impl std::fmt::Debug for RingOf {
 }
 
 impl Pipeline {
-    /// Starts the data side. `sites` makes the work of each site; `hops` makes
+    /// Starts the data side. `device_stages` makes the work of each device stage; `hops` makes
     /// the hop of each lane, and is empty where data and model share a device.
     pub fn start<H, S, P>(
         setup: &Setup,
         host: H,
-        sites: Vec<Make<S>>,
+        device_stages: Vec<Make<S>>,
         hops: Vec<Make<P>>,
         ledger: Ledger,
     ) -> Result<Started<S::Batch>, SetupError>
     where
         H: HostWork,
-        S: SiteWork<Buffer = H::Buffer> + 'static,
+        S: DeviceStage<Buffer = H::Buffer> + 'static,
         P: Hop<Batch = S::Batch> + 'static,
     {
-        setup.check(sites.len(), hops.len())?;
+        setup.check(device_stages.len(), hops.len())?;
         let lanes = setup.wiring.lanes;
         let stop = Stop::new();
         let ledger = Arc::new(ledger);
@@ -93,11 +93,11 @@ impl Pipeline {
             setup.first_step,
             setup.end_step,
             lanes,
-            setup.knobs.read_ahead,
+            setup.knobs.in_flight,
             setup.knobs.workers,
         );
         let closing = Arc::clone(&dispenser);
-        stop.also_close(move || closing.close());
+        stop.on_stop(move || closing.close());
 
         let mut pipeline = Self {
             stop: stop.clone(),
@@ -107,9 +107,9 @@ impl Pipeline {
             rings: vec![],
             changes: channel().1,
         };
-        let host_rings: Rings<H::Buffer> = (0..sites.len())
+        let host_rings: Rings<H::Buffer> = (0..device_stages.len())
             .map(|_| {
-                let per_step = if setup.wiring.shared_site {
+                let per_step = if setup.wiring.shared_data_device {
                     lanes as u64
                 } else {
                     1
@@ -132,7 +132,7 @@ impl Pipeline {
             stop: stop.clone(),
             ledger: Arc::clone(&ledger),
             lanes: lanes as u64,
-            shared_site: setup.wiring.shared_site,
+            shared_data_device: setup.wiring.shared_data_device,
             on_demand: setup.is_on_demand(),
         };
         let host = Arc::new(host);
@@ -140,23 +140,28 @@ impl Pipeline {
         for worker in 0..setup.bounds.most.workers.max(setup.knobs.workers) {
             let (host, spares) = (Arc::clone(&host), Arc::clone(&spares));
             let (dispenser, rings) = (Arc::clone(&dispenser), host_rings.clone());
-            pipeline.spawn(&context, Stage::Host, worker, move |context| {
+            pipeline.spawn(&context, PipelineStage::Host, worker, move |context| {
                 threads::host(context, worker, &*host, &dispenser, &spares, &rings)
             })?;
         }
-        for (site, make) in sites.into_iter().enumerate() {
-            let (input, spares) = (Arc::clone(&host_rings[site]), Arc::clone(&spares));
+        for (device_stage, make) in device_stages.into_iter().enumerate() {
+            let (input, spares) = (Arc::clone(&host_rings[device_stage]), Arc::clone(&spares));
             let outputs = device_rings.clone();
-            pipeline.spawn(&context, Stage::Device, site, move |context| {
-                threads::site(context, site, make, &input, &spares, &outputs)
-            })?;
+            pipeline.spawn(
+                &context,
+                PipelineStage::Device,
+                device_stage,
+                move |context| {
+                    threads::device_stage(context, device_stage, make, &input, &spares, &outputs)
+                },
+            )?;
         }
         for (lane, make) in hops.into_iter().enumerate() {
             let (input, output) = (
                 Arc::clone(&device_rings[lane]),
                 Arc::clone(&model_rings[lane]),
             );
-            pipeline.spawn(&context, Stage::Hop, lane, move |context| {
+            pipeline.spawn(&context, PipelineStage::Hop, lane, move |context| {
                 threads::hop(context, lane, make, &input, &output)
             })?;
         }
@@ -165,9 +170,9 @@ impl Pipeline {
         pipeline.changes = changes;
         // Without a hop the two are the same rings.
         let deep: Vec<_> = device_rings.iter().chain(&model_rings).cloned().collect();
-        let controller = Controller::new(setup, &dispenser, &ledger, sender, move |depth| {
+        let controller = Controller::new(setup, &dispenser, &ledger, sender, move |ring_depth| {
             for ring in &deep {
-                ring.set_batches(depth);
+                ring.set_batches(ring_depth);
             }
         });
         let mut controller = Some(controller);
@@ -193,7 +198,7 @@ impl Pipeline {
     }
 
     /// Returns what smart prefetch has changed since the last call.
-    pub fn changes(&self) -> Vec<Change> {
+    pub fn changes(&self) -> Vec<KnobChange> {
         self.changes.try_iter().collect()
     }
 
@@ -247,7 +252,7 @@ impl Pipeline {
         let ring = Arc::new(Ring::new(name, bounds, setup.first_step * per_step));
         ring.end(setup.end_step * per_step);
         let (closing, shown) = (Arc::clone(&ring), Arc::clone(&ring));
-        self.stop.also_close(move || closing.close());
+        self.stop.on_stop(move || closing.close());
         self.rings.push(RingOf(Box::new(move || {
             RingReport::new(shown.name(), &shown.state())
         })));
@@ -257,7 +262,7 @@ impl Pipeline {
     fn spawn(
         &mut self,
         context: &threads::Context,
-        stage: Stage,
+        stage: PipelineStage,
         number: usize,
         body: impl FnOnce(&threads::Context) -> Result<(), Failure> + Send + 'static,
     ) -> Result<(), SetupError> {

@@ -32,7 +32,7 @@ pub struct HostParts {
 
 /// The device stage. It is made and used on one thread, as the engine's streams
 /// and pools require.
-pub trait SiteWork {
+pub trait DeviceStage {
     /// A host batch, see [`HostWork::Buffer`].
     type Buffer;
     /// A batch on the data device.

@@ -8,6 +8,7 @@
 //! clock: nothing is measured, and nothing of the engine is needed. Whoever
 //! has a ledger, from a probe or from elsewhere, gets the same report.
 
+mod display;
 mod occupancy;
 mod oscillation;
 mod overlap;
@@ -17,7 +18,6 @@ mod stages;
 mod svg;
 mod timeline;
 mod trace;
-mod words;
 
 pub use occupancy::{RingUse, Sample};
 pub use oscillation::Oscillation;

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use myxtts_pipeline::{Entry, Stage};
+use myxtts_pipeline::{Entry, PipelineStage};
 use serde::Serialize;
 
 use crate::timeline::{Timeline, Window};
@@ -104,26 +104,28 @@ const NAMES: [&str; 3] = ["host", "device", "model"];
 
 /// Returns what is put into each ring and taken out of it, by ring and its number.
 fn changes(entries: &[Entry]) -> BTreeMap<(usize, usize), Vec<(u64, i64)>> {
-    let has_hop = entries.iter().any(|entry| entry.stage == Stage::Hop);
-    // Lanes have a host ring each where they have a data device each.
-    let sites = entries
+    let has_hop = entries
         .iter()
-        .filter(|entry| entry.stage == Stage::Device)
+        .any(|entry| entry.stage == PipelineStage::Hop);
+    // Lanes have a host ring each where they have a data device each.
+    let device_stages = entries
+        .iter()
+        .filter(|entry| entry.stage == PipelineStage::Device)
         .map(|entry| entry.worker + 1)
         .max()
         .unwrap_or(1);
-    let host_ring = |lane: usize| if sites > 1 { lane } else { 0 };
+    let host_ring = |lane: usize| if device_stages > 1 { lane } else { 0 };
     let mut changes: BTreeMap<(usize, usize), Vec<(u64, i64)>> = BTreeMap::new();
     for entry in entries {
         let taken_us = entry
             .at_us
             .saturating_sub(entry.busy_us + entry.wait_out_us);
         let (from, to) = match entry.stage {
-            Stage::Host => (None, Some((0, host_ring(entry.lane)))),
-            Stage::Device => (Some((0, host_ring(entry.lane))), Some((1, entry.lane))),
-            Stage::Hop => (Some((1, entry.lane)), Some((2, entry.lane))),
-            Stage::Model if has_hop => (Some((2, entry.lane)), None),
-            Stage::Model => (Some((1, entry.lane)), None),
+            PipelineStage::Host => (None, Some((0, host_ring(entry.lane)))),
+            PipelineStage::Device => (Some((0, host_ring(entry.lane))), Some((1, entry.lane))),
+            PipelineStage::Hop => (Some((1, entry.lane)), Some((2, entry.lane))),
+            PipelineStage::Model if has_hop => (Some((2, entry.lane)), None),
+            PipelineStage::Model => (Some((1, entry.lane)), None),
         };
         if let Some(ring) = from {
             changes.entry(ring).or_default().push((taken_us, -1));

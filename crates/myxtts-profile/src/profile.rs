@@ -1,6 +1,6 @@
 //! The whole report.
 
-use myxtts_pipeline::{Entry, Stage};
+use myxtts_pipeline::{Entry, PipelineStage};
 use serde::Serialize;
 
 use crate::occupancy::RingUse;
@@ -10,7 +10,7 @@ use crate::spread::Spread;
 use crate::stages::StageTimes;
 use crate::timeline::{Timeline, Window};
 
-/// One optimiser step by the clock of the training thread, in seconds.
+/// One optimizer step by the clock of the training thread, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StepTime {
     /// The time from the end of the step before to the end of this one.
@@ -58,7 +58,7 @@ pub struct Profile {
     /// The times of each stage.
     pub stages: Vec<StageTimes>,
     /// The stage that the others wait for.
-    pub slowest: Option<Stage>,
+    pub slowest: Option<PipelineStage>,
     /// How much of the work was done beside other work.
     pub overlap: Overlap,
     /// How evenly steps follow each other; absent for fewer than eight.
@@ -87,7 +87,9 @@ impl Profile {
         let first = warm_up * accumulation as u64;
         let window = timeline.window_from(first);
         let stages = StageTimes::all(&timeline, window);
-        let model = stages.iter().find(|stage| stage.stage == Stage::Model);
+        let model = stages
+            .iter()
+            .find(|stage| stage.stage == PipelineStage::Model);
         let lanes = model.map_or(1, |model| model.threads.max(1));
         let batches = model.map_or(0, |model| model.busy.count / lanes);
         let noted = model.map_or(0.0, |model| model.busy_s + model.wait_in_s);

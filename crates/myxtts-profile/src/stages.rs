@@ -1,6 +1,6 @@
 //! What each stage took, batch by batch, and what its threads did meanwhile.
 
-use myxtts_pipeline::{Entry, Stage};
+use myxtts_pipeline::{Entry, PipelineStage};
 use serde::Serialize;
 
 use crate::spread::Spread;
@@ -10,7 +10,7 @@ use crate::timeline::{Kind, Timeline, Window};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StageTimes {
     /// The stage that was measured.
-    pub stage: Stage,
+    pub stage: PipelineStage,
     /// The number of threads that did something in the window.
     pub threads: usize,
     /// Work on a batch, for batches that ended in the window.
@@ -35,14 +35,19 @@ pub struct StageTimes {
 impl StageTimes {
     /// Returns the times of every stage on the timeline, in the order of the data.
     pub(crate) fn all(timeline: &Timeline, window: Window) -> Vec<Self> {
-        let stages = [Stage::Host, Stage::Device, Stage::Hop, Stage::Model];
+        let stages = [
+            PipelineStage::Host,
+            PipelineStage::Device,
+            PipelineStage::Hop,
+            PipelineStage::Model,
+        ];
         stages
             .into_iter()
             .filter_map(|stage| Self::of(stage, timeline, window))
             .collect()
     }
 
-    fn of(stage: Stage, timeline: &Timeline, window: Window) -> Option<Self> {
+    fn of(stage: PipelineStage, timeline: &Timeline, window: Window) -> Option<Self> {
         let is_inside = |at_us: u64| window.begin_us < at_us && at_us <= window.end_us;
         let entries = timeline.entries().iter();
         let ended: Vec<_> = entries

@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use myxtts_pipeline::Stage;
+use myxtts_pipeline::PipelineStage;
 
 use crate::occupancy::RingUse;
 use crate::profile::Profile;
@@ -42,7 +42,12 @@ pub fn svg(profile: &Profile) -> String {
     let window = shown(profile);
     let mut body = String::new();
     let mut y = TOP;
-    for stage in [Stage::Host, Stage::Device, Stage::Hop, Stage::Model] {
+    for stage in [
+        PipelineStage::Host,
+        PipelineStage::Device,
+        PipelineStage::Hop,
+        PipelineStage::Model,
+    ] {
         let threads = profile.timeline().threads();
         let threads: Vec<_> = threads.filter(|(of, _)| of.stage == stage).collect();
         for (thread, spans) in threads.iter().take(THREADS) {
@@ -80,7 +85,7 @@ fn shown(profile: &Profile) -> Window {
     let entries = profile.timeline().entries().iter();
     let model: Vec<_> = entries
         .filter(|entry| {
-            entry.stage == Stage::Model
+            entry.stage == PipelineStage::Model
                 && entry.worker == 0
                 && entry.at_us > whole.begin_us
                 && entry.at_us <= whole.end_us
@@ -117,7 +122,7 @@ fn text(out: &mut String, x: f64, y: f64, anchor: &str, words: &str) {
 fn head(out: &mut String, profile: &Profile, window: Window) {
     let model = profile.stages.iter();
     let batches: usize = model
-        .filter(|stage| stage.stage == Stage::Model)
+        .filter(|stage| stage.stage == PipelineStage::Model)
         .map(|stage| stage.busy.count / stage.threads.max(1))
         .sum();
     let title = format!(

@@ -7,14 +7,14 @@
 
 use std::collections::BTreeMap;
 
-use myxtts_pipeline::{Entry, Stage};
+use myxtts_pipeline::{Entry, PipelineStage};
 use serde::Serialize;
 
 /// A thread of the pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Thread {
     /// The stage it belongs to.
-    pub stage: Stage,
+    pub stage: PipelineStage,
     /// Its number within the stage.
     pub worker: usize,
 }
@@ -168,7 +168,7 @@ impl Timeline {
         let measured = self
             .entries
             .iter()
-            .filter(|entry| entry.stage == Stage::Model && entry.step >= first);
+            .filter(|entry| entry.stage == PipelineStage::Model && entry.step >= first);
         let mut window: Option<Window> = None;
         for entry in measured {
             let begin_us = entry.at_us.saturating_sub(entry.busy_us + entry.wait_in_us);

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use myxtts_pipeline::Stage;
+use myxtts_pipeline::PipelineStage;
 use serde_json::{Map, Value, json};
 
 use crate::profile::Profile;
@@ -39,24 +39,24 @@ pub fn write_trace(
 }
 
 /// Returns the process that a stage is shown as; rings have one of their own above.
-fn process(stage: Stage) -> u64 {
+fn process(stage: PipelineStage) -> u64 {
     match stage {
-        Stage::Host => 2,
-        Stage::Device => 3,
-        Stage::Hop => 4,
-        Stage::Model => 5,
+        PipelineStage::Host => 2,
+        PipelineStage::Device => 3,
+        PipelineStage::Hop => 4,
+        PipelineStage::Model => 5,
     }
 }
 
 /// The process that counters and the measured stretch are shown in.
 const RINGS: u64 = 1;
 
-fn title(stage: Stage) -> &'static str {
+fn title(stage: PipelineStage) -> &'static str {
     match stage {
-        Stage::Host => "host stage (decode, tokens)",
-        Stage::Device => "device stage (upload, mel, codes)",
-        Stage::Hop => "hop (data device to model device)",
-        Stage::Model => "model (train step)",
+        PipelineStage::Host => "host stage (decode, tokens)",
+        PipelineStage::Device => "device stage (upload, mel, codes)",
+        PipelineStage::Hop => "hop (data device to model device)",
+        PipelineStage::Model => "model (train step)",
     }
 }
 
@@ -66,7 +66,7 @@ fn meta(name: &str, process: u64, thread: usize, args: Value) -> Value {
 
 fn names(profile: &Profile) -> Vec<Value> {
     let threads: Vec<Thread> = profile.timeline().threads().map(|(t, _)| t).collect();
-    let stages: BTreeSet<Stage> = threads.iter().map(|thread| thread.stage).collect();
+    let stages: BTreeSet<PipelineStage> = threads.iter().map(|thread| thread.stage).collect();
     let mut events = vec![meta("process_name", RINGS, 0, json!({ "name": "rings" }))];
     for stage in stages {
         let id = process(stage);

@@ -8,15 +8,15 @@
 
 mod base64;
 pub mod checkpoint;
-pub mod compare;
-pub mod exact;
+pub mod config_diff;
+pub mod exact_float;
 mod file_error;
 pub mod guard;
+pub mod lr;
 pub mod metrics;
 pub mod progress;
 pub mod rotating;
 pub mod run_folder;
-pub mod schedule;
 pub mod signals;
 pub mod tensorboard;
 pub mod units;

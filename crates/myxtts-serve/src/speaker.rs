@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use axum::http::StatusCode;
 use myxtts_audio::units::{SampleRate, Samples};
-use myxtts_device::no_memory_fault;
+use myxtts_device::check_for_oom;
 use myxtts_infer::{Event, Speaking, Synthesizer, Ticket, Utterance};
 use myxtts_run::signals::{LOOK_EVERY, StopRequest};
 use tokio::sync::mpsc::UnboundedSender;
@@ -95,7 +95,7 @@ impl Speaker<'_> {
             }
             let before = Instant::now();
             let events = speaking.step();
-            if let Err(why) = no_memory_fault() {
+            if let Err(why) = check_for_oom() {
                 let why = ServeError::Device(why);
                 let status = StatusCode::INTERNAL_SERVER_ERROR;
                 self.queue.close();

@@ -21,7 +21,7 @@ use myxtts_model::init::Init;
 use myxtts_model::params::state_dict;
 use myxtts_model::speaker::{SpeakerConfig, SpeakerEncoder};
 use myxtts_text::{Language, Training, Vocabulary};
-use myxtts_weights::{Checkpoint, Tensor};
+use myxtts_weights::{ModelWeights, Tensor};
 
 pub const CODES: u32 = 24;
 
@@ -119,7 +119,7 @@ impl Tiny {
 
     /// A checkpoint with a waveform decoder and its speaker encoder, as public
     /// files have them.
-    pub fn with_decoder(&mut self) -> Checkpoint {
+    pub fn with_decoder(&mut self) -> ModelWeights {
         let speaker = SpeakerConfig::TINY;
         let hifigan = HifiganConfig {
             channels: 32,
@@ -147,7 +147,7 @@ impl Tiny {
         checkpoint
     }
 
-    pub fn checkpoint(&self) -> Checkpoint {
+    pub fn checkpoint(&self) -> ModelWeights {
         checkpoint_of(
             &self.card,
             &state_dict(&self.gpt).unwrap(),

@@ -30,28 +30,28 @@ use myxtts_audio::units::Samples;
 use myxtts_audio::{AudioConfig, Limits};
 use myxtts_data::bench::generate;
 use myxtts_data::dataset::{Corpus, train_vocabulary};
+use myxtts_data::host_stage::{Clip, HostFeed, HostStage, HostStageConfig, Segments};
 use myxtts_data::layout::Split;
 use myxtts_data::prepare::{self, Settings, prepare, unwatched};
 use myxtts_data::schedule::{BucketShape, ConditioningSpec, Schedule};
-use myxtts_data::stage::{Clip, HostFeed, HostStage, Segments, StageConfig};
 use myxtts_device::discover::{discover, probe};
 use myxtts_device::{PlanRequest, SoftwareGpus, open, plan};
 use myxtts_model::conditioning::PerceiverConfig;
 use myxtts_model::dvae::{Dvae, DvaeConfig};
 use myxtts_model::gpt::{Gpt, GptConfig, Vocabulary};
 use myxtts_model::init::Init;
-use myxtts_pipeline::{Bounds, Knobs, Ledger, Pipeline, Stage, Start, Summary, Ticket};
+use myxtts_pipeline::{Bounds, Knobs, Ledger, Pipeline, PipelineStage, Start, Summary, Ticket};
 use myxtts_run::guard::{SpikeAction, SpikeSettings};
-use myxtts_run::schedule::{Parts, Schedule as Rates, Shape};
+use myxtts_run::lr::{LrSchedule, Parts, Shape};
 use myxtts_run::signals::StopRequest;
 use myxtts_run::units::Step;
 use myxtts_train::TrainError;
-use myxtts_train::feed::{DeviceFeed, FrontEnd, Largest, RingBytes, ShapeWatch, Targets};
-use myxtts_train::objective::{GptRecipe, GptTrainee};
+use myxtts_train::feed::{DeviceFeed, FrontEnd, LargestBatch, RingBytes, ShapeTracker, Targets};
+use myxtts_train::objective::{GptObjective, GptObjectiveConfig};
 use myxtts_train::optim::{AdamW, AdamWConfig};
 use myxtts_train::placement::Placement;
-use myxtts_train::stage::execute::{Flow, StageRun, StageWatch, run_stage};
-use myxtts_train::train_loop::{Guards, LossScale, Recipe, State, StepDone, Watch};
+use myxtts_train::stage::execute::{PrefetchConfig, StageObserver, StageRun, run_stage};
+use myxtts_train::train_loop::{Guards, LoopConfig, LossScale, State, StepObserver, StepReport};
 
 type Failed = Box<dyn std::error::Error>;
 
@@ -61,8 +61,8 @@ const CONDITIONING: ConditioningSpec = ConditioningSpec {
 };
 const KNOBS: Knobs = Knobs {
     workers: 1,
-    read_ahead: 6,
-    depth: 2,
+    in_flight: 6,
+    ring_depth: 2,
 };
 /// Steps that compile kernels, allocate moments and fill rings.
 const WARM_UP: u64 = 2;
@@ -107,7 +107,7 @@ fn main() -> Result<(), Failed> {
             Placement {
                 data: vec![one.clone(), other.clone()],
                 models: vec![one.clone(), other],
-                shared_site: false,
+                shared_data_device: false,
                 ..Placement::on(&one)
             },
         ),
@@ -255,10 +255,10 @@ impl World {
             _ => &self.schedules[1],
         };
         let dvae = self.dvae.clone();
-        let recipe = Recipe {
+        let loop_config = LoopConfig {
             steps: WARM_UP + steps + RUN_OUT,
             accumulation: 1,
-            schedule: Rates::new(Parts {
+            lr_schedule: LrSchedule::new(Parts {
                 base: 1e-4,
                 warmup: Step(0),
                 shape: Shape::Constant,
@@ -270,7 +270,7 @@ impl World {
         };
         let run = StageRun {
             placement,
-            flow: Flow {
+            prefetch: PrefetchConfig {
                 knobs: KNOBS,
                 bounds: Bounds {
                     least: KNOBS,
@@ -280,16 +280,16 @@ impl World {
                 fill_target: 1,
                 start_delay: Duration::from_secs(600),
             },
-            largest: Largest::of(schedule, CONDITIONING, &FrontEnd::XTTS.conditioning),
+            largest: LargestBatch::of(schedule, CONDITIONING, &FrontEnd::XTTS.conditioning),
             host: HostFeed::new(self.stage(), Arc::clone(schedule), None)?,
-            site: Arc::new(move |device: &Device| {
-                let watch = Arc::new(ShapeWatch::default());
+            device_stage: Arc::new(move |device: &Device| {
+                let tracker = Arc::new(ShapeTracker::default());
                 let dvae = dvae.clone().to_device(device);
-                DeviceFeed::new(device, dvae, &FrontEnd::XTTS, true, watch)
+                DeviceFeed::new(device, dvae, &FrontEnd::XTTS, true, tracker)
                     .map_err(|why| why.to_string())
             }),
             state: |device: &Device| Ok(self.state(device)),
-            recipe: &recipe,
+            loop_config: &loop_config,
             // Asked for where a step has several batches.
             targets: Targets::by(|_| vec![]),
             ledger: Ledger::in_memory(),
@@ -373,7 +373,7 @@ impl World {
         HostStage::new(
             Arc::clone(&self.clips),
             Arc::clone(&self.vocabulary),
-            StageConfig {
+            HostStageConfig {
                 audio: AudioConfig::default(),
                 limits: Limits::default(),
                 text: myxtts_text::CleanOptions::default(),
@@ -383,9 +383,9 @@ impl World {
         )
     }
 
-    fn state(&self, device: &Device) -> State<GptTrainee> {
+    fn state(&self, device: &Device) -> State<GptObjective> {
         let gpt = Gpt::new(&Init::new(0, &device.clone().autodiff()), &self.gpt);
-        let recipe = GptRecipe::default();
+        let objective_config = GptObjectiveConfig::default();
         let guards = Guards {
             bad_steps: 0,
             spikes: SpikeSettings {
@@ -395,8 +395,13 @@ impl World {
             },
             scale: LossScale::off(),
         };
-        let optimiser = AdamW::new(AdamWConfig::default());
-        State::new(GptTrainee::new(gpt, recipe), vec![optimiser], None, guards)
+        let optimizer = AdamW::new(AdamWConfig::default());
+        State::new(
+            GptObjective::new(gpt, objective_config),
+            vec![optimizer],
+            None,
+            guards,
+        )
     }
 }
 
@@ -424,16 +429,20 @@ impl Clock {
     }
 }
 
-impl Watch<GptTrainee> for Clock {
-    fn after(&mut self, done: &StepDone, _: &State<GptTrainee>) -> Result<bool, TrainError> {
-        self.losses.push(done.loss);
+impl StepObserver<GptObjective> for Clock {
+    fn after_step(
+        &mut self,
+        report: &StepReport,
+        _: &State<GptObjective>,
+    ) -> Result<bool, TrainError> {
+        self.losses.push(report.loss);
         let now = Some((
             Instant::now(),
             ticks("/proc/self/stat"),
             threads(),
             stolen(),
         ));
-        match done.step {
+        match report.step {
             WARM_UP => self.begun = now,
             step if step == self.last => self.ended = now,
             _ => {}
@@ -442,12 +451,12 @@ impl Watch<GptTrainee> for Clock {
     }
 }
 
-impl StageWatch<GptTrainee> for Clock {
+impl StageObserver<GptObjective> for Clock {
     fn started(
         &mut self,
         _: Duration,
         _: &Start,
-        _: &State<GptTrainee>,
+        _: &State<GptObjective>,
     ) -> Result<bool, TrainError> {
         Ok(false)
     }
@@ -457,7 +466,7 @@ impl StageWatch<GptTrainee> for Clock {
 
 /// Shares of the time that device and model stages worked, one thread's worth.
 fn busy(summary: &Summary) -> String {
-    let share = |stage: Stage| {
+    let share = |stage: PipelineStage| {
         let report = summary.stages.iter().find(|report| report.stage == stage);
         report.map_or(0.0, |report| {
             let all = report.busy_s + report.wait_in_s + report.wait_out_s;
@@ -466,8 +475,8 @@ fn busy(summary: &Summary) -> String {
     };
     format!(
         "busy: data {:.0} %, model {:.0} %",
-        share(Stage::Device),
-        share(Stage::Model)
+        share(PipelineStage::Device),
+        share(PipelineStage::Model)
     )
 }
 

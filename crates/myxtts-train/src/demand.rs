@@ -16,7 +16,7 @@ use myxtts_model::gpt::{
 use myxtts_model::hifigan::HifiganConfig;
 
 use crate::config::StageName;
-use crate::feed::{Largest, Shapes, device_bytes};
+use crate::feed::{LargestBatch, Shapes, device_bytes};
 use crate::objective::is_divided;
 use crate::session::MOST_VALIDATED;
 
@@ -151,7 +151,7 @@ impl Demand {
             StageName::Gpt => self.gpt_stage(share, batches),
             StageName::Decoder => self.decoder_stage(share, batches),
         };
-        let largest = Largest::of_shapes(
+        let largest = LargestBatch::of_shapes(
             batches.iter().copied(),
             self.conditioning,
             &MelSpec::CONDITIONING,
@@ -217,15 +217,15 @@ impl Demand {
     }
 
     fn decoder_stage(&self, share: &Share, batches: &[(BucketShape, u32)]) -> MemoryNeeds {
-        let judges = self.decoder.discriminator();
-        let count = self.decoder.parameters() + judges.parameters();
+        let discriminator = self.decoder.discriminator();
+        let count = self.decoder.parameters() + discriminator.parameters();
         let weights = count as u64 * F32;
         let mut needs = MemoryNeeds::default();
         if share.trains {
             let frames = self.decoder_frames;
             let made = frames * self.decoder.outputs_per_frame();
             // Each discriminator hears both the recording and what was generated.
-            let judged = 2 * judges.outputs(frames * self.decoder.hop());
+            let judged = 2 * discriminator.outputs(frames * self.decoder.hop());
             needs.weights = weights;
             needs.gradients = weights * sets(share, false);
             needs.moments = 2 * weights;

@@ -1,9 +1,9 @@
 //! Why a training stopped.
 
 use myxtts_data::dataset::CorpusError;
+use myxtts_data::host_stage::EmptySchedule;
 use myxtts_data::schedule::BucketShape;
-use myxtts_data::stage::EmptySchedule;
-use myxtts_device::told_of_memory;
+use myxtts_device::oom_line;
 use myxtts_pipeline::{Failure, SetupError};
 use myxtts_run::FileError;
 use myxtts_run::checkpoint::CheckpointError;
@@ -11,8 +11,8 @@ use myxtts_run::guard::TooManyBadSteps;
 use myxtts_run::metrics::MetricsError;
 use myxtts_run::signals::StopRequest;
 
-use crate::feed::Facts;
-use crate::train_loop::{Abandoned, TeamError};
+use crate::feed::BatchStats;
+use crate::train_loop::{PeerLost, ReplicaError};
 
 /// The reasons for which a training stops early.
 #[derive(Debug, thiserror::Error)]
@@ -56,7 +56,7 @@ pub enum TrainError {
     BadSteps(TooManyBadSteps),
     /// Another replica stopped, or gradients could not be averaged.
     #[error(transparent)]
-    Team(#[from] TeamError),
+    Replica(#[from] ReplicaError),
     /// The replicas no longer hold the same weights.
     #[error(
         "the replicas' weights are no longer the same after step {step}\n  why:   \
@@ -97,16 +97,16 @@ impl TrainError {
 
     /// Turns the error into [`Self::OutOfMemory`] where that is what failed. The engine has no
     /// type for it that reaches us, only its message. Step 0 is the warm-up.
-    pub(crate) fn in_batch(self, step: u64, facts: &Facts) -> Self {
+    pub(crate) fn in_batch(self, step: u64, stats: &BatchStats) -> Self {
         let why = match &self {
-            Self::Step { why, .. } | Self::Team(TeamError::Device(why)) => why,
+            Self::Step { why, .. } | Self::Replica(ReplicaError::Device(why)) => why,
             _ => return self,
         };
         let when = match step {
             0 => "the warm-up".to_owned(),
             step => format!("step {step}"),
         };
-        Self::out_of_memory(when, why, &facts.shapes).unwrap_or(self)
+        Self::out_of_memory(when, why, &stats.shapes).unwrap_or(self)
     }
 
     /// Returns an error if `why` reports that memory ran out.
@@ -115,7 +115,7 @@ impl TrainError {
         why: &str,
         shapes: &[(usize, BucketShape)],
     ) -> Option<Self> {
-        let line = told_of_memory(why)?;
+        let line = oom_line(why)?;
         let batches = shapes.iter().map(|(rows, shape)| {
             let (text, codes) = (shape.text.0, shape.audio.0);
             format!("a batch of {rows} rows of {text} text tokens and {codes} codes")
@@ -134,7 +134,7 @@ impl TrainError {
             self,
             Self::Stopped
                 | Self::Pipeline(Failure::Requested)
-                | Self::Team(TeamError::Abandoned(_))
+                | Self::Replica(ReplicaError::PeerLost(_))
         );
         ends_a_wait && stop.is_asked()
     }
@@ -153,9 +153,9 @@ pub(crate) fn unless_stopped(stop: &StopRequest) -> Result<(), TrainError> {
     }
 }
 
-impl From<Abandoned> for TrainError {
-    fn from(abandoned: Abandoned) -> Self {
-        Self::Team(TeamError::Abandoned(abandoned))
+impl From<PeerLost> for TrainError {
+    fn from(peer_lost: PeerLost) -> Self {
+        Self::Replica(ReplicaError::PeerLost(peer_lost))
     }
 }
 
@@ -165,31 +165,31 @@ mod tests {
 
     use super::*;
 
-    fn facts() -> Facts {
+    fn stats() -> BatchStats {
         let shape = BucketShape {
             text: Tokens(120),
             audio: Codes(180),
         };
-        Facts {
+        BatchStats {
             shapes: vec![(16, shape)],
-            ..Facts::default()
+            ..BatchStats::default()
         }
     }
 
     #[test]
     fn memory_that_ran_out_is_told_with_its_bucket() {
         let why = "An error happened\nout of device memory allocating 4096 bytes\n  at frame 1";
-        let error = TrainError::step(7, why).in_batch(7, &facts());
+        let error = TrainError::step(7, why).in_batch(7, &stats());
         insta::assert_snapshot!(error);
-        let device = TeamError::Device("can't allocate buffer of size: 12".to_owned());
-        let error = TrainError::Team(device).in_batch(0, &facts());
+        let device = ReplicaError::Device("can't allocate buffer of size: 12".to_owned());
+        let error = TrainError::Replica(device).in_batch(0, &stats());
         assert!(matches!(error, TrainError::OutOfMemory { .. }));
         assert!(error.to_string().starts_with("the warm-up ran out"));
     }
 
     #[test]
     fn other_errors_stay() {
-        let error = TrainError::step(7, "the device was lost").in_batch(7, &facts());
+        let error = TrainError::step(7, "the device was lost").in_batch(7, &stats());
         assert!(matches!(error, TrainError::Step { step: 7, .. }), "{error}");
     }
 }

@@ -10,7 +10,7 @@ use myxtts_device::{
 };
 use myxtts_pipeline::{Hop, Wiring};
 
-use crate::feed::{DecoderBatch, Fed, SegmentBatch};
+use crate::feed::{DecoderBatch, DeviceBatch, SegmentBatch};
 use myxtts_model::gpt::GptBatch;
 
 /// The devices of a training, opened.
@@ -21,25 +21,25 @@ pub struct Placement {
     /// Devices on which replicas train, one each.
     pub models: Vec<Device>,
     /// Whether one data device works for all replicas.
-    pub shared_site: bool,
+    pub shared_data_device: bool,
     /// Whether batches move from the data device to another one.
     pub has_hop: bool,
     /// How the gradients of replicas are averaged.
-    pub averages: Averages,
+    pub all_reduce: AllReducePath,
     /// The GPUs among the devices, by their number in the run, to be read while they work.
     pub gpus: Vec<(u32, Gpu)>,
 }
 
 /// How the gradients of replicas are averaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Averages {
+pub enum AllReducePath {
     /// By the host, which reads them and writes the mean back, for the reason given.
     Host(&'static str),
     /// By the GPUs among themselves, through the engine's use of NCCL.
     Nccl,
 }
 
-impl Averages {
+impl AllReducePath {
     const ALONE: Self = Self::Host("there is one replica");
 
     fn of(plan: &Plan) -> Self {
@@ -59,7 +59,7 @@ impl Averages {
     }
 }
 
-impl fmt::Display for Averages {
+impl fmt::Display for AllReducePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Host(why) => write!(f, "through the host: {why}"),
@@ -74,9 +74,9 @@ impl Placement {
         Self {
             data: vec![device.clone()],
             models: vec![device.clone()],
-            shared_site: true,
+            shared_data_device: true,
             has_hop: false,
-            averages: Averages::ALONE,
+            all_reduce: AllReducePath::ALONE,
             gpus: vec![],
         }
     }
@@ -113,30 +113,30 @@ impl Placement {
         }
         let models: Result<Vec<Device>, OpenError> = plan.model_devices.iter().map(open).collect();
         let models = models?;
-        let averages = Averages::of(plan);
+        let all_reduce = AllReducePath::of(plan);
         Ok(match plan.strategy {
             Strategy::Cpu | Strategy::OneDevice => Self {
                 data: models.clone(),
                 models,
-                shared_site: true,
+                shared_data_device: true,
                 has_hop: false,
-                averages,
+                all_reduce,
                 gpus: vec![],
             },
             Strategy::Mirrored => Self {
                 data: models.clone(),
                 models,
-                shared_site: false,
+                shared_data_device: false,
                 has_hop: false,
-                averages,
+                all_reduce,
                 gpus: vec![],
             },
             Strategy::Split | Strategy::SplitMirrored => Self {
                 data: vec![open(&plan.data_device)?],
                 models,
-                shared_site: true,
+                shared_data_device: true,
                 has_hop: true,
-                averages,
+                all_reduce,
                 gpus: vec![],
             },
         })
@@ -144,7 +144,7 @@ impl Placement {
 
     /// Returns the devices that average gradients among themselves, if they do.
     pub fn collective(&self) -> Option<Arc<[Device]>> {
-        let is_theirs = self.averages == Averages::Nccl && self.models.len() > 1;
+        let is_theirs = self.all_reduce == AllReducePath::Nccl && self.models.len() > 1;
         is_theirs.then(|| self.models.as_slice().into())
     }
 
@@ -157,7 +157,7 @@ impl Placement {
     pub fn wiring(&self) -> Wiring {
         Wiring {
             lanes: self.models.len(),
-            shared_site: self.shared_site,
+            shared_data_device: self.shared_data_device,
         }
     }
 
@@ -168,39 +168,39 @@ impl Placement {
 }
 
 /// A batch that can move to another device.
-pub trait Portable: Sized + Send + 'static {
+pub trait ToDevice: Sized + Send + 'static {
     /// Moves the batch to `device`.
-    fn carried(self, device: &Device) -> Self;
+    fn moved_to(self, device: &Device) -> Self;
     /// Waits until the batch has arrived.
-    fn settled(&self) -> Result<(), String>;
+    fn synchronize(&self) -> Result<(), String>;
 }
 
-impl Portable for GptBatch {
-    fn carried(self, device: &Device) -> Self {
+impl ToDevice for GptBatch {
+    fn moved_to(self, device: &Device) -> Self {
         self.to_device(device)
     }
 
-    fn settled(&self) -> Result<(), String> {
+    fn synchronize(&self) -> Result<(), String> {
         arrived(&self.conditioning_bcs)
     }
 }
 
-impl Portable for SegmentBatch {
-    fn carried(self, device: &Device) -> Self {
+impl ToDevice for SegmentBatch {
+    fn moved_to(self, device: &Device) -> Self {
         self.to_device(device)
     }
 
-    fn settled(&self) -> Result<(), String> {
+    fn synchronize(&self) -> Result<(), String> {
         arrived(&self.mel_bct)
     }
 }
 
-impl Portable for DecoderBatch {
-    fn carried(self, device: &Device) -> Self {
+impl ToDevice for DecoderBatch {
+    fn moved_to(self, device: &Device) -> Self {
         self.to_device(device)
     }
 
-    fn settled(&self) -> Result<(), String> {
+    fn synchronize(&self) -> Result<(), String> {
         arrived(&self.wave_b1t)
     }
 }
@@ -215,12 +215,12 @@ pub(crate) fn arrived(x_bct: &Tensor<3>) -> Result<(), String> {
 
 /// Moves batches to a model device.
 #[derive(Debug)]
-pub struct Carry<B> {
+pub struct DeviceHop<B> {
     device: Device,
     batch: std::marker::PhantomData<fn(B)>,
 }
 
-impl<B> Carry<B> {
+impl<B> DeviceHop<B> {
     /// Moves batches to `device`.
     pub fn to(device: Device) -> Self {
         Self {
@@ -230,15 +230,15 @@ impl<B> Carry<B> {
     }
 }
 
-impl<B: Portable> Hop for Carry<B> {
-    type Batch = Fed<B>;
+impl<B: ToDevice> Hop for DeviceHop<B> {
+    type Batch = DeviceBatch<B>;
 
-    fn hop(&mut self, fed: Fed<B>) -> Result<Fed<B>, String> {
-        let batch = fed.batch.carried(&self.device);
-        batch.settled()?;
-        Ok(Fed {
+    fn hop(&mut self, device_batch: DeviceBatch<B>) -> Result<DeviceBatch<B>, String> {
+        let batch = device_batch.batch.moved_to(&self.device);
+        batch.synchronize()?;
+        Ok(DeviceBatch {
             batch,
-            facts: fed.facts,
+            stats: device_batch.stats,
         })
     }
 }
@@ -254,31 +254,31 @@ mod tests {
     fn who_averages_is_told_and_can_be_chosen() {
         let replicas = Placement {
             models: vec![Device::flex(); 2],
-            averages: Averages::Nccl,
+            all_reduce: AllReducePath::Nccl,
             ..Placement::on(&Device::flex())
         };
-        assert_eq!(replicas.averages.to_string(), "by NCCL, from GPU to GPU");
+        assert_eq!(replicas.all_reduce.to_string(), "by NCCL, from GPU to GPU");
         assert_eq!(replicas.collective().map(|devices| devices.len()), Some(2));
         // Imaginary GPUs are not CUDA's, and the choice comes before that.
         let memory = PlanRequest::default().pipeline.data_gpu_memory;
         let machine = Machine::assume(host(), 2, memory);
-        let averages = |choice: CollectiveChoice| {
+        let all_reduce = |choice: CollectiveChoice| {
             let mut request = PlanRequest::default();
             request.strategy.multi_gpu = true;
             request.strategy.collective = choice;
-            Averages::of(&plan(&request, &machine).unwrap())
+            AllReducePath::of(&plan(&request, &machine).unwrap())
         };
         assert_eq!(
-            averages(CollectiveChoice::Auto).to_string(),
+            all_reduce(CollectiveChoice::Auto).to_string(),
             "through the host: only CUDA has a collective"
         );
-        let host = averages(CollectiveChoice::Host);
+        let host = all_reduce(CollectiveChoice::Host);
         assert_eq!(
             host.to_string(),
             "through the host: training.collective says so"
         );
         let host = Placement {
-            averages: host,
+            all_reduce: host,
             ..replicas
         };
         assert_eq!(host.collective(), None);

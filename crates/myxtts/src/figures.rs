@@ -98,7 +98,7 @@ impl fmt::Display for ModelFigures {
         )?;
         writeln!(
             f,
-            "  training in {}: {:.0} MB for weights, gradients and the optimiser, and for each sample",
+            "  training in {}: {:.0} MB for weights, gradients and the optimizer, and for each sample",
             self.precision.name(),
             megabytes(self.weights_and_optimiser)
         )?;

@@ -34,7 +34,7 @@ pub enum Cache {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Training {
-    /// Step size of the optimiser.
+    /// Step size of the optimizer.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub learning_rate: f64,
     /// Kernel fusion.

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use myxtts_audio::{DecodeError, LoadError, MelError, WriteError};
 use myxtts_text::{EncodeError, LanguageError, VocabError};
 
+use crate::host_stage::HostStageError;
 use crate::layout::LayoutError;
 use crate::schedule::ClipIndex;
-use crate::stage::StageError;
 
 /// Why nothing was measured.
 #[derive(Debug, thiserror::Error)]
@@ -64,7 +64,7 @@ pub enum BenchError {
     Encode(#[from] EncodeError),
     /// A batch could not be filled.
     #[error(transparent)]
-    Stage(#[from] StageError),
+    Stage(#[from] HostStageError),
     /// A clip fits no bucket, although buckets are chosen to hold every clip.
     #[error("clip {} of the dataset fits no bucket; this is a bug in the program", clip.0)]
     Unscheduled {

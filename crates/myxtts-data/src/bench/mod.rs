@@ -20,15 +20,15 @@ use myxtts_audio::{
 };
 use myxtts_text::{CleanOptions, Language, Training, Vocabulary, clean_with};
 
+use crate::host_stage::{Clip, HostStage, HostStageConfig, Segments};
 use crate::layout::{detect, rows};
 use crate::schedule::{ClipLength, ConditioningSpec, Schedule, choose_buckets};
-use crate::stage::{Clip, HostStage, Segments, StageConfig};
 use crate::units::{Codes, Tokens};
 use clock::Clock;
 pub use corpus::generate;
 pub use error::BenchError;
 use report::Pass;
-pub use report::{DataReport, Figures, Stage};
+pub use report::{DataReport, Figures, TimedStage};
 
 const BUCKETS: usize = 8;
 /// The number of rows of the longest bucket; the reference's default is of this order.
@@ -131,16 +131,16 @@ impl Bench {
                 measured.push(timed(*clips, *samples, work)?);
             }
         }
-        let stages: Vec<Stage> = works
+        let stages: Vec<TimedStage> = works
             .iter()
             .zip(&measured)
-            .map(|((name, ..), passes)| Stage::of(name, passes))
+            .map(|((name, ..), passes)| TimedStage::of(name, passes))
             .collect();
         drop(works);
         Ok(self.report(passes, stages))
     }
 
-    fn report(&self, passes: usize, stages: Vec<Stage>) -> DataReport {
+    fn report(&self, passes: usize, stages: Vec<TimedStage>) -> DataReport {
         let per_core = |name: &str| {
             let stage = stages.iter().find(|stage| stage.name == name);
             stage.map(|stage| *stage.per_core())
@@ -221,7 +221,7 @@ impl Bench {
         audio: AudioConfig,
     ) -> impl FnMut(u64) -> Result<(), BenchError> + use<'_> {
         let schedule = &self.schedule;
-        let config = StageConfig {
+        let config = HostStageConfig {
             audio,
             limits: Limits::default(),
             text: CleanOptions::default(),

@@ -37,12 +37,12 @@ pub struct DataReport {
     /// The clips that the host stage fills in a second on one core.
     pub host_stage_clips_per_core_s: f64,
     /// Every stage with its spread.
-    pub stages: Vec<Stage>,
+    pub stages: Vec<TimedStage>,
 }
 
 /// Figures of one stage.
 #[derive(Clone, Debug, Serialize)]
-pub struct Stage {
+pub struct TimedStage {
     /// What was done in it.
     pub name: &'static str,
     /// The figures by the CPU time of the thread, where the system tells it.
@@ -72,7 +72,7 @@ pub(super) struct Pass {
     pub(super) elapsed: Elapsed,
 }
 
-impl Stage {
+impl TimedStage {
     pub(super) fn of(name: &'static str, passes: &[Pass]) -> Self {
         let cpu: Option<Vec<Duration>> = passes.iter().map(|pass| pass.elapsed.cpu).collect();
         let wall: Vec<Duration> = passes.iter().map(|pass| pass.elapsed.wall).collect();
@@ -168,7 +168,7 @@ mod tests {
             pass(200.0, 40, Some(40)),
             pass(100.0, 90, Some(30)),
         ];
-        let stage = Stage::of("x", &passes);
+        let stage = TimedStage::of("x", &passes);
         let cpu = stage.per_core();
         assert!((cpu.ms_per_10s - 2.0).abs() < 1e-9, "{cpu:?}");
         assert!((cpu.best_ms_per_10s - 1.0).abs() < 1e-9, "{cpu:?}");
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn without_a_cpu_clock_the_wall_stands_in() {
-        let stage = Stage::of("x", &[pass(10.0, 5, Some(1)), pass(10.0, 5, None)]);
+        let stage = TimedStage::of("x", &[pass(10.0, 5, Some(1)), pass(10.0, 5, None)]);
         assert!(stage.cpu.is_none());
         assert!((stage.per_core().ms_per_10s - 5.0).abs() < 1e-9);
     }

@@ -12,7 +12,7 @@ use myxtts_audio::{
     AudioConfig, Limits, Loader, Normalize, Waveform, WriteError, decode, write_flac_pcm16,
 };
 
-use super::findings::{Rejection, unreadable};
+use super::checks::{Rejection, unreadable};
 use super::{PrepareError, Settings};
 use crate::atomic;
 

@@ -13,14 +13,14 @@ use crate::layout::{Layout, detect};
 /// and metadata, whose manifest is there; `None` where there is nothing like that.
 /// Recordings are not read: whoever changes one prepares again.
 pub fn earlier(request: &Request<'_>) -> Result<Option<Report>, PrepareError> {
-    Ok(match standing(request)? {
-        Standing::Current(report) => Some(*report),
-        Standing::Absent | Standing::Other => None,
+    Ok(match freshness_of(request)? {
+        Freshness::Current(report) => Some(*report),
+        Freshness::Absent | Freshness::Other => None,
     })
 }
 
 /// What the output folder holds.
-pub(super) enum Standing {
+pub(super) enum Freshness {
     /// Nothing, or files made from other metadata.
     Absent,
     /// Files made from this metadata with other settings.
@@ -29,17 +29,17 @@ pub(super) enum Standing {
     Current(Box<Report>),
 }
 
-pub(super) fn standing(request: &Request<'_>) -> Result<Standing, PrepareError> {
+pub(super) fn freshness_of(request: &Request<'_>) -> Result<Freshness, PrepareError> {
     let Ok(bytes) = fs::read(request.out.join(REPORT)) else {
-        return Ok(Standing::Absent);
+        return Ok(Freshness::Absent);
     };
     let Ok(report) = serde_json::from_slice::<Report>(&bytes) else {
-        return Ok(Standing::Absent);
+        return Ok(Freshness::Absent);
     };
     let dataset = super::run::absolute(&request.dataset)?;
     let layout = detect(&dataset, request.settings.columns.as_ref())?;
     if !request.out.join(MANIFEST).is_file() || report.fingerprint != fingerprint(&layout)? {
-        return Ok(Standing::Absent);
+        return Ok(Freshness::Absent);
     }
     let mut wanted = request.settings.clone();
     let language = language::decide(wanted.language.as_deref(), &layout, &dataset)?;
@@ -49,8 +49,8 @@ pub(super) fn standing(request: &Request<'_>) -> Result<Standing, PrepareError> 
     let is_current =
         report.settings == wanted && report.vocabulary == request.vocabulary.map(vocabulary_hash);
     Ok(match is_current {
-        true => Standing::Current(Box::new(report)),
-        false => Standing::Other,
+        true => Freshness::Current(Box::new(report)),
+        false => Freshness::Other,
     })
 }
 

@@ -7,11 +7,11 @@ use myxtts_audio::units::Samples;
 use myxtts_audio::{Loader, Source, Waveform};
 use myxtts_text::{Cleaned, Language, clean};
 
-use super::convert::{convert, plain_loader};
-use super::findings::{
+use super::checks::{
     BAD_LANGUAGE, BAD_LINE, EMPTY_TEXT, Rejection, is_clipped, length, script, silence,
     text_length, unreadable,
 };
+use super::convert::{convert, plain_loader};
 use super::{PrepareError, Request};
 use crate::layout::{Entry, LinePlace, Row};
 use crate::units::Tokens;

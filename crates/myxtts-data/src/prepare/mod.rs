@@ -1,7 +1,7 @@
 //! Every clip of a dataset read once: indexed, or quarantined with its reason.
 //!
 //! ```text
-//! layout::rows -> feeder -> workers (inspect) -> tally, in the dataset's order
+//! layout::rows -> feeder -> workers (inspect) -> totals, in the dataset's order
 //!                                                  |-> quarantine.jsonl
 //!                                                  `-> spool -> manifest.jsonl
 //! ```
@@ -20,9 +20,9 @@
 //!   the other files belong to it: it is removed before they are replaced and comes
 //!   back last, all under a lock ([`lock`]).
 
+mod checks;
 mod convert;
 mod error;
-mod findings;
 mod freshness;
 mod inspect;
 mod jsonl;
@@ -35,7 +35,7 @@ mod place;
 mod quarantine;
 mod report;
 mod run;
-mod tally;
+mod totals;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -48,8 +48,8 @@ use serde::{Deserialize, Serialize};
 use crate::layout::Columns;
 use crate::units::Tokens;
 
+pub use checks::{Note, is_limit};
 pub use error::PrepareError;
-pub use findings::{Note, is_limit};
 pub use freshness::earlier;
 pub use lock::{Reading, Waiting};
 pub use manifest::{Clip, Manifest};

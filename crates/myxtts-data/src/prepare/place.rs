@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::corpus::{CorpusError, cache_folder};
+use crate::sample_corpus::{SampleCorpusError, cache_folder};
 
 /// A folder for the results.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub struct Place {
 
 /// Returns `myxtts` in the dataset's folder, with the dataset and not hidden; where
 /// that may not be written to, a folder of its own in the user's cache.
-pub fn place(dataset: &Path) -> Result<Place, CorpusError> {
+pub fn place(dataset: &Path) -> Result<Place, SampleCorpusError> {
     let root = match dataset.is_file() {
         true => dataset.parent().unwrap_or(Path::new("")),
         false => dataset,

@@ -16,15 +16,15 @@ use std::thread;
 
 use myxtts_text::Language;
 
-use super::findings::Note;
-use super::freshness::Standing;
+use super::checks::Note;
+use super::freshness::Freshness;
 use super::inspect::{Inspector, Job, Outcome};
 use super::lock::{Access, Lock, Reading, Waiting};
 use super::manifest::Clip;
 use super::outliers::Usual;
 use super::quarantine::Quarantined;
 use super::report::{self, Report, Summary};
-use super::tally::Tally;
+use super::totals::Totals;
 use super::{
     AUDIO, MANIFEST, PrepareError, QUARANTINE, REPORT, REPORT_TEXT, Request, freshness, jsonl,
     language, paths,
@@ -99,29 +99,29 @@ pub fn ready(request: &Request<'_>, watch: Watch<'_>) -> Result<Ready, PrepareEr
     let mut is_keyed = false;
     loop {
         let lock_to_read = lock(&request.out, Access::Read, watch)?;
-        match freshness::standing(&request)? {
-            Standing::Current(report) => {
+        match freshness::freshness_of(&request)? {
+            Freshness::Current(report) => {
                 return Ok(Ready {
                     report: *report,
                     folder: request.out,
                     reading: Reading::of(lock_to_read),
                 });
             }
-            Standing::Other if !is_keyed => {
+            Freshness::Other if !is_keyed => {
                 request.out = request.out.join(SETS).join(freshness::key(&request));
                 is_keyed = true;
                 continue;
             }
-            Standing::Other | Standing::Absent => {}
+            Freshness::Other | Freshness::Absent => {}
         }
         drop(lock_to_read);
         let _lock = lock(&request.out, Access::Write, watch)?;
         // Another process may have made it, or something else, while this one
         // waited.
-        match freshness::standing(&request)? {
-            Standing::Current(_) => {}
-            Standing::Other if !is_keyed => {}
-            Standing::Other | Standing::Absent => {
+        match freshness::freshness_of(&request)? {
+            Freshness::Current(_) => {}
+            Freshness::Other if !is_keyed => {}
+            Freshness::Other | Freshness::Absent => {
                 make(&request, &dataset, watch)?;
             }
         }
@@ -183,7 +183,7 @@ fn make(
     let fingerprint = freshness::fingerprint(layout)?;
     let audio = request.settings.convert.then(|| out.join(AUDIO));
 
-    let mut tally = Tally::new(request, &root, &out);
+    let mut totals = Totals::new(request, &root, &out);
     let mut spool = jsonl::Writer::<Clip>::create(&out.join(MANIFEST))?;
     let mut quarantine = jsonl::Writer::<Quarantined>::create(&out.join(QUARANTINE))?;
     let mut progress = Progress {
@@ -209,7 +209,7 @@ fn make(
                 Err(why) => return Err(metadata(why)),
             };
             let rejected = match outcome {
-                Outcome::Accepted(accepted) => match tally.accept(*accepted) {
+                Outcome::Accepted(accepted) => match totals.accept(*accepted) {
                     Ok(clip) => {
                         spool.write(&clip)?;
                         None
@@ -219,7 +219,7 @@ fn make(
                 Outcome::Rejected(rejected) => Some(*rejected),
             };
             if let Some(rejected) = rejected {
-                quarantine.write(&tally.reject(rejected))?;
+                quarantine.write(&totals.reject(rejected))?;
                 progress.quarantined += 1;
             }
             progress.done += 1;
@@ -230,9 +230,9 @@ fn make(
         Ok(())
     })?;
 
-    let usual = Usual::of(&tally.speech);
+    let usual = Usual::of(&totals.speech);
     let mut summary = Summary::new(&request.settings);
-    let (manifest, kept) = finish_manifest(request, &tally, usual, spool, &mut summary, &out)?;
+    let (manifest, kept) = finish_manifest(request, &totals, usual, spool, &mut summary, &out)?;
     let (quarantine, quarantined) = quarantine.finish()?;
     let total = progress.done;
     if kept + quarantined != total {
@@ -248,7 +248,7 @@ fn make(
         language,
         fingerprint,
     };
-    let report = summary.report(request, &tally, usual, read);
+    let report = summary.report(request, &totals, usual, read);
     publish(&report, &out, manifest, quarantine)?;
     Ok(report)
 }
@@ -256,17 +256,17 @@ fn make(
 /// Writes the manifest in the second pass, with what is unusual and what is held out.
 fn finish_manifest(
     request: &Request<'_>,
-    tally: &Tally<'_>,
+    totals: &Totals<'_>,
     usual: Option<Usual>,
     spool: jsonl::Writer<Clip>,
     summary: &mut Summary,
     out: &Path,
 ) -> Result<(jsonl::Finished, u64), PrepareError> {
     let settings = &request.settings;
-    let held_out = match tally.has_validation {
+    let held_out = match totals.has_validation {
         true => vec![],
         false => held_out_of(
-            &tally.drawn,
+            &totals.drawn,
             settings.held_out_fraction,
             settings.held_out_most,
         ),
@@ -278,7 +278,7 @@ fn finish_manifest(
         if held_out.get(index) == Some(&true) {
             clip.split = Split::Validation;
         }
-        let speech = tally.speech.get(index).copied().unwrap_or_default();
+        let speech = totals.speech.get(index).copied().unwrap_or_default();
         if usual.is_some_and(|usual| usual.is_outlier(speech)) {
             clip.notes.push(Note::TextOutlier);
             clip.notes.sort_unstable();

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use myxtts_data::cache::FeatureCache;
 use myxtts_data::codes::{CodesCache, CodesSource};
+use myxtts_data::host_stage::{HostFeed, PreparedBatch, Segments};
 use myxtts_data::schedule::{Schedule, choose_buckets};
-use myxtts_data::stage::{Filled, HostFeed, Segments};
 use myxtts_data::units::Codes;
 use myxtts_pipeline::Ticket;
 
-use crate::stage::{lengths, stage};
+use crate::host_stage::{lengths, stage};
 
 fn schedule() -> Arc<Schedule> {
     let shapes = choose_buckets(lengths(), 2);
@@ -17,7 +17,7 @@ fn schedule() -> Arc<Schedule> {
 }
 
 /// The first batch of the schedule, with codes where the cache has them.
-fn first(codes: Option<Arc<CodesCache>>) -> Filled {
+fn first(codes: Option<Arc<CodesCache>>) -> PreparedBatch {
     let feed = HostFeed::new(stage(Segments::Fixed), schedule(), codes).unwrap();
     feed.prepare(Ticket { step: 0, lane: 0 }, None).unwrap()
 }
@@ -28,7 +28,7 @@ fn contents() -> Vec<Option<[u8; 32]>> {
 }
 
 /// What each place of a batch holds: `code` where a row has codes, else zero.
-fn places(filled: &Filled, code: impl Fn(usize, u32) -> i32) -> Vec<i32> {
+fn places(filled: &PreparedBatch, code: impl Fn(usize, u32) -> i32) -> Vec<i32> {
     let rows = filled.batch.wave_lengths().iter().enumerate();
     rows.flat_map(|(row, length)| {
         let own = Codes::of(*length).0;

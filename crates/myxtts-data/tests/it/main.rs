@@ -16,10 +16,10 @@
 mod bench;
 mod cache;
 mod codes;
+mod host_stage;
 mod layouts;
 mod padding;
 mod prepare;
 mod sample_corpus;
 mod schedule;
 mod split;
-mod stage;

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use myxtts_data::bench::generate;
-use myxtts_data::corpus::unpack;
 use myxtts_data::prepare::{Manifest, Request, Settings, prepare, unwatched};
+use myxtts_data::sample_corpus::unpack;
 use myxtts_data::schedule::{
     BucketShape, ClipLength, Schedule, bucket_of, choose_buckets, padding_percent,
 };

@@ -4,7 +4,7 @@
 //! lists the fastest card first. People count cards as they sit in the machine
 //! and as `nvidia-smi` lists them: each once, in the order of PCI addresses.
 
-use crate::found::{Backend, Gpu};
+use crate::machine::{Backend, Gpu};
 
 /// CUDA's own environment variable: which cards it shows, and in which order.
 pub const CUDA_VISIBLE_DEVICES: &str = "CUDA_VISIBLE_DEVICES";
@@ -90,7 +90,7 @@ mod tests {
 
     use super::*;
     use crate::config::Precision;
-    use crate::found::{Adapter, GpuKind};
+    use crate::machine::{Adapter, GpuKind};
     use crate::reading::Reading;
 
     fn gpu(name: &str, driver: &str, address: &str, index: u32) -> Gpu {

@@ -7,7 +7,7 @@ use cudarc::driver::{result, sys};
 use myxtts_config::units::Megabytes;
 
 use crate::config::Precision;
-use crate::found::{Adapter, Backend, Gpu, GpuKind};
+use crate::machine::{Adapter, Backend, Gpu, GpuKind};
 use crate::reading::Reading;
 
 pub(super) fn probe() -> Result<Vec<Gpu>, String> {

@@ -6,7 +6,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use super::ProbeAnswer;
-use crate::found::Backend;
+use crate::machine::Backend;
 
 /// Runs a program that prints a [`ProbeAnswer`] as JSON, and survives whatever it does.
 #[derive(Clone, Debug)]

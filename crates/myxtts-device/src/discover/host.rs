@@ -3,7 +3,7 @@
 use myxtts_config::units::Megabytes;
 use sysinfo::{CpuRefreshKind, MemoryRefreshKind, RefreshKind, System};
 
-use crate::found::Host;
+use crate::machine::Host;
 
 /// Returns the processor and memory of this machine.
 pub fn host() -> Host {

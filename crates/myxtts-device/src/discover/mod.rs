@@ -15,7 +15,7 @@ pub(crate) mod wgpu;
 
 use serde::{Deserialize, Serialize};
 
-use crate::found::{Backend, BackendReport, Gpu, Machine};
+use crate::machine::{Backend, BackendReport, Gpu, Machine};
 use crate::software::SoftwareGpus;
 
 pub use cards::CUDA_VISIBLE_DEVICES;
@@ -112,7 +112,7 @@ fn report(
     } = answer;
     let (rasterisers, mut gpus): (Vec<Gpu>, Vec<Gpu>) = gpus
         .into_iter()
-        .partition(|gpu| gpu.kind == crate::found::GpuKind::Software);
+        .partition(|gpu| gpu.kind == crate::machine::GpuKind::Software);
     if matches!(backend, Backend::Wgpu | Backend::Vulkan | Backend::Metal) {
         gpus = cards::one_per_card(gpus);
     }

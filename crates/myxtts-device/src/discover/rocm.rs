@@ -7,7 +7,7 @@ use cubecl_hip_sys as hip;
 use myxtts_config::units::Megabytes;
 
 use crate::config::Precision;
-use crate::found::{Adapter, Backend, Gpu, GpuKind};
+use crate::machine::{Adapter, Backend, Gpu, GpuKind};
 use crate::reading::Reading;
 
 pub(super) fn probe() -> Result<Vec<Gpu>, String> {

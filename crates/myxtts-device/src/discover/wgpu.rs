@@ -5,7 +5,7 @@ use futures_lite::future::block_on;
 use myxtts_config::units::Megabytes;
 
 use crate::config::Precision;
-use crate::found::{Adapter, Backend, Gpu, GpuKind};
+use crate::machine::{Adapter, Backend, Gpu, GpuKind};
 use crate::reading::Reading;
 
 /// The one graphics API that is used on this system. It is pinned, so that the

@@ -3,7 +3,7 @@
 use myxtts_config::units::Megabytes;
 
 use super::{PlanError, PlanRequest, Record};
-use crate::found::Host;
+use crate::machine::Host;
 
 /// Decides the number of host threads. A start value is held to the host's cores,
 /// less one: the thread that launches kernels must never wait for a core.
@@ -36,7 +36,7 @@ pub(super) fn workers(
 
 /// Decides how many batches wait on the device, if a ring is wanted there. They
 /// count towards the buffer, and the host side needs at least one place in it.
-pub(super) fn device_prefetch(
+pub(super) fn ring_depth(
     request: &PlanRequest,
     ring: Option<u32>,
     buffer: u32,

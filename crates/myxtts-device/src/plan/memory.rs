@@ -15,7 +15,7 @@ use thiserror::Error;
 
 use super::{PlanError, PlanRequest, PlannedDevice, Record};
 use crate::config::{MemoryCheck, Precision};
-use crate::found::Backend;
+use crate::machine::Backend;
 
 const BATCH_KEY: &str = "data.batch_size";
 const ACCUMULATION_KEY: &str = "training.gradient_accumulation_steps";
@@ -114,7 +114,7 @@ fn megabytes(bytes: u64) -> Megabytes {
     Megabytes(bytes.div_ceil(MEGABYTE))
 }
 
-/// The number of clips in one optimiser step, over an epoch: batches of short
+/// The number of clips in one optimizer step, over an epoch: batches of short
 /// clips have more rows than those of long ones.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ClipsPerStep {

@@ -7,9 +7,9 @@
 
 mod budget;
 mod buffers;
+mod display;
 mod memory;
 mod precision;
-mod words;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 use crate::config::{BackendChoice, CollectiveChoice, PipelineConfig, Precision, StrategyConfig};
-use crate::found::{Adapter, Backend, Gpu, Machine};
+use crate::machine::{Adapter, Backend, Gpu, Machine};
 use crate::strategy::{Asked, Strategy, StrategyError, place};
 
 pub use memory::{
@@ -86,28 +86,32 @@ pub struct Plan {
     /// Where the model trains, one device for each replica.
     pub model_devices: Vec<PlannedDevice>,
     /// The most batches in flight, in all stages together.
-    pub buffer_size: u32,
+    #[serde(rename = "buffer_size")]
+    pub in_flight: u32,
     /// Batches in flight at the start.
-    pub buffer_start: u32,
+    #[serde(rename = "buffer_start")]
+    pub in_flight_start: u32,
     /// The most memory that batches take while they wait on the host.
     pub buffer_mb: Megabytes,
     /// The most batches in the ring on the device; 0 means there is no ring.
-    pub device_prefetch: u32,
+    #[serde(rename = "device_prefetch")]
+    pub ring_depth: u32,
     /// Batches in that ring at the start.
-    pub prefetch_start: u32,
+    #[serde(rename = "prefetch_start")]
+    pub ring_depth_start: u32,
     /// Host threads that prepare batches.
     pub workers: u32,
     /// Rows of the longest shape in a batch, on each model device; batches of
     /// shorter clips have more.
     pub batch_size: u32,
-    /// Batches per optimiser step.
+    /// Batches per optimizer step.
     pub gradient_accumulation_steps: u32,
-    /// Rows of the longest shape per optimiser step: batch x accumulation x replicas.
+    /// Rows of the longest shape per optimizer step: batch x accumulation x replicas.
     pub rows_per_step: u64,
     /// The longest shape, if a workload was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub longest: Option<LongestShape>,
-    /// Clips per optimiser step, if the clips are known.
+    /// Clips per optimizer step, if the clips are known.
     pub clips_per_step: Option<ClipsPerStep>,
     /// What each device is estimated to need, and what it has.
     pub memory: Vec<DeviceMemory>,
@@ -294,13 +298,12 @@ pub fn plan(request: &PlanRequest, machine: &Machine) -> Result<Plan, PlanError>
 
     let workers = buffers::workers(request, num_workers, &machine.host, &mut record);
     let ring = prefetch_to_gpu.then_some(prefetch_buffer_size);
-    let device_prefetch =
-        buffers::device_prefetch(request, ring, pipeline_buffer_size, &mut record)?;
+    let ring_depth = buffers::ring_depth(request, ring, pipeline_buffer_size, &mut record)?;
     let lanes = u32::try_from(model_devices.len()).unwrap_or(u32::MAX);
     let starts = buffers::starts(
         request,
         optimize_cpu_gpu_overlap,
-        [pipeline_buffer_size, device_prefetch],
+        [pipeline_buffer_size, ring_depth],
         lanes,
         &mut record,
     );
@@ -309,7 +312,7 @@ pub fn plan(request: &PlanRequest, machine: &Machine) -> Result<Plan, PlanError>
         data: &data_device,
         models: &model_devices,
         precision,
-        ring: device_prefetch,
+        ring: ring_depth,
         in_flight: starts.in_flight,
         host_ring: buffers::host_bytes(&machine.host),
     };
@@ -349,11 +352,11 @@ pub fn plan(request: &PlanRequest, machine: &Machine) -> Result<Plan, PlanError>
         },
         data_device,
         model_devices,
-        buffer_size: pipeline_buffer_size,
-        buffer_start: starts.in_flight,
+        in_flight: pipeline_buffer_size,
+        in_flight_start: starts.in_flight,
         buffer_mb: buffers::host_bytes(&machine.host),
-        device_prefetch,
-        prefetch_start: starts.prefetch,
+        ring_depth,
+        ring_depth_start: starts.prefetch,
         workers,
         batch_size: fitted.batch_size,
         gradient_accumulation_steps: fitted.accumulation,

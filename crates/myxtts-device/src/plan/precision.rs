@@ -2,7 +2,7 @@
 
 use super::{PlanError, PlanRequest, Record};
 use crate::config::{Precision, PrecisionChoice};
-use crate::found::Gpu;
+use crate::machine::Gpu;
 
 const ON_CPU: [Precision; 3] = [Precision::F32, Precision::Bf16, Precision::F16];
 

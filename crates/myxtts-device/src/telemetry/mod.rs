@@ -11,7 +11,7 @@ mod sysfs;
 use myxtts_config::units::Megabytes;
 use serde::Serialize;
 
-use crate::found::Gpu;
+use crate::machine::Gpu;
 use crate::reading::Reading;
 
 pub use host::{HostReadings, HostTelemetry};

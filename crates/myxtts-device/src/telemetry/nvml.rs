@@ -7,7 +7,7 @@ use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::{Device, Nvml};
 
 use super::{PcieLink, Readings, Telemetry};
-use crate::found::{Backend, Gpu, GpuKind};
+use crate::machine::{Backend, Gpu, GpuKind};
 
 /// A source of readings for NVIDIA cards.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use myxtts_config::units::Megabytes;
 
 use super::{PcieLink, Readings, Telemetry};
-use crate::found::Gpu;
+use crate::machine::Gpu;
 use crate::reading::Reading;
 
 /// A source of readings from files below a root, which is `/sys` on a real machine.

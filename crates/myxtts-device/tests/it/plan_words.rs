@@ -335,13 +335,13 @@ fn a_ring_that_does_not_fit_the_buffer() {
         &machine(1),
     )
     .unwrap();
-    assert_eq!(start_value.device_prefetch, 3);
+    assert_eq!(start_value.ring_depth, 3);
     let off = plan(
         &request(|r| r.pipeline.prefetch_to_gpu = false),
         &machine(1),
     )
     .unwrap();
-    assert_eq!(off.device_prefetch, 0);
+    assert_eq!(off.ring_depth, 0);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::{Report, SectionName, sentence};
 use crate::finding::Value;
 use crate::lang::Lang;
-use crate::peak;
+use crate::peak_flops;
 use crate::reasons;
 use crate::signal::Signal;
 use crate::signals::{CacheKind, DeviceSignals, Precision, Signals, Strategy};
@@ -262,13 +262,13 @@ fn step(signals: &Signals, lang: Lang) -> Vec<String> {
         let padding = lang.percent(padding.0);
         parts.push(lang.pick(format!("padding {padding}"), format!("پرکننده {padding}")));
     }
-    if let Some(flops) = peak::achieved(signals) {
+    if let Some(flops) = peak_flops::achieved(signals) {
         let (number, unit) = match flops.0 >= 1e12 {
             true => (flops.0 / 1e12, "TFLOP/s"),
             false => (flops.0 / 1e9, "GFLOP/s"),
         };
         let mut text = format!("{} {unit}", lang.value(&Value::Number(number)));
-        if let Some(share) = peak::share(signals) {
+        if let Some(share) = peak_flops::share(signals) {
             let share = lang.percent(share.0);
             text.push_str(&lang.pick(
                 format!(", {share} of the card's peak (an estimate)"),

@@ -6,9 +6,9 @@ use crate::code::Code;
 use crate::finding::{Edit, Fact, Finding, Severity};
 use crate::model::StepModel;
 use crate::signals::Signals;
+use crate::texts::{Bilingual, Form, Texts};
 use crate::units::Share;
 use crate::verdict::MODERATELY;
-use crate::words::{Bilingual, Form, Texts};
 
 /// Below this share of the budget there is room for more.
 pub(super) const ROOM: Share = Share(0.75);

@@ -4,9 +4,9 @@ use super::{Look, Rule};
 use crate::code::Code;
 use crate::finding::{Edit, Fact, Finding, Gain, Severity};
 use crate::signals::Signals;
+use crate::texts::{Bilingual, Form, Texts};
 use crate::units::{Seconds, Share};
 use crate::verdict::HIGH_COST;
-use crate::words::{Bilingual, Form, Texts};
 
 /// The share that is severe: twice what is called high.
 const SEVERE: Share = Share(0.30);

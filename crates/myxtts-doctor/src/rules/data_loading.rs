@@ -5,7 +5,7 @@ use crate::code::Code;
 use crate::finding::{Edit, Fact, Finding, Gain};
 use crate::model::StepModel;
 use crate::signals::Signals;
-use crate::words::{Bilingual, Form, Texts};
+use crate::texts::{Bilingual, Form, Texts};
 
 pub(super) const RULE: Rule = Rule {
     code: Code::DataLoading,

@@ -4,8 +4,8 @@ use super::{Look, Rule};
 use crate::code::Code;
 use crate::finding::{Fact, Finding, Severity};
 use crate::signals::{Quality, Signals};
+use crate::texts::{Bilingual, Form, Texts};
 use crate::units::Share;
-use crate::words::{Bilingual, Form, Texts};
 
 /// The share of clips left out above which a person should look; the default of
 /// `data.max_bad_fraction`.

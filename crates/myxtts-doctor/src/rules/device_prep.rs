@@ -5,9 +5,9 @@ use crate::code::Code;
 use crate::finding::{Edit, Fact, Finding, Gain};
 use crate::model::{Feed, FeedStage, StepModel};
 use crate::signals::{CacheKind, Signals, TrainStage};
+use crate::texts::{Bilingual, Form, Texts};
 use crate::units::{Seconds, Share};
 use crate::verdict::MODERATELY;
-use crate::words::{Bilingual, Form, Texts};
 
 pub(super) const RULE: Rule = Rule {
     code: Code::DevicePrep,

@@ -152,7 +152,7 @@ fn every_code_has_its_rule() {
     assert_eq!(codes, Code::ALL);
     for rule in super::ALL {
         let (en, fa) = (&rule.texts.en, &rule.texts.fa);
-        let names = |texts: &crate::words::Texts| -> Vec<&str> {
+        let names = |texts: &crate::texts::Texts| -> Vec<&str> {
             texts.forms.iter().map(|form| form.name).collect()
         };
         assert_eq!(names(en), names(fa), "{}", rule.code);

@@ -4,7 +4,7 @@ use super::{Look, Rule};
 use crate::code::Code;
 use crate::finding::{Edit, Finding, Gain, Severity};
 use crate::signals::Signals;
-use crate::words::{Bilingual, Form, Texts};
+use crate::texts::{Bilingual, Form, Texts};
 
 pub(super) const RULE: Rule = Rule {
     code: Code::FusionOff,

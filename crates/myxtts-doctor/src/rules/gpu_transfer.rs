@@ -5,9 +5,9 @@ use crate::code::Code;
 use crate::finding::{Edit, Fact, Finding, Gain, Severity};
 use crate::model::{Feed, StepModel};
 use crate::signals::Signals;
+use crate::texts::{Bilingual, Form, Texts};
 use crate::units::{Seconds, Share};
 use crate::verdict::{HIGH_COST, HIGHLY, MODERATELY};
-use crate::words::{Bilingual, Form, Texts};
 
 pub(super) const RULE: Rule = Rule {
     code: Code::GpuTransfer,

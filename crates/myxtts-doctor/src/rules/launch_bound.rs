@@ -4,8 +4,8 @@ use super::{Look, Rule};
 use crate::code::Code;
 use crate::finding::{Edit, Fact, Finding, Gain, Severity};
 use crate::signals::Signals;
+use crate::texts::{Bilingual, Form, Texts};
 use crate::units::{Seconds, Share};
-use crate::words::{Bilingual, Form, Texts};
 
 /// A device that is busy for less than this could do more.
 pub(super) const BUSY: Share = Share(0.80);

@@ -4,8 +4,8 @@ use super::{Look, Rule};
 use crate::code::Code;
 use crate::finding::{Edit, Fact, Finding, Severity};
 use crate::signals::Signals;
+use crate::texts::{Bilingual, Form, Texts};
 use crate::units::Megabytes;
-use crate::words::{Bilingual, Form, Texts};
 
 pub(super) const RULE: Rule = Rule {
     code: Code::LowGpuMemory,

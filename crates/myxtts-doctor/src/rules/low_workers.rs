@@ -5,8 +5,8 @@ use crate::code::Code;
 use crate::finding::{Edit, Fact, Finding, Gain};
 use crate::model::{Feed, StepModel};
 use crate::signals::Signals;
+use crate::texts::{Bilingual, Form, Texts};
 use crate::units::Seconds;
-use crate::words::{Bilingual, Form, Texts};
 
 /// Paces are means; workers for a tenth more keep the batches ahead.
 const MARGIN: f64 = 1.1;

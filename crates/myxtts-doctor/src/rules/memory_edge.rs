@@ -4,8 +4,8 @@ use super::{Look, Rule};
 use crate::code::Code;
 use crate::finding::{Edit, Fact, Finding, Severity};
 use crate::signals::{DeviceRole, DeviceSignals, Memory, Signals};
+use crate::texts::{Bilingual, Form, Texts};
 use crate::units::{Megabytes, Share};
-use crate::words::{Bilingual, Form, Texts};
 
 /// Above this share of the budget the next long batch may not fit.
 const EDGE: Share = Share(0.95);

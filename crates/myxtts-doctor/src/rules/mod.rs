@@ -41,9 +41,9 @@ use crate::finding::{Fact, Finding, Gain, Severity};
 use crate::model::{Feed, FeedStage, StepModel};
 use crate::signal::{Signal, Silent};
 use crate::signals::Signals;
+use crate::texts::Bilingual;
 use crate::units::{Seconds, Share};
 use crate::verdict::{HIGHLY, MODERATELY};
-use crate::words::Bilingual;
 
 /// What a rule says: a finding, nothing, or why it could not look.
 pub type Look = Result<Option<Finding>, Silent>;

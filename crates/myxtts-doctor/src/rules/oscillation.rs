@@ -4,9 +4,9 @@ use super::{Look, Rule};
 use crate::code::Code;
 use crate::finding::{Edit, Fact, Finding, Gain, Severity};
 use crate::signals::{Oscillation, Signals};
+use crate::texts::{Bilingual, Form, Texts};
 use crate::units::Share;
 use crate::verdict::MODERATE_COST;
-use crate::words::{Bilingual, Form, Texts};
 
 /// The standard deviation over the mean above which steps are uneven.
 const UNEVEN: f64 = 0.3;

@@ -5,8 +5,8 @@ use crate::code::Code;
 use crate::finding::{Edit, Fact, Finding, Gain, Severity};
 use crate::model::StepModel;
 use crate::signals::{BucketChoice, Signals};
+use crate::texts::{Bilingual, Form, Texts};
 use crate::units::{Seconds, Share};
-use crate::words::{Bilingual, Form, Texts};
 
 /// More padding than this is worth another bucket.
 const TOO_MUCH: Share = Share(0.15);

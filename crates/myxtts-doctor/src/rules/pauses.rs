@@ -4,8 +4,8 @@ use super::{Look, Rule};
 use crate::code::Code;
 use crate::finding::{Edit, Fact, Finding, Gain, Severity};
 use crate::signals::{Pauses, Signals};
+use crate::texts::{Bilingual, Form, Texts};
 use crate::units::{Seconds, Share};
-use crate::words::{Bilingual, Form, Texts};
 
 /// Pauses that take more of the wall time than this are too long.
 const TOO_MUCH: Share = Share(0.05);

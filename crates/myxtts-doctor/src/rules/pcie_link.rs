@@ -5,8 +5,8 @@ use crate::code::Code;
 use crate::finding::{Fact, Finding, Gain, Severity};
 use crate::model::StepModel;
 use crate::signals::{PcieLink, Signals};
+use crate::texts::{Bilingual, Form, Texts};
 use crate::units::Seconds;
-use crate::words::{Bilingual, Form, Texts};
 
 pub(super) const RULE: Rule = Rule {
     code: Code::PcieLink,

@@ -5,9 +5,9 @@ use crate::code::Code;
 use crate::finding::{Fact, Finding, Gain, Severity};
 use crate::signals::{DeviceRole, Replica, Signals};
 use crate::stats::median;
+use crate::texts::{Bilingual, Form, Texts};
 use crate::units::{Seconds, Share};
 use crate::verdict::{HIGH_COST, MODERATE_COST};
-use crate::words::{Bilingual, Form, Texts};
 
 /// The modified z-score above which a value is an outlier (Iglewicz and Hoaglin).
 const OUTLIER: f64 = 3.5;

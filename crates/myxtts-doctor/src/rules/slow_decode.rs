@@ -3,7 +3,7 @@
 use super::{Look, Rule, most_of_host};
 use crate::code::Code;
 use crate::signals::Signals;
-use crate::words::{Bilingual, Form, Texts};
+use crate::texts::{Bilingual, Form, Texts};
 
 const CAUSE_FA: &str = "رمزگشایی {share} از مرحلهٔ میزبان را می‌گیرد (هر گام {decode} با {threads} رشته) و مدل {waiting} از گام را منتظر آن می‌ماند";
 

@@ -4,8 +4,8 @@ use super::{Look, Rule};
 use crate::code::Code;
 use crate::finding::{Edit, Fact, Finding, Gain, Severity};
 use crate::signals::{ModeSpeed, Signals, Strategy};
+use crate::texts::{Bilingual, Form, Texts};
 use crate::units::Seconds;
-use crate::words::{Bilingual, Form, Texts};
 
 /// How many times as fast another mode must be; less is noise.
 const FASTER: f64 = 1.03;

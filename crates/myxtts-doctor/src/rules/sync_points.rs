@@ -5,9 +5,9 @@ use crate::code::Code;
 use crate::finding::{Fact, Finding, Gain, Severity};
 use crate::signal::Silent;
 use crate::signals::{Signals, Strategy, TrainStage};
+use crate::texts::{Bilingual, Form, Texts};
 use crate::units::{Seconds, Share};
 use crate::verdict::{HIGH_COST, MODERATE_COST};
-use crate::words::{Bilingual, Form, Texts};
 
 /// The waits that a step may have: it reads its loss once, before it is taken; a tenth
 /// more is a validation now and then.

@@ -4,9 +4,9 @@ use super::{Look, Rule};
 use crate::code::Code;
 use crate::finding::{Fact, Finding, Gain, Severity};
 use crate::signals::{Clock, Signals};
+use crate::texts::{Bilingual, Form, Texts};
 use crate::units::{Seconds, Share};
 use crate::verdict::HIGH_COST;
-use crate::words::{Bilingual, Form, Texts};
 
 /// The share of readings that is too much: one in twenty may be an accident.
 const OFTEN: Share = Share(0.05);

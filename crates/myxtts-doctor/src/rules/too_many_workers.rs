@@ -5,9 +5,9 @@ use super::{Look, Rule, waits_for_host};
 use crate::code::Code;
 use crate::finding::{Edit, Fact, Finding, Gain, Severity};
 use crate::signals::Signals;
+use crate::texts::{Bilingual, Form, Texts};
 use crate::units::{Seconds, Share};
 use crate::verdict::{HIGH_COST, MODERATE_COST};
-use crate::words::{Bilingual, Form, Texts};
 
 /// Loading that keeps more than this share of all cores busy crowds the host.
 const CROWDED: Share = Share(0.80);

@@ -6,9 +6,9 @@ use crate::code::Code;
 use crate::finding::{Fact, Finding, Severity};
 use crate::model::StepModel;
 use crate::signals::Signals;
+use crate::texts::{Bilingual, Form, Texts};
 use crate::units::Share;
 use crate::verdict::MODERATELY;
-use crate::words::{Bilingual, Form, Texts};
 
 /// A device that is busy for less than this rests more than it works.
 const HALF: Share = Share(0.50);

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::Note;
-use crate::peak;
+use crate::peak_flops;
 use crate::signal::Signal;
 use crate::signals::{DeviceRole, DeviceSignals, Estimate, Signals};
 use crate::units::Megabytes;
@@ -104,7 +104,7 @@ fn one(plan: &Value, role: DeviceRole, device: &Value) -> DeviceSignals {
         .get("precision")
         .and_then(Value::as_str)
         .unwrap_or("f32");
-    let peak = peak::of(&name).map(|peak| peak.at(precision));
+    let peak = peak_flops::of(&name).map(|peak| peak.at(precision));
     DeviceSignals {
         logical: logical
             .and_then(|number| u32::try_from(number).ok())

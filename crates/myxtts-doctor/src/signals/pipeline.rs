@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::signal::Signal;
 use crate::units::{Seconds, Share};
 
-/// The stages, and the known parts of their work. All seconds are per optimiser
+/// The stages, and the known parts of their work. All seconds are per optimizer
 /// step and summed over all threads of the stage.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -31,11 +31,11 @@ pub struct PipelineSignals {
 pub struct StageSignals {
     /// The number of threads that did something.
     pub threads: u32,
-    /// Work per optimiser step, all threads together.
+    /// Work per optimizer step, all threads together.
     pub busy: Seconds,
-    /// Waiting for input per optimiser step, all threads together.
+    /// Waiting for input per optimizer step, all threads together.
     pub wait_in: Seconds,
-    /// Waiting for room per optimiser step, all threads together.
+    /// Waiting for room per optimizer step, all threads together.
     pub wait_out: Seconds,
 }
 

@@ -21,7 +21,7 @@ pub struct Settings {
     pub workers: Signal<u32>,
     /// Rows of the longest shape in a batch; `batch_size` of the plan.
     pub batch_size: Signal<u32>,
-    /// Batches per optimiser step; `gradient_accumulation_steps` of the plan.
+    /// Batches per optimizer step; `gradient_accumulation_steps` of the plan.
     pub accumulation: Signal<u32>,
     /// The most batches in the device-side ring; `device_prefetch` of the plan.
     pub device_ring: Signal<u32>,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::signal::Signal;
 use crate::units::{Flop, Seconds, Share};
 
-/// Means over the steps after warm-up; seconds are per optimiser step.
+/// Means over the steps after warm-up; seconds are per optimizer step.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StepSignals {

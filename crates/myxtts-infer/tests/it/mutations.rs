@@ -11,7 +11,7 @@ use std::path::Path;
 use burn::tensor::Device;
 use myxtts_infer::{ModelCard, SpeakOptions, Synthesizer, WeightsSummary};
 use myxtts_model::generate::SamplingConfig;
-use myxtts_weights::{Checkpoint, XttsConfig, write_ours};
+use myxtts_weights::{ModelWeights, XttsConfig, write_ours};
 use serde_json::{Value, json};
 
 use crate::tiny::{Tiny, options, recording};
@@ -95,7 +95,7 @@ fn tried(folder: &Path) -> Became {
 
 /// Changes every field below `part` of the description, and gives the refusals
 /// that do not name it.
-fn unnamed(checkpoint: &Checkpoint, part: &str) -> (usize, usize, Vec<String>) {
+fn unnamed(checkpoint: &ModelWeights, part: &str) -> (usize, usize, Vec<String>) {
     let folder = tempfile::tempdir().unwrap();
     let weights = folder.path().join("weights");
     write_ours(&weights, checkpoint).unwrap();

@@ -6,10 +6,10 @@ use burn::tensor::Device;
 use myxtts_infer::{ModelCard, Modules};
 use myxtts_model::gpt::{Quirks, Vocabulary as Symbols};
 use myxtts_text::{Training, Vocabulary};
-use myxtts_weights::{Checkpoint, ModelArgs, TensorMap, XttsConfig, read_safetensors};
+use myxtts_weights::{ModelArgs, ModelWeights, TensorMap, XttsConfig, read_safetensors};
 
 /// The reference's GPT, as an import of its files gives it.
-fn imported() -> Checkpoint {
+fn imported() -> ModelWeights {
     let path =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../parity/fixtures/weights_gpt.safetensors");
     let gpt: TensorMap = read_safetensors(&path)
@@ -18,7 +18,7 @@ fn imported() -> Checkpoint {
         .map(|(name, tensor)| (format!("gpt.{name}"), tensor))
         .collect();
     let vocabulary = Vocabulary::train(["some words"], &Training::default()).unwrap();
-    Checkpoint {
+    ModelWeights {
         gpt,
         hifigan_decoder: TensorMap::new(),
         dvae: None,
@@ -73,7 +73,7 @@ fn the_card_of_public_files_comes_from_configuration_and_shapes() {
 
 #[test]
 fn files_of_another_kind_are_refused() {
-    let refused = |change: &dyn Fn(&mut Checkpoint)| {
+    let refused = |change: &dyn Fn(&mut ModelWeights)| {
         let mut checkpoint = imported();
         change(&mut checkpoint);
         ModelCard::of(&checkpoint).unwrap_err().to_string()

@@ -57,7 +57,7 @@ fn weights() {
     let tiny = Tiny::new(&["en"], 30);
     let device = Device::flex();
     let whole = tiny.checkpoint();
-    let load = |change: &dyn Fn(&mut myxtts_weights::Checkpoint)| {
+    let load = |change: &dyn Fn(&mut myxtts_weights::ModelWeights)| {
         let mut checkpoint = whole.clone();
         change(&mut checkpoint);
         said(Modules::load(&checkpoint, &device))

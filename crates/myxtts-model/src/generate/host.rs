@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 use burn::tensor::{Device, Tensor, TensorData};
 use myxtts_ops::inference::{CachedBlock, LayerCache, Positions, head_scores, normalise};
-use myxtts_ops::on_cores;
+use myxtts_ops::on_compute_pool;
 
 use super::engine::{Predict, Scored};
 use super::speaking::HostGpt;
@@ -81,7 +81,7 @@ impl HostGpt {
         let known = if heard.is_some() { latents.len() } else { 0 };
         let mut x = prefix[known..].to_vec();
         let count = x.len() / width;
-        let scored = on_cores(&Device::flex(), || {
+        let scored = on_compute_pool(&Device::flex(), || {
             for (block, cache) in self.blocks.iter().zip(&mut row.layers) {
                 block.advance(&mut x, &mut [Positions { cache, count }]);
             }
@@ -104,7 +104,7 @@ impl HostGpt {
             self.embed(code, at, &mut x);
         }
         let count = x.len() / width;
-        on_cores(&Device::flex(), || {
+        on_compute_pool(&Device::flex(), || {
             for block in &self.blocks {
                 let cache = &mut block.cache(count);
                 block.advance(&mut x, &mut [Positions { cache, count }]);
@@ -131,7 +131,7 @@ impl HostGpt {
             self.embed(code, position, &mut x);
         }
         let counts = vec![1; codes.len()];
-        on_cores(&Device::flex(), || {
+        on_compute_pool(&Device::flex(), || {
             self.scored(&self.run(&self.blocks, x, rows, &counts))
         })
     }
@@ -160,7 +160,7 @@ impl HostGpt {
         row.back_to(position);
         let places = self.code_positions.elements().len() / self.width();
         let most = asked.min(places.saturating_sub(position + 1));
-        on_cores(&Device::flex(), || {
+        on_compute_pool(&Device::flex(), || {
             let mut codes = vec![code];
             for guess in 0..most {
                 let mut x = vec![];

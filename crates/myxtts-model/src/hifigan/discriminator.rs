@@ -125,7 +125,7 @@ fn scale_layers(base: usize) -> [(usize, usize, usize, usize, usize); 7] {
 
 /// The verdict of one discriminator on a batch.
 #[derive(Clone, Debug)]
-pub struct Judgement {
+pub struct DiscriminatorOutput {
     /// The score: towards 1 for real speech, 0 for generated.
     pub score: Tensor<3>,
     /// The output of each layer, the score last.
@@ -175,21 +175,21 @@ impl Discriminator {
     }
 
     /// Runs each discriminator on waveforms `(batch, 1, samples)`.
-    pub fn forward(&self, wave_b1t: Tensor<3>) -> Vec<Judgement> {
-        let mut judgements: Vec<Judgement> = self
+    pub fn forward(&self, wave_b1t: Tensor<3>) -> Vec<DiscriminatorOutput> {
+        let mut outputs: Vec<DiscriminatorOutput> = self
             .mpd
             .iter()
-            .map(|judge| judge.forward(wave_b1t.clone()))
+            .map(|discriminator| discriminator.forward(wave_b1t.clone()))
             .collect();
         let halving = AvgPoolOptions::new([4]).with_stride([2]).with_padding([2]);
         let mut wave_b1t = wave_b1t;
-        for (index, judge) in self.msd.iter().enumerate() {
+        for (index, discriminator) in self.msd.iter().enumerate() {
             if index > 0 {
                 wave_b1t = avg_pool1d(wave_b1t, halving.clone());
             }
-            judgements.push(judge.forward(wave_b1t.clone()));
+            outputs.push(discriminator.forward(wave_b1t.clone()));
         }
-        judgements
+        outputs
     }
 }
 
@@ -213,8 +213,8 @@ impl PeriodDiscriminator {
         }
     }
 
-    fn forward(&self, wave_b1t: Tensor<3>) -> Judgement {
-        judge(&self.convs, &self.conv_post, phases(wave_b1t, self.period))
+    fn forward(&self, wave_b1t: Tensor<3>) -> DiscriminatorOutput {
+        run_layers(&self.convs, &self.conv_post, phases(wave_b1t, self.period))
     }
 }
 
@@ -248,12 +248,16 @@ impl ScaleDiscriminator {
         }
     }
 
-    fn forward(&self, wave_b1t: Tensor<3>) -> Judgement {
-        judge(&self.convs, &self.conv_post, wave_b1t)
+    fn forward(&self, wave_b1t: Tensor<3>) -> DiscriminatorOutput {
+        run_layers(&self.convs, &self.conv_post, wave_b1t)
     }
 }
 
-fn judge(convs: &[NormedConv1d], conv_post: &NormedConv1d, x_bct: Tensor<3>) -> Judgement {
+fn run_layers(
+    convs: &[NormedConv1d],
+    conv_post: &NormedConv1d,
+    x_bct: Tensor<3>,
+) -> DiscriminatorOutput {
     let mut features = Vec::with_capacity(convs.len() + 1);
     let mut x_bct = x_bct;
     for conv in convs {
@@ -262,5 +266,5 @@ fn judge(convs: &[NormedConv1d], conv_post: &NormedConv1d, x_bct: Tensor<3>) -> 
     }
     let score = conv_post.forward(x_bct);
     features.push(score.clone());
-    Judgement { score, features }
+    DiscriminatorOutput { score, features }
 }

@@ -4,11 +4,14 @@ use burn::tensor::{Device, Tensor};
 use myxtts_audio::units::{SampleRate, Samples};
 use myxtts_audio::{MelError, MelSpec};
 
-use super::discriminator::Judgement;
+use super::discriminator::DiscriminatorOutput;
 use crate::mel::DeviceMel;
 
 /// The loss of the discriminators: real speech should score 1, generated speech 0.
-pub fn discriminator_loss(real: &[Judgement], generated: &[Judgement]) -> Tensor<1> {
+pub fn discriminator_loss(
+    real: &[DiscriminatorOutput],
+    generated: &[DiscriminatorOutput],
+) -> Tensor<1> {
     sum(real.iter().zip(generated).map(|(real, generated)| {
         let miss = (real.score.clone() - 1.0).square().mean();
         miss + generated.score.clone().square().mean()
@@ -16,15 +19,18 @@ pub fn discriminator_loss(real: &[Judgement], generated: &[Judgement]) -> Tensor
 }
 
 /// A loss of the generator: its speech should score 1.
-pub fn generator_adversarial_loss(generated: &[Judgement]) -> Tensor<1> {
+pub fn generator_adversarial_loss(generated: &[DiscriminatorOutput]) -> Tensor<1> {
     sum(generated
         .iter()
-        .map(|judgement| (judgement.score.clone() - 1.0).square().mean()))
+        .map(|output| (output.score.clone() - 1.0).square().mean()))
 }
 
 /// A loss of the generator: each layer of each discriminator should hear the same as in real
 /// speech. HiFi-GAN counts it twice.
-pub fn feature_matching_loss(real: &[Judgement], generated: &[Judgement]) -> Tensor<1> {
+pub fn feature_matching_loss(
+    real: &[DiscriminatorOutput],
+    generated: &[DiscriminatorOutput],
+) -> Tensor<1> {
     let pairs = real.iter().zip(generated);
     let layers = pairs.flat_map(|(real, generated)| real.features.iter().zip(&generated.features));
     sum(layers.map(|(real, generated)| (real.clone().detach() - generated.clone()).abs().mean()))

@@ -10,7 +10,8 @@ mod stream;
 
 pub use config::{HifiganConfig, HifiganConfigError};
 pub use discriminator::{
-    Discriminator, DiscriminatorConfig, Judgement, PeriodDiscriminator, ScaleDiscriminator,
+    Discriminator, DiscriminatorConfig, DiscriminatorOutput, PeriodDiscriminator,
+    ScaleDiscriminator,
 };
 pub use generator::{Generator, ResBlock};
 pub use interpolate::{FrameRates, interpolate, scaled_frames};

@@ -51,9 +51,9 @@ fn counts_are_what_is_made() {
         let made = HifiganDecoder::new(&init, &config).unwrap();
         assert_eq!(made.num_params(), config.parameters());
     }
-    let judges = DiscriminatorConfig::tiny();
-    let made = Discriminator::new(&init, &judges).unwrap();
-    assert_eq!(made.num_params(), judges.parameters());
+    let discriminator = DiscriminatorConfig::tiny();
+    let made = Discriminator::new(&init, &discriminator).unwrap();
+    assert_eq!(made.num_params(), discriminator.parameters());
     let config = SpeakerConfig::TINY;
     let made = SpeakerEncoder::new(&init, &config).unwrap();
     let statistics: usize = params::state_dict(&made)

@@ -1,4 +1,4 @@
-//! What holds for any waveform decoder and its judges.
+//! What holds for any waveform decoder and its discriminators.
 
 use burn::tensor::{Device, Tensor};
 use myxtts_model::hifigan::{
@@ -67,16 +67,16 @@ fn interpolation_is_linear_between_frame_centres() {
     }
 }
 
-fn judges(device: &Device) -> Discriminator {
+fn discriminator(device: &Device) -> Discriminator {
     Discriminator::new(&Init::new(4, device), &DiscriminatorConfig::tiny()).unwrap()
 }
 
 #[test]
 fn every_period_and_scale_judges() {
     let device = Device::flex();
-    let judgements = judges(&device).forward(noise(6, [2, 1, 1000], &device));
-    assert_eq!(judgements.len(), 5 + 3);
-    let shapes: Vec<String> = judgements
+    let outputs = discriminator(&device).forward(noise(6, [2, 1, 1000], &device));
+    assert_eq!(outputs.len(), 5 + 3);
+    let shapes: Vec<String> = outputs
         .iter()
         .map(|j| format!("{:?} after {} layers", j.score.dims(), j.features.len()))
         .collect();
@@ -86,9 +86,9 @@ fn every_period_and_scale_judges() {
 #[test]
 fn losses_are_what_their_names_say() {
     let device = Device::flex();
-    let judges = judges(&device);
-    let real = judges.forward(noise(6, [1, 1, 800], &device));
-    let made = judges.forward(noise(7, [1, 1, 800], &device));
+    let discriminator = discriminator(&device);
+    let real = discriminator.forward(noise(6, [1, 1, 800], &device));
+    let made = discriminator.forward(noise(7, [1, 1, 800], &device));
     let mean = |f: &dyn Fn(f32) -> f32, scores: Vec<f32>| {
         let count = scores.len() as f64;
         scores.into_iter().map(|x| f64::from(f(x))).sum::<f64>() / count
@@ -114,7 +114,7 @@ fn losses_are_what_their_names_say() {
 fn the_generator_learns_from_all_its_losses() {
     let device = Device::flex().autodiff();
     let decoder = HifiganDecoder::new(&Init::new(5, &device), &HifiganConfig::tiny(16, 8)).unwrap();
-    let judges = judges(&device);
+    let discriminator = discriminator(&device);
     let mel = MelLoss::new(&device).unwrap();
     let generate = || {
         let latents = noise(1, [1, 2, 16], &device);
@@ -123,8 +123,13 @@ fn the_generator_learns_from_all_its_losses() {
     let real = noise(3, generate().dims(), &device);
     // One at a time, each over a graph of its own: backward consumes it.
     let losses: [&dyn Fn(Tensor<3>) -> Tensor<1>; 3] = [
-        &|made| generator_adversarial_loss(&judges.forward(made)),
-        &|made| feature_matching_loss(&judges.forward(real.clone()), &judges.forward(made)),
+        &|made| generator_adversarial_loss(&discriminator.forward(made)),
+        &|made| {
+            feature_matching_loss(
+                &discriminator.forward(real.clone()),
+                &discriminator.forward(made),
+            )
+        },
         &|made| mel.forward(real.clone(), made).unwrap() * 45.0,
     ];
     for loss in losses {
@@ -134,12 +139,15 @@ fn the_generator_learns_from_all_its_losses() {
         assert!(found.values().flatten().all(|x| x.is_finite()));
     }
     let generated = generate();
-    let loss = discriminator_loss(&judges.forward(real), &judges.forward(generated.detach()));
+    let loss = discriminator_loss(
+        &discriminator.forward(real),
+        &discriminator.forward(generated.detach()),
+    );
     let gradients_of_loss = loss.backward();
     assert!(gradients(&decoder, &gradients_of_loss).is_empty());
     assert_eq!(
-        gradients(&judges, &gradients_of_loss).len(),
-        params::names(&judges).len()
+        gradients(&discriminator, &gradients_of_loss).len(),
+        params::names(&discriminator).len()
     );
 }
 

@@ -111,7 +111,7 @@ fn parsed<T>(lines: &[String], parse: impl Fn(&str) -> Option<T>, unreadable: &m
 
 #[cfg(test)]
 mod tests {
-    use myxtts_pipeline::{Entry, Ledger, Stage};
+    use myxtts_pipeline::{Entry, Ledger, PipelineStage};
 
     use super::*;
 
@@ -134,7 +134,7 @@ mod tests {
             wait_out_us: 30,
             occupancy: 4,
             decode_us: Some(5),
-            ..Entry::new(Stage::Host, 3, 1, 0)
+            ..Entry::new(PipelineStage::Host, 3, 1, 0)
         });
         ledger.finish().unwrap();
         let (news, _) = RunFiles::new(folder.path()).read();

@@ -2,8 +2,8 @@
 
 use ratatui::text::{Line, Span};
 
+use super::format::{bars, duration, reading, wrapped};
 use super::theme::Theme;
-use super::words::{bars, duration, reading, wrapped};
 use crate::reading::Reading;
 use crate::sample::DeviceSample;
 use crate::state::State;

@@ -2,8 +2,8 @@
 
 use ratatui::text::Line;
 
+use super::format::{counted, duration, wrapped};
 use super::theme::Theme;
-use super::words::{counted, duration, wrapped};
 use crate::source::findings::{Finding, Findings};
 use crate::state::State;
 use crate::state::run::RunState;

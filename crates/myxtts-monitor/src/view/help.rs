@@ -2,8 +2,8 @@
 
 use ratatui::text::Line;
 
+use super::format::wrapped;
 use super::theme::Theme;
-use super::words::wrapped;
 
 const KEYS: [(&str, &str); 10] = [
     ("q, Ctrl-C", "quit; the training is not affected"),

@@ -2,8 +2,8 @@
 
 use ratatui::text::{Line, Span};
 
+use super::format::percent;
 use super::theme::Theme;
-use super::words::percent;
 use crate::state::ledger::{StageShares, WINDOW};
 use crate::state::run::RunState;
 

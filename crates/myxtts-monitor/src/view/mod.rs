@@ -8,6 +8,7 @@ mod chart;
 mod devices;
 pub(crate) mod document;
 mod findings;
+mod format;
 mod help;
 mod ledger;
 mod run;
@@ -16,16 +17,15 @@ mod sections;
 mod tests;
 pub(crate) mod text;
 pub(crate) mod theme;
-mod words;
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span, Text};
 
 use devices::Detail;
+use format::{counted, duration};
 use sections::{Section, stack};
 use theme::Theme;
-use words::{counted, duration};
 
 use crate::source::life::Life;
 use crate::state::run::RunState;
@@ -88,7 +88,7 @@ fn too_small(area: Rect, frame: &mut Frame<'_>) {
         "too small: {} x {}, needs {width} x {height}",
         area.width, area.height
     );
-    let wrapped = words::wrapped(&words, usize::from(area.width), 0);
+    let wrapped = format::wrapped(&words, usize::from(area.width), 0);
     let lines: Vec<Line<'_>> = wrapped.into_iter().map(Line::from).collect();
     frame.render_widget(Text::from(lines), area);
 }
@@ -204,12 +204,12 @@ fn two_columns(run: &RunState, state: &State, area: Rect, frame: &mut Frame<'_>,
         .as_ref()
         .map_or_else(String::new, |stage| format!(" of stage {stage}"));
     let loss = format!("Loss{stage}");
-    chart::draw(&loss, &run.loss, words::loss, loss_area, frame, theme);
+    chart::draw(&loss, &run.loss, format::loss, loss_area, frame, theme);
     let times = &run.step_s;
     chart::draw(
         "Step time",
         times,
-        words::step_time,
+        format::step_time,
         step_area,
         frame,
         theme,
@@ -282,7 +282,7 @@ fn columns(width: usize) -> u16 {
 /// its top.
 fn log(run: &RunState, width: usize) -> Section {
     let lines = run.log.iter().rev().flat_map(|line| {
-        let words = words::wrapped(line, width.saturating_sub(2), 2);
+        let words = format::wrapped(line, width.saturating_sub(2), 2);
         words.into_iter().map(|line| Line::from(format!(" {line}")))
     });
     let mut lines: Vec<Line<'static>> = lines.collect();
@@ -312,7 +312,7 @@ fn no_run(state: &State, width: usize) -> Section {
              `myxtts train`, or name another folder: `myxtts monitor DIR`"
         ),
     };
-    let lines = words::wrapped(&words, width.saturating_sub(2), 0);
+    let lines = format::wrapped(&words, width.saturating_sub(2), 0);
     let lines = lines.into_iter().map(|line| Line::from(format!(" {line}")));
     Section::new("Run", lines.collect())
 }

@@ -3,10 +3,10 @@
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::theme::Theme;
-use super::words::{
+use super::format::{
     bars, columns, counted, duration, labelled, loss, percent, range, step_time, wrapped,
 };
+use super::theme::Theme;
 use crate::source::life::Life;
 use crate::state::State;
 use crate::state::run::{RECENT, RunState};

@@ -2,7 +2,7 @@
 
 use burn::backend::flex::FlexTensor;
 
-use super::record::Kept;
+use super::autodiff::SavedForBackward;
 use super::tensor::{contiguous, elements, shape, tensor};
 use crate::kernel::conv_batch::{ConvRule, ConvSizes};
 use crate::kernel::linear::channel_sums;
@@ -38,7 +38,7 @@ impl Convolve {
     }
 }
 
-impl Kept<3> for Convolve {
+impl SavedForBackward<3> for Convolve {
     fn backward(self, gradient: FlexTensor, wanted: [bool; 3]) -> [Option<FlexTensor>; 3] {
         let gradient = contiguous(gradient);
         let (g, x, sizes) = (elements(&gradient), elements(&self.x), &self.sizes);

@@ -4,9 +4,9 @@
 //! number or two per row. Tensors are contiguous `f32`, or are made so; other element types take
 //! the plain compositions.
 
+mod autodiff;
+mod backward;
 mod convolve;
-mod record;
-mod rules;
 mod tensor;
 
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
@@ -18,12 +18,12 @@ use crate::kernel::adamw::Step;
 use crate::kernel::attention::Rule;
 use crate::kernel::conv_batch::ConvRule;
 use crate::kernel::dropout::Keep;
-use convolve::Convolve;
-use record::record;
-use rules::{
+use autodiff::record;
+use backward::{
     Attend, AttendMerged, CrossEntropy, Drop, DropAdd, Gelu, GroupNorm, LayerNorm, Linear,
     Pointwise,
 };
+use convolve::Convolve;
 
 /// Whether the operations here can take this tensor.
 pub(crate) fn takes<const D: usize>(x: &Tensor<D>) -> bool {
@@ -137,10 +137,10 @@ impl HostStep for Flex {
         second: FloatTensor<Self>,
         with: Step,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
-        rules::adamw(parameter, gradient, first, second, with)
+        backward::adamw(parameter, gradient, first, second, with)
     }
 
     fn host_sum_of_squares(x: FloatTensor<Self>) -> FloatTensor<Self> {
-        rules::sum_of_squares(x)
+        backward::sum_of_squares(x)
     }
 }

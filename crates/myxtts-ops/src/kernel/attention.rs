@@ -8,9 +8,9 @@
 use rayon::prelude::*;
 
 use super::dropout::{self, Keep};
-use super::fresh::Fresh;
 use super::gemm::{Matrix, MatrixMut, Old, Threads, multiply};
 use super::math::{exp, max, sum2, vectorize};
+use super::uninit::Uninit;
 
 /// Queries that are processed at a time: enough to keep a product busy, few enough that a causal
 /// mask saves nearly half.
@@ -132,7 +132,7 @@ pub(crate) fn forward(
         ..
     } = shape;
     let heads = shape.batch * shape.heads;
-    let mut out = Fresh::new(heads * queries * channels);
+    let mut out = Uninit::new(heads * queries * channels);
     let mut log_sums = vec![0.0; heads * queries];
     out.pieces(queries * channels)
         .zip(log_sums.par_chunks_mut(queries.max(1)))
@@ -261,7 +261,7 @@ pub(crate) fn backward(seen: Seen<'_>, gradient: Heads<'_>, rule: &Rule) -> [Vec
         return [queries, keys, keys].map(|rows| vec![0.0; heads * rows * channels]);
     }
     let [mut dq, mut dk, mut dv] =
-        [queries, keys, keys].map(|rows| Fresh::new(heads * rows * channels));
+        [queries, keys, keys].map(|rows| Uninit::new(heads * rows * channels));
     dq.pieces(queries * channels)
         .zip(dk.pieces(keys * channels))
         .zip(dv.pieces(keys * channels))
@@ -280,7 +280,7 @@ pub(crate) fn backward(seen: Seen<'_>, gradient: Heads<'_>, rule: &Rule) -> [Vec
             };
             head.backward(rule, dq, dk, dv);
         });
-    [dq, dk, dv].map(Fresh::finish)
+    [dq, dk, dv].map(Uninit::finish)
 }
 
 struct Head<'a> {
@@ -413,7 +413,7 @@ pub(crate) fn merge(parts: &[&[f32]], shape: Shape) -> Vec<f32> {
         ..
     } = shape;
     let width = parts.len() * heads * channels;
-    let mut merged = Fresh::new(shape.batch * queries * width);
+    let mut merged = Uninit::new(shape.batch * queries * width);
     let rows = super::rows_per_piece(width);
     merged
         .pieces(rows * width)

@@ -8,9 +8,9 @@ use rayon::prelude::*;
 
 use super::add_rows;
 use super::conv::Taps;
-use super::fresh::Fresh;
 use super::math::vectorize;
 use super::registers::{SLACK, Signal, Sizes};
+use super::uninit::Uninit;
 
 /// About how many columns a piece of work has.
 const PIECE: usize = 2048;
@@ -103,7 +103,7 @@ impl ConvSizes {
         }
         let group = self.group(self.outputs, self.inputs);
         let taps = taps_of_groups(weight_oik, group);
-        let mut out = Fresh::new(self.batch * self.outputs * heard);
+        let mut out = Uninit::new(self.batch * self.outputs * heard);
         let rows = self.rows();
         let each = x_bit.par_chunks((rows * self.inputs * self.time).max(1));
         out.pieces(rows * self.outputs * heard)
@@ -143,7 +143,7 @@ impl ConvSizes {
             Some(zeros) => (zeros, 0),
             None => (0, self.rule.padding - self.reach()),
         };
-        let mut out = Fresh::new(x_bit.len());
+        let mut out = Uninit::new(x_bit.len());
         let rows = self.rows();
         let each = g_bot.par_chunks((rows * self.outputs * heard).max(1));
         out.pieces(rows * self.inputs * self.time)

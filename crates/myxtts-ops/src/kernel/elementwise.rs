@@ -4,12 +4,12 @@ use rayon::prelude::*;
 
 use super::PIECE;
 use super::dropout::{Keep, index};
-use super::fresh::Fresh;
 use super::math::vectorize;
+use super::uninit::Uninit;
 
 /// Applies `f` to every element.
 pub(crate) fn map(x: &[f32], f: impl Fn(f32) -> f32 + Sync) -> Vec<f32> {
-    let mut y = Fresh::new(x.len());
+    let mut y = Uninit::new(x.len());
     y.pieces(PIECE).zip(x.par_chunks(PIECE)).for_each(|(y, x)| {
         vectorize(
             #[inline(always)]
@@ -51,7 +51,7 @@ pub(crate) fn drop(x: &mut [f32], keep: Keep) {
 
 /// Returns `x` with elements dropped.
 pub(crate) fn dropped(x: &[f32], keep: Keep) -> Vec<f32> {
-    let mut y = Fresh::new(x.len());
+    let mut y = Uninit::new(x.len());
     y.pieces(PIECE)
         .zip(x.par_chunks(PIECE))
         .enumerate()

@@ -6,7 +6,7 @@
               every element they name is inside their slice, and a `MatrixMut` never names one twice"
 )]
 
-use super::fresh::Fresh;
+use super::uninit::Uninit;
 
 /// A view of a matrix to read.
 #[derive(Clone, Copy, Debug)]
@@ -129,7 +129,8 @@ pub(crate) fn product(a: Matrix<'_>, b: Matrix<'_>) -> Vec<f32> {
     let [m, n] = [a.rows, b.columns];
     // SAFETY: a product that replaces writes every element of its `m x n` and reads none.
     unsafe {
-        Fresh::new(m * n).written_by(|out| into(out, [m, n], Old::Replace, 1.0, a, b, Threads::All))
+        Uninit::new(m * n)
+            .written_by(|out| into(out, [m, n], Old::Replace, 1.0, a, b, Threads::All))
     }
 }
 

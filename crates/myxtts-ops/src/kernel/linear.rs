@@ -2,9 +2,9 @@
 
 use rayon::prelude::*;
 
-use super::fresh::Fresh;
 use super::gemm::{Matrix, MatrixMut, Old, Threads, multiply, product};
 use super::math::vectorize;
+use super::uninit::Uninit;
 use super::{add_rows, rows_per_piece};
 
 /// Computes `x w`, plus `bias` unless it is empty.
@@ -14,7 +14,7 @@ pub(crate) fn linear(x: Matrix<'_>, weight_io: Matrix<'_>, bias: &[f32]) -> Vec<
     }
     let [rows, _] = x.shape();
     let outputs = bias.len();
-    let mut y = Fresh::new(rows * outputs);
+    let mut y = Uninit::new(rows * outputs);
     // The product is added to the bias as it leaves the registers.
     y.pieces(outputs * rows_per_piece(outputs))
         .for_each(|rows| {
@@ -70,7 +70,7 @@ pub(crate) fn pointwise(
         let (y, x) = (MatrixMut::packed(y_ot, time), Matrix::packed(x_it, time));
         multiply(y, Old::Add, 1.0, weight_oi, x, threads);
     };
-    let mut y_bot = Fresh::new(batch * outputs * time);
+    let mut y_bot = Uninit::new(batch * outputs * time);
     let items = y_bot.pieces(out_size).zip(x_bit.par_chunks_exact(in_size));
     if batch < SHARED_BATCH {
         items

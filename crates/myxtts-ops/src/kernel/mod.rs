@@ -10,7 +10,6 @@ pub(crate) mod conv;
 pub(crate) mod conv_batch;
 pub(crate) mod dropout;
 pub(crate) mod elementwise;
-mod fresh;
 pub(crate) mod gelu;
 pub(crate) mod gemm;
 pub(crate) mod head;
@@ -21,6 +20,7 @@ pub(crate) mod norm;
 pub(crate) mod panels;
 pub(crate) mod registers;
 pub(crate) mod rounded;
+mod uninit;
 pub(crate) mod winograd;
 
 /// About how many elements a piece of work has: enough to hide the hand-over to a thread, few

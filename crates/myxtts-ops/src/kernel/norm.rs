@@ -2,8 +2,8 @@
 
 use rayon::prelude::*;
 
-use super::fresh::Fresh;
 use super::math::{sum, sum2, vectorize};
+use super::uninit::Uninit;
 use super::{add_rows, rows_per_piece};
 
 /// The mean and reciprocal deviation of each normalised row.
@@ -34,7 +34,7 @@ pub(crate) fn layer_norm(
 ) -> (Vec<f32>, Moments) {
     let width = weight.len();
     let rows = rows_per_piece(width);
-    let mut y = Fresh::new(x.len());
+    let mut y = Uninit::new(x.len());
     let mut kept = vec![[0.0; 2]; x.len() / width];
     y.pieces(rows * width)
         .zip(x.par_chunks(rows * width))
@@ -66,7 +66,7 @@ pub(crate) fn layer_norm_backward(
 ) -> NormGradients {
     let width = weight.len();
     let rows = rows_per_piece(width);
-    let mut dx = Fresh::new(x.len());
+    let mut dx = Uninit::new(x.len());
     let (dw, db): (Vec<_>, Vec<_>) = dx
         .pieces(rows * width)
         .zip(x.par_chunks(rows * width))
@@ -143,7 +143,7 @@ pub(crate) fn group_norm(
     epsilon: f32,
 ) -> (Vec<f32>, Moments) {
     let (per_group, time) = (shape.per_group(), shape.time);
-    let mut y = Fresh::new(x.len());
+    let mut y = Uninit::new(x.len());
     let mut kept = vec![[0.0; 2]; x.len() / per_group];
     y.pieces(per_group)
         .zip(x.par_chunks(per_group))
@@ -178,7 +178,7 @@ pub(crate) fn group_norm_backward(
 ) -> NormGradients {
     let (per_group, time) = (shape.per_group(), shape.time);
     let wide = shape.channels / shape.groups;
-    let mut dx = Fresh::new(x.len());
+    let mut dx = Uninit::new(x.len());
     // Sums over time per batch and channel, of the gradient times the normalised input and of the
     // gradient: from them come the parameters' gradients and the moments of the input's.
     let mut sums = vec![[0.0_f32; 2]; x.len() / time];

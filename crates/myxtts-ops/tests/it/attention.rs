@@ -1,5 +1,5 @@
 use burn::tensor::{Bool, Tensor, TensorData};
-use myxtts_ops::{AttentionMask, Dropout, attention, plain, self_attention};
+use myxtts_ops::{AttentionMask, Dropout, attention, reference, self_attention};
 use proptest::prelude::*;
 
 use crate::support::{Flat, assert_same, assert_slopes, device, random, values};
@@ -62,7 +62,7 @@ impl Case {
     fn plain(&self, x: &[Flat]) -> Flat {
         let (mask, drop) = (self.mask(), self.drop());
         let scale = 1.0 / (self.channels as f64).sqrt();
-        Flat::of(plain::attention(
+        Flat::of(reference::attention(
             x[0].get(),
             x[1].get(),
             x[2].get(),
@@ -113,7 +113,7 @@ proptest! {
         let fast =
             |x: &[Flat]| Flat::of(self_attention(x[0].get(), case.heads, &mask, 0.5, drop.as_ref()));
         let plain = |x: &[Flat]| {
-            Flat::of(plain::self_attention(x[0].get(), case.heads, &mask, 0.5, drop.as_ref()))
+            Flat::of(reference::self_attention(x[0].get(), case.heads, &mask, 0.5, drop.as_ref()))
         };
         assert_same(&inputs, &fast, &plain, 2e-5);
     }
@@ -169,7 +169,7 @@ fn heads_may_lie_anywhere() {
         ))
     };
     let plain = |x: &[Flat]| {
-        Flat::of(plain::attention(
+        Flat::of(reference::attention(
             turn(&x[0]),
             turn(&x[1]),
             turn(&x[2]),

@@ -1,6 +1,6 @@
 //! Convolutions beside the engine's.
 
-use myxtts_ops::{Conv, ConvTransposed, conv_transpose1d, conv1d, plain};
+use myxtts_ops::{Conv, ConvTransposed, conv_transpose1d, conv1d, reference};
 use proptest::prelude::*;
 
 use crate::support::{Flat, assert_same, assert_slopes, run};
@@ -8,7 +8,7 @@ use crate::support::{Flat, assert_same, assert_slopes, run};
 fn both(list: &[Flat], conv: Conv) {
     let bias = |x: &[Flat]| x.get(2).map(Flat::get);
     let fast = |x: &[Flat]| Flat::of(conv1d(x[0].get(), x[1].get(), bias(x), conv));
-    let slow = |x: &[Flat]| Flat::of(plain::conv1d(x[0].get(), x[1].get(), bias(x), conv));
+    let slow = |x: &[Flat]| Flat::of(reference::conv1d(x[0].get(), x[1].get(), bias(x), conv));
     assert_same(list, &fast, &slow, 2e-5);
 }
 
@@ -62,7 +62,7 @@ proptest! {
         list.extend(biased.then(|| Flat::random(&[outputs], 3)));
         let bias = |x: &[Flat]| x.get(2).map(Flat::get);
         let fast = |x: &[Flat]| Flat::of(conv_transpose1d(x[0].get(), x[1].get(), bias(x), conv));
-        let slow = |x: &[Flat]| Flat::of(plain::conv_transpose1d(x[0].get(), x[1].get(), bias(x), conv));
+        let slow = |x: &[Flat]| Flat::of(reference::conv_transpose1d(x[0].get(), x[1].get(), bias(x), conv));
         assert_same(&list, &fast, &slow, 2e-5);
     }
 }
@@ -122,7 +122,7 @@ fn slopes_of_groups_are_differences() {
     };
     let fast = |x: &[Flat]| Flat::of(conv1d(x[0].get(), x[1].get(), Some(x[2].get()), conv));
     let slow = |x: &[Flat]| {
-        Flat::of(plain::conv1d(
+        Flat::of(reference::conv1d(
             x[0].get(),
             x[1].get(),
             Some(x[2].get()),

@@ -1,5 +1,5 @@
 use burn::tensor::Tensor;
-use myxtts_ops::{Dropout, dropout, dropout_add, plain};
+use myxtts_ops::{Dropout, dropout, dropout_add, reference};
 use proptest::prelude::*;
 
 use crate::support::{Flat, assert_same, device, random, values};
@@ -14,7 +14,7 @@ proptest! {
         let drop = Dropout { probability: f64::from(percent) / 100.0, key, first_row: 0 };
         let inputs = [Flat::random(&[count], 1)];
         let fast = |x: &[Flat]| Flat::of(dropout::<1>(x[0].get(), &drop));
-        let plain = |x: &[Flat]| Flat::of(plain::dropout::<1>(x[0].get(), &drop));
+        let plain = |x: &[Flat]| Flat::of(reference::dropout::<1>(x[0].get(), &drop));
         assert_same(&inputs, &fast, &plain, 1e-6);
     }
 
@@ -24,7 +24,7 @@ proptest! {
         let inputs = [Flat::random(&[rows, width], 1), Flat::random(&[rows, width], 2)];
         for drop in [None, Some(&drop)] {
             let fast = |x: &[Flat]| Flat::of(dropout_add::<2>(x[0].get(), x[1].get(), drop));
-            let plain = |x: &[Flat]| Flat::of(plain::dropout_add::<2>(x[0].get(), x[1].get(), drop));
+            let plain = |x: &[Flat]| Flat::of(reference::dropout_add::<2>(x[0].get(), x[1].get(), drop));
             assert_same(&inputs, &fast, &plain, 1e-6);
         }
     }
@@ -77,7 +77,7 @@ fn a_piece_of_a_batch_drops_what_the_whole_would() {
     type Way = fn(Tensor<3>, Tensor<3>, &Dropout) -> Tensor<3>;
     let ways: [Way; 3] = [
         |x, _, drop| dropout(x, drop),
-        |x, _, drop| plain::dropout(x, drop),
+        |x, _, drop| reference::dropout(x, drop),
         |x, residual, drop| dropout_add(x, residual, Some(drop)),
     ];
     for way in ways {

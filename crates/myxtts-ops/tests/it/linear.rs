@@ -1,4 +1,4 @@
-use myxtts_ops::{linear, plain, pointwise_conv, transposed_linear};
+use myxtts_ops::{linear, pointwise_conv, reference, transposed_linear};
 use proptest::prelude::*;
 
 use crate::support::{Flat, assert_same, assert_slopes};
@@ -17,10 +17,10 @@ proptest! {
         let list = |weight: Flat| [Some(x.clone()), Some(weight), bias.clone()].into_iter().flatten().collect::<Vec<_>>();
         let bias = |x: &[Flat]| x.get(2).map(Flat::get);
         let fast = |x: &[Flat]| Flat::of(transposed_linear::<3>(x[0].get(), x[1].get(), bias(x)));
-        let slow = |x: &[Flat]| Flat::of(plain::transposed_linear::<3>(x[0].get(), x[1].get(), bias(x)));
+        let slow = |x: &[Flat]| Flat::of(reference::transposed_linear::<3>(x[0].get(), x[1].get(), bias(x)));
         assert_same(&list(weight_io), &fast, &slow, 2e-5);
         let fast = |x: &[Flat]| Flat::of(linear::<3>(x[0].get(), x[1].get(), bias(x)));
-        let slow = |x: &[Flat]| Flat::of(plain::linear::<3>(x[0].get(), x[1].get(), bias(x)));
+        let slow = |x: &[Flat]| Flat::of(reference::linear::<3>(x[0].get(), x[1].get(), bias(x)));
         assert_same(&list(weight_oi), &fast, &slow, 2e-5);
     }
 
@@ -33,7 +33,7 @@ proptest! {
         list.extend(biased.then(|| Flat::random(&[outputs], 3)));
         let bias = |x: &[Flat]| x.get(2).map(Flat::get);
         let fast = |x: &[Flat]| Flat::of(pointwise_conv(x[0].get(), x[1].get(), bias(x)));
-        let slow = |x: &[Flat]| Flat::of(plain::pointwise_conv(x[0].get(), x[1].get(), bias(x)));
+        let slow = |x: &[Flat]| Flat::of(reference::pointwise_conv(x[0].get(), x[1].get(), bias(x)));
         assert_same(&list, &fast, &slow, 2e-5);
     }
 }

@@ -1,5 +1,5 @@
 use burn::tensor::{Int, Tensor, TensorData};
-use myxtts_ops::{CrossEntropy, cross_entropy, plain};
+use myxtts_ops::{CrossEntropy, cross_entropy, reference};
 use proptest::prelude::*;
 
 use crate::support::{Flat, assert_same, assert_slopes, device, random, values};
@@ -19,7 +19,7 @@ proptest! {
         let inputs = [Flat::random(&[rows.len(), classes], 1)];
         let options = CrossEntropy { label_smoothing: f64::from(smooth) * 0.1 };
         let fast = |x: &[Flat]| Flat::of(cross_entropy(x[0].get(), targets(rows.clone()), options));
-        let slow = |x: &[Flat]| Flat::of(plain::cross_entropy(x[0].get(), targets(rows.clone()), options));
+        let slow = |x: &[Flat]| Flat::of(reference::cross_entropy(x[0].get(), targets(rows.clone()), options));
         assert_same(&inputs, &fast, &slow, 1e-5);
     }
 }

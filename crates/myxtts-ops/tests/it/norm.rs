@@ -1,5 +1,5 @@
 use burn::tensor::Tensor;
-use myxtts_ops::{gelu_tanh, group_norm, layer_norm, plain};
+use myxtts_ops::{gelu_tanh, group_norm, layer_norm, reference};
 use proptest::prelude::*;
 
 use crate::support::{Flat, assert_close, assert_same, assert_slopes, device, values};
@@ -17,7 +17,7 @@ fn fast_layer(x: &[Flat]) -> Flat {
 }
 
 fn plain_layer(x: &[Flat]) -> Flat {
-    Flat::of(plain::layer_norm::<2>(
+    Flat::of(reference::layer_norm::<2>(
         x[0].get(),
         x[1].get(),
         x[2].get(),
@@ -47,14 +47,14 @@ proptest! {
     ) {
         let fast = |x: &[Flat]| Flat::of(group_norm(x[0].get(), x[1].get(), x[2].get(), groups, 1e-5));
         let plain =
-            |x: &[Flat]| Flat::of(plain::group_norm(x[0].get(), x[1].get(), x[2].get(), groups, 1e-5));
+            |x: &[Flat]| Flat::of(reference::group_norm(x[0].get(), x[1].get(), x[2].get(), groups, 1e-5));
         assert_same(&group_inputs(batch, groups * wide, time), &fast, &plain, 2e-5);
     }
 
     #[test]
     fn gelu_is_its_composition(count in 1..70_000_usize) {
         let fast = |x: &[Flat]| Flat::of(gelu_tanh::<1>(x[0].get()));
-        let plain = |x: &[Flat]| Flat::of(plain::gelu_tanh::<1>(x[0].get()));
+        let plain = |x: &[Flat]| Flat::of(reference::gelu_tanh::<1>(x[0].get()));
         assert_same(&[Flat::random(&[count], 1)], &fast, &plain, 2e-6);
     }
 }
@@ -103,7 +103,7 @@ fn a_transposed_input_is_read_in_its_own_order() {
         ))
     };
     let plain = |x: &[Flat]| {
-        Flat::of(plain::layer_norm(
+        Flat::of(reference::layer_norm(
             x[0].get::<2>().transpose(),
             x[1].get(),
             x[2].get(),

@@ -20,15 +20,15 @@ use serde::Serialize;
 pub use summary::{RingReport, StageReport, Summary};
 use writer::Writer;
 
-use crate::adapt::Window;
-use crate::failure::Stage;
+use crate::adapt::WaitShares;
+use crate::failure::PipelineStage;
 use crate::sync::{Mutex, lock};
 
 /// What one batch took in one stage.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Entry {
     /// The stage that the batch passed through.
-    pub stage: Stage,
+    pub stage: PipelineStage,
     /// The number of the stage's thread.
     pub worker: usize,
     /// The step of the batch.
@@ -64,7 +64,7 @@ pub struct Entry {
 
 impl Entry {
     /// Makes an entry of a batch that nothing has happened to yet.
-    pub fn new(stage: Stage, worker: usize, step: u64, lane: usize) -> Self {
+    pub fn new(stage: PipelineStage, worker: usize, step: u64, lane: usize) -> Self {
         Self {
             stage,
             worker,
@@ -106,7 +106,7 @@ struct Inner {
 
 #[derive(Clone, Debug, Default)]
 struct Sums {
-    stages: BTreeMap<Stage, StageSums>,
+    stages: BTreeMap<PipelineStage, StageSums>,
 }
 
 /// What the threads of one stage did together.
@@ -177,7 +177,7 @@ impl Ledger {
     }
 
     /// Returns what happened since the last call, for smart prefetch.
-    pub fn take_window(&self, lanes: usize, workers: usize) -> Window {
+    pub fn take_wait_shares(&self, lanes: usize, workers: usize) -> WaitShares {
         let mut inner = lock(&self.inner);
         let sums = std::mem::take(&mut inner.window);
         let begin = inner.window_begin.replace(Instant::now());
@@ -218,9 +218,13 @@ impl Sums {
         sums.threads |= 1_u128 << (entry.worker % 128);
     }
 
-    fn window(&self, wall: f64, lanes: usize, workers: usize) -> Window {
-        let of = |stage: Stage| self.stages.get(&stage).copied().unwrap_or_default();
-        let (host, device, model) = (of(Stage::Host), of(Stage::Device), of(Stage::Model));
+    fn window(&self, wall: f64, lanes: usize, workers: usize) -> WaitShares {
+        let of = |stage: PipelineStage| self.stages.get(&stage).copied().unwrap_or_default();
+        let (host, device, model) = (
+            of(PipelineStage::Host),
+            of(PipelineStage::Device),
+            of(PipelineStage::Model),
+        );
         let share = |us: u64, threads: usize| {
             if wall > 0.0 {
                 us as f64 / 1e6 / wall / threads.max(1) as f64
@@ -230,7 +234,7 @@ impl Sums {
         };
         let steps = model.batches / lanes.max(1) as u64;
         let mean_step = wall * 1e6 / steps.max(1) as f64;
-        Window {
+        WaitShares {
             steps,
             model_wait: share(model.wait_in_us, lanes),
             device_wait: share(device.wait_in_us, device.threads.count_ones() as usize),

@@ -6,14 +6,14 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::Sums;
-use crate::failure::Stage;
+use crate::failure::PipelineStage;
 use crate::ring::RingState;
 
 /// What one stage did in a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StageReport {
     /// The stage it is about.
-    pub stage: Stage,
+    pub stage: PipelineStage,
     /// The number of threads it ran on.
     pub threads: u32,
     /// The number of batches it processed.
@@ -92,7 +92,9 @@ impl Summary {
                 mean_occupancy: sums.occupancy as f64 / sums.batches.max(1) as f64,
             })
             .collect();
-        let model = stages.iter().find(|report| report.stage == Stage::Model);
+        let model = stages
+            .iter()
+            .find(|report| report.stage == PipelineStage::Model);
         let waited = model.map_or(0.0, |report| report.wait_in_s);
         let lived = model.map_or(0.0, |report| report.wait_in_s + report.busy_s);
         let percent = |part: f64, whole: f64| {

@@ -4,9 +4,9 @@ use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use super::{Packed, Setup};
-use crate::adapt::{Bounds, Change, Knobs, decide};
+use crate::adapt::{Bounds, KnobChange, Knobs, decide};
 use crate::dispenser::{Dispenser, Permit};
-use crate::failure::{Failure, Stage, Stop};
+use crate::failure::{Failure, PipelineStage, Stop};
 use crate::ledger::{Entry, Ledger, microseconds};
 use crate::ring::Ring;
 use crate::start::{Start, StartReason};
@@ -111,7 +111,7 @@ impl<T> Lane<T> {
             wait_in_us: microseconds(waited),
             bytes,
             occupancy: self.ring.state().batches,
-            ..Entry::new(Stage::Model, self.number, ticket.step, self.number)
+            ..Entry::new(PipelineStage::Model, self.number, ticket.step, self.number)
         };
         self.open = Some((entry, Instant::now()));
         Ok(Some(Delivered {
@@ -148,8 +148,8 @@ pub(super) struct Controller {
     lanes: usize,
     dispenser: Arc<Dispenser>,
     ledger: Arc<Ledger>,
-    changes: Sender<Change>,
-    set_depth: Box<dyn Fn(usize) + Send>,
+    changes: Sender<KnobChange>,
+    set_ring_depth: Box<dyn Fn(usize) + Send>,
     last: Instant,
 }
 
@@ -169,8 +169,8 @@ impl Controller {
         setup: &Setup,
         dispenser: &Arc<Dispenser>,
         ledger: &Arc<Ledger>,
-        changes: Sender<Change>,
-        set_depth: impl Fn(usize) + Send + 'static,
+        changes: Sender<KnobChange>,
+        set_ring_depth: impl Fn(usize) + Send + 'static,
     ) -> Self {
         Self {
             knobs: setup.knobs,
@@ -179,7 +179,7 @@ impl Controller {
             dispenser: Arc::clone(dispenser),
             ledger: Arc::clone(ledger),
             changes,
-            set_depth: Box::new(set_depth),
+            set_ring_depth: Box::new(set_ring_depth),
             last: Instant::now(),
         }
     }
@@ -189,14 +189,14 @@ impl Controller {
             return;
         }
         self.last = Instant::now();
-        let window = self.ledger.take_window(self.lanes, self.knobs.workers);
+        let window = self.ledger.take_wait_shares(self.lanes, self.knobs.workers);
         let Some((knobs, change)) = decide(&window, self.knobs, &self.bounds) else {
             return;
         };
         self.knobs = knobs;
         self.dispenser.set_workers(knobs.workers);
-        self.dispenser.set_limit(knobs.read_ahead);
-        (self.set_depth)(knobs.depth);
+        self.dispenser.set_in_flight(knobs.in_flight);
+        (self.set_ring_depth)(knobs.ring_depth);
         // Nobody may be listening any more.
         let _ = self.changes.send(change);
     }

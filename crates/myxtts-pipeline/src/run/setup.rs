@@ -1,7 +1,7 @@
 //! The settings that a pipeline is built from.
 
 use crate::adapt::{Bounds, Knobs};
-use crate::failure::Stage;
+use crate::failure::PipelineStage;
 use crate::ring::RingBounds;
 
 /// How the stages are placed on devices.
@@ -10,7 +10,7 @@ pub struct Wiring {
     /// The number of model devices.
     pub lanes: usize,
     /// Whether one data device works for all lanes; otherwise each lane has its own.
-    pub shared_site: bool,
+    pub shared_data_device: bool,
 }
 
 /// The bounds and start values of a pipeline.
@@ -64,7 +64,7 @@ pub enum SetupError {
         /// The size of the largest batch, in bytes.
         largest: u64,
     },
-    /// The number of sites or hops does not match the wiring.
+    /// The number of device stages or hops does not match the wiring.
     #[error("the wiring has {wanted} {what} and {given} were given")]
     Wiring {
         /// What there is a wrong number of.
@@ -80,7 +80,7 @@ pub enum SetupError {
     )]
     Thread {
         /// The stage that the thread is for.
-        stage: Stage,
+        stage: PipelineStage,
         /// The system's own error.
         why: String,
     },
@@ -92,17 +92,20 @@ const PER_LANE: usize = 2;
 impl Setup {
     /// Returns whether a device batch is made only when it is asked for.
     pub(super) fn is_on_demand(&self) -> bool {
-        self.knobs.depth == 0
+        self.knobs.ring_depth == 0
     }
 
-    pub(super) fn check(&self, sites: usize, hops: usize) -> Result<(), SetupError> {
-        let Wiring { lanes, shared_site } = self.wiring;
-        let wanted = if shared_site { 1 } else { lanes };
-        if lanes == 0 || sites != wanted {
+    pub(super) fn check(&self, device_stages: usize, hops: usize) -> Result<(), SetupError> {
+        let Wiring {
+            lanes,
+            shared_data_device,
+        } = self.wiring;
+        let wanted = if shared_data_device { 1 } else { lanes };
+        if lanes == 0 || device_stages != wanted {
             return Err(SetupError::Wiring {
                 what: "data devices",
                 wanted,
-                given: sites,
+                given: device_stages,
             });
         }
         if hops != 0 && hops != lanes {
@@ -112,7 +115,7 @@ impl Setup {
                 given: hops,
             });
         }
-        let buffer = self.bounds.least.read_ahead.min(self.knobs.read_ahead);
+        let buffer = self.bounds.least.in_flight.min(self.knobs.in_flight);
         if buffer < lanes * PER_LANE {
             return Err(SetupError::Buffer { buffer, lanes });
         }

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use super::{Make, Packed, Rings};
 use crate::dispenser::{Dispenser, Ticket};
-use crate::failure::{Failure, Stage, Stop, panic_words};
+use crate::failure::{Failure, PipelineStage, Stop, panic_words};
 use crate::ledger::{Entry, Ledger, microseconds};
 use crate::ring::{Closed, Ring};
 use crate::sync::{Arc, Mutex, lock};
-use crate::work::{Hop, HostParts, HostWork, SiteWork};
+use crate::work::{DeviceStage, Hop, HostParts, HostWork};
 
 /// What every thread needs.
 #[derive(Clone, Debug)]
@@ -17,7 +17,7 @@ pub(super) struct Context {
     pub(super) stop: Stop,
     pub(super) ledger: Arc<Ledger>,
     pub(super) lanes: u64,
-    pub(super) shared_site: bool,
+    pub(super) shared_data_device: bool,
     /// Whether device batches are made when the model asks for them, and not ahead.
     pub(super) on_demand: bool,
 }
@@ -25,7 +25,7 @@ pub(super) struct Context {
 impl Context {
     /// Returns which host ring a batch goes to, and its sequence number there.
     fn host_place(&self, ticket: Ticket) -> (usize, u64) {
-        if self.shared_site {
+        if self.shared_data_device {
             (0, ticket.step * self.lanes + ticket.lane as u64)
         } else {
             (ticket.lane, ticket.step)
@@ -79,7 +79,7 @@ struct Parts {
 /// Runs a thread's body; a failure or a panic ends the whole run.
 pub(super) fn guarded(
     context: &Context,
-    stage: Stage,
+    stage: PipelineStage,
     body: impl FnOnce(&Context) -> Result<(), Failure>,
 ) {
     let result = catch_unwind(AssertUnwindSafe(|| body(context)));
@@ -102,7 +102,7 @@ pub(super) fn host<H: HostWork>(
     spares: &Mutex<Vec<H::Buffer>>,
     rings: &Rings<H::Buffer>,
 ) -> Result<(), Failure> {
-    let mut clock = Clock::start(Stage::Host, worker);
+    let mut clock = Clock::start(PipelineStage::Host, worker);
     while let Some((ticket, permit)) = Dispenser::take(dispenser, worker) {
         clock.begin_work();
         let spare = lock(spares).pop();
@@ -110,7 +110,7 @@ pub(super) fn host<H: HostWork>(
             Ok(batch) => batch,
             // Whatever a worker reports after the end is not why the run ended.
             Err(_) if context.stop.is_stopped() => return Ok(()),
-            Err(why) => return Err(failed(Stage::Host, ticket, why)),
+            Err(why) => return Err(failed(PipelineStage::Host, ticket, why)),
         };
         let bytes = work.bytes(&batch);
         let parts = Parts {
@@ -132,7 +132,7 @@ pub(super) fn host<H: HostWork>(
     Ok(())
 }
 
-pub(super) fn site<S: SiteWork>(
+pub(super) fn device_stage<S: DeviceStage>(
     context: &Context,
     number: usize,
     make: Make<S>,
@@ -140,8 +140,8 @@ pub(super) fn site<S: SiteWork>(
     spares: &Mutex<Vec<S::Buffer>>,
     outputs: &Rings<S::Batch>,
 ) -> Result<(), Failure> {
-    let mut work = made(Stage::Device, make)?;
-    let mut clock = Clock::start(Stage::Device, number);
+    let mut work = made(PipelineStage::Device, make)?;
+    let mut clock = Clock::start(PipelineStage::Device, number);
     while let Ok(Some((_, packed))) = input.pop() {
         clock.begin_work();
         let ticket = packed.ticket;
@@ -152,7 +152,7 @@ pub(super) fn site<S: SiteWork>(
         clock.end_wait_out();
         let batch = work
             .process(ticket, &packed.batch)
-            .map_err(|why| failed(Stage::Device, ticket, why))?;
+            .map_err(|why| failed(PipelineStage::Device, ticket, why))?;
         lock(spares).push(packed.batch);
         let parts = Parts {
             upload: work.uploading(),
@@ -179,8 +179,8 @@ pub(super) fn hop<P: Hop>(
     input: &Ring<Packed<P::Batch>>,
     output: &Ring<Packed<P::Batch>>,
 ) -> Result<(), Failure> {
-    let mut work = made(Stage::Hop, make)?;
-    let mut clock = Clock::start(Stage::Hop, lane);
+    let mut work = made(PipelineStage::Hop, make)?;
+    let mut clock = Clock::start(PipelineStage::Hop, lane);
     let mut next = output.awaited();
     // Checked before the batch is taken, because taking it is what asks the data
     // device for it.
@@ -192,7 +192,7 @@ pub(super) fn hop<P: Hop>(
         next = ticket.step + 1;
         let batch = work
             .hop(packed.batch)
-            .map_err(|why| failed(Stage::Hop, ticket, why))?;
+            .map_err(|why| failed(PipelineStage::Hop, ticket, why))?;
         let packed = Packed { batch, ..packed };
         let parts = Parts::default();
         if context.pass_on(&mut clock, output, ticket.step, packed, parts) == Err(Closed) {
@@ -203,11 +203,11 @@ pub(super) fn hop<P: Hop>(
 }
 
 /// Makes the work of a stage on this thread.
-fn made<W>(stage: Stage, make: Make<W>) -> Result<W, Failure> {
+fn made<W>(stage: PipelineStage, make: Make<W>) -> Result<W, Failure> {
     make().map_err(|why| Failure::NotStarted { stage, why })
 }
 
-fn failed(stage: Stage, ticket: Ticket, why: String) -> Failure {
+fn failed(stage: PipelineStage, ticket: Ticket, why: String) -> Failure {
     Failure::Failed {
         stage,
         step: ticket.step,
@@ -217,7 +217,7 @@ fn failed(stage: Stage, ticket: Ticket, why: String) -> Failure {
 
 /// A stopwatch for one thread.
 struct Clock {
-    stage: Stage,
+    stage: PipelineStage,
     worker: usize,
     last: Instant,
     wait_in: Duration,
@@ -226,7 +226,7 @@ struct Clock {
 }
 
 impl Clock {
-    fn start(stage: Stage, worker: usize) -> Self {
+    fn start(stage: PipelineStage, worker: usize) -> Self {
         Self {
             stage,
             worker,

@@ -4,76 +4,76 @@ use myxtts_pipeline::*;
 
 const NOW: Knobs = Knobs {
     workers: 2,
-    read_ahead: 8,
-    depth: 2,
+    in_flight: 8,
+    ring_depth: 2,
 };
 const BOUNDS: Bounds = Bounds {
     least: Knobs {
         workers: 1,
-        read_ahead: 4,
-        depth: 2,
+        in_flight: 4,
+        ring_depth: 2,
     },
     most: Knobs {
         workers: 4,
-        read_ahead: 50,
-        depth: 16,
+        in_flight: 50,
+        ring_depth: 16,
     },
 };
 
-fn change(window: Window) -> String {
+fn change(window: WaitShares) -> String {
     decide(&window, NOW, &BOUNDS).map_or("nothing".to_owned(), |(_, change)| change.to_string())
 }
 
 #[test]
 fn each_cause_has_its_change() {
-    let host_bound = Window {
+    let host_bound = WaitShares {
         steps: 50,
         model_wait: 0.2,
         device_wait: 0.6,
         device_busy: 0.1,
-        ..Window::default()
+        ..WaitShares::default()
     };
     insta::assert_snapshot!(change(host_bound), @"workers: 2 -> 3 (the model waited 20.0 % of the time and no worker was idle)");
-    let no_place = Window {
+    let no_place = WaitShares {
         host_wait: 0.4,
         ..host_bound
     };
     insta::assert_snapshot!(change(no_place), @"read_ahead: 8 -> 16 (the model waited 20.0 % of the time and workers waited for a place)");
-    let bursts = Window {
+    let bursts = WaitShares {
         steps: 50,
         model_wait: 0.02,
         device_busy: 0.5,
         longest_wait: 2.5,
-        ..Window::default()
+        ..WaitShares::default()
     };
     insta::assert_snapshot!(change(bursts), @"depth: 2 -> 4 (single waits of up to 2.5 steps: a deeper ring rides them out)");
-    let idle = Window {
+    let idle = WaitShares {
         steps: 50,
         host_wait: 0.9,
-        ..Window::default()
+        ..WaitShares::default()
     };
     insta::assert_snapshot!(change(idle), @"workers: 2 -> 1 (workers had nothing to do 90 % of the time)");
-    insta::assert_snapshot!(change(Window { steps: 50, ..Window::default() }), @"nothing");
-    insta::assert_snapshot!(change(Window { steps: 3, ..host_bound }), @"nothing");
+    insta::assert_snapshot!(change(WaitShares { steps: 50, ..WaitShares::default() }), @"nothing");
+    insta::assert_snapshot!(change(WaitShares { steps: 3, ..host_bound }), @"nothing");
 }
 
 #[test]
 fn the_bounds_are_never_left() {
-    let host_bound = Window {
+    let host_bound = WaitShares {
         steps: 50,
         model_wait: 0.5,
         device_wait: 0.9,
-        ..Window::default()
+        ..WaitShares::default()
     };
-    let idle = Window {
+    let idle = WaitShares {
         steps: 50,
         host_wait: 0.95,
-        ..Window::default()
+        ..WaitShares::default()
     };
     for window in [
         host_bound,
         idle,
-        Window {
+        WaitShares {
             longest_wait: 9.0,
             device_busy: 0.9,
             ..host_bound
@@ -89,11 +89,15 @@ fn the_bounds_are_never_left() {
             for (value, least, most) in [
                 (knobs.workers, BOUNDS.least.workers, BOUNDS.most.workers),
                 (
-                    knobs.read_ahead,
-                    BOUNDS.least.read_ahead,
-                    BOUNDS.most.read_ahead,
+                    knobs.in_flight,
+                    BOUNDS.least.in_flight,
+                    BOUNDS.most.in_flight,
                 ),
-                (knobs.depth, BOUNDS.least.depth, BOUNDS.most.depth),
+                (
+                    knobs.ring_depth,
+                    BOUNDS.least.ring_depth,
+                    BOUNDS.most.ring_depth,
+                ),
             ] {
                 assert!((least..=most).contains(&value), "{knobs:?}");
             }
@@ -115,8 +119,8 @@ fn a_slow_host_gets_a_second_worker() {
     use std::time::Duration;
     let knobs = Knobs {
         workers: 1,
-        read_ahead: 8,
-        depth: 2,
+        in_flight: 8,
+        ring_depth: 2,
     };
     let setup = Setup {
         knobs,

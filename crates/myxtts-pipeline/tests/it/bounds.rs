@@ -36,16 +36,16 @@ fn the_buffer_size_is_never_exceeded() {
                 held.push(delivered);
                 // Counted here, not by the pipeline itself.
                 let in_flight = begun.load(Ordering::SeqCst) - used;
-                assert!(in_flight <= setup.knobs.read_ahead, "{in_flight}");
+                assert!(in_flight <= setup.knobs.in_flight, "{in_flight}");
             }
             std::thread::sleep(Duration::from_micros(300));
             used += held.len();
             drop(held);
         }
         let (now, peak) = pipeline.in_flight();
-        assert!(now == 0 && peak <= setup.knobs.read_ahead, "{now} {peak}");
+        assert!(now == 0 && peak <= setup.knobs.in_flight, "{now} {peak}");
         // A slow model lets the data side run up to the bound.
-        assert_eq!(peak, setup.knobs.read_ahead);
+        assert_eq!(peak, setup.knobs.in_flight);
     }
 }
 

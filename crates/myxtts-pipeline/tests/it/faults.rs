@@ -27,7 +27,7 @@ fn a_panicking_worker_ends_the_run_with_its_words() {
     let (pipeline, mut ends) = start(&setup(2, true, 3, 1000), panics_at(30), true);
     let seen = drain(&mut ends).unwrap_err();
     let expected = Failure::Panicked {
-        stage: Stage::Host,
+        stage: PipelineStage::Host,
         why: "a bad clip".to_owned(),
     };
     assert_eq!(seen, expected);
@@ -55,11 +55,17 @@ fn a_lost_device_ends_the_run_at_its_step() {
 #[test]
 fn a_device_that_cannot_start_says_so() {
     let setup = setup(1, false, 2, 10);
-    let sites: Vec<Make<crate::support::AddOne>> =
+    let device_stages: Vec<Make<crate::support::AddOne>> =
         vec![Box::new(|| Err("no such device".to_owned()))];
     let hops: Vec<Make<crate::support::Carry>> = vec![];
-    let (pipeline, mut ends) =
-        Pipeline::start(&setup, Numbers::default(), sites, hops, Ledger::in_memory()).unwrap();
+    let (pipeline, mut ends) = Pipeline::start(
+        &setup,
+        Numbers::default(),
+        device_stages,
+        hops,
+        Ledger::in_memory(),
+    )
+    .unwrap();
     assert!(drain(&mut ends).is_err());
     let failure = pipeline.finish().failure.unwrap();
     insta::assert_snapshot!(failure, @"the device stage could not start: no such device");
@@ -153,7 +159,7 @@ fn a_ledger_that_cannot_be_written_is_told() {
         eprintln!("SKIPPED: no /dev/full on this system");
         return;
     };
-    let sites: Vec<Make<crate::support::AddOne>> = vec![Box::new(|| {
+    let device_stages: Vec<Make<crate::support::AddOne>> = vec![Box::new(|| {
         Ok(crate::support::AddOne(Arc::new(|_| Ok(()))))
     })];
     let hops: Vec<Make<crate::support::Carry>> = vec![];
@@ -161,7 +167,7 @@ fn a_ledger_that_cannot_be_written_is_told() {
     let (pipeline, mut ends) = Pipeline::start(
         &setup,
         Numbers::default(),
-        sites,
+        device_stages,
         hops,
         Ledger::written(full),
     )

@@ -114,7 +114,7 @@ fn nothing_is_made_on_the_device_before_it_is_asked_for() {
         (2, true, true),
     ] {
         let knobs = Knobs {
-            depth: 0,
+            ring_depth: 0,
             ..setup(lanes, shared, 2, 20).knobs
         };
         let setup = Setup {
@@ -172,7 +172,7 @@ fn steps_of_more_batches_than_may_be_in_flight() {
                 lanes.into_iter().map(|lane| lane.join().unwrap()).collect()
             });
             assert_eq!(taken, vec![2 * accumulation; lanes]);
-            assert!(pipeline.in_flight().1 <= setup.knobs.read_ahead);
+            assert!(pipeline.in_flight().1 <= setup.knobs.in_flight);
             assert_eq!(pipeline.finish().failure, None);
         }
     }

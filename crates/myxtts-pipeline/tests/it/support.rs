@@ -45,7 +45,7 @@ pub(crate) fn value(ticket: Ticket) -> u64 {
 
 pub(crate) struct AddOne(pub(crate) Arc<dyn Fn(Ticket) -> Result<(), String> + Send + Sync>);
 
-impl SiteWork for AddOne {
+impl DeviceStage for AddOne {
     type Buffer = Vec<u64>;
     type Batch = u64;
 
@@ -69,11 +69,11 @@ impl Hop for Carry {
     }
 }
 
-pub(crate) fn setup(lanes: usize, shared_site: bool, workers: usize, steps: u64) -> Setup {
+pub(crate) fn setup(lanes: usize, shared_data_device: bool, workers: usize, steps: u64) -> Setup {
     let knobs = Knobs {
         workers,
-        read_ahead: 6 * lanes,
-        depth: 3,
+        in_flight: 6 * lanes,
+        ring_depth: 3,
     };
     let ring = RingBounds {
         batches: 4,
@@ -81,7 +81,10 @@ pub(crate) fn setup(lanes: usize, shared_site: bool, workers: usize, steps: u64)
         largest: 10,
     };
     Setup {
-        wiring: Wiring { lanes, shared_site },
+        wiring: Wiring {
+            lanes,
+            shared_data_device,
+        },
         first_step: 0,
         end_step: steps,
         knobs,
@@ -105,12 +108,12 @@ pub(crate) fn start_with(
     hop: bool,
     device: Arc<dyn Fn(Ticket) -> Result<(), String> + Send + Sync>,
 ) -> Started<u64> {
-    let sites = if setup.wiring.shared_site {
+    let device_stages = if setup.wiring.shared_data_device {
         1
     } else {
         setup.wiring.lanes
     };
-    let sites = (0..sites)
+    let device_stages = (0..device_stages)
         .map(|_| {
             let device = Arc::clone(&device);
             let make: Make<AddOne> = Box::new(move || Ok(AddOne(device)));
@@ -123,7 +126,7 @@ pub(crate) fn start_with(
             make
         })
         .collect();
-    Pipeline::start(setup, host, sites, hops, Ledger::in_memory()).unwrap()
+    Pipeline::start(setup, host, device_stages, hops, Ledger::in_memory()).unwrap()
 }
 
 /// Everything each lane gets, lanes in lockstep as replicas are.

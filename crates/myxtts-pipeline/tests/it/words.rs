@@ -11,7 +11,7 @@ fn setups_that_cannot_run() {
     let good = setup(2, true, 1, 10);
     let tight = Setup {
         knobs: Knobs {
-            read_ahead: 3,
+            in_flight: 3,
             ..good.knobs
         },
         ..good
@@ -24,15 +24,21 @@ fn setups_that_cannot_run() {
         },
         ..good
     };
-    let words = |setup: &Setup, sites: usize| {
-        let sites: Vec<Make<AddOne>> = (0..sites)
+    let words = |setup: &Setup, device_stages: usize| {
+        let device_stages: Vec<Make<AddOne>> = (0..device_stages)
             .map(|_| -> Make<AddOne> { Box::new(|| Err(String::new())) })
             .collect();
         let hops: Vec<Make<Carry>> = vec![];
-        Pipeline::start(setup, Numbers::default(), sites, hops, Ledger::in_memory())
-            .map(|_| ())
-            .unwrap_err()
-            .to_string()
+        Pipeline::start(
+            setup,
+            Numbers::default(),
+            device_stages,
+            hops,
+            Ledger::in_memory(),
+        )
+        .map(|_| ())
+        .unwrap_err()
+        .to_string()
     };
     insta::assert_snapshot!(words(&tight, 1), @r"
     a buffer of 3 batches cannot feed 2 model devices: each needs 2 in flight, one in use and one ready
@@ -70,14 +76,15 @@ fn the_ledger_adds_up() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger.jsonl");
     let setup = setup(1, false, 2, 25);
-    let sites: Vec<Make<AddOne>> = vec![Box::new(|| Ok(AddOne(std::sync::Arc::new(|_| Ok(())))))];
+    let device_stages: Vec<Make<AddOne>> =
+        vec![Box::new(|| Ok(AddOne(std::sync::Arc::new(|_| Ok(())))))];
     let hops: Vec<Make<Carry>> = vec![];
     let ledger = Ledger::written(std::fs::File::create(&path).unwrap());
     let host = Numbers {
         before: crate::support::jitter(),
         ..Numbers::default()
     };
-    let (pipeline, mut ends) = Pipeline::start(&setup, host, sites, hops, ledger).unwrap();
+    let (pipeline, mut ends) = Pipeline::start(&setup, host, device_stages, hops, ledger).unwrap();
     drain(&mut ends).unwrap();
     drop(ends);
     let outcome = pipeline.finish();

@@ -1,9 +1,15 @@
 //! A ledger by the hand of a simple machine: times are known exactly.
 
-use myxtts_pipeline::{Entry, Stage};
+use myxtts_pipeline::{Entry, PipelineStage};
 
 /// An entry of these times, in microseconds.
-pub(crate) fn entry(stage: Stage, worker: usize, step: u64, at_us: u64, times: [u64; 3]) -> Entry {
+pub(crate) fn entry(
+    stage: PipelineStage,
+    worker: usize,
+    step: u64,
+    at_us: u64,
+    times: [u64; 3],
+) -> Entry {
     let [wait_in_us, busy_us, wait_out_us] = times;
     Entry {
         at_us,
@@ -30,7 +36,13 @@ pub(crate) fn machine(steps: u64, [host, device, model]: [u64; 3], room: usize) 
         let index = step as usize;
         let made = host_free + host;
         let put = made.max(room_at(&device_took, index));
-        entries.push(entry(Stage::Host, 0, step, put, [0, host, put - made]));
+        entries.push(entry(
+            PipelineStage::Host,
+            0,
+            step,
+            put,
+            [0, host, put - made],
+        ));
         host_free = put;
 
         let begin = device_free.max(put);
@@ -39,14 +51,14 @@ pub(crate) fn machine(steps: u64, [host, device, model]: [u64; 3], room: usize) 
         let on_device = made.max(room_at(&model_took, index));
         let waited = begin - device_free;
         let times = [waited, device, on_device - made];
-        entries.push(entry(Stage::Device, 0, step, on_device, times));
+        entries.push(entry(PipelineStage::Device, 0, step, on_device, times));
         device_free = on_device;
 
         let begin = model_free.max(on_device);
         model_took.push(begin);
         let done = begin + model;
         let times = [begin - model_free, model, 0];
-        entries.push(entry(Stage::Model, 0, step, done, times));
+        entries.push(entry(PipelineStage::Model, 0, step, done, times));
         model_free = done;
     }
     entries

@@ -6,8 +6,8 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use myxtts_pipeline::{
-    Bounds, Entry, Hop, HostWork, Knobs, Ledger, Make, Pipeline, RingBounds, Setup, SiteWork,
-    Stage, Ticket, Wiring,
+    Bounds, DeviceStage, Entry, Hop, HostWork, Knobs, Ledger, Make, Pipeline, PipelineStage,
+    RingBounds, Setup, Ticket, Wiring,
 };
 use myxtts_profile::Profile;
 use serde_json::Value;
@@ -34,7 +34,7 @@ impl HostWork for Host {
     }
 }
 
-impl SiteWork for Site {
+impl DeviceStage for Site {
     type Buffer = u64;
     type Batch = u64;
 
@@ -76,7 +76,12 @@ impl Lines {
         let of_line = |line: &str| {
             let line: Value = serde_json::from_str(line).unwrap();
             let number = |name: &str| line[name].as_u64().unwrap();
-            let stages = [Stage::Host, Stage::Device, Stage::Hop, Stage::Model];
+            let stages = [
+                PipelineStage::Host,
+                PipelineStage::Device,
+                PipelineStage::Hop,
+                PipelineStage::Model,
+            ];
             let stage = stages
                 .into_iter()
                 .find(|stage| line["stage"] == stage.to_string())
@@ -101,11 +106,15 @@ impl Lines {
 }
 
 /// Trains on sleep: the ledger, and what the steps after the warm-up took.
-fn run(lanes: usize, shared_site: bool, [host, device, model]: [u64; 3]) -> (Vec<Entry>, f64) {
+fn run(
+    lanes: usize,
+    shared_data_device: bool,
+    [host, device, model]: [u64; 3],
+) -> (Vec<Entry>, f64) {
     let knobs = Knobs {
         workers: 2,
-        read_ahead: 6 * lanes,
-        depth: 3,
+        in_flight: 6 * lanes,
+        ring_depth: 3,
     };
     let ring = RingBounds {
         batches: 3,
@@ -113,7 +122,10 @@ fn run(lanes: usize, shared_site: bool, [host, device, model]: [u64; 3]) -> (Vec
         largest: 10,
     };
     let setup = Setup {
-        wiring: Wiring { lanes, shared_site },
+        wiring: Wiring {
+            lanes,
+            shared_data_device,
+        },
         first_step: 0,
         end_step: WARM_UP + STEPS,
         knobs,
@@ -125,16 +137,16 @@ fn run(lanes: usize, shared_site: bool, [host, device, model]: [u64; 3]) -> (Vec
         device_ring: ring,
         model_ring: ring,
     };
-    let sites = if shared_site { 1 } else { lanes };
+    let device_stages = if shared_data_device { 1 } else { lanes };
     let ms = Duration::from_millis;
-    let make_site = |_| -> Make<Site> { Box::new(move || Ok(Site(ms(device)))) };
+    let make_device_stage = |_| -> Make<Site> { Box::new(move || Ok(Site(ms(device)))) };
     let make_hop = |_| -> Make<Carry> { Box::new(|| Ok(Carry)) };
-    let hops = if shared_site { lanes } else { 0 };
+    let hops = if shared_data_device { lanes } else { 0 };
     let lines = Lines::default();
     let (pipeline, mut lanes) = Pipeline::start(
         &setup,
         Host(ms(host)),
-        (0..sites).map(make_site).collect(),
+        (0..device_stages).map(make_device_stage).collect(),
         (0..hops).map(make_hop).collect(),
         Ledger::written(lines.clone()),
     )
@@ -156,13 +168,13 @@ fn run(lanes: usize, shared_site: bool, [host, device, model]: [u64; 3]) -> (Vec
 
 #[test]
 fn the_stages_of_a_real_pipeline_add_up_to_the_wall_time() {
-    for (lanes, shared_site, times) in [
+    for (lanes, shared_data_device, times) in [
         (1, false, [4, 1, 6]),
         (1, true, [12, 1, 3]),
         (2, false, [2, 2, 5]),
         (2, true, [2, 1, 5]),
     ] {
-        let (entries, wall) = run(lanes, shared_site, times);
+        let (entries, wall) = run(lanes, shared_data_device, times);
         let profile = Profile::of(&entries, WARM_UP, 1, &[], wall);
         assert!(
             (profile.accounted_pct - 100.0).abs() < 2.0,
@@ -180,9 +192,9 @@ fn rings_are_as_full_as_their_entries_saw_them() {
     let (mut near, mut all) = (0, 0);
     for seen in &entries {
         let (name, at) = match seen.stage {
-            Stage::Host => ("host", seen.at_us),
-            Stage::Device => ("device", seen.at_us),
-            Stage::Hop | Stage::Model => ("device", seen.at_us - seen.busy_us),
+            PipelineStage::Host => ("host", seen.at_us),
+            PipelineStage::Device => ("device", seen.at_us),
+            PipelineStage::Hop | PipelineStage::Model => ("device", seen.at_us - seen.busy_us),
         };
         let ring = profile.rings.iter().find(|ring| ring.ring == name).unwrap();
         let sample = ring.samples.iter().rfind(|sample| sample.at_us <= at);

@@ -1,6 +1,6 @@
 //! Figures, and the words for them.
 
-use myxtts_pipeline::Stage;
+use myxtts_pipeline::PipelineStage;
 use myxtts_profile::{Profile, StepTime};
 
 use crate::entries::machine;
@@ -30,14 +30,14 @@ fn fed() -> Profile {
 #[test]
 fn a_model_that_waits_is_reported_so() {
     let profile = waiting();
-    assert_eq!(profile.slowest, Some(Stage::Host));
+    assert_eq!(profile.slowest, Some(PipelineStage::Host));
     insta::assert_snapshot!(profile.to_string());
 }
 
 #[test]
 fn a_model_that_is_fed_is_reported_so() {
     let profile = fed();
-    assert_eq!(profile.slowest, Some(Stage::Model));
+    assert_eq!(profile.slowest, Some(PipelineStage::Model));
     assert!(profile.overlap.achieved_pct.unwrap() > 99.0);
     insta::assert_snapshot!(profile.to_string());
 }

@@ -15,7 +15,7 @@ pub struct Best {
     /// The name of the number that was compared, such as `val_loss`.
     pub metric: String,
     /// The value of that number.
-    #[serde(with = "crate::exact")]
+    #[serde(with = "crate::exact_float")]
     pub value: f64,
 }
 

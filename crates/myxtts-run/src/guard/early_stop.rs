@@ -10,9 +10,9 @@ use crate::units::Step;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EarlyStop {
     patience: u64,
-    #[serde(with = "crate::exact")]
+    #[serde(with = "crate::exact_float")]
     min_delta: f64,
-    best: Option<(Step, crate::exact::Exact)>,
+    best: Option<(Step, crate::exact_float::Exact)>,
     since: u64,
 }
 
@@ -67,7 +67,7 @@ impl EarlyStop {
             Some((_, best)) => value < best.0 - self.min_delta,
         };
         if better {
-            self.best = Some((step, crate::exact::Exact(value)));
+            self.best = Some((step, crate::exact_float::Exact(value)));
             self.since = 0;
             return Patience::Improved;
         }

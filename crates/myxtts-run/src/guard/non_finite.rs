@@ -22,10 +22,10 @@ pub struct BadStep {
     /// The step that was skipped.
     pub step: Step,
     /// The loss of that step.
-    #[serde(with = "crate::exact")]
+    #[serde(with = "crate::exact_float")]
     pub loss: f32,
     /// The norm of its gradient.
-    #[serde(with = "crate::exact")]
+    #[serde(with = "crate::exact_float")]
     pub gradient_norm: f32,
     /// The clips it was computed from.
     pub clips: Vec<String>,

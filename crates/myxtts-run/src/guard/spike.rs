@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::exact::Exact;
+use crate::exact_float::Exact;
 use crate::units::Step;
 
 /// When a loss counts as a spike, and what to do about it.
@@ -14,7 +14,7 @@ pub struct SpikeSettings {
     /// How many of the latest losses a new one is compared with.
     pub window: usize,
     /// How many standard deviations above their mean a spike is.
-    #[serde(with = "crate::exact")]
+    #[serde(with = "crate::exact_float")]
     pub threshold: f64,
     /// What to do about a spike.
     pub action: SpikeAction,

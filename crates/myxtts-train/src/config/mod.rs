@@ -6,7 +6,7 @@
 //! puts defaults, presets, files and flags together is the command line.
 
 mod model;
-mod optimiser;
+mod optimizer;
 mod resume;
 mod run;
 
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use model::least_steps;
 pub use model::{ModelConfig, Sizes, quirks_layer, size_layer};
-pub use optimiser::{OptimiserConfig, OptimizationLevel, ScheduleKind};
+pub use optimizer::{OptimizationLevel, OptimizerConfig, ScheduleKind};
 pub(crate) use resume::rules as resume_rules;
 pub use run::{
     Resume, ResumeWord, RunConfig, StageName, StageWord, Stages, quick_layer, run_folder,
@@ -32,7 +32,7 @@ pub struct Config {
     pub data: DataSection,
     /// The model.
     pub model: ModelConfig,
-    /// Devices, optimisation and the run.
+    /// Devices, optimization and the run.
     pub training: TrainingSection,
 }
 
@@ -59,7 +59,7 @@ pub struct TrainingSection {
     #[serde(flatten)]
     pub run: RunConfig,
     #[serde(flatten)]
-    pub optimiser: OptimiserConfig,
+    pub optimizer: OptimizerConfig,
     #[serde(flatten)]
     pub strategy: StrategyConfig,
 }

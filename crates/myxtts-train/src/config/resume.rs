@@ -8,12 +8,12 @@
 use myxtts_audio::AudioConfig;
 use myxtts_data::config::{DatasetConfig, ShapeConfig};
 use myxtts_device::{PipelineConfig, StrategyConfig};
-use myxtts_run::compare::{Policy, Rule};
+use myxtts_run::config_diff::{Policy, Rule};
 
 /// Makes the rules of a struct of configuration keys, `section.key` by `section.key`.
 macro_rules! resume_rules {
     ($rules:ident = $section:literal: $config:ident { $($key:ident: $policy:expr,)* }) => {
-        pub(in crate::config) const $rules: &[::myxtts_run::compare::Rule<'static>] =
+        pub(in crate::config) const $rules: &[::myxtts_run::config_diff::Rule<'static>] =
             &[$((concat!($section, ".", stringify!($key)), $policy)),*];
         const _: fn(&$config) = |$config { $($key: _),* }| ();
     };
@@ -97,7 +97,7 @@ pub(crate) fn rules() -> Vec<Rule<'static>> {
         PIPELINE,
         super::model::RESUME,
         super::run::RESUME,
-        super::optimiser::RESUME,
+        super::optimizer::RESUME,
         STRATEGY,
         GONE,
     ];

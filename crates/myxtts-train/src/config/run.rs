@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use myxtts_config::{Layer, Origin};
-use myxtts_run::compare::Policy;
+use myxtts_run::config_diff::Policy;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;

@@ -12,18 +12,18 @@ use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
 use myxtts_audio::units::{SampleRate, Samples};
 use myxtts_audio::{ResampleSpec, Resampler};
+use myxtts_data::host_stage::{HostBatch, PreparedBatch};
 use myxtts_data::schedule::Schedule;
-use myxtts_data::stage::{Filled, HostBatch};
 use myxtts_data::units::Codes;
 use myxtts_infer::VoiceVectors;
 use myxtts_model::gpt::Gpt;
 use myxtts_model::hifigan::HifiganConfig;
 use myxtts_model::init::mix;
 use myxtts_model::mel::Upload;
-use myxtts_pipeline::{SiteWork, Ticket};
+use myxtts_pipeline::{DeviceStage, Ticket};
 
 use super::device::DeviceFeed;
-use super::fed::{Facts, Fed};
+use super::device_batch::{BatchStats, DeviceBatch};
 use super::uploads::Uploads;
 use crate::placement::arrived;
 
@@ -108,7 +108,7 @@ impl DecoderFeed {
     }
 
     /// Makes a segment of each clip of a batch, as drawn for `epoch`.
-    pub fn batch(&mut self, filled: &Filled, epoch: u64) -> Result<DecoderBatch, String> {
+    pub fn batch(&mut self, filled: &PreparedBatch, epoch: u64) -> Result<DecoderBatch, String> {
         let host = &filled.batch;
         let rates = self.config.rates();
         let frames = rates.count(host.shape().audio.0 as usize);
@@ -118,7 +118,7 @@ impl DecoderFeed {
     }
 
     /// Makes one segment of the whole first clip of a batch.
-    pub fn whole(&mut self, filled: &Filled) -> Result<DecoderBatch, String> {
+    pub fn whole(&mut self, filled: &PreparedBatch) -> Result<DecoderBatch, String> {
         let lengths = filled.batch.wave_lengths();
         let codes = lengths.first().map_or(0, |length| Codes::of(*length).0);
         let frames = self.config.rates().count(codes as usize).max(1);
@@ -154,7 +154,7 @@ impl DecoderFeed {
 
     fn cut(
         &mut self,
-        filled: &Filled,
+        filled: &PreparedBatch,
         cuts: &[Cut],
         frames: usize,
     ) -> Result<DecoderBatch, String> {
@@ -196,11 +196,15 @@ impl DecoderFeed {
     }
 }
 
-impl SiteWork for DecoderFeed {
-    type Buffer = Filled;
-    type Batch = Fed<DecoderBatch>;
+impl DeviceStage for DecoderFeed {
+    type Buffer = PreparedBatch;
+    type Batch = DeviceBatch<DecoderBatch>;
 
-    fn process(&mut self, ticket: Ticket, filled: &Filled) -> Result<Fed<DecoderBatch>, String> {
+    fn process(
+        &mut self,
+        ticket: Ticket,
+        filled: &PreparedBatch,
+    ) -> Result<DeviceBatch<DecoderBatch>, String> {
         let epoch = ticket.step / self.cutting.steps_per_epoch.max(1);
         let batch = self.batch(filled, epoch)?;
         let host = &filled.batch;
@@ -210,15 +214,15 @@ impl SiteWork for DecoderFeed {
             Some(_) => rows,
             None => 0,
         };
-        let mut facts = Facts::of(host, vec![targets]);
-        facts.audio = Samples(targets * self.time.inputs(frames));
-        facts.used = (targets * frames) as u64;
-        facts.padded = (rows * frames) as u64;
-        Ok(Fed { batch, facts })
+        let mut stats = BatchStats::of(host, vec![targets]);
+        stats.audio = Samples(targets * self.time.inputs(frames));
+        stats.used = (targets * frames) as u64;
+        stats.padded = (rows * frames) as u64;
+        Ok(DeviceBatch { batch, stats })
     }
 
-    fn bytes(&self, fed: &Fed<DecoderBatch>) -> u64 {
-        let [rows, _, frames] = fed.batch.frames_bct.dims();
+    fn bytes(&self, device_batch: &DeviceBatch<DecoderBatch>) -> u64 {
+        let [rows, _, frames] = device_batch.batch.frames_bct.dims();
         segment_bytes(&self.config, rows, frames)
     }
 

@@ -8,18 +8,18 @@ use burn::tensor::{Device, Int, Tensor};
 use myxtts_audio::units::Samples;
 use myxtts_audio::{MelError, MelSpec};
 use myxtts_data::codes::CodesCache;
+use myxtts_data::host_stage::{HostBatch, PreparedBatch};
 use myxtts_data::schedule::{BucketShape, ConditioningSpec};
-use myxtts_data::stage::{Filled, HostBatch};
 use myxtts_data::units::Codes;
-use myxtts_device::no_memory_fault;
+use myxtts_device::check_for_oom;
 use myxtts_model::dvae::Dvae;
 use myxtts_model::gpt::{GptBatch, Quirks, RowLengths};
 use myxtts_model::mel::Mels;
-use myxtts_ops::beside_cores;
-use myxtts_pipeline::{SiteWork, Ticket};
+use myxtts_ops::on_side_pool;
+use myxtts_pipeline::{DeviceStage, Ticket};
 
-use super::fed::{Facts, Fed};
-use super::shapes::{ShapeWatch, Shapes};
+use super::device_batch::{BatchStats, DeviceBatch};
+use super::shapes::{ShapeTracker, Shapes};
 use super::uploads::Uploads;
 use crate::error::TrainError;
 use crate::faults::Faults;
@@ -56,7 +56,7 @@ pub struct DeviceFeed {
     prompts: bool,
     quirks: Quirks,
     codes: Option<Arc<CodesCache>>,
-    watch: Arc<ShapeWatch>,
+    tracker: Arc<ShapeTracker>,
     faults: Faults,
 }
 
@@ -68,7 +68,7 @@ impl DeviceFeed {
         dvae: Dvae,
         front_end: &FrontEnd,
         prompts: bool,
-        watch: Arc<ShapeWatch>,
+        tracker: Arc<ShapeTracker>,
     ) -> Result<Self, MelError> {
         let mel = |spec: MelSpec| Mels::new(spec, front_end.stats.as_deref(), device);
         Ok(Self {
@@ -81,7 +81,7 @@ impl DeviceFeed {
             prompts,
             quirks: Quirks::default(),
             codes: None,
-            watch,
+            tracker,
             faults: Faults::default(),
         })
     }
@@ -107,7 +107,7 @@ impl DeviceFeed {
     }
 
     /// Returns what the host knows about a batch.
-    pub fn facts(&self, host: &HostBatch) -> Facts {
+    pub fn stats(&self, host: &HostBatch) -> BatchStats {
         let rows = host.wave_lengths().iter().zip(host.text_lengths());
         let rows: Vec<RowLengths> = rows
             .zip(host.segments())
@@ -120,7 +120,7 @@ impl DeviceFeed {
                 }),
             })
             .collect();
-        Facts::of(host, self.quirks.target_counts(&rows).to_vec())
+        BatchStats::of(host, self.quirks.target_counts(&rows).to_vec())
     }
 
     /// Returns the frames of a batch's conditioning mel.
@@ -137,16 +137,16 @@ impl DeviceFeed {
     ) -> Result<(), String> {
         for (shape, rows) in shapes {
             let empty = || HostBatch::for_shape(shape, rows as usize, conditioning);
-            self.batch(&Filled::new(empty()))?;
+            self.batch(&PreparedBatch::new(empty()))?;
             // After the first epoch codes are read, not made.
             let codes = vec![0; rows as usize * shape.audio.0 as usize];
-            self.batch(&Filled::with_codes(empty(), codes))?;
+            self.batch(&PreparedBatch::with_codes(empty(), codes))?;
         }
         Ok(())
     }
 
     /// Makes a batch and waits until it is complete on the device.
-    pub fn batch(&mut self, filled: &Filled) -> Result<GptBatch, String> {
+    pub fn batch(&mut self, filled: &PreparedBatch) -> Result<GptBatch, String> {
         let host = &filled.batch;
         self.computed(filled).map_err(|why| {
             let shapes = [(host.rows(), host.shape())];
@@ -155,7 +155,7 @@ impl DeviceFeed {
         })
     }
 
-    fn computed(&mut self, filled: &Filled) -> Result<GptBatch, String> {
+    fn computed(&mut self, filled: &PreparedBatch) -> Result<GptBatch, String> {
         let host = &filled.batch;
         let (rows, columns) = (host.rows(), host.shape().audio.0 as usize);
         let lengths: Vec<i32> = host.wave_lengths().iter().map(|n| codes_of(*n)).collect();
@@ -179,7 +179,7 @@ impl DeviceFeed {
             prompts_b2: self.prompts.then(|| self.int_2(prompts(host), 2)),
         };
         self.finish(filled, &batch)?;
-        self.watch.see(Shapes::of(&batch));
+        self.tracker.see(Shapes::of(&batch));
         Ok(batch)
     }
 
@@ -207,11 +207,11 @@ impl DeviceFeed {
 
     /// Waits for the device, and keeps new codes. Values are read back because
     /// the engine reports a failed operation to whoever reads its result.
-    fn finish(&self, filled: &Filled, batch: &GptBatch) -> Result<(), String> {
+    fn finish(&self, filled: &PreparedBatch, batch: &GptBatch) -> Result<(), String> {
         if filled.codes_bm().is_none() {
             let codes_bm = batch.codes_bm.clone().try_into_data().map_err(words)?;
             // Codes that are kept on disk must be right, so check for a memory fault first.
-            no_memory_fault()?;
+            check_for_oom()?;
             if let Some(cache) = &self.codes {
                 let codes_bm: Vec<i64> = codes_bm.iter::<i64>().collect();
                 cache.write(&filled.batch, &codes_bm).map_err(words)?;
@@ -233,23 +233,27 @@ impl DeviceFeed {
     }
 }
 
-impl SiteWork for DeviceFeed {
-    type Buffer = Filled;
-    type Batch = Fed<GptBatch>;
+impl DeviceStage for DeviceFeed {
+    type Buffer = PreparedBatch;
+    type Batch = DeviceBatch<GptBatch>;
 
-    fn process(&mut self, _ticket: Ticket, filled: &Filled) -> Result<Fed<GptBatch>, String> {
+    fn process(
+        &mut self,
+        _ticket: Ticket,
+        filled: &PreparedBatch,
+    ) -> Result<DeviceBatch<GptBatch>, String> {
         // Time spent during a warm-up does not count for this batch.
         self.uploads.take_spent();
         let device = self.device.clone();
-        Ok(Fed {
-            batch: beside_cores(&device, || self.batch(filled))?,
-            facts: self.facts(&filled.batch),
+        Ok(DeviceBatch {
+            batch: on_side_pool(&device, || self.batch(filled))?,
+            stats: self.stats(&filled.batch),
         })
     }
 
-    fn bytes(&self, fed: &Fed<GptBatch>) -> u64 {
-        let [_, bands, _] = fed.batch.conditioning_bcs.dims();
-        device_bytes(Shapes::of(&fed.batch), bands)
+    fn bytes(&self, device_batch: &DeviceBatch<GptBatch>) -> u64 {
+        let [_, bands, _] = device_batch.batch.conditioning_bcs.dims();
+        device_bytes(Shapes::of(&device_batch.batch), bands)
     }
 
     fn uploading(&mut self) -> Option<Duration> {

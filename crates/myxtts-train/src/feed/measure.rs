@@ -21,12 +21,12 @@ use myxtts_data::bench::generate;
 use myxtts_data::cache::FeatureCache;
 use myxtts_data::codes::{CodesCache, CodesSource};
 use myxtts_data::dataset::{Corpus, train_vocabulary};
+use myxtts_data::host_stage::{Clip, HostFeed, HostStage, HostStageConfig, Segments};
 use myxtts_data::layout::Split;
 use myxtts_data::prepare::{self, Settings, prepare, unwatched};
 use myxtts_data::schedule::{
     BucketShape, ConditioningSpec, Schedule, choose_buckets, padding_percent,
 };
-use myxtts_data::stage::{Clip, HostFeed, HostStage, Segments, StageConfig};
 use myxtts_model::dvae::{Dvae, DvaeConfig};
 use myxtts_model::init::Init;
 use myxtts_pipeline::{Failure, Knobs, Ledger, Make, NoHop, Pipeline, Summary, Ticket};
@@ -35,14 +35,14 @@ use myxtts_text::{CleanOptions, Vocabulary};
 pub use error::PipelineBenchError;
 pub use report::{Phase, PipelineReport, Speed};
 
-use super::{DeviceFeed, FrontEnd, ShapeWatch, codes_source, single_lane};
+use super::{DeviceFeed, FrontEnd, ShapeTracker, codes_source, single_lane};
 use cpu::CpuClock;
 
 const CONDITIONING: ConditioningSpec = ConditioningSpec::XTTS;
 const BUCKETS: usize = 8;
-/// Batches in flight; `DEPTH` is how many of them are on the device.
-const READ_AHEAD: usize = 16;
-const DEPTH: usize = 8;
+/// Batches in flight; `RING_DEPTH` is how many of them are on the device.
+const IN_FLIGHT: usize = 16;
+const RING_DEPTH: usize = 8;
 /// The model starts once this many batches are ready, or after `LONGEST_FILL`.
 const FILL: usize = 4;
 const LONGEST_FILL: Duration = Duration::from_secs(60);
@@ -75,10 +75,10 @@ pub fn measure(request: &PipelineRequest) -> Result<PipelineReport, PipelineBenc
     let (encoded, first) = bench.phase([0..epoch, some], ["pipeline", "loop"])?;
     // The same cache is used again, with what the first epoch left in it.
     let same = [later.clone(), later];
-    let (cached, watch) = bench.phase(same, ["pipeline", "pipeline"])?;
+    let (cached, tracker) = bench.phase(same, ["pipeline", "pipeline"])?;
     Ok(PipelineReport {
         data_wait_pct: cached.pipeline.data_wait_pct,
-        shapes_after_warmup: first.after_warm_up() + watch.after_warm_up(),
+        shapes_after_warmup: first.after_warm_up() + tracker.after_warm_up(),
         padding_pct: bench.schedule.padding_percent(&bench.corpus.lengths),
         bucket_padding_pct: padding_percent(&bench.corpus.lengths, &bench.shapes),
         host_cpu_pct: cached.pipeline.host_cpu_pct,
@@ -155,9 +155,9 @@ impl<'a> Bench<'a> {
         &self,
         [steps, steps_of_loop]: [Range<u64>; 2],
         [cache, cache_of_loop]: [&str; 2],
-    ) -> Result<(Phase, Arc<ShapeWatch>), PipelineBenchError> {
-        let watch = Arc::new(ShapeWatch::default());
-        let (pipeline, ledger) = self.pipeline(steps, self.cache(cache)?, &watch)?;
+    ) -> Result<(Phase, Arc<ShapeTracker>), PipelineBenchError> {
+        let tracker = Arc::new(ShapeTracker::default());
+        let (pipeline, ledger) = self.pipeline(steps, self.cache(cache)?, &tracker)?;
         let sequential = self.sequential(steps_of_loop, self.cache(cache_of_loop)?)?;
         let phase = Phase {
             speedup: pipeline.samples_per_s / sequential.samples_per_s,
@@ -165,29 +165,30 @@ impl<'a> Bench<'a> {
             sequential,
             ledger,
         };
-        Ok((phase, watch))
+        Ok((phase, tracker))
     }
 
     fn pipeline(
         &self,
         steps: Range<u64>,
         cache: Arc<CodesCache>,
-        watch: &Arc<ShapeWatch>,
+        tracker: &Arc<ShapeTracker>,
     ) -> Result<(Speed, Summary), PipelineBenchError> {
         let knobs = Knobs {
             workers: self.request.workers,
-            read_ahead: READ_AHEAD,
-            depth: DEPTH,
+            in_flight: IN_FLIGHT,
+            ring_depth: RING_DEPTH,
         };
         let mel = FrontEnd::XTTS.conditioning;
         let setup = single_lane(&self.schedule, CONDITIONING, &mel, steps.clone(), knobs);
         let host = self.host(Some(Arc::clone(&cache)))?;
         let (device, dvae) = (self.device.clone(), self.dvae.clone());
-        let (schedule, watch) = (Arc::clone(&self.schedule), Arc::clone(watch));
-        let site: Make<DeviceFeed> = Box::new(move || warm(&device, dvae, &schedule, cache, watch));
+        let (schedule, tracker) = (Arc::clone(&self.schedule), Arc::clone(tracker));
+        let device_stage: Make<DeviceFeed> =
+            Box::new(move || warm(&device, dvae, &schedule, cache, tracker));
         let hops: Vec<Make<NoHop<_>>> = vec![];
         let (pipeline, mut lanes) =
-            Pipeline::start(&setup, host, vec![site], hops, Ledger::in_memory())?;
+            Pipeline::start(&setup, host, vec![device_stage], hops, Ledger::in_memory())?;
         let Some(mut lane) = lanes.pop() else {
             return Err(Failure::Requested.into());
         };
@@ -215,17 +216,17 @@ impl<'a> Bench<'a> {
     ) -> Result<Speed, PipelineBenchError> {
         let failed = |step| move |why| PipelineBenchError::Loop { step, why };
         let host = self.host(Some(Arc::clone(&cache)))?;
-        let watch = Arc::new(ShapeWatch::default());
+        let tracker = Arc::new(ShapeTracker::default());
         let dvae = self.dvae.clone();
-        let site = warm(&self.device, dvae, &self.schedule, cache, watch);
-        let mut site = site.map_err(failed(steps.start))?;
+        let device_stage = warm(&self.device, dvae, &self.schedule, cache, tracker);
+        let mut device_stage = device_stage.map_err(failed(steps.start))?;
         let (begin, cpu) = (Instant::now(), CpuClock::start());
         let (mut spare, mut waited) = (None, Duration::ZERO);
         for step in steps.clone() {
             let wait = Instant::now();
             let filled = host.prepare(Ticket { step, lane: 0 }, spare.take());
             let filled = filled.map_err(failed(step))?;
-            site.batch(&filled).map_err(failed(step))?;
+            device_stage.batch(&filled).map_err(failed(step))?;
             spare = Some(filled);
             waited += wait.elapsed();
             sleep(self.request.step);
@@ -237,7 +238,7 @@ impl<'a> Bench<'a> {
         &self,
         codes: Option<Arc<CodesCache>>,
     ) -> Result<HostFeed<Arc<[Clip]>>, PipelineBenchError> {
-        let config = StageConfig {
+        let config = HostStageConfig {
             audio: AudioConfig::default(),
             limits: Limits::default(),
             text: CleanOptions::default(),
@@ -281,11 +282,11 @@ fn warm(
     dvae: Dvae,
     schedule: &Schedule,
     cache: Arc<CodesCache>,
-    watch: Arc<ShapeWatch>,
+    tracker: Arc<ShapeTracker>,
 ) -> Result<DeviceFeed, String> {
-    let feed = DeviceFeed::new(device, dvae, &FrontEnd::XTTS, true, Arc::clone(&watch));
+    let feed = DeviceFeed::new(device, dvae, &FrontEnd::XTTS, true, Arc::clone(&tracker));
     let mut feed = feed.map_err(|why| why.to_string())?.keeping(Some(cache));
     feed.warm_up(schedule.shapes(), CONDITIONING)?;
-    watch.end_warm_up();
+    tracker.end_warm_up();
     Ok(feed)
 }

@@ -8,14 +8,14 @@ use std::time::Duration;
 use burn::tensor::{Device, Tensor, TensorData};
 use myxtts_audio::units::Samples;
 use myxtts_audio::{MelError, MelSpec};
+use myxtts_data::host_stage::{HostBatch, PreparedBatch};
 use myxtts_data::schedule::{BucketShape, ClipIndex, ClipLength, ConditioningSpec, Schedule};
-use myxtts_data::stage::{Filled, HostBatch};
 use myxtts_data::units::{Codes, Tokens};
 use myxtts_model::mel::{Mels, Upload};
-use myxtts_pipeline::{SiteWork, Ticket};
+use myxtts_pipeline::{DeviceStage, Ticket};
 
 use super::device::FrontEnd;
-use super::fed::{Facts, Fed};
+use super::device_batch::{BatchStats, DeviceBatch};
 use super::uploads::Uploads;
 
 /// Mel segments on a device.
@@ -104,26 +104,30 @@ impl SegmentFeed {
     }
 }
 
-impl SiteWork for SegmentFeed {
-    type Buffer = Filled;
-    type Batch = Fed<SegmentBatch>;
+impl DeviceStage for SegmentFeed {
+    type Buffer = PreparedBatch;
+    type Batch = DeviceBatch<SegmentBatch>;
 
-    fn process(&mut self, _ticket: Ticket, filled: &Filled) -> Result<Fed<SegmentBatch>, String> {
+    fn process(
+        &mut self,
+        _ticket: Ticket,
+        filled: &PreparedBatch,
+    ) -> Result<DeviceBatch<SegmentBatch>, String> {
         let host = &filled.batch;
         let clips = host.clips().iter().flatten().count();
-        let mut facts = Facts::of(host, vec![clips]);
+        let mut stats = BatchStats::of(host, vec![clips]);
         // Only the segments are trained on.
-        facts.audio = Samples(clips * host.conditioning_per_row());
-        facts.used = (clips * self.frames) as u64;
-        facts.padded = (host.rows() * self.frames) as u64;
-        Ok(Fed {
+        stats.audio = Samples(clips * host.conditioning_per_row());
+        stats.used = (clips * self.frames) as u64;
+        stats.padded = (host.rows() * self.frames) as u64;
+        Ok(DeviceBatch {
             batch: self.batch(host)?,
-            facts,
+            stats,
         })
     }
 
-    fn bytes(&self, fed: &Fed<SegmentBatch>) -> u64 {
-        let [rows, bands, frames] = fed.batch.mel_bct.dims();
+    fn bytes(&self, device_batch: &DeviceBatch<SegmentBatch>) -> u64 {
+        let [rows, bands, frames] = device_batch.batch.mel_bct.dims();
         (rows * (bands * frames + 1) * size_of::<f32>()) as u64
     }
 

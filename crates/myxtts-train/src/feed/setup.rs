@@ -21,14 +21,14 @@ pub struct RingBytes {
 
 /// Bytes of the largest batch a schedule can give.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Largest {
+pub struct LargestBatch {
     /// As a buffer of the host stage.
     pub host: u64,
     /// As a batch on a device.
     pub device: u64,
 }
 
-impl Largest {
+impl LargestBatch {
     /// Sizes the batches of a schedule whose clips are conditioned on segments of `mel`.
     pub fn of(schedule: &Schedule, conditioning: ConditioningSpec, mel: &MelSpec) -> Self {
         Self::of_shapes(schedule.shapes(), conditioning, mel)
@@ -88,8 +88,8 @@ impl Largest {
         };
         let batches = |of: fn(&Knobs) -> usize| of(&bounds.most).max(of(&knobs));
         let device_ring = RingBounds {
-            batches: knobs.depth,
-            ..ring(self.device, batches(|knobs| knobs.depth), most.device)
+            batches: knobs.ring_depth,
+            ..ring(self.device, batches(|knobs| knobs.ring_depth), most.device)
         };
         Setup {
             wiring,
@@ -97,7 +97,7 @@ impl Largest {
             end_step: steps.end,
             knobs,
             bounds,
-            host_ring: ring(self.host, batches(|knobs| knobs.read_ahead), most.host),
+            host_ring: ring(self.host, batches(|knobs| knobs.in_flight), most.host),
             device_ring,
             model_ring: device_ring,
         }
@@ -114,13 +114,13 @@ pub fn single_lane(
 ) -> Setup {
     let wiring = Wiring {
         lanes: 1,
-        shared_site: true,
+        shared_data_device: true,
     };
     let fixed = Bounds {
         least: knobs,
         most: knobs,
     };
-    Largest::of(schedule, conditioning, mel).setup(
+    LargestBatch::of(schedule, conditioning, mel).setup(
         wiring,
         steps,
         knobs,

@@ -38,7 +38,7 @@ impl Shapes {
 
 /// Counts shapes, before and after the end of the warm-up.
 #[derive(Debug, Default)]
-pub struct ShapeWatch(Mutex<Seen>);
+pub struct ShapeTracker(Mutex<Seen>);
 
 #[derive(Debug, Default)]
 struct Seen {
@@ -47,7 +47,7 @@ struct Seen {
     after: Vec<Shapes>,
 }
 
-impl ShapeWatch {
+impl ShapeTracker {
     /// Counts a shape that the device is about to see.
     pub fn see(&self, shapes: Shapes) {
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -4,12 +4,12 @@ use burn::module::Module;
 use burn::tensor::{Device, Gradients, Tensor};
 use myxtts_audio::MelError;
 use myxtts_model::hifigan::{
-    Discriminator, HifiganDecoder, Judgement, MelLoss, SpectralLoss, discriminator_loss,
+    Discriminator, DiscriminatorOutput, HifiganDecoder, MelLoss, SpectralLoss, discriminator_loss,
     feature_matching_loss, generator_adversarial_loss,
 };
 use myxtts_model::params::{Unread, Weights, load, unread};
 
-use super::{Loss, Trainee};
+use super::{Loss, Objective};
 use crate::feed::DecoderBatch;
 use crate::optim::{AdamW, NamedGradients};
 
@@ -18,106 +18,110 @@ use crate::optim::{AdamW, NamedGradients};
 const MEL_WEIGHT: f64 = 45.0;
 
 /// The phase that trains the discriminators; the other trains the generator.
-pub(crate) const JUDGES: usize = 0;
+pub(crate) const DISCRIMINATOR: usize = 0;
 
-/// The acts of a stage, in this order: the generator alone learns spectra, the discriminators
+/// The curriculum of a stage, in this order: the generator alone learns spectra, the discriminators
 /// alone learn to tell its speech from recordings, and both learn from each other until the end.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct DecoderActs {
-    /// Steps of the first act.
+pub struct DecoderCurriculum {
+    /// Steps of the first part.
     pub spectral: u64,
-    /// Steps of the second act.
-    pub judges: u64,
-    /// Steps over which the generator's rate rises again after the second act.
+    /// Steps of the second part.
+    pub discriminator: u64,
+    /// Steps over which the generator's rate rises again after the second part.
     pub rise: u64,
     /// The generator's learning rate as a share of the discriminators'.
-    pub generator_pace: f64,
+    pub generator_lr_scale: f64,
 }
 
-impl Default for DecoderActs {
+impl Default for DecoderCurriculum {
     /// Trains as HiFi-GAN does: both from the first step on, at one rate.
     fn default() -> Self {
         Self {
             spectral: 0,
-            judges: 0,
+            discriminator: 0,
             rise: 0,
-            generator_pace: 1.0,
+            generator_lr_scale: 1.0,
         }
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Act {
+enum LearningPart {
     Spectral,
-    Judges,
+    Discriminator,
     Both,
 }
 
-impl DecoderActs {
-    fn act(&self, step: u64) -> Act {
+impl DecoderCurriculum {
+    fn part_at(&self, step: u64) -> LearningPart {
         match step {
-            step if step < self.spectral => Act::Spectral,
-            step if step < self.both() => Act::Judges,
-            _ => Act::Both,
+            step if step < self.spectral => LearningPart::Spectral,
+            step if step < self.both() => LearningPart::Discriminator,
+            _ => LearningPart::Both,
         }
     }
 
-    /// Returns the first step of the third act.
+    /// Returns the first step of the third part.
     fn both(&self) -> u64 {
-        self.spectral.saturating_add(self.judges)
+        self.spectral.saturating_add(self.discriminator)
     }
 
     /// Returns a phase's share of the learning rate. A generator that has stood still starts
     /// again as gently as at first.
-    fn pace(&self, phase: usize, step: u64) -> f64 {
-        if phase == JUDGES {
+    fn lr_scale(&self, phase: usize, step: u64) -> f64 {
+        if phase == DISCRIMINATOR {
             return 1.0;
         }
         let taken = match step.checked_sub(self.both()) {
-            Some(taken) if self.judges > 0 && taken < self.rise => taken + 1,
-            _ => return self.generator_pace,
+            Some(taken) if self.discriminator > 0 && taken < self.rise => taken + 1,
+            _ => return self.generator_lr_scale,
         };
-        self.generator_pace * taken as f64 / self.rise as f64
+        self.generator_lr_scale * taken as f64 / self.rise as f64
     }
 }
 
 /// A decoder and its discriminators.
 #[derive(Debug)]
-pub struct DecoderTrainee {
+pub struct DecoderObjective {
     /// The decoder; its parameters are on an autodiff device.
     pub decoder: HifiganDecoder,
     /// The discriminators; their parameters are on an autodiff device as well.
-    pub judges: Discriminator,
+    pub discriminator: Discriminator,
     mel: MelLoss,
     spectral: SpectralLoss,
-    acts: DecoderActs,
+    curriculum: DecoderCurriculum,
     /// The step that was entered last.
     step: u64,
 }
 
-impl DecoderTrainee {
+impl DecoderObjective {
     /// Trains a decoder against discriminators on the same device.
-    pub fn new(decoder: HifiganDecoder, judges: Discriminator) -> Result<Self, MelError> {
+    pub fn new(decoder: HifiganDecoder, discriminator: Discriminator) -> Result<Self, MelError> {
         let device = decoder.waveform_decoder.conv_pre.weight.val().device();
         Ok(Self {
             mel: MelLoss::new(&device.clone().inner())?,
             spectral: SpectralLoss::new(&device.inner())?,
             decoder,
-            judges,
-            acts: DecoderActs::default(),
+            discriminator,
+            curriculum: DecoderCurriculum::default(),
             step: 0,
         })
     }
 
-    /// Adds the acts before the one in which both learn.
+    /// Adds the parts before the one in which both learn.
     #[must_use]
-    pub fn with_acts(self, acts: DecoderActs) -> Self {
-        Self { acts, ..self }
+    pub fn with_curriculum(self, curriculum: DecoderCurriculum) -> Self {
+        Self { curriculum, ..self }
     }
 
     /// The generator's loss without discriminators: its spectra should be the recording's, at
     /// several resolutions.
-    fn shaping(&self, batch: &DecoderBatch, share: f64) -> Result<Loss<()>, MelError> {
+    fn generator_spectral_loss(
+        &self,
+        batch: &DecoderBatch,
+        share: f64,
+    ) -> Result<Loss<()>, MelError> {
         let [frames_bct, voice_bc1] =
             [&batch.frames_bct, &batch.voice_bc1].map(|x| Tensor::from_inner(x.clone()));
         let made_b1t = self.decoder.waveform_decoder.forward(frames_bct, voice_bc1);
@@ -132,11 +136,11 @@ impl DecoderTrainee {
 
     /// The loss of the discriminators: real speech should score 1, and the generator's 0. The
     /// generator runs without autodiff, so nothing is computed backward through it.
-    fn judging(&self, batch: &DecoderBatch, share: f64) -> Loss<()> {
+    fn discriminators_loss(&self, batch: &DecoderBatch, share: f64) -> Loss<()> {
         let generator = self.decoder.valid().waveform_decoder;
         let made_b1t = generator.forward(batch.frames_bct.clone(), batch.voice_bc1.clone());
-        let heard = |wave_b1t: Tensor<3>| self.judges.forward(Tensor::from_inner(wave_b1t));
-        let loss = discriminator_loss(&heard(batch.wave_b1t.clone()), &heard(made_b1t)) * share;
+        let scores = |wave_b1t: Tensor<3>| self.discriminator.forward(Tensor::from_inner(wave_b1t));
+        let loss = discriminator_loss(&scores(batch.wave_b1t.clone()), &scores(made_b1t)) * share;
         Loss {
             parts: vec![("loss_discriminator", loss.clone().inner().detach())],
             total: loss,
@@ -146,13 +150,17 @@ impl DecoderTrainee {
 
     /// The loss of the generator: the discriminators should take its sound for speech and find in
     /// each layer what they find in speech, and its mel should be the recording's.
-    fn generating(&self, batch: &DecoderBatch, share: f64) -> Result<Loss<()>, MelError> {
+    fn generator_loss(&self, batch: &DecoderBatch, share: f64) -> Result<Loss<()>, MelError> {
         let [frames_bct, voice_bc1] =
             [&batch.frames_bct, &batch.voice_bc1].map(|x| Tensor::from_inner(x.clone()));
         let made_b1t = self.decoder.waveform_decoder.forward(frames_bct, voice_bc1);
-        let real = self.judges.valid().forward(batch.wave_b1t.clone());
-        let real: Vec<Judgement> = real.into_iter().map(beside).collect();
-        let made = self.judges.clone().no_grad().forward(made_b1t.clone());
+        let real = self.discriminator.valid().forward(batch.wave_b1t.clone());
+        let real: Vec<DiscriminatorOutput> = real.into_iter().map(beside).collect();
+        let made = self
+            .discriminator
+            .clone()
+            .no_grad()
+            .forward(made_b1t.clone());
         let adversarial = generator_adversarial_loss(&made) * share;
         let features = feature_matching_loss(&real, &made) * share;
         let real_b1t = Tensor::from_inner(batch.wave_b1t.clone());
@@ -170,11 +178,11 @@ impl DecoderTrainee {
     }
 }
 
-/// Puts a judgement on the autodiff device, to be compared with one that carries a gradient.
-fn beside(judgement: Judgement) -> Judgement {
-    Judgement {
-        score: Tensor::from_inner(judgement.score),
-        features: judgement
+/// Puts an output on the autodiff device, to be compared with one that carries a gradient.
+fn beside(output: DiscriminatorOutput) -> DiscriminatorOutput {
+    DiscriminatorOutput {
+        score: Tensor::from_inner(output.score),
+        features: output
             .features
             .into_iter()
             .map(Tensor::from_inner)
@@ -182,7 +190,7 @@ fn beside(judgement: Judgement) -> Judgement {
     }
 }
 
-impl Trainee for DecoderTrainee {
+impl Objective for DecoderObjective {
     type Batch = DecoderBatch;
     type Trace = ();
 
@@ -190,7 +198,7 @@ impl Trainee for DecoderTrainee {
 
     const WEIGHTS: &'static [(&'static str, &'static str)] = &[
         ("hifigan_decoder.safetensors", "hifigan_decoder."),
-        (JUDGES_FILE, ""),
+        (DISCRIMINATOR_FILE, ""),
     ];
 
     fn loss(
@@ -201,49 +209,53 @@ impl Trainee for DecoderTrainee {
         _key: u64,
     ) -> Result<Loss<()>, String> {
         let share = shares.first().copied().unwrap_or(1.0);
-        let loss = match (phase, self.acts.act(self.step)) {
-            (JUDGES, _) => Ok(self.judging(batch, share)),
-            (_, Act::Spectral) => self.shaping(batch, share),
-            _ => self.generating(batch, share),
+        let loss = match (phase, self.curriculum.part_at(self.step)) {
+            (DISCRIMINATOR, _) => Ok(self.discriminators_loss(batch, share)),
+            (_, LearningPart::Spectral) => self.generator_spectral_loss(batch, share),
+            _ => self.generator_loss(batch, share),
         };
         loss.map_err(|why| why.to_string())
     }
 
-    fn enter(&mut self, step: u64) -> bool {
+    fn begin_step(&mut self, step: u64) -> bool {
         self.step = step;
-        let before = step.checked_sub(1).map(|step| self.acts.act(step));
-        before.is_some_and(|before| before != self.acts.act(step))
+        let before = step
+            .checked_sub(1)
+            .map(|step| self.curriculum.part_at(step));
+        before.is_some_and(|before| before != self.curriculum.part_at(step))
     }
 
-    fn takes_part(&self, phase: usize) -> bool {
-        match self.acts.act(self.step) {
-            Act::Spectral => phase != JUDGES,
-            Act::Judges => phase == JUDGES,
-            Act::Both => true,
+    fn is_phase_active(&self, phase: usize) -> bool {
+        match self.curriculum.part_at(self.step) {
+            LearningPart::Spectral => phase != DISCRIMINATOR,
+            LearningPart::Discriminator => phase == DISCRIMINATOR,
+            LearningPart::Both => true,
         }
     }
 
-    fn pace(&self, phase: usize) -> f64 {
-        self.acts.pace(phase, self.step)
+    fn lr_scale(&self, phase: usize) -> f64 {
+        self.curriculum.lr_scale(phase, self.step)
     }
 
     fn gradients(&self, phase: usize, gradients: Gradients) -> NamedGradients {
         match phase {
-            JUDGES => NamedGradients::collect(&self.judges, gradients),
+            DISCRIMINATOR => NamedGradients::collect(&self.discriminator, gradients),
             _ => NamedGradients::collect(&self.decoder, gradients),
         }
     }
 
-    fn stepped(
+    fn apply(
         mut self,
         phase: usize,
-        optimiser: &mut AdamW,
+        optimizer: &mut AdamW,
         gradients: NamedGradients,
         rate: f64,
     ) -> Self {
         match phase {
-            JUDGES => self.judges = optimiser.step(self.judges, gradients, rate),
-            _ => self.decoder = optimiser.step(self.decoder, gradients, rate),
+            DISCRIMINATOR => {
+                self.discriminator = optimizer.step(self.discriminator, gradients, rate)
+            }
+            _ => self.decoder = optimizer.step(self.decoder, gradients, rate),
         }
         self
     }
@@ -255,16 +267,16 @@ impl Trainee for DecoderTrainee {
     /// Returns `waveform_decoder.*`, and the discriminators' `mpd.*` and `msd.*`.
     fn tensors(&self) -> Vec<Unread> {
         let mut tensors = unread(&self.decoder);
-        tensors.extend(unread(&self.judges));
+        tensors.extend(unread(&self.discriminator));
         tensors
     }
 
     fn with_state(mut self, state: &dyn Weights) -> Result<Self, String> {
         self.decoder = load(self.decoder, state, "").map_err(|why| why.to_string())?;
-        self.judges = load(self.judges, state, "").map_err(|why| why.to_string())?;
+        self.discriminator = load(self.discriminator, state, "").map_err(|why| why.to_string())?;
         Ok(self)
     }
 }
 
 /// The discriminators' weights in a checkpoint: needed to resume, but not to speak.
-pub(crate) const JUDGES_FILE: &str = "discriminator.safetensors";
+pub(crate) const DISCRIMINATOR_FILE: &str = "discriminator.safetensors";

@@ -8,13 +8,13 @@ use burn::tensor::{Device, Gradients, Int, Tensor};
 use myxtts_model::dvae::{Dvae, MovingAverage, Reconstruction};
 use myxtts_model::params::{Unread, Weights, load, unread};
 
-use super::{Loss, Trainee};
+use super::{Loss, Objective};
 use crate::feed::SegmentBatch;
 use crate::optim::{AdamW, NamedGradients};
 
 /// The settings of the DVAE's training.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct DvaeRecipe {
+pub struct DvaeObjectiveConfig {
     /// The loss between a mel and its reconstruction.
     pub reconstruction: Reconstruction,
     /// Weight of the distance between vectors and their codes.
@@ -26,7 +26,7 @@ pub struct DvaeRecipe {
     pub revive_below: f64,
 }
 
-impl Default for DvaeRecipe {
+impl Default for DvaeObjectiveConfig {
     fn default() -> Self {
         Self {
             reconstruction: Reconstruction::Mse,
@@ -45,16 +45,16 @@ impl Default for DvaeRecipe {
 
 /// A DVAE in training, with its settings.
 #[derive(Debug)]
-pub struct DvaeTrainee {
+pub struct DvaeObjective {
     /// The model; its parameters are on an autodiff device.
     pub dvae: Dvae,
-    recipe: DvaeRecipe,
+    config: DvaeObjectiveConfig,
 }
 
-impl DvaeTrainee {
+impl DvaeObjective {
     /// Trains a DVAE with these settings.
-    pub fn new(dvae: Dvae, recipe: DvaeRecipe) -> Self {
-        Self { dvae, recipe }
+    pub fn new(dvae: Dvae, config: DvaeObjectiveConfig) -> Self {
+        Self { dvae, config }
     }
 }
 
@@ -66,7 +66,7 @@ pub struct CodesChosen {
     codes_n: Tensor<1, Int>,
 }
 
-impl Trainee for DvaeTrainee {
+impl Objective for DvaeObjective {
     type Batch = SegmentBatch;
     type Trace = CodesChosen;
 
@@ -80,7 +80,7 @@ impl Trainee for DvaeTrainee {
         _key: u64,
     ) -> Result<Loss<CodesChosen>, String> {
         let mel_bct = Tensor::from_inner(batch.mel_bct.clone());
-        let step = self.dvae.step(mel_bct, self.recipe.reconstruction);
+        let step = self.dvae.step(mel_bct, self.config.reconstruction);
         let step = step.map_err(|why| why.to_string())?;
         let share = shares.first().copied().unwrap_or(1.0);
         // Rows without a clip are silence that nobody recorded, so the mean is over the others.
@@ -92,7 +92,7 @@ impl Trainee for DvaeTrainee {
         let reconstruction = weighted.sum() / real * share;
         let commitment = step.commitment.clone() * share;
         Ok(Loss {
-            total: reconstruction.clone() + commitment.clone() * self.recipe.commitment,
+            total: reconstruction.clone() + commitment.clone() * self.config.commitment,
             parts: vec![
                 ("loss_mel", reconstruction.inner().detach()),
                 ("loss_commitment", commitment.inner().detach()),
@@ -108,31 +108,31 @@ impl Trainee for DvaeTrainee {
         NamedGradients::collect(&self.dvae, gradients)
     }
 
-    fn stepped(
+    fn apply(
         mut self,
         _phase: usize,
-        optimiser: &mut AdamW,
+        optimizer: &mut AdamW,
         gradients: NamedGradients,
         rate: f64,
     ) -> Self {
-        self.dvae = optimiser.step(self.dvae, gradients, rate);
+        self.dvae = optimizer.step(self.dvae, gradients, rate);
         self
     }
 
-    fn absorbed(mut self, traces: &[CodesChosen], key: u64) -> Self {
-        let average = self.recipe.average;
+    fn update_buffers(mut self, traces: &[CodesChosen], key: u64) -> Self {
+        let average = self.config.average;
         let mut codebook = self.dvae.codebook;
         for CodesChosen { z_nc, codes_n } in traces {
             codebook = codebook.moved(z_nc.clone(), codes_n.clone(), average);
         }
-        if let (Some(last), true) = (traces.last(), self.recipe.revive_below > 0.0) {
-            codebook = codebook.revived(last.z_nc.clone(), self.recipe.revive_below, key);
+        if let (Some(last), true) = (traces.last(), self.config.revive_below > 0.0) {
+            codebook = codebook.revived(last.z_nc.clone(), self.config.revive_below, key);
         }
         self.dvae.codebook = codebook;
         self
     }
 
-    fn absorbs() -> &'static [&'static str] {
+    fn buffer_names() -> &'static [&'static str] {
         &[
             "codebook.embed",
             "codebook.cluster_size",

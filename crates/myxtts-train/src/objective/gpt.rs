@@ -12,9 +12,9 @@ use burn::module::Module;
 use burn::tensor::{Device, Gradients};
 use myxtts_model::gpt::{Gpt, GptBatch, Quirks, StepDropout};
 use myxtts_model::params::{Unread, Weights, load, unread};
-use myxtts_ops::{Compute, each_on_cores, is_cpu};
+use myxtts_ops::{Compute, each_on_compute_pool, is_cpu};
 
-use super::{Loss, Pass, Trainee};
+use super::{Loss, Objective, Pass};
 use crate::optim::{AdamW, NamedGradients};
 
 /// Parts of a batch that are computed at once. There are two, however many cores: a third would
@@ -31,7 +31,7 @@ pub(crate) fn is_divided(rows: usize) -> bool {
 
 /// The settings of the GPT's loss.
 #[derive(Clone, Debug, PartialEq)]
-pub struct GptRecipe {
+pub struct GptObjectiveConfig {
     /// Weight of the loss of the text.
     pub text_weight: f64,
     /// Weight of the loss of the codes.
@@ -47,7 +47,7 @@ pub struct GptRecipe {
 }
 
 /// The weights that XTTS was trained with, and nothing else.
-impl Default for GptRecipe {
+impl Default for GptObjectiveConfig {
     fn default() -> Self {
         Self {
             text_weight: 0.01,
@@ -65,16 +65,16 @@ const PARTS: [&str; 2] = ["loss_text", "loss_mel"];
 
 /// A GPT in training, with its settings.
 #[derive(Debug)]
-pub struct GptTrainee {
+pub struct GptObjective {
     /// The model; its parameters are on an autodiff device.
     pub gpt: Gpt,
-    recipe: GptRecipe,
+    config: GptObjectiveConfig,
 }
 
-impl GptTrainee {
+impl GptObjective {
     /// Trains a GPT with these settings.
-    pub fn new(gpt: Gpt, recipe: GptRecipe) -> Self {
-        Self { gpt, recipe }
+    pub fn new(gpt: Gpt, config: GptObjectiveConfig) -> Self {
+        Self { gpt, config }
     }
 
     /// Computes the loss of a batch, or of the piece of one that begins with `first_row`.
@@ -85,14 +85,14 @@ impl GptTrainee {
         shares: &[f64],
         key: u64,
     ) -> Result<Loss<()>, String> {
-        let GptRecipe {
+        let GptObjectiveConfig {
             text_weight,
             mel_weight,
             label_smoothing,
             dropout,
             quirks,
             ..
-        } = self.recipe;
+        } = self.config;
         let drop = || StepDropout::new(dropout, key).from_row(first_row);
         let drop = (dropout > 0.0).then(drop);
         let output = self
@@ -116,7 +116,7 @@ impl GptTrainee {
 
     /// Divides a batch into pieces; empty if it is better left whole.
     fn pieces(&self, batch: &GptBatch, shares: &[f64]) -> Vec<Piece> {
-        let quirks = self.recipe.quirks;
+        let quirks = self.config.quirks;
         let [rows] = batch.code_lengths_b.dims();
         // The public implementation's accidents concern a whole batch.
         let divisible = is_cpu(&self.device()) && quirks == Quirks::Fixed;
@@ -143,10 +143,10 @@ impl GptTrainee {
 
     /// Puts the same weights at the roots of another graph: in one graph two passes at once would
     /// wait for each other.
-    fn twin(&self) -> Self {
+    fn forked(&self) -> Self {
         Self {
             gpt: self.gpt.clone().fork(&self.device()),
-            recipe: self.recipe.clone(),
+            config: self.config.clone(),
         }
     }
 }
@@ -173,7 +173,7 @@ fn join(one: Pass<()>, other: Pass<()>) -> Pass<()> {
     }
 }
 
-impl Trainee for GptTrainee {
+impl Objective for GptObjective {
     type Batch = GptBatch;
     type Trace = ();
 
@@ -189,7 +189,7 @@ impl Trainee for GptTrainee {
         self.loss_from(0, batch, shares, key)
     }
 
-    fn pass(
+    fn forward_backward(
         &self,
         phase: usize,
         batch: &GptBatch,
@@ -200,12 +200,12 @@ impl Trainee for GptTrainee {
         let pieces = self.pieces(batch, shares);
         if pieces.is_empty() {
             let loss = self.loss(phase, batch, shares, key)?;
-            return Ok(Pass::back(self, phase, loss, scale));
+            return Ok(Pass::backward(self, phase, loss, scale));
         }
-        let passes = each_on_cores(pieces, |piece| {
-            let twin = self.twin();
-            let loss = twin.loss_from(piece.first_row, &piece.batch, &piece.shares, key)?;
-            Ok(Pass::back(&twin, phase, loss, scale))
+        let passes = each_on_compute_pool(pieces, |piece| {
+            let forked = self.forked();
+            let loss = forked.loss_from(piece.first_row, &piece.batch, &piece.shares, key)?;
+            Ok(Pass::backward(&forked, phase, loss, scale))
         });
         let passes: Result<Vec<_>, String> = passes.into_iter().collect();
         let whole = passes?.into_iter().reduce(join);
@@ -213,17 +213,17 @@ impl Trainee for GptTrainee {
     }
 
     fn gradients(&self, _phase: usize, gradients: Gradients) -> NamedGradients {
-        NamedGradients::collect(&self.gpt, gradients).without(&self.recipe.frozen)
+        NamedGradients::collect(&self.gpt, gradients).without(&self.config.frozen)
     }
 
-    fn stepped(
+    fn apply(
         mut self,
         _phase: usize,
-        optimiser: &mut AdamW,
+        optimizer: &mut AdamW,
         gradients: NamedGradients,
         rate: f64,
     ) -> Self {
-        self.gpt = optimiser.step(self.gpt, gradients, rate);
+        self.gpt = optimizer.step(self.gpt, gradients, rate);
         self
     }
 

@@ -1,6 +1,6 @@
 //! What a stage of training learns.
 //!
-//! The loop knows a [`Trainee`]: losses of a batch, gradients, a step. What is inside (a GPT, a
+//! The loop knows a [`Objective`]: losses of a batch, gradients, a step. What is inside (a GPT, a
 //! DVAE, a decoder against its discriminators) is defined once, here.
 
 mod decoder;
@@ -11,11 +11,11 @@ use burn::tensor::{Device, Gradients, Tensor};
 use myxtts_model::params::{ReadError, StateDict, Unread, Weights, read_all};
 use myxtts_ops::Compute;
 
-pub use decoder::{DecoderActs, DecoderTrainee};
-pub(crate) use decoder::{JUDGES, JUDGES_FILE};
-pub use dvae::{DvaeRecipe, DvaeTrainee};
+pub(crate) use decoder::{DISCRIMINATOR, DISCRIMINATOR_FILE};
+pub use decoder::{DecoderCurriculum, DecoderObjective};
+pub use dvae::{DvaeObjective, DvaeObjectiveConfig};
 pub(crate) use gpt::is_divided;
-pub use gpt::{GptRecipe, GptTrainee};
+pub use gpt::{GptObjective, GptObjectiveConfig};
 
 use crate::optim::{AdamW, NamedGradients};
 
@@ -45,20 +45,25 @@ pub struct Pass<A> {
 
 impl<A> Pass<A> {
     /// Runs the backward pass from the loss of a forward pass.
-    fn back<T: Trainee<Trace = A>>(trainee: &T, phase: usize, loss: Loss<A>, scale: f64) -> Self {
+    fn backward<T: Objective<Trace = A>>(
+        objective: &T,
+        phase: usize,
+        loss: Loss<A>,
+        scale: f64,
+    ) -> Self {
         let total = loss.total.clone().inner().detach();
         let gradients = (loss.total * scale).backward();
         Self {
             total,
             parts: loss.parts,
-            gradients: trainee.gradients(phase, gradients),
+            gradients: objective.gradients(phase, gradients),
             trace: loss.trace,
         }
     }
 }
 
 /// A model in training, on one device: its loss, its gradients and its update.
-pub trait Trainee: Sized + Send + Sync + 'static {
+pub trait Objective: Sized + Send + Sync + 'static {
     /// What the model learns from.
     type Batch: Send + Sync + 'static;
     /// What the model keeps of a forward pass until the step.
@@ -72,17 +77,17 @@ pub trait Trainee: Sized + Send + Sync + 'static {
 
     /// Begins a step of the stage, counted from 0. Returns `true` if what is learned from here on
     /// is of another kind than before.
-    fn enter(&mut self, _step: u64) -> bool {
+    fn begin_step(&mut self, _step: u64) -> bool {
         false
     }
 
     /// Whether a phase takes part in the present step.
-    fn takes_part(&self, _phase: usize) -> bool {
+    fn is_phase_active(&self, _phase: usize) -> bool {
         true
     }
 
     /// Returns the share of the step's learning rate that a phase takes.
-    fn pace(&self, _phase: usize) -> f64 {
+    fn lr_scale(&self, _phase: usize) -> f64 {
         1.0
     }
 
@@ -97,7 +102,7 @@ pub trait Trainee: Sized + Send + Sync + 'static {
     ) -> Result<Loss<Self::Trace>, String>;
 
     /// Computes the losses and the gradients of a batch, the gradients multiplied by `scale`.
-    fn pass(
+    fn forward_backward(
         &self,
         phase: usize,
         batch: &Self::Batch,
@@ -106,7 +111,7 @@ pub trait Trainee: Sized + Send + Sync + 'static {
         scale: f64,
     ) -> Result<Pass<Self::Trace>, String> {
         let loss = self.loss(phase, batch, shares, key)?;
-        Ok(Pass::back(self, phase, loss, scale))
+        Ok(Pass::backward(self, phase, loss, scale))
     }
 
     /// Selects the gradients of a phase's parameters from those of a backward pass.
@@ -114,22 +119,22 @@ pub trait Trainee: Sized + Send + Sync + 'static {
 
     /// Applies the gradients of a phase and returns the updated model.
     #[must_use]
-    fn stepped(
+    fn apply(
         self,
         phase: usize,
-        optimiser: &mut AdamW,
+        optimizer: &mut AdamW,
         gradients: NamedGradients,
         rate: f64,
     ) -> Self;
 
     /// Updates what is learned without a gradient, from the passes of a step.
     #[must_use]
-    fn absorbed(self, _traces: &[Self::Trace], _key: u64) -> Self {
+    fn update_buffers(self, _traces: &[Self::Trace], _key: u64) -> Self {
         self
     }
 
-    /// Names what [`absorbed`](Self::absorbed) changes; replicas average it.
-    fn absorbs() -> &'static [&'static str] {
+    /// Names what [`update_buffers`](Self::update_buffers) changes; replicas average it.
+    fn buffer_names() -> &'static [&'static str] {
         &[]
     }
 

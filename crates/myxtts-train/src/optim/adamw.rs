@@ -57,7 +57,7 @@ struct Moments {
 pub enum StateError {
     /// The state of a parameter lacks a part.
     #[error(
-        "the optimiser state has no `{part}{name}`: the file is damaged; \
+        "the optimizer state has no `{part}{name}`: the file is damaged; \
          resume from an earlier checkpoint"
     )]
     Missing {
@@ -68,8 +68,8 @@ pub enum StateError {
     },
     /// A tensor that does not belong to an optimizer state.
     #[error(
-        "`{0}` is not part of an optimiser state: the file holds something else; \
-         name the optimiser's own file"
+        "`{0}` is not part of an optimizer state: the file holds something else; \
+         name the optimizer's own file"
     )]
     Unknown(String),
 }
@@ -95,7 +95,7 @@ impl AdamW {
         learning_rate: f64,
     ) -> M {
         module.map(&mut Stepping {
-            optimiser: self,
+            optimizer: self,
             gradients,
             learning_rate,
             walk: Walk::default(),
@@ -185,7 +185,7 @@ impl Moments {
 }
 
 struct Stepping<'a> {
-    optimiser: &'a mut AdamW,
+    optimizer: &'a mut AdamW,
     gradients: NamedGradients,
     learning_rate: f64,
     walk: Walk,
@@ -205,13 +205,13 @@ impl ModuleMapper for Stepping<'_> {
         let Some(gradient_n) = self.gradients.take(&name) else {
             return param;
         };
-        let config = self.optimiser.config;
+        let config = self.optimizer.config;
         let decay = if self.walk.is_decayed() {
             config.weight_decay
         } else {
             0.0
         };
-        let moments = self.optimiser.moments.remove(&name);
+        let moments = self.optimizer.moments.remove(&name);
         let Moments {
             steps,
             first_n: first,
@@ -226,7 +226,7 @@ impl ModuleMapper for Stepping<'_> {
             gradient_scale: 1.0,
             step: u64::from(steps),
         };
-        let moments = &mut self.optimiser.moments;
+        let moments = &mut self.optimizer.moments;
         param.map(|old| {
             let context = Context::of(&old);
             let shape = old.shape();

@@ -3,6 +3,7 @@
 //!
 //! `bench train`, `doctor`, `profile` and `tune` all measure with this.
 
+mod observer;
 mod request;
 mod signals;
 mod subject;
@@ -12,7 +13,6 @@ mod timing;
 mod train_figures;
 #[doc(hidden)]
 pub mod trials;
-mod watching;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -31,10 +31,10 @@ pub use train_figures::{TrainFigures, measure};
 
 use crate::error::TrainError;
 use crate::feed::Shapes;
-use crate::objective::GptTrainee;
+use crate::objective::GptObjective;
 use crate::placement::Placement;
 use crate::session::{Job, TrainRequest};
-use crate::stage::execute::StageWatch;
+use crate::stage::execute::StageObserver;
 use subject::{Steps, Subject};
 
 /// A number of buckets, the percent of padding they cause, and the text tokens and codes of each.
@@ -119,14 +119,14 @@ pub fn probe(
     subject.run(request, begin)
 }
 
-/// Trains a new GPT for `epochs` epochs, observed by `watch`; `per_epoch` is first given the
+/// Trains a new GPT for `epochs` epochs, observed by `observer`; `per_epoch` is first given the
 /// steps of an epoch.
 fn train_epochs(
     job: &Job,
     placement: &Placement,
     epochs: u64,
     per_epoch: impl FnOnce(u64),
-    watch: &mut dyn StageWatch<GptTrainee>,
+    observer: &mut dyn StageObserver<GptObjective>,
 ) -> Result<(), TrainError> {
     let subject = Subject::read(job, placement)?;
     let accumulation = job.accumulation() as u64;
@@ -142,6 +142,6 @@ fn train_epochs(
         end: epochs * epoch,
         ..steps
     };
-    subject.train(&request, &steps, &Arc::default(), watch)?;
+    subject.train(&request, &steps, &Arc::default(), observer)?;
     Ok(())
 }

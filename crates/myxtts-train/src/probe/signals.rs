@@ -12,7 +12,7 @@ use myxtts_doctor::signals::{
 };
 use myxtts_doctor::units::{Seconds, Share};
 use myxtts_doctor::{Signal, Signals, stats};
-use myxtts_pipeline::{Entry, Stage};
+use myxtts_pipeline::{Entry, PipelineStage};
 use serde_json::Value;
 
 use super::{Probe, StepTiming};
@@ -159,27 +159,27 @@ impl Probe {
     }
 
     fn pipeline_signals(&self) -> PipelineSignals {
-        let part = |stage: Stage, of: fn(&Entry) -> Option<u64>| {
+        let part = |stage: PipelineStage, of: fn(&Entry) -> Option<u64>| {
             let entries: Vec<&Entry> = self.measured(stage).collect();
             let sum: Option<u64> = entries.iter().map(|entry| of(entry)).sum();
             let known = sum.filter(|_| !entries.is_empty());
             Signal::from_option(known.map(|us| self.per_step(us)), "the stage does not say")
         };
-        let model: Vec<&Entry> = self.measured(Stage::Model).collect();
+        let model: Vec<&Entry> = self.measured(PipelineStage::Model).collect();
         let at_once = model.iter().filter(|entry| entry.wait_in_us < AT_ONCE);
         PipelineSignals {
-            host: self.stage(Stage::Host),
-            read: part(Stage::Host, |entry| entry.read_us),
-            decode: part(Stage::Host, |entry| entry.decode_us),
-            device: self.stage(Stage::Device),
-            upload: part(Stage::Device, |entry| entry.upload_us),
-            hop: self.stage(Stage::Hop),
+            host: self.stage(PipelineStage::Host),
+            read: part(PipelineStage::Host, |entry| entry.read_us),
+            decode: part(PipelineStage::Host, |entry| entry.decode_us),
+            device: self.stage(PipelineStage::Device),
+            upload: part(PipelineStage::Device, |entry| entry.upload_us),
+            hop: self.stage(PipelineStage::Hop),
             ready: Signal::Known(Share(at_once.count() as f64 / model.len().max(1) as f64)),
         }
     }
 
     /// Returns the entries of the batches that the measured steps used.
-    fn measured(&self, stage: Stage) -> impl Iterator<Item = &Entry> {
+    fn measured(&self, stage: PipelineStage) -> impl Iterator<Item = &Entry> {
         let first = (self.first_step() - 1) * self.accumulation;
         let batches = first..first + self.steps.len() as u64 * self.accumulation;
         self.entries
@@ -191,7 +191,7 @@ impl Probe {
         Seconds(microseconds as f64 / 1e6 / self.steps.len().max(1) as f64)
     }
 
-    fn stage(&self, stage: Stage) -> Signal<StageSignals> {
+    fn stage(&self, stage: PipelineStage) -> Signal<StageSignals> {
         let entries: Vec<&Entry> = self.measured(stage).collect();
         if entries.is_empty() {
             return Signal::unavailable("there is no such stage");
@@ -228,7 +228,7 @@ fn settings(job: &Job, placement: &Placement) -> Settings {
         workers: Signal::Known(job.plan.workers),
         batch_size: Signal::Known(job.plan.batch_size),
         accumulation: count(job.accumulation()),
-        device_ring: Signal::Known(job.plan.device_prefetch),
+        device_ring: Signal::Known(job.plan.ring_depth),
         precision: Signal::Known(match job.plan.precision {
             myxtts_device::Precision::F32 => Precision::F32,
             myxtts_device::Precision::Bf16 => Precision::Bf16,

@@ -15,26 +15,26 @@ use myxtts_model::dvae::Dvae;
 use myxtts_model::gpt::{Gpt, ParameterCount};
 use myxtts_model::init::Init;
 use myxtts_pipeline::{Ledger, Outcome};
-use myxtts_run::schedule::{Parts, Schedule, Shape};
+use myxtts_run::lr::{LrSchedule, Parts, Shape};
 use myxtts_run::signals::StopRequest;
 use myxtts_run::units::Step;
 
-use super::watching::Watching;
+use super::observer::ProbeObserver;
 use super::{BatchSource, BucketOption, LaunchesAsked, Probe, ProbeCodes, ProbeRequest};
 use crate::config::StageName;
 use crate::error::TrainError;
-use crate::feed::{Largest, ShapeWatch, codes_source};
-use crate::objective::GptTrainee;
+use crate::feed::{LargestBatch, ShapeTracker, codes_source};
+use crate::objective::GptObjective;
 use crate::placement::Placement;
 use crate::session::Job;
-use crate::session::initial_weights::Origin;
-use crate::session::training_data::Material;
-use crate::stage::execute::{Flow, StageRun, StageWatch, run_stage};
+use crate::session::initial_weights::InitialWeights;
+use crate::session::training_data::TrainingData;
+use crate::stage::execute::{PrefetchConfig, StageObserver, StageRun, run_stage};
 use crate::stage::pool_monitor::held;
-use crate::stage::prefetch::flow;
+use crate::stage::prefetch::prefetch_config;
 use crate::stage::warm_up::WarmUp;
-use crate::stage::{self, parts, precision, recipe};
-use crate::train_loop::Recipe;
+use crate::stage::{self, parts, precision, stage_plan};
+use crate::train_loop::LoopConfig;
 
 /// The most bytes that batches made beforehand may take on each model device.
 const CACHED_BYTES: u64 = 1 << 30;
@@ -52,7 +52,7 @@ const CLIPS_OF_CHOICES: usize = 20_000;
 pub(super) struct Subject<'a> {
     job: &'a Job,
     placement: &'a Placement,
-    material: Material,
+    training_data: TrainingData,
     card: ModelCard,
     dvae: Dvae,
     pub(super) schedule: Arc<Batches>,
@@ -61,47 +61,47 @@ pub(super) struct Subject<'a> {
 impl<'a> Subject<'a> {
     pub(super) fn read(job: &'a Job, placement: &'a Placement) -> Result<Self, TrainError> {
         let vocabulary = match &job.init {
-            Some(folder) => Origin::vocabulary_of(folder)?,
+            Some(folder) => InitialWeights::vocabulary_of(folder)?,
             None => None,
         };
-        let material = Material::read(job, vocabulary, None, &StopRequest::new())?;
-        let card = parts::card_of(job, &material);
+        let training_data = TrainingData::read(job, vocabulary, None, &StopRequest::new())?;
+        let card = parts::card_of(job, &training_data);
         let home = Device::flex();
         let dvae = Dvae::new(&Init::new(job.seed, &home), &card.dvae);
-        let schedule = parts::schedule(job, &material, placement.replicas(), Some(&card))?;
+        let schedule = parts::schedule(job, &training_data, placement.replicas(), Some(&card))?;
         Ok(Self {
             job,
             placement,
             dvae: dvae.map_err(TrainError::failed)?,
-            material,
+            training_data,
             card,
             schedule: Arc::new(schedule),
         })
     }
 
-    pub(super) fn largest(&self) -> Largest {
+    pub(super) fn largest(&self) -> LargestBatch {
         let card = &self.card;
-        Largest::of(&self.schedule, card.conditioning, &card.conditioning_mel)
+        LargestBatch::of(&self.schedule, card.conditioning, &card.conditioning_mel)
     }
 
-    /// Takes these steps, observed by `watch`.
+    /// Takes these steps, observed by `observer`.
     pub(super) fn train(
         &self,
         request: &ProbeRequest,
         steps: &Steps,
-        shapes: &Arc<ShapeWatch>,
-        watch: &mut dyn StageWatch<GptTrainee>,
+        shapes: &Arc<ShapeTracker>,
+        observer: &mut dyn StageObserver<GptObjective>,
     ) -> Result<Outcome, TrainError> {
         let Self {
             job,
             placement,
-            material,
+            training_data,
             card,
             schedule,
             ..
         } = self;
         let codes = self.codes(request.codes)?;
-        let recipe = self.recipe(steps, request)?;
+        let loop_config = self.loop_config(steps, request)?;
         let compute = precision::on(job.plan.precision, placement)?;
         let learns = parts::gpt_recipe(job, card);
         let warm_up = WarmUp {
@@ -113,18 +113,18 @@ impl<'a> Subject<'a> {
         };
         let state = |device: &Device| {
             let gpt = Gpt::new(&Init::new(job.seed, &device.clone().autodiff()), &card.gpt);
-            let trainee = GptTrainee::new(gpt.with_compute(compute), learns.clone());
-            let adamw = job.optimisation.adamw;
-            let trainee = warm_up.model(trainee, adamw, &recipe, card)?;
-            let mut state = stage::state(job, adamw, trainee, None)?;
+            let objective = GptObjective::new(gpt.with_compute(compute), learns.clone());
+            let adamw = job.optimization.adamw;
+            let objective = warm_up.model(objective, adamw, &loop_config, card)?;
+            let mut state = stage::state(job, adamw, objective, None)?;
             state.done = request.begin_at;
             Ok(state)
         };
         let conditioning = card.conditioning;
         let (clips, batches) = (codes.clone(), Arc::clone(schedule));
-        let host = parts::host(job, material, conditioning, batches, clips)?;
-        let site = parts::site(
-            material,
+        let host = parts::host(job, training_data, conditioning, batches, clips)?;
+        let device_stage = parts::device_stage(
+            training_data,
             &self.dvae,
             card.quirks,
             codes,
@@ -133,17 +133,17 @@ impl<'a> Subject<'a> {
         );
         let run = StageRun {
             placement,
-            flow: self.flow(request, steps),
+            prefetch: self.prefetch(request, steps),
             largest: self.largest(),
             host: host.slowed(request.faults.slowness(), request.faults.clip),
-            site: warm_up.site(site, conditioning, shapes),
+            device_stage: warm_up.device_stage(device_stage, conditioning, shapes),
             state,
-            recipe: &recipe,
-            targets: parts::gpt_targets(job, material, card, schedule),
+            loop_config: &loop_config,
+            targets: parts::gpt_targets(job, training_data, card, schedule),
             ledger: Ledger::in_memory().keeping(),
             stop: StopRequest::new(),
         };
-        let (_, outcome) = run_stage(run, watch)?;
+        let (_, outcome) = run_stage(run, observer)?;
         Ok(outcome)
     }
 
@@ -151,22 +151,23 @@ impl<'a> Subject<'a> {
         let Self {
             job,
             placement,
-            material,
+            training_data,
             card,
             schedule,
             ..
         } = self;
-        let shapes = Arc::new(ShapeWatch::default());
+        let shapes = Arc::new(ShapeTracker::default());
         let steps = self.steps(request, self.largest());
         let kernels = placement.has_gpu().then(KernelWatch::warm_up);
         let launches = match request.launches {
             LaunchesAsked::No => None,
             asked => Some(Launches::watch(asked == LaunchesAsked::Timed)),
         };
-        let mut watching = Watching::new(request, steps, job.audio.sample_rate, kernels, begin);
-        watching.launches = launches.filter(|_| placement.has_gpu());
-        let outcome = self.train(request, &steps, &shapes, &mut watching)?;
-        let seen = watching.finish()?;
+        let mut observer =
+            ProbeObserver::new(request, steps, job.audio.sample_rate, kernels, begin);
+        observer.launches = launches.filter(|_| placement.has_gpu());
+        let outcome = self.train(request, &steps, &shapes, &mut observer)?;
+        let seen = observer.finish()?;
         let devices = placement.models.iter();
         Ok(Probe {
             steps: seen.steps,
@@ -177,10 +178,10 @@ impl<'a> Subject<'a> {
             wall: seen.wall,
             accumulation: steps.accumulation,
             replicas: placement.replicas(),
-            padding_pct: schedule.padding_percent(&material.train.lengths),
+            padding_pct: schedule.padding_percent(&training_data.train.lengths),
             buckets: self.buckets(),
-            clips: material.train.clips.len(),
-            run_steps: recipe::recipe(job, StageName::Gpt, schedule)?.steps,
+            clips: training_data.train.clips.len(),
+            run_steps: stage_plan::loop_config(job, StageName::Gpt, schedule)?.steps,
             step_bytes: self.step_bytes(),
             recordings: self.recordings().map(Path::to_owned).collect(),
             parameters: ParameterCount::of(&card.gpt).total(),
@@ -196,10 +197,10 @@ impl<'a> Subject<'a> {
     }
 
     fn codes(&self, codes: ProbeCodes) -> Result<Option<Arc<CodesCache>>, TrainError> {
-        let (job, material) = (self.job, &self.material);
-        let source = codes_source(&self.dvae, &material.front_end, &job.audio);
+        let (job, training_data) = (self.job, &self.training_data);
+        let source = codes_source(&self.dvae, &training_data.front_end, &job.audio);
         let source = source.map_err(TrainError::failed)?;
-        let contents = material.train.contents.clone();
+        let contents = training_data.train.contents.clone();
         let cache = match (codes, job.cache) {
             (ProbeCodes::Made, _) | (ProbeCodes::AsLater, CacheKind::None) => return Ok(None),
             (ProbeCodes::AsLater, _) => {
@@ -212,7 +213,7 @@ impl<'a> Subject<'a> {
     }
 
     /// Plans the steps of a request for this data.
-    pub(super) fn steps(&self, request: &ProbeRequest, largest: Largest) -> Steps {
+    pub(super) fn steps(&self, request: &ProbeRequest, largest: LargestBatch) -> Steps {
         let accumulation = self.job.accumulation() as u64;
         let epoch = self.schedule.steps_per_epoch().div_ceil(accumulation);
         let warm_up = match request.codes {
@@ -226,7 +227,7 @@ impl<'a> Subject<'a> {
         };
         // The data must not end before the steps do.
         let beyond = match request.keep {
-            BatchSource::Live => 2 * u64::from(self.job.plan.buffer_size) + 1,
+            BatchSource::Live => 2 * u64::from(self.job.plan.in_flight) + 1,
             BatchSource::Cached => 0,
         };
         Steps {
@@ -240,40 +241,40 @@ impl<'a> Subject<'a> {
         }
     }
 
-    fn recipe(&self, steps: &Steps, request: &ProbeRequest) -> Result<Recipe, TrainError> {
+    fn loop_config(&self, steps: &Steps, request: &ProbeRequest) -> Result<LoopConfig, TrainError> {
         let job = self.job;
         let rate = Parts {
-            base: job.optimisation.learning_rate,
+            base: job.optimization.learning_rate,
             warmup: Step(0),
             shape: Shape::Constant,
         };
-        Ok(Recipe {
+        Ok(LoopConfig {
             steps: steps.end,
             accumulation: job.accumulation(),
-            schedule: Schedule::new(rate).map_err(TrainError::failed)?,
-            gradient_clip: job.optimisation.gradient_clip,
+            lr_schedule: LrSchedule::new(rate).map_err(TrainError::failed)?,
+            gradient_clip: job.optimization.gradient_clip,
             seed: job.seed,
             compare_every: 0,
             faults: request.faults.step,
         })
     }
 
-    fn flow(&self, request: &ProbeRequest, steps: &Steps) -> Flow {
-        let flow = flow(self.job, self.placement);
+    fn prefetch(&self, request: &ProbeRequest, steps: &Steps) -> PrefetchConfig {
+        let prefetch = prefetch_config(self.job, self.placement);
         match request.keep {
-            BatchSource::Live => flow,
+            BatchSource::Live => prefetch,
             BatchSource::Cached => {
                 let each = (steps.end - steps.begin) * steps.accumulation;
                 let count = |batches: u64| usize::try_from(batches).unwrap_or(usize::MAX);
                 let longest = request.at_most.min(LONGEST_FILL);
-                flow.holding(count(each * steps.replicas), count(each), longest)
+                prefetch.holding(count(each * steps.replicas), count(each), longest)
             }
         }
     }
 
     /// Tries more buckets, unless choosing them takes long.
     fn buckets(&self) -> Vec<BucketOption> {
-        let lengths = &self.material.train.lengths;
+        let lengths = &self.training_data.train.lengths;
         let counts = [4, 8, 12, 16, 24, 32].into_iter();
         let more = counts.filter(|count| *count > self.job.buckets);
         let more = more.take(if lengths.len() > CLIPS_OF_CHOICES {
@@ -288,7 +289,7 @@ impl<'a> Subject<'a> {
             };
             let replicas = self.placement.replicas();
             let schedule =
-                parts::schedule(&job, &self.material, replicas, Some(&self.card)).ok()?;
+                parts::schedule(&job, &self.training_data, replicas, Some(&self.card)).ok()?;
             let edges = schedule
                 .shapes()
                 .map(|(shape, _)| (shape.text.0, shape.audio.0));
@@ -300,7 +301,7 @@ impl<'a> Subject<'a> {
     /// Returns an even sample of the recordings: looking at each file of a large corpus takes
     /// long.
     fn recordings(&self) -> impl Iterator<Item = &Path> {
-        let clips = &self.material.train.clips;
+        let clips = &self.training_data.train.clips;
         let every = clips.len().div_ceil(FILES_LOOKED_AT).max(1);
         clips.iter().step_by(every).map(|clip| clip.audio.as_path())
     }
@@ -315,7 +316,7 @@ impl<'a> Subject<'a> {
             .clips_per_step()
             .map_or(0.0, |(.., mean)| mean);
         // A clip may be conditioned on another recording, which is read as well.
-        let recordings = if self.material.companions.is_some() {
+        let recordings = if self.training_data.companions.is_some() {
             2.0
         } else {
             1.0

@@ -24,8 +24,8 @@ use crate::session::checkup::Checkup;
 use crate::session::recorder::measured;
 use crate::session::sampler::{self, Sampler};
 use crate::session::{Job, TrainRequest};
-use crate::stage::execute::StageWatch;
-use crate::train_loop::{State, StepDone, Watch};
+use crate::stage::execute::StageObserver;
+use crate::train_loop::{State, StepObserver, StepReport};
 
 /// The cost of recording a training.
 #[derive(Clone, Debug, Serialize)]
@@ -62,7 +62,7 @@ pub fn measure_telemetry(
     let folder = folder.map_err(|why| TrainError::Failed(why.to_string()))?;
     let log = RunLog::open(&folder.log(), io::stderr())?;
     let per_epoch = Cell::new(1);
-    let mut watch = Alternating {
+    let mut observer = Alternating {
         metrics: MetricsWriter::open(folder.metrics(), None)?.0,
         checkup: Checkup::of(&folder),
         folder,
@@ -81,10 +81,10 @@ pub fn measure_telemetry(
         placement,
         epochs,
         |steps| per_epoch.set(steps),
-        &mut watch,
+        &mut observer,
     )?;
-    let counted = watch.epochs.get(WARM_UP..).unwrap_or_default();
-    Ok(figures(counted, watch.spent, per_epoch.get()))
+    let counted = observer.epochs.get(WARM_UP..).unwrap_or_default();
+    Ok(figures(counted, observer.spent, per_epoch.get()))
 }
 
 /// Records every other epoch.
@@ -113,20 +113,20 @@ fn is_recorded(epoch: usize) -> bool {
 
 impl Alternating<'_> {
     /// Writes the line of a run without telemetry, with the rest of it in a recorded epoch.
-    fn record(&mut self, done: &StepDone, is_recorded: bool) -> Result<(), TrainError> {
-        let mut record = Record::new(Step(done.step))
+    fn record(&mut self, report: &StepReport, is_recorded: bool) -> Result<(), TrainError> {
+        let mut record = Record::new(Step(report.step))
             .text("stage", "gpt")
-            .f32("loss", done.loss);
-        for (name, value) in &done.parts {
+            .f32("loss", report.loss);
+        for (name, value) in &report.parts {
             record = record.f32(name, *value);
         }
         record = record
-            .f32("gradient_norm", done.norm)
-            .f64("learning_rate", done.rate);
+            .f32("gradient_norm", report.norm)
+            .f64("learning_rate", report.rate);
         if is_recorded {
             let begin = Instant::now();
             let took = self.begin.elapsed();
-            record = measured(record, done, took, self.sample_rate, Some(1.0));
+            record = measured(record, report, took, self.sample_rate, Some(1.0));
             self.spent += begin.elapsed();
         }
         Ok(self.metrics.append(&record)?)
@@ -163,19 +163,19 @@ impl Alternating<'_> {
     }
 }
 
-impl<T> Watch<T> for Alternating<'_> {
-    fn after(&mut self, done: &StepDone, _: &State<T>) -> Result<bool, TrainError> {
+impl<T> StepObserver<T> for Alternating<'_> {
+    fn after_step(&mut self, report: &StepReport, _: &State<T>) -> Result<bool, TrainError> {
         let is_recorded = is_recorded(self.epochs.len());
-        self.record(done, is_recorded)?;
-        if done.step.is_multiple_of(self.per_epoch.get()) {
-            self.end_epoch(is_recorded, done.step)?;
+        self.record(report, is_recorded)?;
+        if report.step.is_multiple_of(self.per_epoch.get()) {
+            self.end_epoch(is_recorded, report.step)?;
             self.begin_epoch()?;
         }
         Ok(false)
     }
 }
 
-impl<T> StageWatch<T> for Alternating<'_> {
+impl<T> StageObserver<T> for Alternating<'_> {
     fn started(&mut self, _: Duration, _: &Start, _: &State<T>) -> Result<bool, TrainError> {
         self.begin_epoch()?;
         Ok(false)

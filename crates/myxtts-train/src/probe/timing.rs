@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use myxtts_audio::units::{SampleRate, Seconds};
 
-use crate::train_loop::StepDone;
+use crate::train_loop::StepReport;
 
 /// The times of one step, as written to a line of `metrics.jsonl`.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,22 +46,22 @@ impl StepTiming {
     }
 
     /// Makes the timing of a step that took `step` since the end of the last one.
-    pub(crate) fn of(done: &StepDone, step: Duration, rate: SampleRate) -> Self {
-        let together = &done.together;
-        let padded = together.padded.max(1) as f64;
+    pub(crate) fn of(report: &StepReport, step: Duration, rate: SampleRate) -> Self {
+        let totals = &report.totals;
+        let padded = totals.padded.max(1) as f64;
         Self {
-            number: done.step,
+            number: report.step,
             step,
-            data_wait: done.waited,
-            read_back: done.waits.read_back,
-            syncs: done.waits.syncs,
-            collective: done.waits.collective,
-            dispatch: done.thread.map(|thread| thread.ran),
-            padding: 1.0 - together.used as f64 / padded,
-            clips: together.clips,
-            audio: Seconds(together.audio.0 as f64 / f64::from(rate.hz())),
+            data_wait: report.waited,
+            read_back: report.waits.read_back,
+            syncs: report.waits.syncs,
+            collective: report.waits.collective,
+            dispatch: report.thread.map(|thread| thread.ran),
+            padding: 1.0 - totals.used as f64 / padded,
+            clips: totals.clips,
+            audio: Seconds(totals.audio.0 as f64 / f64::from(rate.hz())),
             kernels_new: None,
-            replicas: together.worked.clone(),
+            replicas: totals.worked.clone(),
             pause: Duration::ZERO,
         }
     }

@@ -9,7 +9,7 @@ use myxtts_data::storage::{StorageRequest, storage};
 use myxtts_doctor::signals::StorageSignals;
 use myxtts_doctor::units::{MegabytesPerSecond, Seconds, Share};
 use myxtts_doctor::{Code, Diagnosis, Signal, diagnose};
-use myxtts_pipeline::Stage;
+use myxtts_pipeline::PipelineStage;
 use serde::Serialize;
 
 use super::{Probe, ProbeRequest, probe};
@@ -260,7 +260,7 @@ impl<'a> Bench<'a> {
                 let steps = u32::try_from(self.steps).unwrap_or(u32::MAX);
                 let ahead = CROWDED_AHEAD.saturating_mul(steps);
                 let ahead = ahead.saturating_add(TOO_MANY);
-                (job.plan.buffer_size, job.plan.buffer_start) = (ahead, ahead);
+                (job.plan.in_flight, job.plan.in_flight_start) = (ahead, ahead);
                 job.plan.buffer_mb = UNBOUNDED;
                 faults.decodes = self.decodes(step.mul_f64(CROWDED_WORK), 1);
             }
@@ -335,7 +335,7 @@ impl<'a> Bench<'a> {
             .healthy
             .entries
             .iter()
-            .filter(|entry| entry.stage == Stage::Host);
+            .filter(|entry| entry.stage == PipelineStage::Host);
         let (mut decode, mut batches) = (0, 0);
         for entry in host {
             decode += entry.decode_us.unwrap_or(0);
@@ -359,16 +359,19 @@ impl<'a> Bench<'a> {
 /// Returns the time the host stage works during a step, whichever batches it is for.
 fn loading(probe: &Probe) -> Seconds {
     let first = (probe.first_step() - 1) * probe.accumulation;
-    let of = |stage: Stage| {
+    let of = |stage: PipelineStage| {
         probe
             .entries
             .iter()
             .filter(move |entry| entry.stage == stage)
     };
-    let before = of(Stage::Model).filter(|entry| entry.step < first);
+    let before = of(PipelineStage::Model).filter(|entry| entry.step < first);
     let begin = before.map(|entry| entry.at_us).max().unwrap_or(0);
-    let end = of(Stage::Model).map(|entry| entry.at_us).max().unwrap_or(0);
-    let within = of(Stage::Host).filter(|entry| (begin..=end).contains(&entry.at_us));
+    let end = of(PipelineStage::Model)
+        .map(|entry| entry.at_us)
+        .max()
+        .unwrap_or(0);
+    let within = of(PipelineStage::Host).filter(|entry| (begin..=end).contains(&entry.at_us));
     let busy: u64 = within.map(|entry| entry.busy_us).sum();
     Seconds(busy as f64 / 1e6 / probe.steps.len().max(1) as f64)
 }

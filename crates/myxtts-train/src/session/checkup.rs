@@ -15,7 +15,7 @@ use myxtts_run::run_folder::RunFolder;
 use myxtts_run::units::Step;
 use serde_json::{Value, json};
 
-use super::follow::Follow;
+use super::follow::LineFollower;
 
 /// Steps of a stage before the first look: its warm-up, and enough after it for a measurement.
 pub(crate) const FIRST: u64 = 4 * WARM_UP as u64;
@@ -30,9 +30,9 @@ pub(crate) struct Checkup {
     /// What is known from the configuration, the plan and the dataset.
     known: Signals,
     collector: Collector,
-    metrics: Follow,
-    ledger: Follow,
-    devices: Follow,
+    metrics: LineFollower,
+    ledger: LineFollower,
+    devices: LineFollower,
     /// When the last look ended, and how long it took.
     last: Option<(Instant, Duration)>,
 }
@@ -46,9 +46,9 @@ impl Checkup {
             findings: folder.findings(),
             known,
             collector: Collector::new(),
-            metrics: Follow::from_here(folder.metrics()),
-            ledger: Follow::from_here(folder.ledger()),
-            devices: Follow::from_here(folder.devices()),
+            metrics: LineFollower::from_here(folder.metrics()),
+            ledger: LineFollower::from_here(folder.ledger()),
+            devices: LineFollower::from_here(folder.devices()),
             last: None,
         }
     }

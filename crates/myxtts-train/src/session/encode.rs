@@ -8,10 +8,10 @@ use myxtts_data::config::CacheKind;
 use myxtts_pipeline::Ticket;
 use myxtts_run::signals::StopRequest;
 
-use super::initial_weights::Origin;
+use super::initial_weights::InitialWeights;
 use super::job::Job;
 use super::request::TrainRequest;
-use super::training_data::Material;
+use super::training_data::TrainingData;
 use crate::error::{TrainError, unless_stopped};
 use crate::faults::Faults;
 use crate::stage::frozen::frozen_dvae;
@@ -44,37 +44,48 @@ pub fn encode(
 ) -> Result<Encoded, TrainError> {
     let job = &Job::of(request);
     check(job)?;
-    let origin = Origin::init(weights, job)?;
-    let Some(dvae) = &origin.dvae else {
+    let initial_weights = InitialWeights::init(weights, job)?;
+    let Some(dvae) = &initial_weights.dvae else {
         return Err(TrainError::Usage(format!(
             "{} has no DVAE to encode with\n  fix:   name a run, or weights that were imported \
              with their dvae.pth",
             weights.display()
         )));
     };
-    let material = Material::read(job, origin.vocabulary.clone(), origin.stats.clone(), stop)?;
-    let card = origin.card.clone();
-    let card = card.unwrap_or_else(|| parts::card_of(job, &material));
+    let training_data = TrainingData::read(
+        job,
+        initial_weights.vocabulary.clone(),
+        initial_weights.stats.clone(),
+        stop,
+    )?;
+    let card = initial_weights.card.clone();
+    let card = card.unwrap_or_else(|| parts::card_of(job, &training_data));
     let dvae = frozen_dvae(&card, dvae)?;
-    let schedule = parts::schedule(job, &material, replicas, Some(&card))?;
+    let schedule = parts::schedule(job, &training_data, replicas, Some(&card))?;
     let schedule = Arc::new(schedule);
-    let (codes, notice) = parts::codes_cache(job, &material, &dvae, &schedule)?;
+    let (codes, notice) = parts::codes_cache(job, &training_data, &dvae, &schedule)?;
     let spec = card.conditioning;
-    let host = parts::host(job, &material, spec, Arc::clone(&schedule), codes.clone())?;
-    let site = parts::site(
-        &material,
+    let host = parts::host(
+        job,
+        &training_data,
+        spec,
+        Arc::clone(&schedule),
+        codes.clone(),
+    )?;
+    let device_stage = parts::device_stage(
+        &training_data,
         &dvae,
         card.quirks,
         codes,
         Arc::default(),
         Faults::default(),
     );
-    let mut site = site(device).map_err(TrainError::Failed)?;
+    let mut device_stage = device_stage(device).map_err(TrainError::Failed)?;
     let mut done = Encoded {
-        notices: origin.notices.into_iter().chain(notice).collect(),
+        notices: initial_weights.notices.into_iter().chain(notice).collect(),
         ..Encoded::default()
     };
-    let total = material.train.clips.len() as u64;
+    let total = training_data.train.clips.len() as u64;
     let mut spare = None;
     for step in 0..schedule.steps_per_epoch() {
         for lane in 0..replicas as usize {
@@ -86,7 +97,7 @@ pub fn encode(
             match filled.codes_bm() {
                 Some(_) => done.cached += clips,
                 None => {
-                    site.batch(&filled).map_err(TrainError::Failed)?;
+                    device_stage.batch(&filled).map_err(TrainError::Failed)?;
                     done.encoded += clips;
                 }
             }

@@ -8,13 +8,13 @@ use serde::de::DeserializeOwned;
 
 /// Follows a file of JSON lines that grows or is rotated.
 #[derive(Debug)]
-pub(crate) struct Follow {
+pub(crate) struct LineFollower {
     path: PathBuf,
     /// Bytes that were read already.
     offset: u64,
 }
 
-impl Follow {
+impl LineFollower {
     /// Starts at the present end of the file: what is there belongs to an earlier session.
     pub(crate) fn from_here(path: PathBuf) -> Self {
         let offset = path.metadata().map_or(0, |file| file.len());
@@ -51,17 +51,17 @@ impl Follow {
 mod tests {
     use std::fs;
 
-    use super::Follow;
+    use super::LineFollower;
 
     #[test]
     fn every_new_line_is_given_once() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.jsonl");
         let mut seen: Vec<u32> = vec![];
-        let mut before = Follow::from_here(path.clone());
+        let mut before = LineFollower::from_here(path.clone());
         before.each(|number| seen.push(number)).unwrap();
         fs::write(&path, "1\n2\n").unwrap();
-        let mut follow = Follow::from_here(path.clone());
+        let mut follow = LineFollower::from_here(path.clone());
         let mut look = |text: &str| {
             fs::write(&path, text).unwrap();
             follow.each(|number| seen.push(number)).unwrap();

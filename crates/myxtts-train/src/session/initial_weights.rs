@@ -18,7 +18,7 @@ use crate::error::TrainError;
 
 /// The weights and settings that a training starts from.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Origin {
+pub(crate) struct InitialWeights {
     pub(crate) vocabulary: Option<Arc<Vocabulary>>,
     pub(crate) stats: Option<Vec<f32>>,
     pub(crate) dvae: Option<StateDict>,
@@ -31,7 +31,7 @@ pub(crate) struct Origin {
     pub(crate) notices: Vec<String>,
 }
 
-impl Origin {
+impl InitialWeights {
     /// Reads weights in our format: imported, exported or of another run.
     pub(crate) fn init(folder: &Path, job: &Job) -> Result<Self, TrainError> {
         let folder = match myxtts_infer::resolve(folder, myxtts_infer::Pick::Newest) {
@@ -57,7 +57,7 @@ impl Origin {
         card.audio = job.audio.clone();
         let state = |map: &TensorMap, prefix: &str| without_prefix(state_dict(map), prefix);
         let vocabulary = checkpoint.vocabulary.as_deref().map(Vocabulary::from_json);
-        let mut origin = Self {
+        let mut initial_weights = Self {
             vocabulary: vocabulary
                 .transpose()
                 .map_err(TrainError::failed)?
@@ -70,8 +70,8 @@ impl Origin {
             card: Some(card),
             notices: vec![],
         };
-        origin.grow(job)?;
-        Ok(origin)
+        initial_weights.grow(job)?;
+        Ok(initial_weights)
     }
 
     /// Reads the vocabulary of weights in our format; `None` if they are a DVAE alone.
@@ -95,10 +95,10 @@ impl Origin {
         let Some(checkpoint) = Checkpoint::newest(&checkpoints)? else {
             return Ok(None);
         };
-        let origin = Self::checkpoint(&checkpoint)?;
+        let initial_weights = Self::checkpoint(&checkpoint)?;
         Ok(Some(Self {
             vocabulary: None,
-            ..origin
+            ..initial_weights
         }))
     }
 

@@ -12,14 +12,14 @@ use myxtts_data::config::{CacheKind, ConditioningFrom, DatasetConfig, ShapeConfi
 use myxtts_data::schedule::{Beginnings, ConditioningSpec};
 use myxtts_data::units::{Codes, Tokens};
 use myxtts_device::{MemoryCheck, Plan};
-use myxtts_doctor::peak;
+use myxtts_doctor::peak_flops;
 use myxtts_model::ModelSize;
 use myxtts_model::gpt::Quirks;
 use myxtts_run::guard::SpikeAction;
 
 use super::request::{PreparedDataset, SegmentSizes, TrainRequest};
 use crate::config::{
-    Config, DataSection, ModelConfig, OptimiserConfig, Resume, RunConfig, ScheduleKind, Sizes,
+    Config, DataSection, ModelConfig, OptimizerConfig, Resume, RunConfig, ScheduleKind, Sizes,
     StageName, least_steps, run_folder,
 };
 use crate::demand::codes_of;
@@ -27,7 +27,7 @@ use crate::optim::AdamWConfig;
 
 /// Everything that controls the optimizer.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Optimisation {
+pub(crate) struct Optimization {
     /// Highest learning rate of the GPT.
     pub(crate) learning_rate: f64,
     /// Highest learning rate of the DVAE.
@@ -65,11 +65,11 @@ pub(crate) struct Optimisation {
     pub(crate) patience: u64,
 }
 
-impl Optimisation {
-    /// Answers every question of the optimiser's keys.
+impl Optimization {
+    /// Answers every question of the optimizer's keys.
     #[deny(unused_variables)]
-    fn of(config: &OptimiserConfig, chosen: &BTreeSet<String>, patience: u64) -> Self {
-        let OptimiserConfig {
+    fn of(config: &OptimizerConfig, chosen: &BTreeSet<String>, patience: u64) -> Self {
+        let OptimizerConfig {
             learning_rate,
             dvae_learning_rate,
             decoder_learning_rate,
@@ -164,7 +164,7 @@ pub(crate) struct Job {
     /// Absent if the user chose the epochs.
     pub(crate) least_steps: BTreeMap<StageName, u64>,
     /// The settings of the optimizer.
-    pub(crate) optimisation: Optimisation,
+    pub(crate) optimization: Optimization,
     /// How often to validate, sample, checkpoint and log.
     pub(crate) cadence: Cadence,
     /// Parts of the GPT that are not trained, by the start of their names.
@@ -302,7 +302,7 @@ impl Job {
             ]),
             max_steps: *max_steps,
             least_steps: least_steps_of(*size, &request.chosen),
-            optimisation: Optimisation::of(&training.optimiser, &request.chosen, *patience),
+            optimization: Optimization::of(&training.optimizer, &request.chosen, *patience),
             cadence: Cadence {
                 validate: *validate_every,
                 samples: *sample_every,
@@ -344,7 +344,7 @@ impl Job {
     /// `None` where the card is not known.
     pub(crate) fn peak_flops(&self) -> Option<f64> {
         let device = self.plan.model_devices.first()?;
-        let peak = peak::of(&device.name)?;
+        let peak = peak_flops::of(&device.name)?;
         Some(peak.at(self.plan.precision.name()).0)
     }
 }

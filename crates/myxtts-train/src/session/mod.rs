@@ -3,17 +3,17 @@
 
 pub(crate) mod checkup;
 mod encode;
+mod eta;
 pub(crate) mod evaluate;
 mod finished;
 mod follow;
 pub(crate) mod initial_weights;
 mod job;
-mod outlook;
 mod quarantine;
 pub(crate) mod recorder;
 mod request;
 mod resume;
-mod rules;
+mod resume_rules;
 pub(crate) mod sampler;
 mod samples;
 pub(crate) mod saving;
@@ -39,22 +39,22 @@ use myxtts_text::{CleanOptions, Language, clean_with};
 pub use encode::{Encoded, encode};
 pub(crate) use evaluate::MOST_VALIDATED;
 pub use finished::Finished;
-pub(crate) use job::{Job, Optimisation};
+pub(crate) use job::{Job, Optimization};
 pub use request::{PreparedDataset, SegmentSizes, TrainRequest};
 pub use training_data::voice_file_name;
 pub use verdict::Finding;
 
 use crate::error::TrainError;
 use crate::placement::Placement;
-use initial_weights::Origin;
+use initial_weights::InitialWeights;
 use quarantine::{keep_quarantine, lost_clips};
-use recorder::Desk;
-use resume::Standing;
+use recorder::RunOutputs;
+use resume::ResumePoint;
 use sampler::Sampler;
 use saving::Position;
-use stopping::Answering;
+use stopping::StopNotice;
 use trained_clips::TrainedClips;
-use training_data::Material;
+use training_data::TrainingData;
 use verdict::judged;
 
 /// Trains.
@@ -69,56 +69,66 @@ pub fn run(
     let log = Arc::new(log);
     // The terminal shows the plan already.
     let _ = log.note(&job.plan.to_string());
-    let answering = Answering::start(&stop, &log);
-    let mut standing = Standing::find(job, &folder, &log)?;
+    let stop_notice = StopNotice::start(&stop, &log);
+    let mut resume_point = ResumePoint::find(job, &folder, &log)?;
     write_file(&folder.config(), job.config_text.as_bytes())?;
     let plan = serde_json::to_vec_pretty(&job.plan).map_err(TrainError::failed)?;
     write_file(&folder.plan(), &plan)?;
-    let known = &mut standing.origin;
+    let known = &mut resume_point.initial_weights;
     let (vocabulary, stats) = (known.vocabulary.take(), known.stats.take());
-    let material = match Material::read(job, vocabulary, stats, &stop) {
+    let training_data = match TrainingData::read(job, vocabulary, stats, &stop) {
         Err(TrainError::Stopped) => return Ok(Finished::stopped(job, &stop)),
-        material => material?,
+        training_data => training_data?,
     };
-    let (mut run, origin) = Run::begin(job, placement, standing, material, folder, log, &stop)?;
+    let (mut run, initial_weights) = Run::begin(
+        job,
+        placement,
+        resume_point,
+        training_data,
+        folder,
+        log,
+        &stop,
+    )?;
     run.say_left_out();
     run.note_language();
     let sampler = run.sampler();
-    let trained = run.stages(origin);
+    let trained = run.stages(initial_weights);
     let Run {
-        desk, mut finished, ..
+        outputs,
+        mut finished,
+        ..
     } = run;
     // A checkpoint that is being written is finished whatever happened.
-    let saved = desk.saver.finish();
-    drop((answering, sampler));
+    let saved = outputs.saver.finish();
+    drop((stop_notice, sampler));
     trained?;
     let saved = saved?;
-    finished.stopped = desk.stop.asked();
-    finished.kernels_after_warmup = desk.late_kernels;
+    finished.stopped = outputs.stop.asked();
+    finished.kernels_after_warmup = outputs.late_kernels;
     if finished.stopped.is_none() {
-        desk.metrics.sync()?;
-        let lines = metrics::read(&desk.folder.metrics())?;
+        outputs.metrics.sync()?;
+        let lines = metrics::read(&outputs.folder.metrics())?;
         // A pointer that leads nowhere is not a reason to fail a finished run.
         let best = saved.store.best().ok().flatten();
-        finished.verdict = judged(job, &lines, &desk.levels, best, finished.steps);
+        finished.verdict = judged(job, &lines, &outputs.levels, best, finished.steps);
         for finding in &finished.verdict {
-            let _ = desk.log.note(&finding.to_string());
+            let _ = outputs.log.note(&finding.to_string());
         }
     }
-    let _ = desk.log.note(&finished.words());
-    desk.folder.release()?;
+    let _ = outputs.log.note(&finished.words());
+    outputs.folder.release()?;
     Ok(finished)
 }
 
 /// A training in progress.
 pub(crate) struct Run<'a> {
-    pub(crate) desk: Desk,
+    pub(crate) outputs: RunOutputs,
     /// Whether rows are bounded by the memory they need. A run that began without the bound keeps
     /// doing without it, or its batches would change.
     pub(crate) bounds_rows: bool,
     pub(crate) job: &'a Job,
     pub(crate) placement: &'a Placement,
-    pub(crate) material: Material,
+    pub(crate) training_data: TrainingData,
     /// Where the run left off.
     start: Option<Position>,
     resumed: Option<Checkpoint>,
@@ -132,29 +142,29 @@ impl<'a> Run<'a> {
     fn begin(
         job: &'a Job,
         placement: &'a Placement,
-        standing: Standing,
-        material: Material,
+        resume_point: ResumePoint,
+        training_data: TrainingData,
         folder: RunFolder,
         log: Arc<RunLog<Stderr>>,
         stop: &StopRequest,
-    ) -> Result<(Self, Origin), TrainError> {
-        let Standing {
+    ) -> Result<(Self, InitialWeights), TrainError> {
+        let ResumePoint {
             store,
             resumed,
             start,
-            origin,
-        } = standing;
-        let clips = TrainedClips::of(&material);
+            initial_weights,
+        } = resume_point;
+        let clips = TrainedClips::of(&training_data);
         if let Some(checkpoint) = &resumed
             && let Some(notice) = clips.compare(checkpoint)?
         {
             let _ = log.line(&notice);
         }
-        keep_quarantine(job, &material, &folder)?;
+        keep_quarantine(job, &training_data, &folder)?;
         job.dataset.reading.finish();
-        material.lost.tell(lost_clips(&folder)?);
+        training_data.lost.tell(lost_clips(&folder)?);
         let bounds_rows = resumed.as_ref().is_none_or(saving::bounds_rows);
-        let mut desk = Desk::open(
+        let mut outputs = RunOutputs::open(
             job,
             folder,
             log,
@@ -164,34 +174,34 @@ impl<'a> Run<'a> {
             &clips,
         )?;
         if bounds_rows {
-            desk.sections.push(saving::rows_are_bounded());
+            outputs.sections.push(saving::rows_are_bounded());
         }
         let run = Self {
-            desk,
+            outputs,
             bounds_rows,
             job,
             placement,
-            material,
+            training_data,
             start,
             resumed,
             before: 0,
             finished: Finished::stopped(job, stop),
         };
-        Ok((run, origin))
+        Ok((run, initial_weights))
     }
 
     /// Starts to read the devices. A run that cannot write the readings trains without them, and
     /// says so.
     fn sampler(&mut self) -> Option<Sampler> {
         let started = Sampler::start(
-            self.desk.folder.devices(),
+            self.outputs.folder.devices(),
             self.placement.gpus.clone(),
             SystemTelemetry::new,
             sampler::EVERY,
-            Arc::clone(&self.desk.log),
+            Arc::clone(&self.outputs.log),
         );
         let told = |why: &FileError| {
-            self.desk.say(&format!(
+            self.outputs.say(&format!(
                 "devices are not read while this run trains: {why}"
             ));
         };
@@ -199,21 +209,21 @@ impl<'a> Run<'a> {
     }
 
     fn say_left_out(&mut self) {
-        let left_out = self.material.left_out.len();
+        let left_out = self.training_data.left_out.len();
         if left_out > 0 {
             let line = format!(
                 "{left_out} clips are left out: their texts have more than {} tokens \
                  (--max-text-length); {} lists them",
                 self.job.max_text.0,
-                self.desk.folder.quarantine().display()
+                self.outputs.folder.quarantine().display()
             );
-            self.desk.say(&line);
+            self.outputs.say(&line);
         }
     }
 
     /// Determines the language of most recordings, and a sentence to say in it.
     fn note_language(&mut self) {
-        let clips = &self.material.train.clips;
+        let clips = &self.training_data.train.clips;
         let mut counts: BTreeMap<&Language, usize> = BTreeMap::new();
         for clip in clips {
             *counts.entry(&clip.language).or_default() += 1;
@@ -221,7 +231,7 @@ impl<'a> Run<'a> {
         let Some((language, _)) = counts.into_iter().max_by_key(|(_, count)| *count) else {
             return;
         };
-        let vocabulary = &self.material.vocabulary;
+        let vocabulary = &self.training_data.vocabulary;
         let is_known = |text: &&str| {
             let text = clean_with(text, language, &CleanOptions::default()).text;
             text.chars().all(|c| vocabulary.covers(c))

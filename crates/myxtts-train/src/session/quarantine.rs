@@ -2,20 +2,20 @@
 
 use std::io::{self, Write};
 
+use myxtts_data::host_stage::Tell;
 use myxtts_data::prepare::{QUARANTINE, Quarantined};
-use myxtts_data::stage::Tell;
 use myxtts_run::FileError;
 use myxtts_run::run_folder::{RunFolder, RunLog};
 
 use super::job::Job;
-use super::training_data::Material;
+use super::training_data::TrainingData;
 use super::write_file;
 use crate::error::TrainError;
 
 /// Lists every clip that was left out, and why, in the run's folder.
 pub(super) fn keep_quarantine(
     job: &Job,
-    material: &Material,
+    training_data: &TrainingData,
     folder: &RunFolder,
 ) -> Result<(), TrainError> {
     let prepared = job.dataset.folder.join(QUARANTINE);
@@ -23,7 +23,7 @@ pub(super) fn keep_quarantine(
         true => std::fs::read(&prepared).map_err(FileError::when("read", &prepared))?,
         false => vec![],
     };
-    for clip in &material.left_out {
+    for clip in &training_data.left_out {
         serde_json::to_writer(&mut lines, clip).map_err(TrainError::failed)?;
         lines.push(b'\n');
     }

@@ -9,23 +9,23 @@ use myxtts_run::checkpoint::{Checkpoint, Retention, Store};
 use myxtts_run::run_folder::{RunFolder, RunLog};
 use myxtts_run::units::Step;
 
-use super::initial_weights::Origin;
+use super::initial_weights::InitialWeights;
 use super::job::Job;
-use super::rules;
+use super::resume_rules;
 use super::saving::{Position, position};
 use crate::config::{Resume, ResumeWord};
 use crate::error::TrainError;
 
 /// The point from which a session of the run starts.
-pub(super) struct Standing {
+pub(super) struct ResumePoint {
     pub(super) store: Store,
     pub(super) resumed: Option<Checkpoint>,
     pub(super) start: Option<Position>,
     /// The weights to start with.
-    pub(super) origin: Origin,
+    pub(super) initial_weights: InitialWeights,
 }
 
-impl Standing {
+impl ResumePoint {
     /// Opens the checkpoints of a run, and finds where it stands among them.
     pub(super) fn find(
         job: &Job,
@@ -51,19 +51,19 @@ impl Standing {
             true => None,
             false => find(&store, job).map_err(|error| beside_whole(error, store.folder()))?,
         };
-        let mut origin = match (&resumed, begun_again, &job.init) {
+        let mut initial_weights = match (&resumed, begun_again, &job.init) {
             (Some(checkpoint), ..) => {
-                for notice in rules::check(checkpoint, job)? {
+                for notice in resume_rules::check(checkpoint, job)? {
                     say(&notice);
                 }
-                Origin::checkpoint(checkpoint)
+                InitialWeights::checkpoint(checkpoint)
                     .map_err(|error| beside_whole(error, store.folder()))?
             }
             (None, Some(weights), _) => weights,
-            (None, None, Some(folder)) => Origin::init(folder, job)?,
-            (None, None, None) => Origin::default(),
+            (None, None, Some(folder)) => InitialWeights::init(folder, job)?,
+            (None, None, None) => InitialWeights::default(),
         };
-        for notice in origin.notices.drain(..) {
+        for notice in initial_weights.notices.drain(..) {
             say(&notice);
         }
         let start = resumed.as_ref().map(position).transpose()?;
@@ -77,7 +77,7 @@ impl Standing {
             store,
             resumed,
             start,
-            origin,
+            initial_weights,
         })
     }
 }
@@ -130,25 +130,25 @@ fn find(store: &Store, job: &Job) -> Result<Option<Checkpoint>, TrainError> {
 
 /// Reads the weights for a training that begins again: those of the run's newest checkpoint, or
 /// of the one `--resume STEP` names. The checkpoints are set aside, and none is deleted.
-fn begin_again(folder: &RunFolder, job: &Job) -> Result<Option<Origin>, TrainError> {
+fn begin_again(folder: &RunFolder, job: &Job) -> Result<Option<InitialWeights>, TrainError> {
     let current = folder.checkpoints();
     let sets = || (1..).map(|number| aside(folder, number));
     let chosen_one = chosen(&current, job.resume).map_err(|error| beside_whole(error, &current))?;
     if let Some(checkpoint) = chosen_one {
         // It is read before it is moved, so that what cannot be read stays where it is.
-        let origin = Origin::checkpoint(&checkpoint);
-        let origin = origin.map_err(|error| beside_whole(error, &current))?;
+        let initial_weights = InitialWeights::checkpoint(&checkpoint);
+        let initial_weights = initial_weights.map_err(|error| beside_whole(error, &current))?;
         if let Some(free) = sets().find(|set| !set.exists()) {
             std::fs::rename(&current, free).map_err(FileError::when("set aside", &current))?;
         }
-        return Ok(Some(origin));
+        return Ok(Some(initial_weights));
     }
     // An earlier reset was interrupted before its first checkpoint.
     let last = sets().take_while(|set| set.exists()).last();
     let checkpoint = last.map(|set| chosen(&set, Resume::AUTO)).transpose()?;
     let checkpoint = checkpoint.flatten();
     checkpoint
-        .map(|found| Origin::checkpoint(&found))
+        .map(|found| InitialWeights::checkpoint(&found))
         .transpose()
 }
 

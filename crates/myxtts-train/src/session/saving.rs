@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::config::StageName;
 use crate::error::TrainError;
-use crate::objective::Trainee;
+use crate::objective::Objective;
 use crate::optim::{AdamW, AdamWConfig};
 use crate::train_loop::{Ema, LossScale, State};
 
@@ -66,7 +66,8 @@ pub(crate) struct Found {
     /// Whether the decoder had been trained before.
     pub(crate) decoder: bool,
     /// Whether its discriminators had been trained before.
-    pub(crate) judges: bool,
+    #[serde(rename = "judges")]
+    pub(crate) discriminator: bool,
 }
 
 /// Work that was due at a checkpoint's step but left undone when the run was asked to stop: the
@@ -108,22 +109,22 @@ struct GuardState {
 
 /// Makes a snapshot of a stage; `contents` are the model's own files, including its weights.
 /// Nothing is read yet: each tensor is read when its file is written.
-pub(crate) fn snapshot<'a, T: Trainee>(
+pub(crate) fn snapshot<'a, T: Objective>(
     state: &'a State<T>,
     position: &Position,
     steps_per_epoch: u64,
     mut contents: Vec<Content<'a>>,
 ) -> Result<Snapshot<'a>, TrainError> {
-    for (phase, optimiser) in state.optimisers.iter().enumerate() {
-        let mut tensors = streams(optimiser.moments());
-        tensors.extend(optimiser.steps().map(|(name, steps)| {
+    for (phase, optimizer) in state.optimizers.iter().enumerate() {
+        let mut tensors = streams(optimizer.moments());
+        tensors.extend(optimizer.steps().map(|(name, steps)| {
             let write = move |out: &mut dyn Write| out.write_all(&steps.to_le_bytes());
             TensorStream::new(name, Dtype::I64, vec![1], write)
         }));
-        contents.push(file(&optimiser_file(phase), tensors)?);
+        contents.push(file(&optimizer_file(phase), tensors)?);
     }
     if state.ema.is_some() {
-        contents.push(file(RAW, streams(state.trainee.tensors()))?);
+        contents.push(file(RAW, streams(state.objective.tensors()))?);
     }
     let guards = GuardState {
         non_finite: state.non_finite.clone(),
@@ -152,7 +153,7 @@ pub(crate) fn position(checkpoint: &Checkpoint) -> Result<Position, TrainError> 
 
 /// Restores a stage's state from its checkpoint. Tensors are read from the mapped files one after
 /// the other.
-pub(crate) fn restore<T: Trainee>(
+pub(crate) fn restore<T: Objective>(
     mut state: State<T>,
     checkpoint: &Checkpoint,
     adamw: AdamWConfig,
@@ -165,14 +166,14 @@ pub(crate) fn restore<T: Trainee>(
     // The raw weights lie beside the average of them.
     let raw = has(RAW).then(|| Stored::open(checkpoint, &[(RAW, "")]));
     let raw = raw.transpose()?;
-    let trainee = state.trainee.with_state(raw.as_ref().unwrap_or(&model));
-    state.trainee = trainee.map_err(TrainError::Failed)?;
-    let device = state.trainee.device();
-    for (phase, optimiser) in state.optimisers.iter_mut().enumerate() {
-        let name = optimiser_file(phase);
+    let objective = state.objective.with_state(raw.as_ref().unwrap_or(&model));
+    state.objective = objective.map_err(TrainError::Failed)?;
+    let device = state.objective.device();
+    for (phase, optimizer) in state.optimizers.iter_mut().enumerate() {
+        let name = optimizer_file(phase);
         let stored = Stored::open(checkpoint, &[(name.as_str(), "")])?;
         let read = AdamW::from_state(adamw, stored.names(), &stored, &device);
-        *optimiser = read.map_err(|why| unusable(checkpoint, &name, why))?;
+        *optimizer = read.map_err(|why| unusable(checkpoint, &name, why))?;
     }
     if let Some(ema) = &mut state.ema {
         // Until schema 2 the average lay beside the weights.
@@ -180,7 +181,7 @@ pub(crate) fn restore<T: Trainee>(
             true => Stored::open(checkpoint, &[(EMA, "")])?,
             false => model,
         };
-        let tensors = state.trainee.tensors().into_iter();
+        let tensors = state.objective.tensors().into_iter();
         let average = tensors.filter_map(|tensor| {
             let data = average.tensor(tensor.name())?;
             Some((tensor.name().to_owned(), data))
@@ -257,7 +258,7 @@ pub(crate) fn without_prefix(state: StateDict, prefix: &str) -> StateDict {
     state.into_iter().map(strip).collect()
 }
 
-pub(crate) fn optimiser_file(phase: usize) -> String {
+pub(crate) fn optimizer_file(phase: usize) -> String {
     match phase {
         0 => "optimizer.safetensors".to_owned(),
         phase => format!("optimizer_{phase}.safetensors"),

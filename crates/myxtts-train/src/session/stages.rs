@@ -10,34 +10,34 @@ use myxtts_run::metrics;
 use myxtts_run::units::Step;
 
 use super::Run;
-use super::initial_weights::Origin;
-use super::outlook::{Leg, Outlook, Work};
+use super::eta::{RunEta, StageEstimate, Work};
+use super::initial_weights::InitialWeights;
 use super::recorder::StagePlace;
 use crate::config::StageName;
 use crate::error::TrainError;
-use crate::feed::ShapeWatch;
-use crate::stage::{decoder, dvae, parts, recipe};
+use crate::feed::ShapeTracker;
+use crate::stage::{decoder, dvae, parts, stage_plan};
 
 impl Run<'_> {
     /// Trains them, from wherever the run stood.
-    pub(super) fn stages(&mut self, mut origin: Origin) -> Result<(), TrainError> {
+    pub(super) fn stages(&mut self, mut initial_weights: InitialWeights) -> Result<(), TrainError> {
         let stages = self.job.stages.clone();
-        self.check_stages(&origin)?;
-        let card = origin.card.clone();
-        let card = card.unwrap_or_else(|| parts::card_of(self.job, &self.material));
+        self.check_stages(&initial_weights)?;
+        let card = initial_weights.card.clone();
+        let card = card.unwrap_or_else(|| parts::card_of(self.job, &self.training_data));
         self.check_memory(&card)?;
         let earlier = match self.resumed {
-            Some(_) => metrics::read(&self.desk.folder.metrics())?,
+            Some(_) => metrics::read(&self.outputs.folder.metrics())?,
             None => vec![],
         };
-        self.desk.outlook = Outlook::new(self.legs(&card)?, &earlier);
-        self.finished.speaks = origin.gpt.is_some();
+        self.outputs.eta = RunEta::new(self.stage_estimates(&card)?, &earlier);
+        self.finished.speaks = initial_weights.gpt.is_some();
         for (index, stage) in stages.iter().copied().enumerate() {
-            self.desk.place = StagePlace {
+            self.outputs.place = StagePlace {
                 number: index + 1,
                 of: stages.len(),
             };
-            self.desk.stage_begun = Instant::now();
+            self.outputs.stage_begun = Instant::now();
             let begun = self.start.take_if(|position| position.stage == stage);
             if self.start.is_some() {
                 // The run had reached a later stage.
@@ -48,9 +48,9 @@ impl Run<'_> {
             }
             let resumed = begun.is_some().then(|| self.resumed.take()).flatten();
             let done = match stage {
-                StageName::Dvae => self.dvae(&mut origin, resumed.as_ref())?,
-                StageName::Gpt => self.gpt(&mut origin, resumed.as_ref())?,
-                StageName::Decoder => self.decoder(&mut origin, resumed.as_ref())?,
+                StageName::Dvae => self.dvae(&mut initial_weights, resumed.as_ref())?,
+                StageName::Gpt => self.gpt(&mut initial_weights, resumed.as_ref())?,
+                StageName::Decoder => self.decoder(&mut initial_weights, resumed.as_ref())?,
             };
             self.finished.speaks = match stage {
                 // The codes of a GPT mean something else under another DVAE.
@@ -60,7 +60,7 @@ impl Run<'_> {
             };
             self.before += done;
             self.finished.steps = self.before;
-            if self.desk.stop.asked().is_some() {
+            if self.outputs.stop.asked().is_some() {
                 break;
             }
         }
@@ -75,10 +75,12 @@ impl Run<'_> {
     }
 
     /// Refuses to train a new DVAE under a GPT that was trained with another.
-    fn check_stages(&self, origin: &Origin) -> Result<(), TrainError> {
-        if let (Some(_), Some(_), [StageName::Dvae, StageName::Gpt, ..]) =
-            (&origin.gpt, &self.job.init, self.job.stages.as_slice())
-            && self.resumed.is_none()
+    fn check_stages(&self, initial_weights: &InitialWeights) -> Result<(), TrainError> {
+        if let (Some(_), Some(_), [StageName::Dvae, StageName::Gpt, ..]) = (
+            &initial_weights.gpt,
+            &self.job.init,
+            self.job.stages.as_slice(),
+        ) && self.resumed.is_none()
         {
             return Err(TrainError::Usage(
                 "a new DVAE would make the trained GPT worthless\n  why:   the GPT of --init speaks \
@@ -98,14 +100,16 @@ impl Run<'_> {
     /// Returns the steps of each stage, if none ends early, and how much work one of them is. All
     /// are known from the start, so that what is shown of the whole run does not change from
     /// stage to stage.
-    fn legs(&self, card: &ModelCard) -> Result<Vec<Leg>, TrainError> {
+    fn stage_estimates(&self, card: &ModelCard) -> Result<Vec<StageEstimate>, TrainError> {
         let (job, replicas) = (self.job, self.placement.replicas());
-        let material = &self.material;
-        let leg = |stage: &StageName| {
+        let training_data = &self.training_data;
+        let estimate = |stage: &StageName| {
             let batches = match stage {
-                StageName::Dvae => dvae::schedule(job, material, replicas)?,
-                StageName::Gpt => parts::schedule(job, material, replicas, self.bound(card))?,
-                StageName::Decoder => decoder::schedule(job, material, replicas, self.bounds_rows)?,
+                StageName::Dvae => dvae::schedule(job, training_data, replicas)?,
+                StageName::Gpt => parts::schedule(job, training_data, replicas, self.bound(card))?,
+                StageName::Decoder => {
+                    decoder::schedule(job, training_data, replicas, self.bounds_rows)?
+                }
             };
             let accumulation = job.accumulation();
             let work = match stage {
@@ -133,13 +137,13 @@ impl Run<'_> {
                     )
                 }
             };
-            Ok(Leg {
+            Ok(StageEstimate {
                 stage: *stage,
-                steps: recipe::recipe(job, *stage, &batches)?.steps,
+                steps: stage_plan::loop_config(job, *stage, &batches)?.steps,
                 work,
             })
         };
-        job.stages.iter().map(leg).collect()
+        job.stages.iter().map(estimate).collect()
     }
 
     pub(crate) fn note(&mut self, stage: StageName, outcome: &Outcome) {
@@ -148,21 +152,21 @@ impl Run<'_> {
             .data_wait_pct
             .push((stage, summary.data_wait_pct));
         let line = format!("{}: {}", stage.name(), summary.line());
-        self.desk.say(&line);
-        let _ = self.desk.log.note(&summary.to_string());
+        self.outputs.say(&line);
+        let _ = self.outputs.log.note(&summary.to_string());
         if let Some(lost) = &outcome.ledger_lost {
             let line = format!("ledger.jsonl is not complete: {lost}");
-            self.desk.say(&line);
+            self.outputs.say(&line);
         }
     }
 
-    pub(crate) fn note_shapes(&mut self, watch: &ShapeWatch) {
-        let new = watch.new_shapes();
+    pub(crate) fn note_shapes(&mut self, tracker: &ShapeTracker) {
+        let new = tracker.new_shapes();
         self.finished.shapes_after_warmup += new.len() as u64;
-        self.desk
+        self.outputs
             .say(&format!("shapes after warm-up: {}", new.len()));
         for shapes in new.iter().take(5) {
-            self.desk.say(&format!(
+            self.outputs.say(&format!(
                 "  new: {} rows of {} text tokens, {} codes, {} conditioning frames",
                 shapes.rows, shapes.text, shapes.codes, shapes.frames
             ));

@@ -10,13 +10,13 @@ use myxtts_run::signals::{LOOK_EVERY, StopRequest};
 
 /// A thread that reports in the log when the run is asked to stop: what is under way may take a
 /// while to end, and silence would look as if the request was not noticed.
-pub(crate) struct Answering {
+pub(crate) struct StopNotice {
     /// Nothing is sent: dropping the sender ends the thread.
     listening: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Answering {
+impl StopNotice {
     /// Starts the thread, which ends when this is dropped. If no thread can be started nothing is
     /// reported, and the run stops all the same.
     pub(crate) fn start<W: Write + Send + 'static>(
@@ -50,7 +50,7 @@ impl Answering {
     }
 }
 
-impl Drop for Answering {
+impl Drop for StopNotice {
     fn drop(&mut self) {
         drop(self.listening.take());
         if let Some(thread) = self.thread.take() {

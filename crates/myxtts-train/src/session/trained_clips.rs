@@ -6,7 +6,7 @@ use myxtts_run::checkpoint::Checkpoint;
 use serde::{Deserialize, Serialize};
 
 use super::saving;
-use super::training_data::Material;
+use super::training_data::TrainingData;
 use crate::error::TrainError;
 
 /// The name of the section in a manifest.
@@ -59,10 +59,10 @@ impl Clips {
 
 impl TrainedClips {
     /// Identifies the clips that a run learns from.
-    pub(crate) fn of(material: &Material) -> Self {
+    pub(crate) fn of(training_data: &TrainingData) -> Self {
         Self {
-            train: Clips::of(&material.train),
-            validation: Clips::of(&material.validation),
+            train: Clips::of(&training_data.train),
+            validation: Clips::of(&training_data.validation),
         }
     }
 

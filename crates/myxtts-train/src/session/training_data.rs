@@ -6,10 +6,12 @@ use myxtts_audio::units::Samples;
 use myxtts_audio::{AudioConfig, Limits, Loaded, Loader, MelFrontEnd, MelSpec, Waveform};
 use myxtts_data::config::ConditioningFrom;
 use myxtts_data::dataset::{Corpus, train_vocabulary};
+use myxtts_data::host_stage::{
+    Clip, HostStage, HostStageConfig, HostStageError, LostClips, Segments,
+};
 use myxtts_data::layout::Split;
 use myxtts_data::prepare::Quarantined;
 use myxtts_data::schedule::{Companions, ConditioningSpec};
-use myxtts_data::stage::{Clip, HostStage, LostClips, Segments, StageConfig, StageError};
 use myxtts_run::signals::StopRequest;
 use myxtts_text::{CleanOptions, Vocabulary};
 
@@ -24,7 +26,7 @@ const MOST_VOICES: usize = 16;
 
 /// The data that a training learns from.
 #[derive(Debug)]
-pub(crate) struct Material {
+pub(crate) struct TrainingData {
     /// The clips to train on.
     pub(crate) train: Corpus,
     /// The clips to validate on.
@@ -57,7 +59,7 @@ pub(crate) struct Voice {
     pub(crate) waveform: Waveform,
 }
 
-impl Material {
+impl TrainingData {
     /// Reads the dataset of a job, with the vocabulary and statistics of earlier weights if there
     /// are any.
     pub(crate) fn read(
@@ -86,7 +88,7 @@ impl Material {
         let (validation, long) = validation.without_long_texts(job.max_text);
         left_out.extend(long);
         if train.clips.is_empty() {
-            return Err(myxtts_data::stage::EmptySchedule.into());
+            return Err(myxtts_data::host_stage::EmptySchedule.into());
         }
         let clips = train.clips.len() + validation.clips.len();
         let lost = Arc::new(LostClips::new(clips, job.max_bad_fraction));
@@ -114,13 +116,13 @@ impl Material {
     }
 
     /// Makes a host stage that loads `clips`.
-    pub(crate) fn stage<C: myxtts_data::stage::ClipSource>(
+    pub(crate) fn stage<C: myxtts_data::host_stage::ClipSource>(
         &self,
         clips: C,
         conditioning: ConditioningSpec,
         segments: Segments,
     ) -> HostStage<C> {
-        let config = StageConfig {
+        let config = HostStageConfig {
             audio: self.audio.clone(),
             limits: Limits::default(),
             text: CleanOptions::default(),
@@ -217,7 +219,7 @@ fn load(loader: &mut Loader, clip: &Clip, lost: &LostClips) -> Result<Option<Loa
     match loader.load(&clip.audio) {
         Ok(loaded) => Ok(Some(loaded)),
         Err(source) => {
-            let why = StageError::Gone { source };
+            let why = HostStageError::Gone { source };
             let noted = lost.note(&clip.audio, &clip.text, why);
             noted.map(|()| None).map_err(TrainError::failed)
         }

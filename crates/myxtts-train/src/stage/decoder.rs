@@ -12,20 +12,20 @@ use myxtts_model::params::{StateDict, load};
 use myxtts_run::checkpoint::Checkpoint;
 use myxtts_weights::{TensorMap, read_safetensors};
 
-use super::decoder_course::{acts, acts_words};
+use super::decoder_curriculum::{curriculum, curriculum_words};
 use super::execute::StageRun;
 use super::frozen::{Frozen, PREFIX};
 use super::parts::{batches, codes_cache, decoder_card, host};
-use super::prefetch::flow;
+use super::prefetch::prefetch_config;
 use crate::config::StageName;
 use crate::error::TrainError;
-use crate::feed::{Cutting, Largest, Targets, largest_segments};
-use crate::objective::{DecoderTrainee, JUDGES, JUDGES_FILE};
+use crate::feed::{Cutting, LargestBatch, Targets, largest_segments};
+use crate::objective::{DISCRIMINATOR, DISCRIMINATOR_FILE, DecoderObjective};
 use crate::optim::AdamWConfig;
 use crate::session::evaluate::DecoderEvaluator;
-use crate::session::initial_weights::Origin;
-use crate::session::saving::{Found, optimiser_file, without_prefix};
-use crate::session::training_data::Material;
+use crate::session::initial_weights::InitialWeights;
+use crate::session::saving::{Found, optimizer_file, without_prefix};
+use crate::session::training_data::TrainingData;
 use crate::session::{Job, Run};
 use crate::stage;
 
@@ -33,12 +33,14 @@ impl Run<'_> {
     /// Trains the waveform decoder, and returns the steps it has taken.
     pub(crate) fn decoder(
         &mut self,
-        origin: &mut Origin,
+        initial_weights: &mut InitialWeights,
         resumed: Option<&Checkpoint>,
     ) -> Result<u64, TrainError> {
-        let (job, placement, material) = (self.job, self.placement, &self.material);
-        let gpt = origin.gpt.take();
-        let (Some(dvae), Some(gpt), Some(card)) = (&origin.dvae, gpt, &mut origin.card) else {
+        let (job, placement, training_data) = (self.job, self.placement, &self.training_data);
+        let gpt = initial_weights.gpt.take();
+        let (Some(dvae), Some(gpt), Some(card)) =
+            (&initial_weights.dvae, gpt, &mut initial_weights.card)
+        else {
             return Err(TrainError::Usage(
                 "the decoder needs a trained GPT and its DVAE, and there is none\n  why:   the \
                  decoder learns to turn the GPT's latents of recordings into audio\n  fix:   --stage \
@@ -49,32 +51,32 @@ impl Run<'_> {
         let decoder = decoder_card(job.decoder_size, card);
         card.decoder = Some(decoder.clone());
         let card = &*card;
-        let hifigan = origin.hifigan.clone();
+        let hifigan = initial_weights.hifigan.clone();
         let frozen = Frozen::new(
-            &material.front_end,
+            &training_data.front_end,
             card,
             decoder.clone(),
             dvae,
             gpt,
             hifigan,
         )?;
-        let schedule = schedule(job, material, placement.replicas(), self.bounds_rows)?;
+        let schedule = schedule(job, training_data, placement.replicas(), self.bounds_rows)?;
         let schedule = Arc::new(schedule);
-        let (recipe, mut position) =
+        let (loop_config, mut position) =
             stage::begin(job, StageName::Decoder, &schedule, self.before, resumed)?;
         let cutting = Cutting {
             frames: job.segments.decoder_frames,
             seed: job.seed,
             steps_per_epoch: schedule.steps_per_epoch(),
         };
-        let (codes, _) = codes_cache(job, material, &frozen.dvae, &schedule)?;
+        let (codes, _) = codes_cache(job, training_data, &frozen.dvae, &schedule)?;
         let adamw = AdamWConfig {
             beta_1: 0.8,
             beta_2: 0.99,
-            ..job.optimisation.adamw
+            ..job.optimization.adamw
         };
         let (earlier, found) = match resumed {
-            // Older checkpoints do not say what was found, and had no acts.
+            // Older checkpoints do not say what was found, and had no curriculum.
             Some(_) => (Earlier::default(), position.found.unwrap_or_default()),
             None => {
                 let earlier = Earlier::find(&frozen.hifigan, job.init.as_deref())?;
@@ -83,13 +85,19 @@ impl Run<'_> {
             }
         };
         position.found = Some(found);
-        let acts = acts(&job.optimisation, job.decoder_size, found, recipe.steps);
-        self.desk.say(&acts_words(&acts, recipe.steps));
+        let curriculum = curriculum(
+            &job.optimization,
+            job.decoder_size,
+            found,
+            loop_config.steps,
+        );
+        self.outputs
+            .say(&curriculum_words(&curriculum, loop_config.steps));
         let state = |device: &Device| {
-            let trainee = earlier.trainee(job.seed, &decoder.hifigan, device)?;
-            stage::state(job, adamw, trainee.with_acts(acts), resumed)
+            let objective = earlier.objective(job.seed, &decoder.hifigan, device)?;
+            stage::state(job, adamw, objective.with_curriculum(curriculum), resumed)
         };
-        let site = {
+        let device_stage = {
             let (frozen, codes) = (frozen.clone(), codes.clone());
             move |device: &Device| frozen.feed(device, cutting, codes.clone())
         };
@@ -97,23 +105,31 @@ impl Run<'_> {
         let targets = Targets::of_rows(&schedule);
         let run = StageRun {
             placement,
-            flow: flow(job, placement),
-            largest: Largest {
+            prefetch: prefetch_config(job, placement),
+            largest: LargestBatch {
                 device: largest_segments(&schedule, &decoder.hifigan, cutting),
-                ..Largest::of(&schedule, conditioning, &card.conditioning_mel)
+                ..LargestBatch::of(&schedule, conditioning, &card.conditioning_mel)
             },
-            host: host(job, material, conditioning, schedule, codes)?,
-            site: Arc::new(site),
+            host: host(job, training_data, conditioning, schedule, codes)?,
+            device_stage: Arc::new(device_stage),
             state,
-            recipe: &recipe,
+            loop_config: &loop_config,
             targets,
-            ledger: stage::ledger(&self.desk, StageName::Decoder)?,
-            stop: self.desk.stop.clone(),
+            ledger: stage::ledger(&self.outputs, StageName::Decoder)?,
+            stop: self.outputs.stop.clone(),
         };
-        let evaluator = DecoderEvaluator::new(job, material, card, &frozen, &placement.data[0]);
-        let desk = &mut self.desk;
-        let (state, outcome) =
-            stage::train(run, desk, evaluator, position, job, material, resumed)?;
+        let evaluator =
+            DecoderEvaluator::new(job, training_data, card, &frozen, &placement.data[0]);
+        let outputs = &mut self.outputs;
+        let (state, outcome) = stage::train(
+            run,
+            outputs,
+            evaluator,
+            position,
+            job,
+            training_data,
+            resumed,
+        )?;
         self.note(StageName::Decoder, &outcome);
         // Sentences of the GPT stage say more than copies of recordings.
         let copies = self.samples_of(state.done);
@@ -126,11 +142,11 @@ impl Run<'_> {
 #[derive(Default)]
 struct Earlier {
     generator: Option<StateDict>,
-    judges: Option<StateDict>,
+    discriminator: Option<StateDict>,
 }
 
 impl Earlier {
-    /// A decoder among `hifigan`, and its judges beside the weights of `init`.
+    /// A decoder among `hifigan`, and its discriminators beside the weights of `init`.
     fn find(hifigan: &TensorMap, init: Option<&Path>) -> Result<Self, TrainError> {
         let generator = without_prefix(state_dict(hifigan), PREFIX);
         if !generator.keys().any(|name| name.starts_with("waveform")) {
@@ -138,37 +154,37 @@ impl Earlier {
         }
         Ok(Self {
             generator: Some(generator),
-            judges: init.map(judges_of).transpose()?.flatten(),
+            discriminator: init.map(discriminator_of).transpose()?.flatten(),
         })
     }
 
     fn found(&self) -> Found {
         Found {
             decoder: self.generator.is_some(),
-            judges: self.judges.is_some(),
+            discriminator: self.discriminator.is_some(),
         }
     }
 
     /// Both on a device, new where there are no weights.
-    fn trainee(
+    fn objective(
         &self,
         seed: u64,
         config: &HifiganConfig,
         device: &Device,
-    ) -> Result<DecoderTrainee, TrainError> {
+    ) -> Result<DecoderObjective, TrainError> {
         let init = Init::new(seed, &device.clone().autodiff());
         let generator = HifiganDecoder::new(&init, config).map_err(TrainError::failed)?;
         let generator = match &self.generator {
             Some(state) => load(generator, state, "").map_err(TrainError::failed)?,
             None => generator,
         };
-        let judges = Discriminator::new(&init, &config.discriminator());
-        let judges = judges.map_err(TrainError::failed)?;
-        let judges = match &self.judges {
-            Some(state) => load(judges, state, "").map_err(TrainError::failed)?,
-            None => judges,
+        let discriminator = Discriminator::new(&init, &config.discriminator());
+        let discriminator = discriminator.map_err(TrainError::failed)?;
+        let discriminator = match &self.discriminator {
+            Some(state) => load(discriminator, state, "").map_err(TrainError::failed)?,
+            None => discriminator,
         };
-        DecoderTrainee::new(generator, judges).map_err(TrainError::failed)
+        DecoderObjective::new(generator, discriminator).map_err(TrainError::failed)
     }
 }
 
@@ -176,11 +192,11 @@ impl Earlier {
 /// are bounded, none has more than the longest bucket.
 pub(crate) fn schedule(
     job: &Job,
-    material: &Material,
+    training_data: &TrainingData,
     replicas: u32,
     bounds_rows: bool,
 ) -> Result<Schedule, TrainError> {
-    batches(job, material, replicas, |_| match bounds_rows {
+    batches(job, training_data, replicas, |_| match bounds_rows {
         true => job.plan.batch_size,
         false => u32::MAX,
     })
@@ -188,7 +204,7 @@ pub(crate) fn schedule(
 
 /// Reads the discriminators beside a decoder that was trained here, if they have learned
 /// anything: those of a stage that taught spectra alone have taken no step.
-fn judges_of(init: &Path) -> Result<Option<StateDict>, TrainError> {
+fn discriminator_of(init: &Path) -> Result<Option<StateDict>, TrainError> {
     let folder = myxtts_infer::resolve(init, myxtts_infer::Pick::Newest)
         .map_err(|why| TrainError::Usage(why.to_string()))?;
     let tensors = |name: &str| {
@@ -196,9 +212,9 @@ fn judges_of(init: &Path) -> Result<Option<StateDict>, TrainError> {
         let read = file.is_file().then(|| read_safetensors(&file));
         read.transpose().map_err(TrainError::failed)
     };
-    let moments = tensors(&optimiser_file(JUDGES))?;
+    let moments = tensors(&optimizer_file(DISCRIMINATOR))?;
     if moments.is_some_and(|moments| moments.names().next().is_none()) {
         return Ok(None);
     }
-    Ok(tensors(JUDGES_FILE)?.map(|judges| state_dict(&judges)))
+    Ok(tensors(DISCRIMINATOR_FILE)?.map(|discriminator| state_dict(&discriminator)))
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use burn::tensor::{Device, Tensor, TensorData};
+use myxtts_data::host_stage::{HostFeed, Segments};
 use myxtts_data::schedule::Schedule;
-use myxtts_data::stage::{HostFeed, Segments};
 use myxtts_model::dvae::Dvae;
 use myxtts_model::init::Init;
 use myxtts_model::params::{StateDict, load, state_dict};
@@ -12,14 +12,16 @@ use myxtts_run::checkpoint::Checkpoint;
 use myxtts_weights::TensorMap;
 
 use super::execute::StageRun;
-use super::prefetch::flow;
+use super::prefetch::prefetch_config;
 use crate::config::StageName;
 use crate::error::TrainError;
-use crate::feed::{Largest, SegmentBatch, SegmentFeed, Targets, segment_schedule, segment_spec};
-use crate::objective::{DvaeRecipe, DvaeTrainee};
+use crate::feed::{
+    LargestBatch, SegmentBatch, SegmentFeed, Targets, segment_schedule, segment_spec,
+};
+use crate::objective::{DvaeObjective, DvaeObjectiveConfig};
 use crate::session::evaluate::{DvaeEvaluator, fixed_segments};
-use crate::session::initial_weights::Origin;
-use crate::session::training_data::Material;
+use crate::session::initial_weights::InitialWeights;
+use crate::session::training_data::TrainingData;
 use crate::session::{Job, Run};
 use crate::stage;
 
@@ -27,18 +29,18 @@ impl Run<'_> {
     /// Trains the DVAE, and returns the steps it has taken.
     pub(crate) fn dvae(
         &mut self,
-        origin: &mut Origin,
+        initial_weights: &mut InitialWeights,
         resumed: Option<&Checkpoint>,
     ) -> Result<u64, TrainError> {
-        let (job, placement, material) = (self.job, self.placement, &self.material);
-        let schedule = Arc::new(schedule(job, material, placement.replicas())?);
-        let (recipe, position) =
+        let (job, placement, training_data) = (self.job, self.placement, &self.training_data);
+        let schedule = Arc::new(schedule(job, training_data, placement.replicas())?);
+        let (loop_config, position) =
             stage::begin(job, StageName::Dvae, &schedule, self.before, resumed)?;
-        let front_end = material.front_end.clone();
+        let front_end = training_data.front_end.clone();
         let segments = segment_spec(job.segments.dvae_frames, &front_end.codes);
         let drawn = Segments::Drawn { seed: job.seed };
-        let host = material.stage(Arc::clone(&material.clips), segments, drawn);
-        let earlier = origin.dvae.take();
+        let host = training_data.stage(Arc::clone(&training_data.clips), segments, drawn);
+        let earlier = initial_weights.dvae.take();
         let state = |device: &Device| {
             let device = device.clone().autodiff();
             let dvae = Dvae::new(&Init::new(job.seed, &device), &job.sizes.dvae);
@@ -46,37 +48,44 @@ impl Run<'_> {
             let dvae = match (&earlier, resumed) {
                 (Some(weights), None) => load(dvae, weights, "").map_err(TrainError::failed)?,
                 (_, Some(_)) => dvae,
-                (None, None) => started(dvae, job, material, &device.inner())?,
+                (None, None) => started(dvae, job, training_data, &device.inner())?,
             };
-            let trainee = DvaeTrainee::new(dvae, DvaeRecipe::default());
-            stage::state(job, job.optimisation.adamw, trainee, resumed)
+            let objective = DvaeObjective::new(dvae, DvaeObjectiveConfig::default());
+            stage::state(job, job.optimization.adamw, objective, resumed)
         };
         let frames = job.segments.dvae_frames;
         let targets = Targets::of_segments(&schedule);
         let run = StageRun {
             placement,
-            flow: flow(job, placement),
-            largest: Largest::of(&schedule, segments, &front_end.codes),
+            prefetch: prefetch_config(job, placement),
+            largest: LargestBatch::of(&schedule, segments, &front_end.codes),
             host: HostFeed::new(host, schedule, None)?,
-            site: Arc::new(move |device: &Device| {
+            device_stage: Arc::new(move |device: &Device| {
                 SegmentFeed::new(device, &front_end, frames).map_err(|why| why.to_string())
             }),
             state,
-            recipe: &recipe,
+            loop_config: &loop_config,
             targets,
-            ledger: stage::ledger(&self.desk, StageName::Dvae)?,
-            stop: self.desk.stop.clone(),
+            ledger: stage::ledger(&self.outputs, StageName::Dvae)?,
+            stop: self.outputs.stop.clone(),
         };
-        let evaluator = DvaeEvaluator::new(job, material, &placement.data[0]);
-        let desk = &mut self.desk;
-        let (state, outcome) =
-            stage::train(run, desk, evaluator, position, job, material, resumed)?;
+        let evaluator = DvaeEvaluator::new(job, training_data, &placement.data[0]);
+        let outputs = &mut self.outputs;
+        let (state, outcome) = stage::train(
+            run,
+            outputs,
+            evaluator,
+            position,
+            job,
+            training_data,
+            resumed,
+        )?;
         self.note(StageName::Dvae, &outcome);
         let done = state.done;
-        origin.dvae = Some(stage::handed_on(state)?);
+        initial_weights.dvae = Some(stage::final_weights(state)?);
         // The GPT of an earlier DVAE speaks other codes, and its decoder was trained on that GPT.
-        origin.gpt = None;
-        origin.hifigan = TensorMap::new();
+        initial_weights.gpt = None;
+        initial_weights.hifigan = TensorMap::new();
         Ok(done)
     }
 }
@@ -84,10 +93,10 @@ impl Run<'_> {
 /// Makes the batches of the stage.
 pub(crate) fn schedule(
     job: &Job,
-    material: &Material,
+    training_data: &TrainingData,
     replicas: u32,
 ) -> Result<Schedule, TrainError> {
-    let lengths = &material.train.lengths;
+    let lengths = &training_data.train.lengths;
     segment_schedule(lengths, job.segments.dvae_batch, replicas, job.seed)
         .map_err(|clip| TrainError::Failed(format!("clip {} fits no batch", clip.0)))
 }
@@ -98,11 +107,11 @@ pub(crate) fn schedule(
 fn started(
     dvae: Dvae,
     job: &Job,
-    material: &Material,
+    training_data: &TrainingData,
     device: &Device,
 ) -> Result<Dvae, TrainError> {
     let drawn = Segments::Drawn { seed: job.seed };
-    let segments = fixed_segments(job, material, &material.train, device, drawn)?;
+    let segments = fixed_segments(job, training_data, &training_data.train, device, drawn)?;
     let Some(SegmentBatch { mel_bct, .. }) = segments else {
         return Ok(dvae);
     };

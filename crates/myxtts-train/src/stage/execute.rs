@@ -6,24 +6,25 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use burn::tensor::Device;
-use myxtts_data::stage::{ClipSource, Filled, HostFeed};
+use myxtts_data::host_stage::{ClipSource, HostFeed, PreparedBatch};
 use myxtts_pipeline::{
-    Bounds, Failure, Knobs, Lane, Ledger, Make, Outcome, Pipeline, SiteWork, Start, Stop,
+    Bounds, DeviceStage, Failure, Knobs, Lane, Ledger, Make, Outcome, Pipeline, Start, Stop,
 };
 use myxtts_run::signals::{LOOK_EVERY, StopRequest};
 
 use crate::error::{TrainError, unless_stopped};
-use crate::feed::{Fed, Largest, RingBytes, Targets};
-use crate::objective::Trainee;
-use crate::placement::{Carry, Placement, Portable};
+use crate::feed::{DeviceBatch, LargestBatch, RingBytes, Targets};
+use crate::objective::Objective;
+use crate::placement::{DeviceHop, Placement, ToDevice};
 use crate::train_loop::{
-    Averaging, InProcess, Intake, Recipe, Seat, State, TeamError, Watch, train,
+    AllReduce, LoopConfig, Replica, ReplicaError, ReplicaInput, State, StepObserver, ThreadGroup,
+    train,
 };
 
 /// How far ahead of the model batches are made.
 #[derive(Clone, Copy, Debug)]
-pub struct Flow {
-    /// Workers, read-ahead and depth to start with.
+pub struct PrefetchConfig {
+    /// Workers, batches in flight and ring depth to start with.
     pub knobs: Knobs,
     /// The limits of smart prefetch.
     pub bounds: Bounds,
@@ -35,13 +36,13 @@ pub struct Flow {
     pub start_delay: Duration,
 }
 
-impl Flow {
+impl PrefetchConfig {
     /// Returns the same with rings for `all` batches, `each` on a model device, and a start that
     /// waits for all of them, at most for `longest`.
     pub(crate) fn holding(self, all: usize, each: usize, longest: Duration) -> Self {
         let knobs = Knobs {
-            read_ahead: all.max(self.knobs.read_ahead),
-            depth: each,
+            in_flight: all.max(self.knobs.in_flight),
+            ring_depth: each,
             ..self.knobs
         };
         Self {
@@ -58,24 +59,24 @@ impl Flow {
 }
 
 /// Makes the device stage on a given device.
-pub type MakeSite<S> = Arc<dyn Fn(&Device) -> Result<S, String> + Send + Sync>;
+pub type MakeDeviceStage<S> = Arc<dyn Fn(&Device) -> Result<S, String> + Send + Sync>;
 
 /// Everything a stage runs on.
 pub struct StageRun<'a, C, S, M> {
     /// The devices to run on.
     pub placement: &'a Placement,
     /// How far ahead batches are made.
-    pub flow: Flow,
+    pub prefetch: PrefetchConfig,
     /// The size of the largest batch, for the bounds of the rings.
-    pub largest: Largest,
+    pub largest: LargestBatch,
     /// Fills batches on the host.
     pub host: HostFeed<C>,
     /// Makes the device stage, on the thread that will run it.
-    pub site: MakeSite<S>,
+    pub device_stage: MakeDeviceStage<S>,
     /// Makes the state on a device; it must be equal on all replicas.
     pub state: M,
     /// The settings of the loop.
-    pub recipe: &'a Recipe,
+    pub loop_config: &'a LoopConfig,
     /// How many targets each batch has.
     pub targets: Targets,
     /// The record of every wait.
@@ -85,7 +86,7 @@ pub struct StageRun<'a, C, S, M> {
 }
 
 /// Observes what happens around the loop.
-pub trait StageWatch<T>: Watch<T> {
+pub trait StageObserver<T>: StepObserver<T> {
     /// Called when the model starts, with the time `made` that its devices took to be ready.
     /// Returning `true` ends the stage before its first step.
     fn started(
@@ -98,60 +99,67 @@ pub trait StageWatch<T>: Watch<T> {
     fn pipeline(&mut self, pipeline: Weak<Pipeline>);
 }
 
-/// Runs a stage from its state's step to the end of the recipe.
+/// Runs a stage from its state's step to its last step.
 pub fn run_stage<T, S, C, M>(
     run: StageRun<'_, C, S, M>,
-    watch: &mut dyn StageWatch<T>,
+    observer: &mut dyn StageObserver<T>,
 ) -> Result<(State<T>, Outcome), TrainError>
 where
-    T: Trainee,
-    T::Batch: Portable,
-    S: SiteWork<Buffer = Filled, Batch = Fed<T::Batch>> + 'static,
+    T: Objective,
+    T::Batch: ToDevice,
+    S: DeviceStage<Buffer = PreparedBatch, Batch = DeviceBatch<T::Batch>> + 'static,
     C: ClipSource + Send + Sync + 'static,
     M: Fn(&Device) -> Result<State<T>, TrainError> + Sync,
 {
     let StageRun {
         placement,
-        flow,
+        prefetch,
         largest,
         host,
-        site,
+        device_stage,
         state,
-        recipe,
+        loop_config,
         targets,
         ledger,
         stop,
     } = run;
     let begin = Instant::now();
     let first = state(&placement.models[0])?;
-    let accumulation = recipe.accumulation.max(1) as u64;
-    let steps = first.done * accumulation..recipe.steps * accumulation;
+    let accumulation = loop_config.accumulation.max(1) as u64;
+    let steps = first.done * accumulation..loop_config.steps * accumulation;
     let setup = largest.setup(
         placement.wiring(),
         steps,
-        flow.knobs,
-        flow.bounds,
-        flow.ring_bytes,
+        prefetch.knobs,
+        prefetch.bounds,
+        prefetch.ring_bytes,
     );
-    let made = Made::new(begin);
-    let fill_target = flow.fill_target.min(setup.model_ring.holds());
-    let sites = placement.data.iter();
-    let sites = sites.map(|device| make_site(&site, device, made.making.clone()));
+    let made = ReadyGate::new(begin);
+    let fill_target = prefetch.fill_target.min(setup.model_ring.holds());
+    let device_stages = placement.data.iter();
+    let device_stages =
+        device_stages.map(|device| make_site(&device_stage, device, made.making.clone()));
     let hops = placement.models.iter().filter(|_| placement.has_hop);
     let hops = hops.map(make_hop::<T::Batch>);
-    let (pipeline, lanes) = Pipeline::start(&setup, host, sites.collect(), hops.collect(), ledger)?;
+    let (pipeline, lanes) = Pipeline::start(
+        &setup,
+        host,
+        device_stages.collect(),
+        hops.collect(),
+        ledger,
+    )?;
     let pipeline = Rc::new(pipeline);
-    watch.pipeline(Rc::downgrade(&pipeline));
-    let supply = Supply {
+    observer.pipeline(Rc::downgrade(&pipeline));
+    let inputs = ReplicaInputs {
         lanes,
         targets,
         fill_target,
-        start_delay: flow.start_delay,
+        start_delay: prefetch.start_delay,
         made,
         stop: stop.clone(),
     };
     let result = until_asked(&stop, pipeline.stop(), || {
-        replicas(first, supply, placement, recipe, &state, watch)
+        replicas(first, inputs, placement, loop_config, &state, observer)
     });
     if result.is_err() {
         pipeline.stop().fail(Failure::Requested);
@@ -175,17 +183,21 @@ where
 
 /// Makes a device stage on the thread that will use it; `making` is let go of
 /// once it is made.
-fn make_site<S: 'static>(site: &MakeSite<S>, device: &Device, making: Sender<()>) -> Make<S> {
-    let (site, device) = (Arc::clone(site), device.clone());
+fn make_site<S: 'static>(
+    device_stage: &MakeDeviceStage<S>,
+    device: &Device,
+    making: Sender<()>,
+) -> Make<S> {
+    let (device_stage, device) = (Arc::clone(device_stage), device.clone());
     Box::new(move || {
         let _making = making;
-        site(&device)
+        device_stage(&device)
     })
 }
 
-fn make_hop<B: Portable>(device: &Device) -> Make<Carry<B>> {
+fn make_hop<B: ToDevice>(device: &Device) -> Make<DeviceHop<B>> {
     let device = device.clone();
-    Box::new(move || Ok(Carry::to(device)))
+    Box::new(move || Ok(DeviceHop::to(device)))
 }
 
 /// How long a stop waits for the data side to finish what it is doing.
@@ -210,24 +222,24 @@ fn until_asked<R>(stop: &StopRequest, pipeline: &Stop, work: impl FnOnce() -> R)
 }
 
 /// What replicas train on, and when they start.
-struct Supply<B> {
-    lanes: Vec<Lane<Fed<B>>>,
+struct ReplicaInputs<B> {
+    lanes: Vec<Lane<DeviceBatch<B>>>,
     targets: Targets,
     fill_target: usize,
     start_delay: Duration,
-    made: Made,
+    made: ReadyGate,
     stop: StopRequest,
 }
 
 /// Tells when every device stage and replica has been made: a channel on which nothing is sent,
 /// and which ends when all that are still being made have dropped their end of it.
-struct Made {
+struct ReadyGate {
     begin: Instant,
     making: Sender<()>,
     made: Receiver<()>,
 }
 
-impl Made {
+impl ReadyGate {
     fn new(begin: Instant) -> Self {
         let (making, made) = channel();
         Self {
@@ -251,26 +263,26 @@ impl Made {
 /// Runs the first replica on this thread and the others on threads of their own.
 fn replicas<T, M>(
     first: State<T>,
-    supply: Supply<T::Batch>,
+    inputs: ReplicaInputs<T::Batch>,
     placement: &Placement,
-    recipe: &Recipe,
+    loop_config: &LoopConfig,
     state: &M,
-    watch: &mut dyn StageWatch<T>,
+    observer: &mut dyn StageObserver<T>,
 ) -> Result<State<T>, TrainError>
 where
-    T: Trainee,
-    T::Batch: Portable,
+    T: Objective,
+    T::Batch: ToDevice,
     M: Fn(&Device) -> Result<State<T>, TrainError> + Sync,
 {
-    let Supply {
+    let ReplicaInputs {
         lanes,
         targets,
         fill_target,
         start_delay,
         made,
         stop,
-    } = supply;
-    let team: Arc<dyn Averaging> = Arc::new(InProcess::new(lanes.len()));
+    } = inputs;
+    let group: Arc<dyn AllReduce> = Arc::new(ThreadGroup::new(lanes.len()));
     let mut lanes = lanes.into_iter();
     let Some(mut lane) = lanes.next() else {
         return Err(TrainError::failed("a stage needs a model device"));
@@ -280,40 +292,42 @@ where
             .zip(placement.models.iter().skip(1))
             .enumerate()
             .map(|(index, (lane, device))| {
-                let seat = Seat::new(index + 1, Arc::clone(&team), placement.collective());
+                let replica = Replica::new(index + 1, Arc::clone(&group), placement.collective());
                 let making = made.making.clone();
-                let intake = Intake {
+                let input = ReplicaInput {
                     lane,
-                    rank: seat.rank,
+                    rank: replica.rank,
                     targets: targets.clone(),
                     // Only the first replica decides to stop, and the others follow.
                     stop: StopRequest::new(),
                 };
-                scope.spawn(move || follow::<T, M>(device, intake, &seat, making, recipe, state))
+                scope.spawn(move || {
+                    follow::<T, M>(device, input, &replica, making, loop_config, state)
+                })
             })
             .collect();
-        let seat = Seat::new(0, Arc::clone(&team), placement.collective());
-        let _guard = LeavesOnPanic(Arc::clone(&team));
+        let replica = Replica::new(0, Arc::clone(&group), placement.collective());
+        let _guard = LeavesOnPanic(Arc::clone(&group));
         let started = made.wait(&stop).and_then(|made| {
-            seat.check_collective(&placement.models[0])?;
+            replica.check_collective(&placement.models[0])?;
             let start = lane.wait_for_start(fill_target, start_delay)?;
-            watch.started(made, &start, &first)
+            observer.started(made, &start, &first)
         });
-        let intake = Intake {
+        let input = ReplicaInput {
             lane,
-            rank: seat.rank,
+            rank: replica.rank,
             targets,
             stop: stop.clone(),
         };
         let trained = match started {
             Ok(true) => Ok(first),
-            Ok(false) => train(first, intake, recipe, &seat, watch),
+            Ok(false) => train(first, input, loop_config, &replica, observer),
             Err(error) if error.is_let_go(&stop) => Ok(first),
             Err(error) => Err(error),
         };
         // Nobody may wait for this replica any longer: it has failed, was asked to stop, or all
         // have taken their last step.
-        team.abandon();
+        group.leave();
         let others = others.into_iter().map(|thread| match thread.join() {
             Ok(result) => result,
             Err(_) => Err(TrainError::failed(
@@ -327,25 +341,25 @@ where
 /// Trains a replica beside the first, on its own thread.
 fn follow<T, M>(
     device: &Device,
-    intake: Intake<T::Batch>,
-    seat: &Seat,
+    input: ReplicaInput<T::Batch>,
+    replica: &Replica,
     making: Sender<()>,
-    recipe: &Recipe,
+    loop_config: &LoopConfig,
     state: &M,
 ) -> Result<(), TrainError>
 where
-    T: Trainee,
+    T: Objective,
     M: Fn(&Device) -> Result<State<T>, TrainError>,
 {
-    let _guard = LeavesOnPanic(Arc::clone(&seat.team));
+    let _guard = LeavesOnPanic(Arc::clone(&replica.group));
     let own = state(device);
     drop(making);
     let trained = own.and_then(|own| {
-        seat.check_collective(device)?;
-        train(own, intake, recipe, seat, &mut Silent)
+        replica.check_collective(device)?;
+        train(own, input, loop_config, replica, &mut Silent)
     });
     if trained.is_err() {
-        seat.team.abandon();
+        replica.group.leave();
     }
     trained.map(|_| ())
 }
@@ -358,7 +372,7 @@ fn first_to_fail<T>(
     stop: &StopRequest,
 ) -> Result<State<T>, TrainError> {
     let is_left_alone =
-        |error: &TrainError| matches!(error, TrainError::Team(TeamError::Abandoned(_)));
+        |error: &TrainError| matches!(error, TrainError::Replica(ReplicaError::PeerLost(_)));
     let has_ended = trained.is_ok();
     let is_follower =
         |error: &TrainError| has_ended && (is_left_alone(error) || error.is_let_go(stop));
@@ -372,12 +386,12 @@ fn first_to_fail<T>(
 }
 
 /// Releases the other replicas when this one panics; they would wait for it forever.
-struct LeavesOnPanic(Arc<dyn Averaging>);
+struct LeavesOnPanic(Arc<dyn AllReduce>);
 
 impl Drop for LeavesOnPanic {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.abandon();
+            self.0.leave();
         }
     }
 }
@@ -385,8 +399,12 @@ impl Drop for LeavesOnPanic {
 /// The observer of every replica but the first; it records nothing.
 struct Silent;
 
-impl<T> Watch<T> for Silent {
-    fn after(&mut self, _: &crate::train_loop::StepDone, _: &State<T>) -> Result<bool, TrainError> {
+impl<T> StepObserver<T> for Silent {
+    fn after_step(
+        &mut self,
+        _: &crate::train_loop::StepReport,
+        _: &State<T>,
+    ) -> Result<bool, TrainError> {
         Ok(false)
     }
 }

@@ -14,7 +14,7 @@ use myxtts_model::params::{HandedOver, StateDict, load};
 use myxtts_weights::TensorMap;
 
 use crate::error::TrainError;
-use crate::feed::{Cutting, DecoderFeed, DeviceFeed, FrontEnd, ShapeWatch};
+use crate::feed::{Cutting, DecoderFeed, DeviceFeed, FrontEnd, ShapeTracker};
 
 /// The prefix of the decoder's tensors in a checkpoint.
 pub(crate) const PREFIX: &str = "hifigan_decoder.";
@@ -67,8 +67,8 @@ impl Frozen {
         codes: Option<Arc<CodesCache>>,
     ) -> Result<DecoderFeed, String> {
         let dvae = self.dvae.clone().to_device(device);
-        let watch = Arc::new(ShapeWatch::default());
-        let feed = DeviceFeed::new(device, dvae, &self.front_end, false, watch);
+        let tracker = Arc::new(ShapeTracker::default());
+        let feed = DeviceFeed::new(device, dvae, &self.front_end, false, tracker);
         let feed = feed.map_err(|why| why.to_string())?.keeping(codes);
         let voices = VoiceVectors::new(self.card.voice, &self.hifigan, self.rate, device);
         let voices = voices.map_err(|why| why.to_string())?;

@@ -14,18 +14,18 @@ use myxtts_run::run_folder::RunLog;
 
 use super::execute::StageRun;
 use super::frozen::frozen_dvae;
-use super::parts::{card_of, codes_cache, gpt_recipe, gpt_targets, host, schedule, site};
+use super::parts::{card_of, codes_cache, device_stage, gpt_recipe, gpt_targets, host, schedule};
 use super::precision;
-use super::prefetch::flow;
+use super::prefetch::prefetch_config;
 use super::warm_up::{Listener, WarmUp};
 use crate::config::StageName;
 use crate::error::TrainError;
 use crate::faults::Faults;
-use crate::feed::{Largest, ShapeWatch};
-use crate::objective::GptTrainee;
+use crate::feed::{LargestBatch, ShapeTracker};
+use crate::objective::GptObjective;
 use crate::session::evaluate::GptEvaluator;
-use crate::session::initial_weights::Origin;
-use crate::session::training_data::Material;
+use crate::session::initial_weights::InitialWeights;
+use crate::session::training_data::TrainingData;
 use crate::session::{Job, Run};
 use crate::stage;
 
@@ -33,87 +33,107 @@ impl Run<'_> {
     /// Trains the GPT, and returns the steps it has taken.
     pub(crate) fn gpt(
         &mut self,
-        origin: &mut Origin,
+        initial_weights: &mut InitialWeights,
         resumed: Option<&Checkpoint>,
     ) -> Result<u64, TrainError> {
-        let (job, placement, material) = (self.job, self.placement, &self.material);
-        let dvae_weights = origin.dvae.take().ok_or_else(no_dvae)?;
+        let (job, placement, training_data) = (self.job, self.placement, &self.training_data);
+        let dvae_weights = initial_weights.dvae.take().ok_or_else(no_dvae)?;
         let compute = precision::on(job.plan.precision, placement)?;
-        let card = origin.card.take();
-        let card = card.unwrap_or_else(|| card_of(job, material));
+        let card = initial_weights.card.take();
+        let card = card.unwrap_or_else(|| card_of(job, training_data));
         // The configuration was checked against the size it names, but weights of `--init` may
         // have another number of blocks.
         check_frozen(&card.gpt, &job.frozen)
             .map_err(|why| TrainError::Usage(format!("training.freeze: {why}")))?;
         let dvae = frozen_dvae(&card, &dvae_weights)?;
-        let schedule = schedule(job, material, placement.replicas(), self.bound(&card))?;
+        let schedule = schedule(job, training_data, placement.replicas(), self.bound(&card))?;
         let schedule = Arc::new(schedule);
-        let (recipe, position) =
+        let (loop_config, position) =
             stage::begin(job, StageName::Gpt, &schedule, self.before, resumed)?;
-        self.desk.say(&batches_words(material, &schedule));
-        let (codes, notice) = codes_cache(job, material, &dvae, &schedule)?;
+        self.outputs.say(&batches_words(training_data, &schedule));
+        let (codes, notice) = codes_cache(job, training_data, &dvae, &schedule)?;
         if let Some(notice) = notice {
-            self.desk.say(&notice);
+            self.outputs.say(&notice);
         }
-        let watch = Arc::new(ShapeWatch::default());
-        let site = site(
-            material,
+        let tracker = Arc::new(ShapeTracker::default());
+        let device_stage = device_stage(
+            training_data,
             &dvae,
             card.quirks,
             codes.clone(),
-            Arc::clone(&watch),
+            Arc::clone(&tracker),
             Faults::default(),
         );
         // Each replica takes one copy and none is left over: a checkpoint of the stage has
         // weights of its own.
-        let earlier = origin.gpt.take().filter(|_| resumed.is_none());
+        let earlier = initial_weights.gpt.take().filter(|_| resumed.is_none());
         let earlier = Earlier::new(earlier, placement.replicas() as usize);
         let learns = gpt_recipe(job, &card);
         let warm_up = WarmUp {
             schedule: Arc::clone(&schedule),
             placement: placement.clone(),
             settles: true,
-            listener: listener(Arc::clone(&self.desk.log)),
-            stop: self.desk.stop.clone(),
+            listener: listener(Arc::clone(&self.outputs.log)),
+            stop: self.outputs.stop.clone(),
         };
         let state = |device: &Device| {
             let gpt = initial(job, &card, earlier.take(), resumed, device)?;
-            let trainee = GptTrainee::new(gpt.with_compute(compute), learns.clone());
-            let adamw = job.optimisation.adamw;
-            let trainee = warm_up.model(trainee, adamw, &recipe, &card)?;
-            stage::state(job, adamw, trainee, resumed)
+            let objective = GptObjective::new(gpt.with_compute(compute), learns.clone());
+            let adamw = job.optimization.adamw;
+            let objective = warm_up.model(objective, adamw, &loop_config, &card)?;
+            stage::state(job, adamw, objective, resumed)
         };
         let conditioning = card.conditioning;
         let run = StageRun {
             placement,
-            flow: flow(job, placement),
-            largest: Largest::of(&schedule, conditioning, &card.conditioning_mel),
-            host: host(job, material, conditioning, Arc::clone(&schedule), codes)?,
-            site: warm_up.site(site, conditioning, &watch),
+            prefetch: prefetch_config(job, placement),
+            largest: LargestBatch::of(&schedule, conditioning, &card.conditioning_mel),
+            host: host(
+                job,
+                training_data,
+                conditioning,
+                Arc::clone(&schedule),
+                codes,
+            )?,
+            device_stage: warm_up.device_stage(device_stage, conditioning, &tracker),
             state,
-            recipe: &recipe,
-            targets: gpt_targets(job, material, &card, &schedule),
-            ledger: stage::ledger(&self.desk, StageName::Gpt)?,
-            stop: self.desk.stop.clone(),
+            loop_config: &loop_config,
+            targets: gpt_targets(job, training_data, &card, &schedule),
+            ledger: stage::ledger(&self.outputs, StageName::Gpt)?,
+            stop: self.outputs.stop.clone(),
         };
-        let hifigan = origin.hifigan.clone();
-        let evaluator = GptEvaluator::new(job, material, &card, &dvae, hifigan, &placement.data[0]);
+        let hifigan = initial_weights.hifigan.clone();
+        let evaluator = GptEvaluator::new(
+            job,
+            training_data,
+            &card,
+            &dvae,
+            hifigan,
+            &placement.data[0],
+        );
         let sampling = evaluator.sampling();
-        let desk = &mut self.desk;
-        let (state, outcome) =
-            stage::train(run, desk, evaluator, position, job, material, resumed)?;
+        let outputs = &mut self.outputs;
+        let (state, outcome) = stage::train(
+            run,
+            outputs,
+            evaluator,
+            position,
+            job,
+            training_data,
+            resumed,
+        )?;
         self.note(StageName::Gpt, &outcome);
-        self.note_shapes(&watch);
+        self.note_shapes(&tracker);
         self.finished.samples = self.samples_of(state.done);
-        origin.dvae = Some(dvae_weights);
-        origin.card = Some(ModelCard {
+        initial_weights.dvae = Some(dvae_weights);
+        initial_weights.card = Some(ModelCard {
             sampling: sampling.get(),
             ..card
         });
         let done = state.done;
         // Only the decoder stage needs the weights on the host.
         if job.stages.last() != Some(&StageName::Gpt) {
-            origin.gpt = Some(stage::handed_on(state)?);
+            initial_weights.gpt = Some(stage::final_weights(state)?);
         }
         Ok(done)
     }
@@ -179,14 +199,14 @@ impl Earlier {
 }
 
 /// The batches of an epoch, for the log.
-fn batches_words(material: &Material, schedule: &Schedule) -> String {
+fn batches_words(training_data: &TrainingData, schedule: &Schedule) -> String {
     format!(
         "{} clips in {} shapes, {} batches an epoch{}, {:.1} % padding",
-        material.train.clips.len(),
+        training_data.train.clips.len(),
         schedule.shapes().count(),
         schedule.steps_per_epoch(),
         clips_of(schedule),
-        schedule.padding_percent(&material.train.lengths)
+        schedule.padding_percent(&training_data.train.lengths)
     )
 }
 

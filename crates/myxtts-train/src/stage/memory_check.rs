@@ -15,10 +15,10 @@ impl Run<'_> {
     /// of the weights themselves.
     pub(crate) fn check_memory(&mut self, card: &ModelCard) -> Result<(), TrainError> {
         let (job, replicas) = (self.job, self.placement.replicas());
-        let schedule = schedule(job, &self.material, replicas, self.bound(card))?;
+        let schedule = schedule(job, &self.training_data, replicas, self.bound(card))?;
         let demand = demand_of(job, card);
         for line in check(job, &demand, &schedule)? {
-            self.desk.say(&line);
+            self.outputs.say(&line);
         }
         Ok(())
     }

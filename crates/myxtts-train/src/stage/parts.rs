@@ -8,28 +8,28 @@ use burn::tensor::Device;
 use myxtts_data::cache::FeatureCache;
 use myxtts_data::codes::CodesCache;
 use myxtts_data::config::CacheKind;
+use myxtts_data::host_stage::{Clip, HostFeed, Segments};
 use myxtts_data::prepare::CACHE;
 use myxtts_data::schedule::{BucketShape, ConditioningSpec, Schedule, choose_buckets};
-use myxtts_data::stage::{Clip, HostFeed, Segments};
 use myxtts_infer::{DecoderCard, ModelCard, SamplingDefaults, VoiceKind};
 use myxtts_model::ModelSize;
 use myxtts_model::dvae::Dvae;
 use myxtts_model::gpt::{GptConfig, Quirks, Vocabulary};
 use myxtts_run::FileError;
 
-use super::execute::MakeSite;
+use super::execute::MakeDeviceStage;
 use crate::demand::Demand;
 use crate::error::TrainError;
 use crate::faults::Faults;
-use crate::feed::{DeviceFeed, ShapeWatch, Targets, codes_source};
-use crate::objective::GptRecipe;
+use crate::feed::{DeviceFeed, ShapeTracker, Targets, codes_source};
+use crate::objective::GptObjectiveConfig;
 use crate::session::Job;
-use crate::session::training_data::Material;
+use crate::session::training_data::TrainingData;
 
 /// Describes a new GPT.
-pub(crate) fn card_of(job: &Job, material: &Material) -> ModelCard {
+pub(crate) fn card_of(job: &Job, training_data: &TrainingData) -> ModelCard {
     let dvae = job.sizes.dvae;
-    let text = &material.vocabulary;
+    let text = &training_data.vocabulary;
     let vocabulary = Vocabulary {
         text_tokens: text.text_tokens(),
         start_text: text.start(),
@@ -37,7 +37,7 @@ pub(crate) fn card_of(job: &Job, material: &Material) -> ModelCard {
         codes: u32::try_from(dvae.codes).unwrap_or(u32::MAX),
         ..Vocabulary::XTTS_V2
     };
-    let front_end = &material.front_end;
+    let front_end = &training_data.front_end;
     ModelCard {
         gpt: GptConfig {
             vocabulary,
@@ -84,7 +84,7 @@ pub(crate) fn demand_of(job: &Job, card: &ModelCard) -> Demand {
         conditioning: card.conditioning,
         segments: [job.segments.dvae_frames, job.segments.dvae_batch as usize],
         decoder_frames: job.segments.decoder_frames,
-        has_average: job.optimisation.ema_decay > 0.0,
+        has_average: job.optimization.ema_decay > 0.0,
         has_start: job.init.is_some(),
         clips: None,
     }
@@ -96,12 +96,12 @@ pub(crate) fn demand_of(job: &Job, card: &ModelCard) -> Demand {
 /// longest that the configuration allows.
 pub(crate) fn schedule(
     job: &Job,
-    material: &Material,
+    training_data: &TrainingData,
     replicas: u32,
     bound: Option<&ModelCard>,
 ) -> Result<Schedule, TrainError> {
     let demand = bound.map(|card| demand_of(job, card));
-    batches(job, material, replicas, |shape| {
+    batches(job, training_data, replicas, |shape| {
         let most = demand.as_ref();
         most.map_or(u32::MAX, |demand| {
             demand.rows_within(job.plan.batch_size, shape)
@@ -112,13 +112,13 @@ pub(crate) fn schedule(
 /// Makes batches with at most `most(shape)` rows of each shape.
 pub(crate) fn batches(
     job: &Job,
-    material: &Material,
+    training_data: &TrainingData,
     replicas: u32,
     most: impl Fn(BucketShape) -> u32,
 ) -> Result<Schedule, TrainError> {
-    let shapes = choose_buckets(&material.train.lengths, job.buckets);
+    let shapes = choose_buckets(&training_data.train.lengths, job.buckets);
     Schedule::within(
-        &material.train.lengths,
+        &training_data.train.lengths,
         &shapes,
         job.plan.batch_size,
         replicas,
@@ -132,13 +132,13 @@ pub(crate) fn batches(
 /// there.
 pub(crate) fn codes_cache(
     job: &Job,
-    material: &Material,
+    training_data: &TrainingData,
     dvae: &Dvae,
     schedule: &Schedule,
 ) -> Result<(Option<Arc<CodesCache>>, Option<String>), TrainError> {
-    let source = codes_source(dvae, &material.front_end, &job.audio);
+    let source = codes_source(dvae, &training_data.front_end, &job.audio);
     let source = source.map_err(TrainError::failed)?;
-    let contents = material.train.contents.clone();
+    let contents = training_data.train.contents.clone();
     Ok(match job.cache {
         CacheKind::None => (None, None),
         CacheKind::Memory => {
@@ -165,37 +165,37 @@ pub(crate) fn codes_cache(
 /// Makes the host stage, which fills batches of the schedule.
 pub(crate) fn host(
     job: &Job,
-    material: &Material,
+    training_data: &TrainingData,
     conditioning: ConditioningSpec,
     schedule: Arc<Schedule>,
     codes: Option<Arc<CodesCache>>,
 ) -> Result<HostFeed<Arc<[Clip]>>, TrainError> {
     let segments = Segments::Drawn { seed: job.seed };
-    let stage = material.stage(Arc::clone(&material.clips), conditioning, segments);
+    let stage = training_data.stage(Arc::clone(&training_data.clips), conditioning, segments);
     let stage = stage
-        .conditioned_by(material.companions.clone())
+        .conditioned_by(training_data.companions.clone())
         .beginning_at(job.beginnings);
     let host = HostFeed::new(stage, schedule, codes)?;
     Ok(match job.plan.static_shapes {
         true => host,
-        false => host.with_tight_shapes(material.train.lengths.clone().into()),
+        false => host.with_tight_shapes(training_data.train.lengths.clone().into()),
     })
 }
 
 /// Returns a function that makes the device stage on a device.
-pub(crate) fn site(
-    material: &Material,
+pub(crate) fn device_stage(
+    training_data: &TrainingData,
     dvae: &Dvae,
     quirks: Quirks,
     codes: Option<Arc<CodesCache>>,
-    watch: Arc<ShapeWatch>,
+    tracker: Arc<ShapeTracker>,
     faults: Faults,
-) -> MakeSite<DeviceFeed> {
-    let front_end = material.front_end.clone();
-    let (dvae, watch) = (dvae.clone(), watch);
+) -> MakeDeviceStage<DeviceFeed> {
+    let front_end = training_data.front_end.clone();
+    let (dvae, tracker) = (dvae.clone(), tracker);
     Arc::new(move |device: &Device| {
         let dvae = dvae.clone().to_device(device);
-        let feed = DeviceFeed::new(device, dvae, &front_end, true, Arc::clone(&watch));
+        let feed = DeviceFeed::new(device, dvae, &front_end, true, Arc::clone(&tracker));
         let feed = feed.map_err(|why| why.to_string())?;
         let feed = feed.with_quirks(quirks).keeping(codes.clone());
         Ok(feed.with_faults(faults.clone()))
@@ -203,28 +203,28 @@ pub(crate) fn site(
 }
 
 /// How the GPT of a card learns in a training of this job.
-pub(crate) fn gpt_recipe(job: &Job, card: &ModelCard) -> GptRecipe {
-    GptRecipe {
-        label_smoothing: job.optimisation.label_smoothing,
-        dropout: job.optimisation.dropout.unwrap_or(card.gpt.dropout),
+pub(crate) fn gpt_recipe(job: &Job, card: &ModelCard) -> GptObjectiveConfig {
+    GptObjectiveConfig {
+        label_smoothing: job.optimization.label_smoothing,
+        dropout: job.optimization.dropout.unwrap_or(card.gpt.dropout),
         quirks: card.quirks,
         frozen: job.frozen.clone(),
-        ..GptRecipe::default()
+        ..GptObjectiveConfig::default()
     }
 }
 
 /// How many targets each batch of the GPT has.
 pub(crate) fn gpt_targets(
     job: &Job,
-    material: &Material,
+    training_data: &TrainingData,
     card: &ModelCard,
     schedule: &Arc<Schedule>,
 ) -> Targets {
     Targets::of_gpt(
         schedule,
-        &material.train,
+        &training_data.train,
         card.conditioning,
-        material.companions.clone(),
+        training_data.companions.clone(),
         job.beginnings,
         job.seed,
         card.quirks,

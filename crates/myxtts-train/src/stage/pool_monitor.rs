@@ -75,7 +75,7 @@ const GROWTH_PERCENT: u64 = 20;
 /// Watches the memory that the engine holds on the devices, over all threads that use them. On
 /// the CPU, where the engine has no pools, it watches that of the process.
 #[derive(Debug, Default)]
-pub(crate) struct PoolWatch {
+pub(crate) struct PoolMonitor {
     steps: u64,
     settled: Option<u64>,
     held: Option<u64>,
@@ -83,7 +83,7 @@ pub(crate) struct PoolWatch {
     budgets: Vec<Budget>,
 }
 
-impl PoolWatch {
+impl PoolMonitor {
     /// Watches the budgets of a job.
     pub(crate) fn new(job: &Job, placement: &Placement) -> Self {
         Self {
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn growth_is_told_once() {
-        let mut watch = PoolWatch::default();
+        let mut watch = PoolMonitor::default();
         insta::assert_snapshot!(watch.see(100 * MEGABYTE).unwrap());
         assert_eq!(watch.see(119 * MEGABYTE), None);
         insta::assert_snapshot!(watch.see(130 * MEGABYTE).unwrap());

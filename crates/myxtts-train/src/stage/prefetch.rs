@@ -5,26 +5,26 @@ use std::time::Duration;
 use myxtts_device::{Backend, Mode, Plan};
 use myxtts_pipeline::{Bounds, Knobs};
 
-use super::execute::Flow;
+use super::execute::PrefetchConfig;
 use crate::feed::RingBytes;
 use crate::placement::Placement;
 use crate::session::Job;
 
 /// Returns the workers and rings of the plan: what they start with, and the limits of smart
 /// prefetch.
-pub(crate) fn flow(job: &Job, placement: &Placement) -> Flow {
+pub(crate) fn prefetch_config(job: &Job, placement: &Placement) -> PrefetchConfig {
     let plan = &job.plan;
     let lanes = placement.models.len().max(1);
     let knobs = Knobs {
         workers: plan.workers.max(1) as usize,
-        read_ahead: plan.buffer_start as usize,
-        depth: plan.prefetch_start as usize,
+        in_flight: plan.in_flight_start as usize,
+        ring_depth: plan.ring_depth_start as usize,
     };
     let fewest = match job.workers_chosen || !plan.adaptive_prefetch {
         true => knobs.workers,
         false => 1,
     };
-    Flow {
+    PrefetchConfig {
         knobs,
         bounds: Bounds {
             least: Knobs {
@@ -33,15 +33,15 @@ pub(crate) fn flow(job: &Job, placement: &Placement) -> Flow {
             },
             most: Knobs {
                 workers: knobs.workers,
-                read_ahead: knobs.read_ahead.max(plan.buffer_size as usize),
-                depth: knobs.depth.max(plan.device_prefetch as usize),
+                in_flight: knobs.in_flight.max(plan.in_flight as usize),
+                ring_depth: knobs.ring_depth.max(plan.ring_depth as usize),
             },
         },
         ring_bytes: ring_bytes(plan),
         fill_target: match plan.mode == Mode::MultiGpu {
             // A lane never has more than its share of all places.
-            true => knobs.depth.min(knobs.read_ahead / lanes),
-            false => knobs.depth.min(1),
+            true => knobs.ring_depth.min(knobs.in_flight / lanes),
+            false => knobs.ring_depth.min(1),
         },
         start_delay: Duration::from_secs_f64(plan.model_start_delay.0),
     }

@@ -13,13 +13,13 @@ use myxtts_infer::ModelCard;
 use myxtts_model::gpt::GptBatch;
 use myxtts_run::signals::StopRequest;
 
-use super::execute::MakeSite;
+use super::execute::MakeDeviceStage;
 use crate::error::TrainError;
-use crate::feed::{DeviceFeed, Facts, ShapeWatch, Shapes};
-use crate::objective::{GptTrainee, Trainee};
+use crate::feed::{BatchStats, DeviceFeed, ShapeTracker, Shapes};
+use crate::objective::{GptObjective, Objective};
 use crate::optim::{AdamW, AdamWConfig};
 use crate::placement::Placement;
-use crate::train_loop::{Recipe, rehearse};
+use crate::train_loop::{LoopConfig, dry_run_steps};
 
 /// How often every shape is run in the first round: the engine fuses operations once it has seen
 /// them, and then launches another kernel.
@@ -76,19 +76,19 @@ impl fmt::Debug for Listener {
 
 impl WarmUp {
     /// Returns a maker of device stages that have run every shape.
-    pub(crate) fn site(
+    pub(crate) fn device_stage(
         &self,
-        make: MakeSite<DeviceFeed>,
+        make: MakeDeviceStage<DeviceFeed>,
         conditioning: ConditioningSpec,
-        watch: &Arc<ShapeWatch>,
-    ) -> MakeSite<DeviceFeed> {
-        let (warm_up, watch) = (self.clone(), Arc::clone(watch));
+        tracker: &Arc<ShapeTracker>,
+    ) -> MakeDeviceStage<DeviceFeed> {
+        let (warm_up, tracker) = (self.clone(), Arc::clone(tracker));
         Arc::new(move |device: &Device| {
             let mut feed = make(device)?;
             if *device == Device::flex() {
                 let frames = feed.conditioning_frames(conditioning);
                 for (shape, rows) in warm_up.schedule.shapes() {
-                    watch.see(Shapes {
+                    tracker.see(Shapes {
                         rows: rows as usize,
                         text: shape.text.0 as usize,
                         codes: shape.audio.0 as usize,
@@ -101,7 +101,7 @@ impl WarmUp {
                 feed.warm_up(warm_up.shapes(&who, 1, shapes), conditioning)?;
             }
             if !warm_up.is_stopped() {
-                watch.end_warm_up();
+                tracker.end_warm_up();
             }
             Ok(feed)
         })
@@ -112,14 +112,14 @@ impl WarmUp {
     /// before the state has moments of its own, so no more memory is held than by a step.
     pub(crate) fn model(
         &self,
-        mut trainee: GptTrainee,
+        mut objective: GptObjective,
         adamw: AdamWConfig,
-        recipe: &Recipe,
+        loop_config: &LoopConfig,
         card: &ModelCard,
-    ) -> Result<GptTrainee, TrainError> {
-        let device = trainee.device().inner();
+    ) -> Result<GptObjective, TrainError> {
+        let device = objective.device().inner();
         if device == Device::flex() {
-            return Ok(trainee);
+            return Ok(objective);
         }
         let who = one_of("model", &device, &self.placement.models);
         // GPUs that average among themselves could only do it with the others.
@@ -136,12 +136,18 @@ impl WarmUp {
                 _ => shapes.max(LEAST_STEPS),
             };
             let batches = self.shapes(&who, round, steps).map(batch);
-            trainee = rehearse(trainee, vec![AdamW::new(adamw)], batches, recipe, replicas)?;
+            objective = dry_run_steps(
+                objective,
+                vec![AdamW::new(adamw)],
+                batches,
+                loop_config,
+                replicas,
+            )?;
             if !self.settles || settling.is_settled() {
                 break;
             }
         }
-        Ok(trainee)
+        Ok(objective)
     }
 
     /// Returns the shapes in turn for `steps` steps, reporting each as it is asked for.
@@ -192,7 +198,12 @@ fn line(
 
 /// Makes a full batch of no clips in particular. A thread of its own makes it, as in the
 /// pipeline: what this thread begins would be fused with the step.
-fn batch(shape: BucketShape, rows: usize, card: &ModelCard, device: &Device) -> (Facts, GptBatch) {
+fn batch(
+    shape: BucketShape,
+    rows: usize,
+    card: &ModelCard,
+    device: &Device,
+) -> (BatchStats, GptBatch) {
     let ids = |length: usize| Tensor::<2, Int>::ones([rows, length], device);
     let lengths = |length: usize| Tensor::<1, Int>::full([rows], length as i64, device);
     let (text, codes) = (shape.text.0 as usize, shape.audio.0 as usize);
@@ -212,11 +223,11 @@ fn batch(shape: BucketShape, rows: usize, card: &ModelCard, device: &Device) -> 
     };
     let made = std::thread::scope(|scope| scope.spawn(make).join());
     let batch = made.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-    let facts = Facts {
+    let stats = BatchStats {
         shapes: vec![(rows, shape)],
-        ..Facts::default()
+        ..BatchStats::default()
     };
-    (facts, batch)
+    (stats, batch)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use myxtts_audio::units::Samples;
 use myxtts_base::process::ThreadTime;
 
-use crate::feed::Facts;
+use crate::feed::BatchStats;
 
 /// Adds up the waits of one replica, wherever in a step they occur.
 #[derive(Debug, Default)]
@@ -19,7 +19,7 @@ pub(crate) struct Meter {
 
 impl Meter {
     /// Runs `work`, counting its time as an exchange between replicas.
-    pub(crate) fn in_seam<R>(&self, work: impl FnOnce() -> R) -> R {
+    pub(crate) fn in_all_reduce<R>(&self, work: impl FnOnce() -> R) -> R {
         timed(&self.collective_ns, work)
     }
 
@@ -31,7 +31,7 @@ impl Meter {
 
     /// Runs `read` for an exchange between replicas. It does not count as a sync: such reads
     /// happen however often a step looks at its numbers.
-    pub(crate) fn reading_for_seam<R>(&self, read: impl FnOnce() -> R) -> R {
+    pub(crate) fn reading_for_all_reduce<R>(&self, read: impl FnOnce() -> R) -> R {
         timed(&self.read_back_ns, read)
     }
 
@@ -90,8 +90,8 @@ impl StepClock {
     /// Returns how long this replica has worked so far: everything but the waits for batches and
     /// for other replicas.
     pub(crate) fn worked(&self, meter: &Meter, waited: Duration) -> Duration {
-        let in_seam = meter.collective().saturating_sub(self.collective);
-        self.begin.elapsed().saturating_sub(waited + in_seam)
+        let in_all_reduce = meter.collective().saturating_sub(self.collective);
+        self.begin.elapsed().saturating_sub(waited + in_all_reduce)
     }
 
     /// Returns the waits since the end of the last step, and what the step's thread did.
@@ -105,7 +105,7 @@ impl StepClock {
 /// What a step held and took, over all replicas. It travels between replicas as numbers, together
 /// with the losses.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Together {
+pub struct ReplicaTotals {
     /// Clips in the step.
     pub clips: u64,
     /// Audio in the step, without padding.
@@ -119,35 +119,35 @@ pub struct Together {
     pub worked: Vec<Duration>,
 }
 
-/// How many numbers of [`Together`] are sums.
+/// How many numbers of [`ReplicaTotals`] are sums.
 const SUMS: usize = 4;
 
-impl Together {
+impl ReplicaTotals {
     /// Makes the totals of a training with one replica.
-    pub(crate) fn alone(facts: &Facts) -> Self {
+    pub(crate) fn alone(stats: &BatchStats) -> Self {
         Self {
-            clips: facts.clips.len() as u64,
-            audio: facts.audio,
-            used: facts.used,
-            padded: facts.padded,
+            clips: stats.clips.len() as u64,
+            audio: stats.audio,
+            used: stats.used,
+            padded: stats.padded,
             worked: vec![],
         }
     }
 
     /// Returns one replica's part; its time stands at the place of its rank.
-    pub(crate) fn part(
-        facts: &Facts,
+    pub(crate) fn contribution(
+        stats: &BatchStats,
         worked: Duration,
         rank: usize,
-        members: usize,
+        world_size: usize,
     ) -> impl Iterator<Item = f32> {
         let sums = [
-            facts.clips.len() as f32,
-            facts.audio.0 as f32,
-            facts.used as f32,
-            facts.padded as f32,
+            stats.clips.len() as f32,
+            stats.audio.0 as f32,
+            stats.used as f32,
+            stats.padded as f32,
         ];
-        let times = (0..members).map(move |other| match other == rank {
+        let times = (0..world_size).map(move |other| match other == rank {
             true => worked.as_secs_f32(),
             false => 0.0,
         });
@@ -160,8 +160,12 @@ impl Together {
         clippy::cast_sign_loss,
         reason = "sums of counts"
     )]
-    pub(crate) fn of(means: &[f32], members: usize) -> Self {
-        let sum = |index: usize| means.get(index).map_or(0.0, |mean| mean * members as f32);
+    pub(crate) fn of(means: &[f32], world_size: usize) -> Self {
+        let sum = |index: usize| {
+            means
+                .get(index)
+                .map_or(0.0, |mean| mean * world_size as f32)
+        };
         let count = |index: usize| sum(index).round() as u64;
         let seconds = |index: usize| Duration::try_from_secs_f32(sum(index)).unwrap_or_default();
         Self {
@@ -182,9 +186,9 @@ mod tests {
     fn waits_are_taken_once() {
         let meter = Meter::default();
         let short = Duration::from_millis(5);
-        meter.in_seam(|| std::thread::sleep(short));
+        meter.in_all_reduce(|| std::thread::sleep(short));
         let clock = StepClock::start(&meter);
-        meter.in_seam(|| std::thread::sleep(2 * short));
+        meter.in_all_reduce(|| std::thread::sleep(2 * short));
         meter.reading_back(|| std::thread::sleep(short));
         let worked = clock.worked(&meter, Duration::ZERO);
         assert!(
@@ -199,28 +203,28 @@ mod tests {
 
     #[test]
     fn parts_of_all_replicas_come_together() {
-        let facts = |clips: u32, audio| Facts {
+        let stats = |clips: u32, audio| BatchStats {
             clips: (0..clips).map(myxtts_data::schedule::ClipIndex).collect(),
             audio: Samples(audio),
             used: 10,
             padded: 12,
-            ..Facts::default()
+            ..BatchStats::default()
         };
-        let part = |rank: usize, facts: &Facts, worked: u64| -> Vec<f32> {
-            Together::part(facts, Duration::from_millis(worked), rank, 3).collect()
+        let part = |rank: usize, stats: &BatchStats, worked: u64| -> Vec<f32> {
+            ReplicaTotals::contribution(stats, Duration::from_millis(worked), rank, 3).collect()
         };
         let parts = [
-            part(0, &facts(3, 1000), 250),
-            part(1, &facts(4, 2000), 500),
-            part(2, &facts(0, 0), 125),
+            part(0, &stats(3, 1000), 250),
+            part(1, &stats(4, 2000), 500),
+            part(2, &stats(0, 0), 125),
         ];
         let means: Vec<f32> = (0..parts[0].len())
             .map(|index| parts.iter().map(|part| part[index]).sum::<f32>() / 3.0)
             .collect();
-        let together = Together::of(&means, 3);
-        assert_eq!((together.clips, together.audio), (7, Samples(3000)));
-        assert_eq!((together.used, together.padded), (30, 36));
-        let worked: Vec<u128> = together.worked.iter().map(Duration::as_millis).collect();
+        let totals = ReplicaTotals::of(&means, 3);
+        assert_eq!((totals.clips, totals.audio), (7, Samples(3000)));
+        assert_eq!((totals.used, totals.padded), (30, 36));
+        let worked: Vec<u128> = totals.worked.iter().map(Duration::as_millis).collect();
         assert_eq!(worked, [250, 500, 125]);
     }
 }

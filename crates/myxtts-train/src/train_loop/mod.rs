@@ -1,49 +1,49 @@
 //! The training loop, the same for every stage, mode and number of replicas.
 
+mod dry_run;
 mod ema;
+mod gradient_accumulator;
 mod loss_scale;
 mod meter;
-mod passes;
-mod rehearsal;
 mod replicas;
 mod state;
 mod step_batches;
 mod step_metrics;
 
-use myxtts_device::no_memory_fault;
+use myxtts_device::check_for_oom;
 use myxtts_model::init::mix;
 use myxtts_pipeline::Lane;
-use myxtts_run::schedule::Schedule;
+use myxtts_run::lr::LrSchedule;
 use myxtts_run::signals::StopRequest;
 use myxtts_run::units::Step;
 
+pub(crate) use dry_run::dry_run_steps;
 pub use ema::Ema;
 pub use loss_scale::LossScale;
 pub(crate) use meter::Meter;
-pub use meter::{Together, Waits};
-pub(crate) use rehearsal::rehearse;
-pub use replicas::{Abandoned, Seat, TeamError};
-pub(crate) use replicas::{Averaging, InProcess};
+pub use meter::{ReplicaTotals, Waits};
+pub(crate) use replicas::{AllReduce, ThreadGroup};
+pub use replicas::{PeerLost, Replica, ReplicaError};
 pub use state::{Guards, State};
-pub use step_metrics::StepDone;
+pub use step_metrics::StepReport;
 
 use crate::error::TrainError;
 use crate::faults::StepFaults;
-use crate::feed::{Facts, Fed, Targets};
-use crate::objective::Trainee;
-use passes::Passes;
+use crate::feed::{BatchStats, DeviceBatch, Targets};
+use crate::objective::Objective;
+use gradient_accumulator::GradientAccumulator;
 use step_batches::StepBatches;
-use step_metrics::Tally;
+use step_metrics::StepMetrics;
 
 /// The settings of the loop.
 #[derive(Clone, Debug)]
-pub struct Recipe {
+pub struct LoopConfig {
     /// Steps of the stage, counted from its beginning.
     pub steps: u64,
     /// Batches of a step, on each replica.
     pub accumulation: usize,
     /// Learning rate by step of the stage.
-    pub schedule: Schedule,
+    pub lr_schedule: LrSchedule,
     /// The largest norm of a gradient; a longer one is shortened to it.
     pub gradient_clip: f64,
     /// Seed of everything that is drawn at random in a step.
@@ -56,18 +56,18 @@ pub struct Recipe {
 }
 
 /// Observes every step; for the first replica it records the run.
-pub trait Watch<T> {
+pub trait StepObserver<T> {
     /// Called after a step. Returning `true` asks all replicas to stop.
-    fn after(&mut self, done: &StepDone, state: &State<T>) -> Result<bool, TrainError>;
+    fn after_step(&mut self, report: &StepReport, state: &State<T>) -> Result<bool, TrainError>;
     /// Called when a step fails, or what follows one; `_state` is that of the last step taken.
     fn failed(&mut self, _error: &TrainError, _state: &State<T>) {}
 }
 
 /// Where a replica's batches come from, and when to stop taking them.
 #[derive(Debug)]
-pub struct Intake<B> {
+pub struct ReplicaInput<B> {
     /// The batches made for this replica.
-    pub lane: Lane<Fed<B>>,
+    pub lane: Lane<DeviceBatch<B>>,
     /// The replica's place among the model devices.
     pub rank: usize,
     /// How many targets each batch has.
@@ -76,39 +76,40 @@ pub struct Intake<B> {
     pub stop: StopRequest,
 }
 
-/// Trains until the recipe's last step, or until a stop is requested. In that case the step under
+/// Trains until the last step of its configuration, or until a stop is requested. In that case the step under
 /// way is finished if it has all its batches, and otherwise given up before anything of it is
 /// applied.
-pub fn train<T: Trainee>(
+pub fn train<T: Objective>(
     mut state: State<T>,
-    mut intake: Intake<T::Batch>,
-    recipe: &Recipe,
-    seat: &Seat,
-    watch: &mut dyn Watch<T>,
+    mut input: ReplicaInput<T::Batch>,
+    loop_config: &LoopConfig,
+    replica: &Replica,
+    observer: &mut dyn StepObserver<T>,
 ) -> Result<State<T>, TrainError> {
-    let (begun, mut is_enough, stop) = (state.done, false, intake.stop.clone());
-    while state.done < recipe.steps {
-        match agreed(is_enough || stop.is_asked(), seat) {
+    let (begun, mut is_enough, stop) = (state.done, false, input.stop.clone());
+    while state.done < loop_config.steps {
+        match any_replica_stops(is_enough || stop.is_asked(), replica) {
             Ok(false) => {}
             Ok(true) => break,
             Err(error) if error.is_let_go(&stop) => break,
             Err(error) => return Err(error),
         }
-        let key = mix(recipe.seed ^ mix(state.done));
-        let rate = recipe.schedule.lr(Step(state.done));
-        let mut tally = Tally::new(state.done + 1, rate, &seat.meter);
-        if state.trainee.enter(state.done) {
+        let key = mix(loop_config.seed ^ mix(state.done));
+        let rate = loop_config.lr_schedule.lr(Step(state.done));
+        let mut metrics = StepMetrics::new(state.done + 1, rate, &replica.meter);
+        if state.objective.begin_step(state.done) {
             state.spikes.forget();
         }
         let phases = state.phases();
-        let mut batches = StepBatches::new(&mut intake, recipe.accumulation, state.done);
+        let mut batches = StepBatches::new(&mut input, loop_config.accumulation, state.done);
         let mut traces = vec![];
-        recipe.faults.delay(seat.rank);
+        loop_config.faults.delay(replica.rank);
         for &phase in &phases {
             let scale = state.scale.factor();
-            let mut passes = Passes::new(&state.trainee, seat, phase, key, scale);
-            let computed = match batches.pass(&mut passes, &mut tally, &mut traces) {
-                Ok(true) => passes.finish(recipe.gradient_clip),
+            let mut accumulator =
+                GradientAccumulator::new(&state.objective, replica, phase, key, scale);
+            let computed = match batches.accumulate(&mut accumulator, &mut metrics, &mut traces) {
+                Ok(true) => accumulator.finish(loop_config.gradient_clip),
                 Ok(false) => return Ok(state),
                 Err(error) => Err(error),
             };
@@ -116,59 +117,63 @@ pub fn train<T: Trainee>(
             if is_first && computed.as_ref().is_err_and(|error| error.is_let_go(&stop)) {
                 return Ok(state);
             }
-            let (gradients, norm) = told(computed, &tally, &state, watch)?;
+            let (gradients, norm) = report_failure(computed, &metrics, &state, observer)?;
             let is_last = phases.last() == Some(&phase);
-            let is_good = tally.is_good(norm, is_last, seat, &mut state);
-            if !told(is_good, &tally, &state, watch)? {
+            let should_apply = metrics.should_apply(norm, is_last, replica, &mut state);
+            if !report_failure(should_apply, &metrics, &state, observer)? {
                 break;
             }
-            tally.done.rate = rate * state.trainee.pace(phase);
-            state = state.stepped(phase, gradients, tally.done.rate);
+            metrics.report.rate = rate * state.objective.lr_scale(phase);
+            state = state.apply(phase, gradients, metrics.report.rate);
         }
-        if tally.done.skipped.is_none() {
-            state.trainee = state.trainee.absorbed(&traces, key);
-            state = state.share_absorbed(seat)?;
-            state.average(&seat.meter)?;
+        if metrics.report.skipped.is_none() {
+            state.objective = state.objective.update_buffers(&traces, key);
+            state = state.average_buffers(replica)?;
+            state.update_ema(&replica.meter)?;
         }
         drop((traces, batches));
         // The first step allocates the optimizer's moments, so only there can memory run out
         // after weights have changed: wait for it before the step counts. Later steps reuse that
         // memory, and one that runs out has not changed anything yet.
         if state.done == begun {
-            let wait = || settled(&state.trainee, tally.done.step, &tally.done.facts);
-            seat.meter.reading_back(wait)?;
+            let wait = || synchronize(&state.objective, metrics.report.step, &metrics.report.stats);
+            replica.meter.reading_back(wait)?;
         }
-        state.read_back(recipe.faults.reads, &seat.meter)?;
+        state.read_back(loop_config.faults.reads, &replica.meter)?;
         state.done += 1;
-        state.compare(recipe, seat)?;
-        let noted = watch.after(&tally.timed(&seat.meter), &state);
-        is_enough = noted.inspect_err(|error| watch.failed(error, &state))?;
+        state.check_replicas_agree(loop_config, replica)?;
+        let noted = observer.after_step(&metrics.finish(&replica.meter), &state);
+        is_enough = noted.inspect_err(|error| observer.failed(error, &state))?;
     }
     Ok(state)
 }
 
 /// Waits until the device has computed everything, and reports what failed.
-fn settled<T: Trainee>(trainee: &T, step: u64, facts: &Facts) -> Result<(), TrainError> {
-    let synced = trainee.device().inner().sync();
+fn synchronize<T: Objective>(
+    objective: &T,
+    step: u64,
+    stats: &BatchStats,
+) -> Result<(), TrainError> {
+    let synced = objective.device().inner().sync();
     let computed = synced.map_err(|why| why.to_string());
-    let computed = computed.and_then(|()| no_memory_fault());
-    computed.map_err(|why| TrainError::step(step, why).in_batch(step, facts))
+    let computed = computed.and_then(|()| check_for_oom());
+    computed.map_err(|why| TrainError::step(step, why).in_batch(step, stats))
 }
 
 /// Adds the step and its batches to an error, and reports the error to the observer.
-fn told<T, V>(
+fn report_failure<T, V>(
     result: Result<V, TrainError>,
-    tally: &Tally,
+    metrics: &StepMetrics,
     state: &State<T>,
-    watch: &mut dyn Watch<T>,
+    observer: &mut dyn StepObserver<T>,
 ) -> Result<V, TrainError> {
     result
-        .map_err(|error| error.in_batch(tally.done.step, &tally.done.facts))
-        .inspect_err(|error| watch.failed(error, state))
+        .map_err(|error| error.in_batch(metrics.report.step, &metrics.report.stats))
+        .inspect_err(|error| observer.failed(error, state))
 }
 
 /// Whether any replica asks to stop, so that all of them stop after the same step.
-fn agreed(stop: bool, seat: &Seat) -> Result<bool, TrainError> {
-    let votes = seat.mean(vec![if stop { 1.0 } else { 0.0 }])?;
+fn any_replica_stops(stop: bool, replica: &Replica) -> Result<bool, TrainError> {
+    let votes = replica.mean(vec![if stop { 1.0 } else { 0.0 }])?;
     Ok(votes.iter().any(|votes| *votes > 0.0))
 }

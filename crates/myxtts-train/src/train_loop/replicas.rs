@@ -1,9 +1,9 @@
 //! Replicas that hold the same weights.
 //!
-//! The seam is [`Averaging`]: numbers in, their mean over all replicas out, the same bits for
+//! The all-reduce is [`AllReduce`]: numbers in, their mean over all replicas out, the same bits for
 //! everybody. In one process that is a shared table; several machines need another implementation
 //! of it and nothing else. GPUs that can average among themselves do so with gradients;
-//! everything else that is shared is a few numbers, and goes through the seam.
+//! everything else that is shared is a few numbers, and goes through the all-reduce.
 
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -17,25 +17,25 @@ use crate::optim::NamedGradients;
 /// Another replica has stopped, so its part of the mean will never come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("another replica has stopped")]
-pub struct Abandoned;
+pub struct PeerLost;
 
 /// Averages numbers over all replicas.
-pub(crate) trait Averaging: Send + Sync + fmt::Debug {
+pub(crate) trait AllReduce: Send + Sync + fmt::Debug {
     /// Counts the replicas that take part.
-    fn members(&self) -> usize;
+    fn world_size(&self) -> usize;
 
     /// Replaces `values` by their mean over all members. Every member must call it equally often
     /// and with equally many values; each call waits for the others.
-    fn mean(&self, rank: usize, values: &mut [f32]) -> Result<(), Abandoned>;
+    fn mean(&self, rank: usize, values: &mut [f32]) -> Result<(), PeerLost>;
 
     /// Releases the waiting members: this one will not call again.
-    fn abandon(&self);
+    fn leave(&self);
 }
 
 /// Replicas that are threads of this process.
 #[derive(Debug)]
-pub(crate) struct InProcess {
-    members: usize,
+pub(crate) struct ThreadGroup {
+    world_size: usize,
     table: Mutex<Table>,
     turned: Condvar,
 }
@@ -48,16 +48,16 @@ struct Table {
     mean: Vec<f32>,
     /// Members that have yet to take the mean of the last round.
     to_take: usize,
-    abandoned: bool,
+    peer_left: bool,
 }
 
-impl InProcess {
-    /// Makes a group of `members` threads.
-    pub(crate) fn new(members: usize) -> Self {
+impl ThreadGroup {
+    /// Makes a group of `world_size` threads.
+    pub(crate) fn new(world_size: usize) -> Self {
         Self {
-            members,
+            world_size,
             table: Mutex::new(Table {
-                parts: vec![None; members],
+                parts: vec![None; world_size],
                 ..Table::default()
             }),
             turned: Condvar::new(),
@@ -74,22 +74,22 @@ impl InProcess {
     }
 }
 
-impl Averaging for InProcess {
-    fn members(&self) -> usize {
-        self.members
+impl AllReduce for ThreadGroup {
+    fn world_size(&self) -> usize {
+        self.world_size
     }
 
-    fn mean(&self, rank: usize, values: &mut [f32]) -> Result<(), Abandoned> {
-        if self.members == 1 {
+    fn mean(&self, rank: usize, values: &mut [f32]) -> Result<(), PeerLost> {
+        if self.world_size == 1 {
             return Ok(());
         }
         let mut table = self.table();
         // The slowest member may still be taking the mean of the last round.
-        while table.to_take > 0 && !table.abandoned {
+        while table.to_take > 0 && !table.peer_left {
             table = self.wait(table);
         }
-        if table.abandoned {
-            return Err(Abandoned);
+        if table.peer_left {
+            return Err(PeerLost);
         }
         let round = table.round;
         if let Some(part) = table.parts.get_mut(rank) {
@@ -99,11 +99,11 @@ impl Averaging for InProcess {
             table.finish_round();
             self.turned.notify_all();
         }
-        while table.round == round && !table.abandoned {
+        while table.round == round && !table.peer_left {
             table = self.wait(table);
         }
         if table.round == round {
-            return Err(Abandoned);
+            return Err(PeerLost);
         }
         values.copy_from_slice(&table.mean);
         table.to_take -= 1;
@@ -113,8 +113,8 @@ impl Averaging for InProcess {
         Ok(())
     }
 
-    fn abandon(&self) {
-        self.table().abandoned = true;
+    fn leave(&self) {
+        self.table().peer_left = true;
         self.turned.notify_all();
     }
 }
@@ -141,27 +141,27 @@ impl Table {
 /// A group of which only one member exists. What is learned in it is thrown away, but numbers go
 /// through the same code as in a training.
 #[derive(Debug)]
-struct Rehearsal(usize);
+struct DryRunGroup(usize);
 
-impl Averaging for Rehearsal {
-    fn members(&self) -> usize {
+impl AllReduce for DryRunGroup {
+    fn world_size(&self) -> usize {
         self.0
     }
 
-    fn mean(&self, _rank: usize, _values: &mut [f32]) -> Result<(), Abandoned> {
+    fn mean(&self, _rank: usize, _values: &mut [f32]) -> Result<(), PeerLost> {
         Ok(())
     }
 
-    fn abandon(&self) {}
+    fn leave(&self) {}
 }
 
 /// One replica's place in the group.
 #[derive(Clone, Debug)]
-pub struct Seat {
+pub struct Replica {
     /// The replica's number, from 0.
     pub(crate) rank: usize,
     /// The group that averages numbers.
-    pub(crate) team: Arc<dyn Averaging>,
+    pub(crate) group: Arc<dyn AllReduce>,
     /// The devices of all members, if they average gradients themselves.
     pub(crate) collective: Option<Arc<[Device]>>,
     /// Counts what this replica waits for.
@@ -172,16 +172,16 @@ pub struct Seat {
 /// that some copies of them cost little memory.
 const BUCKET: usize = 1 << 20;
 
-impl Seat {
+impl Replica {
     /// Makes the member of a group with this rank.
     pub(crate) fn new(
         rank: usize,
-        team: Arc<dyn Averaging>,
+        group: Arc<dyn AllReduce>,
         collective: Option<Arc<[Device]>>,
     ) -> Self {
         Self {
             rank,
-            team,
+            group,
             collective,
             meter: Arc::default(),
         }
@@ -189,24 +189,24 @@ impl Seat {
 
     /// Makes the only member of a group of one.
     pub fn alone() -> Self {
-        Self::new(0, Arc::new(InProcess::new(1)), None)
+        Self::new(0, Arc::new(ThreadGroup::new(1)), None)
     }
 
-    /// Makes a member that rehearses what a group of `members` does.
-    pub(crate) fn rehearsing(members: usize) -> Self {
-        Self::new(0, Arc::new(Rehearsal(members)), None)
+    /// Makes a member that dry-runs what a group of `world_size` does.
+    pub(crate) fn dry_run(world_size: usize) -> Self {
+        Self::new(0, Arc::new(DryRunGroup(world_size)), None)
     }
 
     /// Counts the replicas of the group.
-    pub(crate) fn members(&self) -> usize {
-        self.team.members()
+    pub(crate) fn world_size(&self) -> usize {
+        self.group.world_size()
     }
 
     /// Averages a few numbers over all replicas.
-    pub(crate) fn mean(&self, mut values: Vec<f32>) -> Result<Vec<f32>, Abandoned> {
-        if self.members() > 1 {
-            let mean = || self.team.mean(self.rank, &mut values);
-            self.meter.in_seam(mean)?;
+    pub(crate) fn mean(&self, mut values: Vec<f32>) -> Result<Vec<f32>, PeerLost> {
+        if self.world_size() > 1 {
+            let mean = || self.group.mean(self.rank, &mut values);
+            self.meter.in_all_reduce(mean)?;
         }
         Ok(values)
     }
@@ -217,8 +217,8 @@ impl Seat {
     pub(crate) fn mean_gradients(
         &self,
         gradients: NamedGradients,
-    ) -> Result<NamedGradients, TeamError> {
-        if self.members() == 1 {
+    ) -> Result<NamedGradients, ReplicaError> {
+        if self.world_size() == 1 {
             return Ok(gradients);
         }
         let mut names: Vec<String> = gradients.iter().map(|(name, _)| name.to_owned()).collect();
@@ -228,7 +228,7 @@ impl Seat {
                 // The wait for the slowest replica is counted by `all_are_here` already.
                 self.all_are_here()?;
                 let mean = || self.mean_on_devices(gradients, names, devices);
-                Ok(self.meter.in_seam(mean))
+                Ok(self.meter.in_all_reduce(mean))
             }
             None => self.mean_through_host(gradients, names),
         }
@@ -254,13 +254,13 @@ impl Seat {
 
     /// Waits until all replicas have come. A device that waits for another waits forever, so none
     /// begins before the rest are there to follow.
-    fn all_are_here(&self) -> Result<(), Abandoned> {
+    fn all_are_here(&self) -> Result<(), PeerLost> {
         self.mean(vec![]).map(|_| ())
     }
 
     /// Averages numbers whose mean is known, so that a broken link between GPUs is found before
     /// anything is learned over it.
-    pub(crate) fn check_collective(&self, device: &Device) -> Result<(), TeamError> {
+    pub(crate) fn check_collective(&self, device: &Device) -> Result<(), ReplicaError> {
         let Some(devices) = &self.collective else {
             return Ok(());
         };
@@ -268,13 +268,13 @@ impl Seat {
         let own_1 = Tensor::<1>::from_data([self.rank as f32 + 1.0], device);
         let mean_1 = all_reduce(own_1, ReduceOperation::Mean, devices.to_vec()).resolve();
         let mean = mean_1.try_into_vec_as::<f32>();
-        let mean = mean.map_err(|why| TeamError::Collective(why.to_string()))?;
-        let expected = (self.members() as f32 + 1.0) / 2.0;
+        let mean = mean.map_err(|why| ReplicaError::Collective(why.to_string()))?;
+        let expected = (self.world_size() as f32 + 1.0) / 2.0;
         match mean.first() {
             Some(mean) if (mean - expected).abs() < 1e-3 => Ok(()),
-            found => Err(TeamError::Collective(format!(
+            found => Err(ReplicaError::Collective(format!(
                 "the mean of 1 to {} should be {expected} and is {found:?}",
-                self.members()
+                self.world_size()
             ))),
         }
     }
@@ -284,7 +284,7 @@ impl Seat {
         &self,
         mut gradients: NamedGradients,
         names: Vec<String>,
-    ) -> Result<NamedGradients, TeamError> {
+    ) -> Result<NamedGradients, ReplicaError> {
         let mut bucket: Vec<String> = vec![];
         let mut held = 0;
         for name in names {
@@ -306,7 +306,7 @@ impl Seat {
         &self,
         gradients: &mut NamedGradients,
         names: &[String],
-    ) -> Result<(), TeamError> {
+    ) -> Result<(), ReplicaError> {
         let held: Vec<Tensor<1>> = names
             .iter()
             .filter_map(|name| gradients.get(name).cloned())
@@ -317,12 +317,12 @@ impl Seat {
         let device = first.device();
         let lengths: Vec<usize> = held.iter().map(|gradient_n| gradient_n.dims()[0]).collect();
         let read = || Tensor::cat(held, 0).try_into_vec_as::<f32>();
-        let values = self.meter.reading_for_seam(read);
-        let values = values.map_err(|why| TeamError::Device(why.to_string()))?;
+        let values = self.meter.reading_for_all_reduce(read);
+        let values = values.map_err(|why| ReplicaError::Device(why.to_string()))?;
         let values = self.mean(values)?;
         let count = values.len();
         let upload = || Tensor::<1>::from_data(TensorData::new(values, [count]), &device);
-        let mean_n = self.meter.in_seam(upload);
+        let mean_n = self.meter.in_all_reduce(upload);
         let mut start = 0;
         for (name, length) in names.iter().zip(lengths) {
             gradients.replace(name, mean_n.clone().narrow(0, start, length));
@@ -344,10 +344,10 @@ fn order(name: &str) -> Vec<(u8, u64, &str)> {
 
 /// The reasons for which gradients cannot be averaged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TeamError {
+pub enum ReplicaError {
     /// Another replica has stopped.
     #[error(transparent)]
-    Abandoned(#[from] Abandoned),
+    PeerLost(#[from] PeerLost),
     /// The gradients cannot be read from the device.
     #[error("the gradients could not be read from the device: {0}")]
     Device(String),
@@ -367,15 +367,15 @@ mod tests {
 
     #[test]
     fn everybody_has_the_same_mean_in_every_round() {
-        let team = Arc::new(InProcess::new(3));
+        let group = Arc::new(ThreadGroup::new(3));
         let threads: Vec<_> = (0..3_u8)
             .map(|rank| {
-                let team = Arc::clone(&team);
+                let group = Arc::clone(&group);
                 std::thread::spawn(move || {
                     let mut all = vec![];
                     for round in 0..500_u16 {
                         let mut values = vec![f32::from(rank), f32::from(round)];
-                        team.mean(usize::from(rank), &mut values).unwrap();
+                        group.mean(usize::from(rank), &mut values).unwrap();
                         all.push(values);
                     }
                     all
@@ -392,13 +392,13 @@ mod tests {
 
     #[test]
     fn nobody_waits_for_a_member_that_left() {
-        let team = Arc::new(InProcess::new(2));
-        let waiting = Arc::clone(&team);
+        let group = Arc::new(ThreadGroup::new(2));
+        let waiting = Arc::clone(&group);
         let thread = std::thread::spawn(move || waiting.mean(0, &mut [1.0]));
         std::thread::sleep(std::time::Duration::from_millis(20));
-        team.abandon();
-        assert_eq!(thread.join().unwrap(), Err(Abandoned));
-        assert_eq!(team.mean(1, &mut [1.0]), Err(Abandoned));
+        group.leave();
+        assert_eq!(thread.join().unwrap(), Err(PeerLost));
+        assert_eq!(group.mean(1, &mut [1.0]), Err(PeerLost));
     }
 
     #[test]

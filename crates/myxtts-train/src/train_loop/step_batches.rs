@@ -2,12 +2,12 @@
 
 use myxtts_pipeline::Ticket;
 
-use super::passes::Passes;
-use super::step_metrics::Tally;
-use super::{Intake, Seat};
+use super::gradient_accumulator::GradientAccumulator;
+use super::step_metrics::StepMetrics;
+use super::{Replica, ReplicaInput};
 use crate::error::{TrainError, unless_stopped};
-use crate::feed::{Facts, Fed};
-use crate::objective::Trainee;
+use crate::feed::{BatchStats, DeviceBatch};
+use crate::objective::Objective;
 
 /// The micro-batches of one step, taken one by one.
 ///
@@ -15,54 +15,62 @@ use crate::objective::Trainee;
 /// have more batches than fit into the pipeline. Only a model with a second phase needs them
 /// again, so its batches are kept until the step is done, without their places.
 pub(super) struct StepBatches<'a, B> {
-    intake: &'a mut Intake<B>,
+    input: &'a mut ReplicaInput<B>,
     accumulation: usize,
     /// The number of the step's first batch, counted through the stage.
     first: u64,
-    kept: Vec<Fed<B>>,
-    whole: Option<Whole>,
+    kept: Vec<DeviceBatch<B>>,
+    step_targets: Option<StepTargets>,
 }
 
 impl<'a, B> StepBatches<'a, B> {
-    pub(super) fn new(intake: &'a mut Intake<B>, accumulation: usize, done: u64) -> Self {
+    pub(super) fn new(input: &'a mut ReplicaInput<B>, accumulation: usize, done: u64) -> Self {
         let accumulation = accumulation.max(1);
         Self {
-            intake,
+            input,
             accumulation,
             first: done * accumulation as u64,
             kept: vec![],
-            whole: None,
+            step_targets: None,
         }
     }
 
     /// Runs a phase over all batches of the step; `false` at the end of the data.
-    pub(super) fn pass<T: Trainee<Batch = B>>(
+    pub(super) fn accumulate<T: Objective<Batch = B>>(
         &mut self,
-        passes: &mut Passes<'_, T>,
-        tally: &mut Tally,
+        accumulator: &mut GradientAccumulator<'_, T>,
+        metrics: &mut StepMetrics,
         traces: &mut Vec<T::Trace>,
     ) -> Result<bool, TrainError> {
-        if self.whole.is_some() {
-            for fed in &self.kept {
-                let shares = self.whole.iter().flat_map(|whole| whole.shares(&fed.facts));
-                passes.pass(&fed.batch, &shares.collect::<Vec<_>>(), tally, traces)?;
+        if self.step_targets.is_some() {
+            for device_batch in &self.kept {
+                let shares = self
+                    .step_targets
+                    .iter()
+                    .flat_map(|step_targets| step_targets.shares(&device_batch.stats));
+                accumulator.forward_backward(
+                    &device_batch.batch,
+                    &shares.collect::<Vec<_>>(),
+                    metrics,
+                    traces,
+                )?;
             }
             return Ok(true);
         }
         for _ in 0..self.accumulation {
-            unless_stopped(&self.intake.stop)?;
-            let Some(delivered) = self.intake.lane.next()? else {
+            unless_stopped(&self.input.stop)?;
+            let Some(delivered) = self.input.lane.next()? else {
                 return Ok(false);
             };
-            let facts = &delivered.batch.facts;
-            tally.meet(facts, delivered.waited);
-            let whole = match self.whole.take() {
-                Some(whole) => whole,
-                None => self.whole(facts, passes.seat)?,
+            let stats = &delivered.batch.stats;
+            metrics.count_batch(stats, delivered.waited);
+            let step_targets = match self.step_targets.take() {
+                Some(step_targets) => step_targets,
+                None => self.step_targets(stats, accumulator.replica)?,
             };
-            let shares = whole.shares(facts);
-            self.whole = Some(whole);
-            passes.pass(&delivered.batch.batch, &shares, tally, traces)?;
+            let shares = step_targets.shares(stats);
+            self.step_targets = Some(step_targets);
+            accumulator.forward_backward(&delivered.batch.batch, &shares, metrics, traces)?;
             if T::PHASES > 1 {
                 self.kept.push(delivered.into_batch());
             }
@@ -72,19 +80,23 @@ impl<'a, B> StepBatches<'a, B> {
 
     /// Counts the targets of the whole step. A step of one batch counts those of that batch; for
     /// more, the data's plan knows them before the batches are made.
-    fn whole(&self, first: &Facts, seat: &Seat) -> Result<Whole, TrainError> {
+    fn step_targets(
+        &self,
+        first: &BatchStats,
+        replica: &Replica,
+    ) -> Result<StepTargets, TrainError> {
         let own = match self.accumulation {
             1 => first.targets.clone(),
             count => {
                 let ticket = Ticket {
                     step: self.first,
-                    lane: self.intake.rank,
+                    lane: self.input.rank,
                 };
-                self.intake.targets.sum(ticket, count)
+                self.input.targets.sum(ticket, count)
             }
         };
         let own = own.into_iter().map(|targets| targets as f32);
-        Ok(Whole(seat.mean(own.collect())?))
+        Ok(StepTargets(replica.mean(own.collect())?))
     }
 }
 
@@ -94,12 +106,12 @@ impl<'a, B> StepBatches<'a, B> {
 /// The gradients of replicas are averaged, and those of a replica's batches
 /// added: a batch with n of N targets in the whole step has the share
 /// n x replicas / N, and the sum is the gradient of one large batch.
-struct Whole(Vec<f32>);
+struct StepTargets(Vec<f32>);
 
-impl Whole {
+impl StepTargets {
     /// Returns how much of the step's mean a batch is, for each part of the loss.
-    fn shares(&self, facts: &Facts) -> Vec<f64> {
-        let of = |part: usize| facts.targets.get(part).copied().unwrap_or(0);
+    fn shares(&self, stats: &BatchStats) -> Vec<f64> {
+        let of = |part: usize| stats.targets.get(part).copied().unwrap_or(0);
         let shares = self
             .0
             .iter()

@@ -4,18 +4,18 @@ use std::time::Duration;
 
 use burn::tensor::Tensor;
 use myxtts_base::process::ThreadTime;
-use myxtts_device::no_memory_fault;
+use myxtts_device::check_for_oom;
 use myxtts_run::guard::{NonFiniteVerdict, SpikeAction};
 use myxtts_run::units::Step;
 
 use super::meter::StepClock;
-use super::{Meter, Seat, State, Together, Waits};
+use super::{Meter, Replica, ReplicaTotals, State, Waits};
 use crate::error::TrainError;
-use crate::feed::Facts;
+use crate::feed::BatchStats;
 
 /// The report of one step.
 #[derive(Clone, Debug, PartialEq)]
-pub struct StepDone {
+pub struct StepReport {
     /// The number of the step in its stage, from 1.
     pub step: u64,
     /// The whole loss, averaged over all replicas.
@@ -31,7 +31,7 @@ pub struct StepDone {
     /// A message about a loss that jumped.
     pub spike: Option<String>,
     /// What this replica's batches held.
-    pub facts: Facts,
+    pub stats: BatchStats,
     /// How long this replica waited for those batches.
     pub waited: Duration,
     /// What else this replica waited for.
@@ -40,22 +40,22 @@ pub struct StepDone {
     /// queues work.
     pub thread: Option<ThreadTime>,
     /// What all replicas' batches held, and how long each replica worked.
-    pub together: Together,
+    pub totals: ReplicaTotals,
 }
 
 /// The numbers of a step, as they become known.
-pub(super) struct Tally {
-    pub(super) done: StepDone,
+pub(super) struct StepMetrics {
+    pub(super) report: StepReport,
     /// Numbers still on the device: the parts of a loss with their names, whole losses without
     /// one.
     unread: Vec<(Option<&'static str>, Tensor<1>)>,
     clock: StepClock,
 }
 
-impl Tally {
+impl StepMetrics {
     pub(super) fn new(step: u64, rate: f64, meter: &Meter) -> Self {
         Self {
-            done: StepDone {
+            report: StepReport {
                 step,
                 loss: 0.0,
                 parts: vec![],
@@ -63,11 +63,11 @@ impl Tally {
                 rate,
                 skipped: None,
                 spike: None,
-                facts: Facts::default(),
+                stats: BatchStats::default(),
                 waited: Duration::ZERO,
                 waits: Waits::default(),
                 thread: None,
-                together: Together::default(),
+                totals: ReplicaTotals::default(),
             },
             unread: vec![],
             clock: StepClock::start(meter),
@@ -75,15 +75,15 @@ impl Tally {
     }
 
     /// Returns the report of the finished step, with its waits.
-    pub(super) fn timed(mut self, meter: &Meter) -> StepDone {
-        (self.done.waits, self.done.thread) = self.clock.stop(meter);
-        self.done
+    pub(super) fn finish(mut self, meter: &Meter) -> StepReport {
+        (self.report.waits, self.report.thread) = self.clock.stop(meter);
+        self.report
     }
 
     /// Counts a batch that has arrived.
-    pub(super) fn meet(&mut self, facts: &Facts, waited: Duration) {
-        self.done.facts.join(facts);
-        self.done.waited += waited;
+    pub(super) fn count_batch(&mut self, stats: &BatchStats, waited: Duration) {
+        self.report.stats.join(stats);
+        self.report.waited += waited;
     }
 
     /// Takes the losses of a batch without reading them: a read waits for the device, so there is
@@ -107,14 +107,14 @@ impl Tally {
             return Ok(());
         }
         let values = meter.reading_back(|| Tensor::cat(values, 0).try_into_vec_as::<f32>());
-        let step = self.done.step;
+        let step = self.report.step;
         let values = values.map_err(|why| TrainError::step(step, why.to_string()))?;
-        no_memory_fault().map_err(|why| TrainError::step(step, why))?;
-        self.done.norm = values.get(names.len()).copied().unwrap_or(0.0);
+        check_for_oom().map_err(|why| TrainError::step(step, why))?;
+        self.report.norm = values.get(names.len()).copied().unwrap_or(0.0);
         for (name, value) in names.into_iter().zip(values) {
-            let parts = &mut self.done.parts;
+            let parts = &mut self.report.parts;
             match name {
-                None => self.done.loss += value,
+                None => self.report.loss += value,
                 Some(name) => match parts.iter_mut().find(|(known, _)| *known == name) {
                     Some((_, sum)) => *sum += value,
                     None => parts.push((name, value)),
@@ -125,69 +125,82 @@ impl Tally {
     }
 
     /// Combines the losses, counts and times of all replicas.
-    fn come_together(&mut self, seat: &Seat) -> Result<(), TrainError> {
-        let (done, members) = (&mut self.done, seat.members());
-        if members == 1 {
-            done.together = Together::alone(&done.facts);
+    fn reduce_across_replicas(&mut self, replica: &Replica) -> Result<(), TrainError> {
+        let (report, world_size) = (&mut self.report, replica.world_size());
+        if world_size == 1 {
+            report.totals = ReplicaTotals::alone(&report.stats);
             return Ok(());
         }
-        let worked = self.clock.worked(&seat.meter, done.waited);
-        let own = done.parts.iter().map(|(_, value)| *value);
-        let own = own.chain([done.loss]);
-        let own = own.chain(Together::part(&done.facts, worked, seat.rank, members));
-        let means = seat.mean(own.collect())?;
-        let (parts, rest) = means.split_at(done.parts.len());
-        for ((_, value), mean) in done.parts.iter_mut().zip(parts) {
+        let worked = self.clock.worked(&replica.meter, report.waited);
+        let own = report.parts.iter().map(|(_, value)| *value);
+        let own = own.chain([report.loss]);
+        let own = own.chain(ReplicaTotals::contribution(
+            &report.stats,
+            worked,
+            replica.rank,
+            world_size,
+        ));
+        let means = replica.mean(own.collect())?;
+        let (parts, rest) = means.split_at(report.parts.len());
+        for ((_, value), mean) in report.parts.iter_mut().zip(parts) {
             *value = *mean;
         }
         if let Some((loss, rest)) = rest.split_first() {
-            done.loss = *loss;
-            done.together = Together::of(rest, members);
+            report.loss = *loss;
+            report.totals = ReplicaTotals::of(rest, world_size);
         }
         Ok(())
     }
 
     /// Whether the phase may be applied. The guards judge a step once, by its last phase or by
     /// the first that is bad. All replicas see the same numbers and come to the same answer.
-    pub(super) fn is_good<T>(
+    pub(super) fn should_apply<T>(
         &mut self,
         norm: Option<Tensor<1>>,
         is_last: bool,
-        seat: &Seat,
+        replica: &Replica,
         state: &mut State<T>,
     ) -> Result<bool, TrainError> {
-        self.read(norm, &seat.meter)?;
-        self.come_together(seat)?;
-        if !is_last && self.done.loss.is_finite() && self.done.norm.is_finite() {
+        self.read(norm, &replica.meter)?;
+        self.reduce_across_replicas(replica)?;
+        if !is_last && self.report.loss.is_finite() && self.report.norm.is_finite() {
             return Ok(true);
         }
-        let step = Step(self.done.step);
-        if state.scale.overflowed(self.done.loss, self.done.norm) {
-            self.done.skipped = Some(format!(
+        let step = Step(self.report.step);
+        if state.scale.overflowed(self.report.loss, self.report.norm) {
+            self.report.skipped = Some(format!(
                 "the gradient overflowed half precision; the loss is now scaled by {}",
                 state.scale.factor()
             ));
             return Ok(false);
         }
-        let clips = || self.done.facts.clips.iter().map(|clip| clip.0.to_string());
+        let clips = || {
+            self.report
+                .stats
+                .clips
+                .iter()
+                .map(|clip| clip.0.to_string())
+        };
         let verdict = state
             .non_finite
-            .judge(step, self.done.loss, self.done.norm, || clips().collect());
+            .judge(step, self.report.loss, self.report.norm, || {
+                clips().collect()
+            });
         match verdict {
             NonFiniteVerdict::Apply => {}
             NonFiniteVerdict::Skip { streak } => {
-                self.done.skipped = Some(format!(
+                self.report.skipped = Some(format!(
                     "loss {} and gradient norm {} are not both numbers ({streak} in a row)",
-                    self.done.loss, self.done.norm
+                    self.report.loss, self.report.norm
                 ));
                 return Ok(false);
             }
             NonFiniteVerdict::Stop(report) => return Err(TrainError::BadSteps(report)),
         }
-        if let Some(spike) = state.spikes.observe(step, f64::from(self.done.loss)) {
-            self.done.spike = Some(spike.to_string());
+        if let Some(spike) = state.spikes.observe(step, f64::from(self.report.loss)) {
+            self.report.spike = Some(spike.to_string());
             if spike.action == SpikeAction::Skip {
-                self.done.skipped = Some("the loss jumped".to_owned());
+                self.report.skipped = Some("the loss jumped".to_owned());
                 return Ok(false);
             }
         }

@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
+use myxtts_data::host_stage::HostFeed;
 use myxtts_data::schedule::{Beginnings, Companions};
-use myxtts_data::stage::HostFeed;
 use myxtts_model::gpt::Quirks;
 use myxtts_pipeline::Ticket;
 use myxtts_train::feed::{DeviceFeed, Targets};
 use myxtts_train::placement::Placement;
 
-use crate::small_stage::{clips, mirrored, one, recipe, schedule, split, train_gpt};
+use crate::small_stage::{clips, loop_config, mirrored, one, schedule, split, train_gpt};
 use crate::world::{CONDITIONING, WORLD, device, stage};
 
 /// The pipelines of these tests have four places a lane: on the code that kept
@@ -22,10 +22,10 @@ fn a_step_may_have_more_batches_than_the_pipeline() {
         let (_, seen) = train_gpt(
             placement,
             &schedule(1, lanes),
-            &recipe(1, accumulation),
+            &loop_config(1, accumulation),
             0.0,
         );
-        assert_eq!(seen.steps[0].facts.shapes.len(), accumulation);
+        assert_eq!(seen.steps[0].stats.shapes.len(), accumulation);
         assert!(seen.steps[0].loss.is_finite());
     };
     for accumulation in [9, 17, 51] {
@@ -51,7 +51,7 @@ fn targets_are_known_before_a_batch_is_made() {
             .conditioned_by(companions.clone())
             .beginning_at(beginnings);
         let host = HostFeed::new(stage, batches.clone(), None).unwrap();
-        let site: DeviceFeed = device(None, Arc::default()).with_quirks(quirks);
+        let device_stage: DeviceFeed = device(None, Arc::default()).with_quirks(quirks);
         let planned = Targets::of_gpt(
             &batches,
             &WORLD.corpus,
@@ -66,7 +66,7 @@ fn targets_are_known_before_a_batch_is_made() {
             for lane in 0..2 {
                 let ticket = Ticket { step, lane };
                 let filled = host.prepare(ticket, None).unwrap();
-                let found = site.facts(&filled.batch).targets;
+                let found = device_stage.stats(&filled.batch).targets;
                 assert_eq!(planned.of_batch(ticket), found, "{ticket:?} {quirks:?}");
                 if lane == 1 {
                     sums.iter_mut().zip(found).for_each(|(sum, n)| *sum += n);

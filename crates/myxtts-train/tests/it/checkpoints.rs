@@ -67,7 +67,7 @@ fn an_average_is_what_speaks_and_is_exported() {
     let folder = tempfile::tempdir().unwrap();
     let mut job = job(folder.path(), 20, 10);
     let decay = 0.9_f32;
-    job.config.training.optimiser.ema_decay = f64::from(decay);
+    job.config.training.optimizer.ema_decay = f64::from(decay);
     train(&job).unwrap();
     let stored = |step: u64, name: &str| {
         read_safetensors(&checkpoint(&job.folder(), step).join(name)).unwrap()
@@ -119,7 +119,7 @@ fn an_average_is_what_speaks_and_is_exported() {
 fn a_run_with_an_average_is_resumed_exactly() {
     let folder = tempfile::tempdir().unwrap();
     let mut whole = job(folder.path(), 14, 7);
-    whole.config.training.optimiser.ema_decay = 0.9;
+    whole.config.training.optimizer.ema_decay = 0.9;
     train(&whole).unwrap();
     let parts = mini::kept_in(&folder.path().join("parts"), &whole);
     train(&parts).unwrap();

@@ -12,9 +12,9 @@ use myxtts_model::gpt::{Gpt, GptConfig, Vocabulary};
 use myxtts_model::hifigan::{Discriminator, DiscriminatorConfig, HifiganConfig, HifiganDecoder};
 use myxtts_model::init::Init;
 use myxtts_model::params::StateDict;
-use myxtts_pipeline::{SiteWork, Ticket};
-use myxtts_train::feed::{Cutting, DecoderBatch, DecoderFeed, Fed};
-use myxtts_train::objective::{DecoderActs, DecoderTrainee, Trainee};
+use myxtts_pipeline::{DeviceStage, Ticket};
+use myxtts_train::feed::{Cutting, DecoderBatch, DecoderFeed, DeviceBatch};
+use myxtts_train::objective::{DecoderCurriculum, DecoderObjective, Objective};
 use myxtts_train::optim::{AdamW, AdamWConfig};
 use myxtts_weights::TensorMap;
 
@@ -64,51 +64,56 @@ fn feed(seed: u64) -> DecoderFeed {
     DecoderFeed::new(&device, feed, gpt(), voices, &config(), cutting).unwrap()
 }
 
-fn fed(feed: &mut DecoderFeed, step: u64) -> Fed<DecoderBatch> {
+fn device_batch(feed: &mut DecoderFeed, step: u64) -> DeviceBatch<DecoderBatch> {
     let ticket = Ticket { step, lane: 0 };
     let filled = host(None).prepare(ticket, None).unwrap();
     feed.process(ticket, &filled).unwrap()
 }
 
-fn trainee() -> DecoderTrainee {
+fn objective() -> DecoderObjective {
     let init = Init::new(7, &Device::flex().autodiff());
-    let judges = DiscriminatorConfig {
+    let discriminator = DiscriminatorConfig {
         periods: vec![2, 3],
         scales: 1,
         ..DiscriminatorConfig::tiny()
     };
-    DecoderTrainee::new(
+    DecoderObjective::new(
         HifiganDecoder::new(&init, &config()).unwrap(),
-        Discriminator::new(&init, &judges).unwrap(),
+        Discriminator::new(&init, &discriminator).unwrap(),
     )
     .unwrap()
 }
 
 /// One phase of a step; gives what was learned and the parts of the loss.
 fn phase(
-    trainee: DecoderTrainee,
+    objective: DecoderObjective,
     phase: usize,
     batch: &DecoderBatch,
-    optimiser: &mut AdamW,
-) -> (DecoderTrainee, Vec<(&'static str, f32)>) {
-    let loss = trainee.loss(phase, batch, &[1.0], 0).unwrap();
+    optimizer: &mut AdamW,
+) -> (DecoderObjective, Vec<(&'static str, f32)>) {
+    let loss = objective.loss(phase, batch, &[1.0], 0).unwrap();
     let parts = loss.parts.into_iter();
     let parts = parts.map(|(name, value)| (name, value.into_scalar::<f32>()));
     let parts = parts.collect();
-    let gradients = trainee.gradients(phase, loss.total.backward());
-    (trainee.stepped(phase, optimiser, gradients, 2e-3), parts)
+    let gradients = objective.gradients(phase, loss.total.backward());
+    (objective.apply(phase, optimizer, gradients, 2e-3), parts)
 }
 
 #[test]
 fn segments_are_drawn_by_seed_epoch_and_clip() {
     let epoch = WORLD.schedule.steps_per_epoch();
-    let wave = |seed, step| fed(&mut feed(seed), step).batch.wave_b1t.into_data();
-    let first = fed(&mut feed(1), 0);
+    let wave = |seed, step| {
+        device_batch(&mut feed(seed), step)
+            .batch
+            .wave_b1t
+            .into_data()
+    };
+    let first = device_batch(&mut feed(1), 0);
     let [rows, one, samples] = first.batch.wave_b1t.dims();
     assert_eq!((one, samples), (1, FRAMES * 256));
     assert_eq!(first.batch.frames_bct.dims(), [rows, CHANNELS, FRAMES]);
     assert_eq!(first.batch.voice_bc1.dims(), [rows, CHANNELS, 1]);
-    assert_eq!(first.facts.targets, [rows]);
+    assert_eq!(first.stats.targets, [rows]);
     let lengths = first.batch.voice_bc1.square().sum_dim(1).into_data();
     assert!(
         lengths
@@ -124,50 +129,50 @@ fn segments_are_drawn_by_seed_epoch_and_clip() {
 
 #[test]
 fn each_phase_moves_its_own_part_only() {
-    let batch = fed(&mut feed(1), 0).batch;
-    let parts = |trainee: &DecoderTrainee| -> (StateDict, StateDict) {
-        let state = trainee.state().unwrap().into_iter();
+    let batch = device_batch(&mut feed(1), 0).batch;
+    let parts = |objective: &DecoderObjective| -> (StateDict, StateDict) {
+        let state = objective.state().unwrap().into_iter();
         state.partition(|(name, _)| name.starts_with("waveform_decoder."))
     };
-    let mut optimiser = AdamW::new(AdamWConfig::default());
-    let trainee = trainee();
-    let before = parts(&trainee);
+    let mut optimizer = AdamW::new(AdamWConfig::default());
+    let objective = objective();
+    let before = parts(&objective);
     assert!(!before.0.is_empty() && !before.1.is_empty());
-    let (trainee, losses) = phase(trainee, 0, &batch, &mut optimiser);
+    let (objective, losses) = phase(objective, 0, &batch, &mut optimizer);
     let names = |losses: &[(&'static str, f32)]| -> Vec<&str> {
         losses.iter().map(|(name, _)| *name).collect()
     };
     assert_eq!(names(&losses), ["loss_discriminator"]);
-    let judged = parts(&trainee);
+    let judged = parts(&objective);
     assert!(judged.0 == before.0, "the generator stays");
     assert!(judged.1.iter().all(|(name, data)| *data != before.1[name]));
-    let mut optimiser = AdamW::new(AdamWConfig::default());
-    let (trainee, losses) = phase(trainee, 1, &batch, &mut optimiser);
+    let mut optimizer = AdamW::new(AdamWConfig::default());
+    let (objective, losses) = phase(objective, 1, &batch, &mut optimizer);
     assert_eq!(
         names(&losses),
         ["loss_mel", "loss_features", "loss_adversarial"]
     );
-    let made = parts(&trainee);
+    let made = parts(&objective);
     assert!(made.1 == judged.1, "the judges stay");
     assert!(made.0.iter().all(|(name, data)| *data != judged.0[name]));
 }
 
 #[test]
 fn a_tiny_decoder_learns_a_batch_by_heart() {
-    let batch = fed(&mut feed(1), 0).batch;
+    let batch = device_batch(&mut feed(1), 0).batch;
     let row = |x: burn::tensor::Tensor<3>| x.narrow(0, 0, 1);
     let batch = DecoderBatch {
         frames_bct: row(batch.frames_bct),
         voice_bc1: row(batch.voice_bc1),
         wave_b1t: row(batch.wave_b1t),
     };
-    let mut trainee = trainee();
-    let mut optimisers = [0, 1].map(|_| AdamW::new(AdamWConfig::default()));
+    let mut objective = objective();
+    let mut optimizers = [0, 1].map(|_| AdamW::new(AdamWConfig::default()));
     let mut mels: Vec<f32> = vec![];
     for _ in 0..80 {
-        for (number, optimiser) in optimisers.iter_mut().enumerate() {
+        for (number, optimizer) in optimizers.iter_mut().enumerate() {
             let losses;
-            (trainee, losses) = phase(trainee, number, &batch, optimiser);
+            (objective, losses) = phase(objective, number, &batch, optimizer);
             let mel = losses.iter().find(|(name, _)| *name == "loss_mel");
             mels.extend(mel.map(|(_, value)| *value));
         }
@@ -176,22 +181,24 @@ fn a_tiny_decoder_learns_a_batch_by_heart() {
     assert!(last < 0.5 * first, "{first} to {last}");
 }
 
-/// Spectra first, then the judges alone, then both; the generator's rate rises
+/// Spectra first, then the discriminators alone, then both; the generator's rate rises
 /// again after it stood still.
 #[test]
 fn a_stage_goes_through_its_acts() {
-    let acts = DecoderActs {
+    let curriculum = DecoderCurriculum {
         spectral: 2,
-        judges: 3,
+        discriminator: 3,
         rise: 4,
-        generator_pace: 0.5,
+        generator_lr_scale: 0.5,
     };
-    let mut trainee = trainee().with_acts(acts);
+    let mut objective = objective().with_curriculum(curriculum);
     let mut seen = vec![];
     for step in 0..10 {
-        let is_new = trainee.enter(step);
-        let phases: Vec<usize> = (0..2).filter(|phase| trainee.takes_part(*phase)).collect();
-        seen.push((is_new, phases, trainee.pace(0), trainee.pace(1)));
+        let is_new = objective.begin_step(step);
+        let phases: Vec<usize> = (0..2)
+            .filter(|phase| objective.is_phase_active(*phase))
+            .collect();
+        seen.push((is_new, phases, objective.lr_scale(0), objective.lr_scale(1)));
     }
     let expected = [
         (false, vec![1], 1.0, 0.5),
@@ -206,16 +213,16 @@ fn a_stage_goes_through_its_acts() {
         (false, vec![0, 1], 1.0, 0.5),
     ];
     assert_eq!(seen, expected);
-    let batch = fed(&mut feed(1), 0).batch;
-    let names = |trainee: &DecoderTrainee| -> Vec<&str> {
-        let loss = trainee.loss(1, &batch, &[1.0], 0).unwrap();
+    let batch = device_batch(&mut feed(1), 0).batch;
+    let names = |objective: &DecoderObjective| -> Vec<&str> {
+        let loss = objective.loss(1, &batch, &[1.0], 0).unwrap();
         loss.parts.iter().map(|(name, _)| *name).collect()
     };
-    trainee.enter(1);
-    assert_eq!(names(&trainee), ["loss_spectra"]);
-    trainee.enter(5);
+    objective.begin_step(1);
+    assert_eq!(names(&objective), ["loss_spectra"]);
+    objective.begin_step(5);
     assert_eq!(
-        names(&trainee),
+        names(&objective),
         ["loss_mel", "loss_features", "loss_adversarial"]
     );
 }

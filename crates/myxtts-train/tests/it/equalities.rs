@@ -5,18 +5,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use burn::tensor::Device;
-use myxtts_data::stage::HostFeed;
+use myxtts_data::host_stage::HostFeed;
 use myxtts_model::dvae::Dvae;
 use myxtts_model::init::Init;
 use myxtts_model::params::StateDict;
 use myxtts_train::TrainError;
-use myxtts_train::feed::{FrontEnd, Largest, SegmentFeed, Targets, segment_schedule, segment_spec};
-use myxtts_train::objective::{DvaeRecipe, DvaeTrainee, Trainee};
+use myxtts_train::feed::{
+    FrontEnd, LargestBatch, SegmentFeed, Targets, segment_schedule, segment_spec,
+};
+use myxtts_train::objective::{DvaeObjective, DvaeObjectiveConfig, Objective};
 use myxtts_train::placement::Placement;
 
 use crate::small_stage::{
-    CLIPS, Seen, clips, gpt, gpt_site, gpt_targets, mirrored, one, recipe, run, schedule, split,
-    state, train_gpt,
+    CLIPS, Seen, clips, gpt, gpt_device_stage, gpt_targets, loop_config, mirrored, one, run,
+    schedule, split, state, train_gpt,
 };
 use crate::world::{CONDITIONING, SMALL, WORLD, stage};
 
@@ -53,12 +55,12 @@ fn assert_close(a: &Seen, b: &Seen) {
 #[test]
 fn accumulated_batches_are_one_large_batch() {
     let start = gpt(&Device::flex(), 3, 0.0).state().unwrap();
-    let (whole, seen_whole) = train_gpt(&one(), &schedule(16, 1), &recipe(3, 1), 0.0);
+    let (whole, seen_whole) = train_gpt(&one(), &schedule(16, 1), &loop_config(3, 1), 0.0);
     // Sixteen are more than the pipeline has places for.
     for parts in [2, 4, 16] {
         let accumulation = usize::try_from(parts).unwrap();
         let batches = schedule(16 / parts, 1);
-        let (parted, seen) = train_gpt(&one(), &batches, &recipe(3, accumulation), 0.0);
+        let (parted, seen) = train_gpt(&one(), &batches, &loop_config(3, accumulation), 0.0);
         assert_eq!(seen.clips(), seen_whole.clips());
         assert_close(&seen, &seen_whole);
         let apart = apart(&start, &whole, &parted);
@@ -69,8 +71,8 @@ fn accumulated_batches_are_one_large_batch() {
 #[test]
 fn replicas_are_one_large_batch() {
     let start = gpt(&Device::flex(), 3, 0.0).state().unwrap();
-    let (whole, seen_whole) = train_gpt(&one(), &schedule(8, 1), &recipe(4, 1), 0.0);
-    let (shared, seen) = train_gpt(&mirrored(), &schedule(4, 2), &recipe(4, 1), 0.0);
+    let (whole, seen_whole) = train_gpt(&one(), &schedule(8, 1), &loop_config(4, 1), 0.0);
+    let (shared, seen) = train_gpt(&mirrored(), &schedule(4, 2), &loop_config(4, 1), 0.0);
     assert_close(&seen, &seen_whole);
     let apart = apart(&start, &whole, &shared);
     assert!(apart < 1e-5, "{apart}");
@@ -82,7 +84,7 @@ fn replicas_are_one_large_batch() {
 /// every step, and the run does not repeat differently.
 #[test]
 fn replicas_stay_equal_and_repeat() {
-    let train = || train_gpt(&mirrored(), &schedule(4, 2), &recipe(2, 2), 0.1);
+    let train = || train_gpt(&mirrored(), &schedule(4, 2), &loop_config(2, 2), 0.1);
     let ((first, seen_first), (second, seen_second)) = (train(), train());
     assert_eq!(seen_first.losses(), seen_second.losses());
     assert!(flat(&first) == flat(&second));
@@ -93,16 +95,16 @@ fn replicas_stay_equal_and_repeat() {
 fn replicas_that_differ_are_found_out() {
     let batches = schedule(4, 2);
     let host = HostFeed::new(stage(clips(), CONDITIONING), batches.clone(), None).unwrap();
-    let largest = Largest::of(&batches, CONDITIONING, &FrontEnd::XTTS.conditioning);
+    let largest = LargestBatch::of(&batches, CONDITIONING, &FrontEnd::XTTS.conditioning);
     let seed = AtomicU64::new(0);
     let new = |device: &Device| state(gpt(device, seed.fetch_add(1, Ordering::Relaxed), 0.0));
     let (ended, _) = run(
         &mirrored(),
         host,
         largest,
-        gpt_site(),
+        gpt_device_stage(),
         new,
-        &recipe(4, 1),
+        &loop_config(4, 1),
         gpt_targets(&batches),
         Seen::default(),
     );
@@ -112,7 +114,8 @@ fn replicas_that_differ_are_found_out() {
 
 #[test]
 fn batches_made_elsewhere_change_no_bit() {
-    let train = |placement: &Placement| train_gpt(placement, &schedule(8, 1), &recipe(4, 1), 0.1);
+    let train =
+        |placement: &Placement| train_gpt(placement, &schedule(8, 1), &loop_config(4, 1), 0.1);
     let (here, seen_here) = train(&one());
     let (there, seen_there) = train(&split());
     assert_eq!(seen_here.losses(), seen_there.losses());
@@ -127,30 +130,30 @@ fn replicas_of_the_dvae_stay_equal() {
     let spec = segment_spec(FRAMES, &front_end.codes);
     let batches = segment_schedule(&WORLD.lengths[..CLIPS], 4, 2, 5).unwrap();
     let batches = Arc::new(batches);
-    let largest = Largest::of(&batches, spec, &front_end.codes);
+    let largest = LargestBatch::of(&batches, spec, &front_end.codes);
     let train = || {
         let host = HostFeed::new(stage(clips(), spec), batches.clone(), None).unwrap();
         let front_end = front_end.clone();
-        let site = Arc::new(move |device: &Device| {
+        let device_stage = Arc::new(move |device: &Device| {
             SegmentFeed::new(device, &front_end, FRAMES).map_err(|why| why.to_string())
         });
         let new = |device: &Device| {
             let init = Init::new(3, &device.clone().autodiff());
             let dvae = Dvae::new(&init, &SMALL).unwrap();
-            state(DvaeTrainee::new(dvae, DvaeRecipe::default()))
+            state(DvaeObjective::new(dvae, DvaeObjectiveConfig::default()))
         };
         let (ended, seen) = run(
             &mirrored(),
             host,
             largest,
-            site,
+            device_stage,
             new,
-            &recipe(6, 1),
+            &loop_config(6, 1),
             Targets::of_segments(&batches),
             Seen::default(),
         );
         let (trained, _) = ended.unwrap();
-        (trained.trainee.state().unwrap(), seen.losses())
+        (trained.objective.state().unwrap(), seen.losses())
     };
     let (first, losses) = train();
     let start = Dvae::new(&Init::new(3, &Device::flex()), &SMALL).unwrap();

@@ -8,16 +8,16 @@ use std::time::{Duration, Instant};
 use burn::tensor::Device;
 use myxtts_data::cache::FeatureCache;
 use myxtts_data::codes::CodesCache;
+use myxtts_data::host_stage::{Clip, ClipSource, ClipView, HostFeed, PreparedBatch};
 use myxtts_data::schedule::ClipIndex;
-use myxtts_data::stage::{Clip, ClipSource, Filled, HostFeed, Spoken};
 use myxtts_model::gpt::GptBatch;
-use myxtts_pipeline::{SiteWork, Ticket};
-use myxtts_train::feed::{DeviceFeed, Fed, FrontEnd, Largest};
-use myxtts_train::objective::GptTrainee;
+use myxtts_pipeline::{DeviceStage, Ticket};
+use myxtts_train::feed::{DeviceBatch, DeviceFeed, FrontEnd, LargestBatch};
+use myxtts_train::objective::GptObjective;
 
 use crate::small_stage::{
-    Ended, Seen, clips, gpt, gpt_site, gpt_targets, mirrored, one, recipe, run, schedule, state,
-    train_gpt, train_gpt_until,
+    Ended, Seen, clips, gpt, gpt_device_stage, gpt_targets, loop_config, mirrored, one, run,
+    schedule, state, train_gpt, train_gpt_until,
 };
 use crate::world::{CONDITIONING, WORLD, device, source, stage};
 
@@ -31,7 +31,7 @@ struct Troubled<F> {
 }
 
 impl<F: Fn(ClipIndex)> ClipSource for Troubled<F> {
-    fn clip(&self, index: ClipIndex) -> Option<Spoken<'_>> {
+    fn clip(&self, index: ClipIndex) -> Option<ClipView<'_>> {
         (self.before)(index);
         self.clips.clip(index)
     }
@@ -43,18 +43,22 @@ struct Lost {
     at: u64,
 }
 
-impl SiteWork for Lost {
-    type Buffer = Filled;
-    type Batch = Fed<GptBatch>;
+impl DeviceStage for Lost {
+    type Buffer = PreparedBatch;
+    type Batch = DeviceBatch<GptBatch>;
 
-    fn process(&mut self, ticket: Ticket, filled: &Filled) -> Result<Fed<GptBatch>, String> {
+    fn process(
+        &mut self,
+        ticket: Ticket,
+        filled: &PreparedBatch,
+    ) -> Result<DeviceBatch<GptBatch>, String> {
         match ticket.step == self.at {
             true => Err("the device was lost".to_owned()),
             false => self.feed.process(ticket, filled),
         }
     }
 
-    fn bytes(&self, batch: &Fed<GptBatch>) -> u64 {
+    fn bytes(&self, batch: &DeviceBatch<GptBatch>) -> u64 {
         self.feed.bytes(batch)
     }
 }
@@ -62,30 +66,30 @@ impl SiteWork for Lost {
 fn train_with<S, C>(
     clips: C,
     codes: Option<Arc<CodesCache>>,
-    site: impl Fn(&Device) -> Result<S, String> + Send + Sync + 'static,
-) -> (Ended<GptTrainee>, Seen)
+    device_stage: impl Fn(&Device) -> Result<S, String> + Send + Sync + 'static,
+) -> (Ended<GptObjective>, Seen)
 where
-    S: SiteWork<Buffer = Filled, Batch = Fed<GptBatch>> + 'static,
+    S: DeviceStage<Buffer = PreparedBatch, Batch = DeviceBatch<GptBatch>> + 'static,
     C: ClipSource + Send + Sync + 'static,
 {
     let batches = schedule(4, 1);
     let host = HostFeed::new(stage(clips, CONDITIONING), batches.clone(), codes).unwrap();
-    let largest = Largest::of(&batches, CONDITIONING, &FrontEnd::XTTS.conditioning);
+    let largest = LargestBatch::of(&batches, CONDITIONING, &FrontEnd::XTTS.conditioning);
     let new = |device: &Device| state(gpt(device, 3, 0.0));
     run(
         &one(),
         host,
         largest,
-        Arc::new(site),
+        Arc::new(device_stage),
         new,
-        &recipe(STEPS, 1),
+        &loop_config(STEPS, 1),
         gpt_targets(&batches),
         Seen::default(),
     )
 }
 
 fn undisturbed() -> Seen {
-    train_gpt(&one(), &schedule(4, 1), &recipe(STEPS, 1), 0.0).1
+    train_gpt(&one(), &schedule(4, 1), &loop_config(STEPS, 1), 0.0).1
 }
 
 /// What was taken before the failure is a clean beginning of the run, and was
@@ -113,8 +117,8 @@ fn slow_recordings_lose_nothing() {
             clips: clips(),
             before: move |index| std::thread::sleep(delay(index)),
         };
-        let site = gpt_site();
-        let (ended, seen) = train_with(slow, None, move |device: &Device| site(device));
+        let device_stage = gpt_device_stage();
+        let (ended, seen) = train_with(slow, None, move |device: &Device| device_stage(device));
         ended.unwrap();
         assert_eq!(seen.clips(), expected.clips());
         assert_eq!(seen.losses(), expected.losses());
@@ -127,8 +131,8 @@ fn a_panicking_worker_ends_the_training() {
         clips: clips(),
         before: |index: ClipIndex| assert!(index.0 != 5, "a bad clip"),
     };
-    let site = gpt_site();
-    let (ended, seen) = train_with(bad, None, move |device: &Device| site(device));
+    let device_stage = gpt_device_stage();
+    let (ended, seen) = train_with(bad, None, move |device: &Device| device_stage(device));
     insta::assert_snapshot!(ended.unwrap_err());
     assert_clean_beginning(&seen);
 }
@@ -177,7 +181,7 @@ fn codes_that_cannot_be_kept_end_the_training_in_words() {
 fn a_replica_that_panics_ends_the_training() {
     let batches = schedule(4, 2);
     let host = HostFeed::new(stage(clips(), CONDITIONING), batches.clone(), None).unwrap();
-    let largest = Largest::of(&batches, CONDITIONING, &FrontEnd::XTTS.conditioning);
+    let largest = LargestBatch::of(&batches, CONDITIONING, &FrontEnd::XTTS.conditioning);
     let made = AtomicU64::new(0);
     let new = |device: &Device| {
         assert!(
@@ -190,9 +194,9 @@ fn a_replica_that_panics_ends_the_training() {
         &mirrored(),
         host,
         largest,
-        gpt_site(),
+        gpt_device_stage(),
         new,
-        &recipe(STEPS, 1),
+        &loop_config(STEPS, 1),
         gpt_targets(&batches),
         Seen::default(),
     );
@@ -212,7 +216,8 @@ fn a_stop_is_heard_before_the_first_step_and_after_any_other() {
                 stop_after: Some(steps),
                 ..Seen::default()
             };
-            let (ended, seen) = train_gpt_until(&placement, &batches, &recipe(STEPS, 1), 0.0, seen);
+            let (ended, seen) =
+                train_gpt_until(&placement, &batches, &loop_config(STEPS, 1), 0.0, seen);
             let (state, _) = ended.unwrap();
             assert_eq!((seen.steps.len(), state.done), (steps, steps as u64));
             assert_eq!(seen.rescued, None);

@@ -9,12 +9,12 @@ use burn::tensor::TensorData;
 use myxtts_audio::{AudioConfig, Limits};
 use myxtts_data::cache::FeatureCache;
 use myxtts_data::codes::CodesCache;
-use myxtts_data::stage::{Clip, HostFeed, HostStage, Segments, StageConfig};
+use myxtts_data::host_stage::{Clip, HostFeed, HostStage, HostStageConfig, Segments};
 use myxtts_data::units::Codes;
 use myxtts_model::gpt::GptBatch;
 use myxtts_pipeline::{Failure, Knobs, Ledger, Make, NoHop, Pipeline, Ticket};
 use myxtts_text::CleanOptions;
-use myxtts_train::feed::{DeviceFeed, Fed, FrontEnd, ShapeWatch, single_lane};
+use myxtts_train::feed::{DeviceBatch, DeviceFeed, FrontEnd, ShapeTracker, single_lane};
 
 use crate::world::{CONDITIONING, WORLD, device, host, in_memory, source};
 
@@ -47,25 +47,25 @@ fn pipeline(
     steps: Range<u64>,
     workers: usize,
     codes: Option<Arc<CodesCache>>,
-    watch: Arc<ShapeWatch>,
+    tracker: Arc<ShapeTracker>,
 ) -> Vec<(u64, Values)> {
     let knobs = Knobs {
         workers,
-        read_ahead: 6,
-        depth: 2,
+        in_flight: 6,
+        ring_depth: 2,
     };
     let mel = FrontEnd::XTTS.conditioning;
     let setup = single_lane(&WORLD.schedule, CONDITIONING, &mel, steps, knobs);
     let host = host(codes.clone());
-    let site: Make<DeviceFeed> = Box::new(move || {
-        let mut feed = device(codes, Arc::clone(&watch));
+    let device_stage: Make<DeviceFeed> = Box::new(move || {
+        let mut feed = device(codes, Arc::clone(&tracker));
         feed.warm_up(WORLD.schedule.shapes(), CONDITIONING)?;
-        watch.end_warm_up();
+        tracker.end_warm_up();
         Ok(feed)
     });
-    let hops: Vec<Make<NoHop<Fed<GptBatch>>>> = vec![];
+    let hops: Vec<Make<NoHop<DeviceBatch<GptBatch>>>> = vec![];
     let (pipeline, mut lanes) =
-        Pipeline::start(&setup, host, vec![site], hops, Ledger::in_memory()).unwrap();
+        Pipeline::start(&setup, host, vec![device_stage], hops, Ledger::in_memory()).unwrap();
     let mut seen = vec![];
     while let Some(delivered) = lanes[0].next().unwrap() {
         seen.push((delivered.step, values(delivered.batch.batch)));
@@ -90,11 +90,11 @@ fn batches_and_their_order_are_the_same_for_any_number_of_workers() {
     let steps = 0..epoch + 3;
     let plain = plain_loop(steps.clone(), None);
     for workers in [1, 2, 8] {
-        let watch = Arc::new(ShapeWatch::default());
-        let seen = pipeline(steps.clone(), workers, None, watch.clone());
+        let tracker = Arc::new(ShapeTracker::default());
+        let seen = pipeline(steps.clone(), workers, None, tracker.clone());
         assert!(seen == plain, "{workers} workers");
-        assert_eq!(watch.after_warm_up(), 0);
-        assert_eq!(watch.shapes().len(), WORLD.schedule.shapes().count());
+        assert_eq!(tracker.after_warm_up(), 0);
+        assert_eq!(tracker.shapes().len(), WORLD.schedule.shapes().count());
     }
 }
 
@@ -222,7 +222,7 @@ fn what_is_in_a_batch() {
 fn a_clip_that_is_gone_ends_the_run_in_words() {
     let schedule = &WORLD.schedule;
     let few: Arc<[Clip]> = WORLD.clips[..1].into();
-    let config = StageConfig {
+    let config = HostStageConfig {
         audio: AudioConfig::default(),
         limits: Limits::default(),
         text: CleanOptions::default(),
@@ -233,15 +233,15 @@ fn a_clip_that_is_gone_ends_the_run_in_words() {
     let host = HostFeed::new(stage, schedule.clone(), None).unwrap();
     let knobs = Knobs {
         workers: 1,
-        read_ahead: 2,
-        depth: 2,
+        in_flight: 2,
+        ring_depth: 2,
     };
     let mel = FrontEnd::XTTS.conditioning;
     let setup = single_lane(schedule, CONDITIONING, &mel, 0..4, knobs);
-    let site: Make<DeviceFeed> = Box::new(|| Ok(device(None, Arc::default())));
-    let hops: Vec<Make<NoHop<Fed<GptBatch>>>> = vec![];
+    let device_stage: Make<DeviceFeed> = Box::new(|| Ok(device(None, Arc::default())));
+    let hops: Vec<Make<NoHop<DeviceBatch<GptBatch>>>> = vec![];
     let (_pipeline, mut lanes) =
-        Pipeline::start(&setup, host, vec![site], hops, Ledger::in_memory()).unwrap();
+        Pipeline::start(&setup, host, vec![device_stage], hops, Ledger::in_memory()).unwrap();
     let failure = loop {
         match lanes[0].next() {
             Ok(Some(_)) => {}

@@ -1,4 +1,4 @@
-//! The optimiser against reference numbers, the feed against a plain loop, and
+//! The optimizer against reference numbers, the feed against a plain loop, and
 //! a stage on several devices against one device.
 #![allow(
     missing_docs,
@@ -23,7 +23,7 @@ mod faults;
 mod feed;
 mod lost_clips;
 mod mini;
-mod optimiser;
+mod optimizer;
 mod overfit;
 mod parity_adamw;
 mod pieces;

@@ -13,7 +13,7 @@ use myxtts_device::{Machine, Mode, Plan, PlanRequest, Precision, plan};
 use myxtts_model::conditioning::PerceiverConfig;
 use myxtts_model::dvae::DvaeConfig;
 use myxtts_model::gpt::{GptConfig, Vocabulary};
-use myxtts_train::config::{Config, OptimiserConfig, RunConfig, ScheduleKind, Sizes};
+use myxtts_train::config::{Config, OptimizerConfig, RunConfig, ScheduleKind, Sizes};
 use myxtts_train::session::{PreparedDataset, SegmentSizes, TrainRequest};
 
 const CLIPS: usize = 8;
@@ -174,14 +174,14 @@ fn config() -> Config {
         log_every: 1,
         ..RunConfig::default()
     };
-    config.training.optimiser = OptimiserConfig {
+    config.training.optimizer = OptimizerConfig {
         learning_rate: 1e-3,
         dvae_learning_rate: 1e-3,
         decoder_learning_rate: 1e-4,
         lr_schedule: ScheduleKind::Constant,
         warmup_steps: 0,
         bad_steps: 0,
-        ..OptimiserConfig::default()
+        ..OptimizerConfig::default()
     };
     config
 }
@@ -190,8 +190,8 @@ fn small_plan() -> Plan {
     let machine = Machine::assume(host(), 0, Megabytes(0));
     let mut plan = plan(&PlanRequest::default(), &machine).unwrap();
     plan.mode = Mode::MultiGpu;
-    (plan.buffer_size, plan.buffer_start) = (4, 4);
-    (plan.device_prefetch, plan.prefetch_start) = (2, 2);
+    (plan.in_flight, plan.in_flight_start) = (4, 4);
+    (plan.ring_depth, plan.ring_depth_start) = (2, 2);
     plan.workers = 1;
     plan.batch_size = 2;
     plan.gradient_accumulation_steps = 1;

@@ -6,19 +6,19 @@ use myxtts_model::gpt::{Gpt, GptBatch, GptConfig, Quirks, RowLengths, Vocabulary
 use myxtts_model::init::{Init, mix};
 use myxtts_ops::Compute;
 use myxtts_pipeline::{
-    Bounds, HostWork, Knobs, Ledger, Make, NoHop, Pipeline, RingBounds, Setup, SiteWork, Ticket,
+    Bounds, DeviceStage, HostWork, Knobs, Ledger, Make, NoHop, Pipeline, RingBounds, Setup, Ticket,
     Wiring,
 };
 use myxtts_run::guard::{SpikeAction, SpikeSettings};
-use myxtts_run::schedule::{Parts, Schedule, Shape};
+use myxtts_run::lr::{LrSchedule, Parts, Shape};
 use myxtts_run::signals::StopRequest;
 use myxtts_run::units::Step;
 use myxtts_train::TrainError;
-use myxtts_train::feed::{Facts, Fed, Targets};
-use myxtts_train::objective::{GptRecipe, GptTrainee, Trainee};
+use myxtts_train::feed::{BatchStats, DeviceBatch, Targets};
+use myxtts_train::objective::{GptObjective, GptObjectiveConfig, Objective};
 use myxtts_train::optim::{AdamW, AdamWConfig};
 use myxtts_train::train_loop::{
-    Guards, Intake, LossScale, Recipe, Seat, State, StepDone, Watch, train,
+    Guards, LoopConfig, LossScale, Replica, ReplicaInput, State, StepObserver, StepReport, train,
 };
 
 const ROWS: usize = 3;
@@ -55,7 +55,7 @@ fn config() -> GptConfig {
 }
 
 /// Clips that follow no rule: they can only be learnt by heart.
-fn clips(device: &Device) -> Fed<GptBatch> {
+fn clips(device: &Device) -> DeviceBatch<GptBatch> {
     let drawn = |count: usize, below: u64, stream: u64| -> Vec<i64> {
         let draw = |index: u64| (mix(stream ^ mix(index)) % below) as i64;
         (0..count as u64).map(draw).collect()
@@ -72,7 +72,7 @@ fn clips(device: &Device) -> Fed<GptBatch> {
         codes: CODES,
         prompt: None,
     };
-    Fed {
+    DeviceBatch {
         batch: GptBatch {
             text_bt: ids(TEXT, 37, 1),
             text_lengths_b: lengths(TEXT),
@@ -84,19 +84,19 @@ fn clips(device: &Device) -> Fed<GptBatch> {
             ),
             prompts_b2: None,
         },
-        facts: Facts {
+        stats: BatchStats {
             targets: Quirks::Fixed.target_counts(&[row; ROWS]).to_vec(),
-            ..Facts::default()
+            ..BatchStats::default()
         },
     }
 }
 
 /// The model before its first step; the same whatever it computes in.
-pub fn start(compute: Compute, device: &Device) -> State<GptTrainee> {
+pub fn start(compute: Compute, device: &Device) -> State<GptObjective> {
     let gpt = Gpt::new(&Init::new(7, &device.clone().autodiff()), &config());
-    let recipe = GptRecipe {
+    let objective_config = GptObjectiveConfig {
         quirks: Quirks::Fixed,
-        ..GptRecipe::default()
+        ..GptObjectiveConfig::default()
     };
     let guards = Guards {
         bad_steps: 3,
@@ -108,7 +108,7 @@ pub fn start(compute: Compute, device: &Device) -> State<GptTrainee> {
         scale: LossScale::of(compute),
     };
     State::new(
-        GptTrainee::new(gpt.with_compute(compute), recipe),
+        GptObjective::new(gpt.with_compute(compute), objective_config),
         vec![AdamW::new(AdamWConfig::default())],
         None,
         guards,
@@ -118,9 +118,9 @@ pub fn start(compute: Compute, device: &Device) -> State<GptTrainee> {
 /// Trains up to a step, and gives every step besides the state.
 pub fn up_to(
     step: u64,
-    state: State<GptTrainee>,
+    state: State<GptObjective>,
     device: &Device,
-) -> (State<GptTrainee>, Vec<StepDone>) {
+) -> (State<GptObjective>, Vec<StepReport>) {
     let same = clips(device);
     let mut steps = Steps(vec![]);
     let state = train_on(move |_| same.clone(), step, state, &mut steps);
@@ -128,16 +128,16 @@ pub fn up_to(
 }
 
 /// Trains up to a step in the real loop, on the batch of each step.
-pub fn train_on<T: Trainee>(
-    batch: impl Fn(u64) -> Fed<T::Batch> + Send + 'static,
+pub fn train_on<T: Objective>(
+    batch: impl Fn(u64) -> DeviceBatch<T::Batch> + Send + 'static,
     step: u64,
     state: State<T>,
-    watch: &mut dyn Watch<T>,
+    observer: &mut dyn StepObserver<T>,
 ) -> Result<State<T>, TrainError> {
     let knobs = Knobs {
         workers: 1,
-        read_ahead: 2,
-        depth: 1,
+        in_flight: 2,
+        ring_depth: 1,
     };
     let ring = RingBounds {
         batches: 2,
@@ -147,7 +147,7 @@ pub fn train_on<T: Trainee>(
     let setup = Setup {
         wiring: Wiring {
             lanes: 1,
-            shared_site: true,
+            shared_data_device: true,
         },
         first_step: state.done,
         end_step: step,
@@ -160,14 +160,20 @@ pub fn train_on<T: Trainee>(
         device_ring: ring,
         model_ring: ring,
     };
-    let site: Make<Batches<T::Batch>> = Box::new(move || Ok(Batches(Box::new(batch))));
-    let hops: Vec<Make<NoHop<Fed<T::Batch>>>> = vec![];
-    let (pipeline, mut lanes) =
-        Pipeline::start(&setup, NoHost, vec![site], hops, Ledger::in_memory()).unwrap();
-    let recipe = Recipe {
+    let device_stage: Make<Batches<T::Batch>> = Box::new(move || Ok(Batches(Box::new(batch))));
+    let hops: Vec<Make<NoHop<DeviceBatch<T::Batch>>>> = vec![];
+    let (pipeline, mut lanes) = Pipeline::start(
+        &setup,
+        NoHost,
+        vec![device_stage],
+        hops,
+        Ledger::in_memory(),
+    )
+    .unwrap();
+    let loop_config = LoopConfig {
         steps: step,
         accumulation: 1,
-        schedule: Schedule::new(Parts {
+        lr_schedule: LrSchedule::new(Parts {
             base: 1e-3,
             warmup: Step(0),
             shape: Shape::Constant,
@@ -178,22 +184,22 @@ pub fn train_on<T: Trainee>(
         compare_every: 0,
         faults: Default::default(),
     };
-    let intake = Intake {
+    let input = ReplicaInput {
         lane: lanes.pop().unwrap(),
         rank: 0,
         targets: Targets::by(|_| vec![]),
         stop: StopRequest::new(),
     };
-    let state = train(state, intake, &recipe, &Seat::alone(), watch);
+    let state = train(state, input, &loop_config, &Replica::alone(), observer);
     pipeline.finish();
     state
 }
 
-struct Steps(Vec<StepDone>);
+struct Steps(Vec<StepReport>);
 
-impl<T> Watch<T> for Steps {
-    fn after(&mut self, done: &StepDone, _: &State<T>) -> Result<bool, TrainError> {
-        self.0.push(done.clone());
+impl<T> StepObserver<T> for Steps {
+    fn after_step(&mut self, report: &StepReport, _: &State<T>) -> Result<bool, TrainError> {
+        self.0.push(report.clone());
         Ok(false)
     }
 }
@@ -213,17 +219,17 @@ impl HostWork for NoHost {
     }
 }
 
-struct Batches<B>(Box<dyn Fn(u64) -> Fed<B> + Send>);
+struct Batches<B>(Box<dyn Fn(u64) -> DeviceBatch<B> + Send>);
 
-impl<B: Send + 'static> SiteWork for Batches<B> {
+impl<B: Send + 'static> DeviceStage for Batches<B> {
     type Buffer = ();
-    type Batch = Fed<B>;
+    type Batch = DeviceBatch<B>;
 
-    fn process(&mut self, ticket: Ticket, (): &()) -> Result<Fed<B>, String> {
+    fn process(&mut self, ticket: Ticket, (): &()) -> Result<DeviceBatch<B>, String> {
         Ok((self.0)(ticket.step))
     }
 
-    fn bytes(&self, _: &Fed<B>) -> u64 {
+    fn bytes(&self, _: &DeviceBatch<B>) -> u64 {
         1
     }
 }

@@ -1,4 +1,4 @@
-//! The optimiser against the reference's own numbers.
+//! The optimizer against the reference's own numbers.
 
 use burn::tensor::Tensor;
 use myxtts_model::gpt::{Gpt, GptBatch, Quirks};
@@ -35,7 +35,7 @@ fn three_steps() {
             .unwrap();
         let batch = batch(&set, &file, &device);
         let mut gpt = training_gpt(&set, &device);
-        let mut optimiser = AdamW::new(config);
+        let mut optimizer = AdamW::new(config);
         for (step, reference) in losses.iter().enumerate() {
             let loss = loss(&gpt, &batch);
             let ours = scalar(loss.clone());
@@ -45,10 +45,10 @@ fn three_steps() {
                 break;
             }
             let gradients = NamedGradients::collect(&gpt, loss.backward());
-            gpt = optimiser.step(gpt, gradients, rate);
+            gpt = optimizer.step(gpt, gradients, rate);
             // Through the host and back, as a checkpoint does.
-            let state = optimiser.state_dict().unwrap();
-            optimiser = AdamW::from_state(
+            let state = optimizer.state_dict().unwrap();
+            optimizer = AdamW::from_state(
                 config,
                 state.keys().map(String::as_str),
                 &state,

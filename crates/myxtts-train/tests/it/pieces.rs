@@ -2,7 +2,7 @@
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use myxtts_model::gpt::{GptBatch, Quirks};
-use myxtts_train::objective::{GptRecipe, GptTrainee, Trainee};
+use myxtts_train::objective::{GptObjective, GptObjectiveConfig, Objective};
 use myxtts_train::optim::NamedGradients;
 
 use crate::small_stage::gpt;
@@ -50,17 +50,19 @@ fn numbers(gradients: &NamedGradients) -> Vec<(String, Vec<f32>)> {
 
 /// The largest distance between what a pass gives and what the whole batch
 /// does, in parts of the larger.
-fn apart(trainee: &GptTrainee, rows: usize) -> f32 {
+fn apart(objective: &GptObjective, rows: usize) -> f32 {
     let batch = batch(rows, &Device::flex());
     let (shares, key, scale) = ([0.7, 0.4], 11, 8.0);
-    let loss = trainee.loss(0, &batch, &shares, key).unwrap();
+    let loss = objective.loss(0, &batch, &shares, key).unwrap();
     let wholes = loss.parts.iter().map(|(_, part)| part.clone());
     let wholes: Vec<f32> = std::iter::once(loss.total.clone().inner())
         .chain(wholes)
         .map(|value| value.into_scalar())
         .collect();
-    let whole = trainee.gradients(0, (loss.total * scale).backward());
-    let pass = trainee.pass(0, &batch, &shares, key, scale).unwrap();
+    let whole = objective.gradients(0, (loss.total * scale).backward());
+    let pass = objective
+        .forward_backward(0, &batch, &shares, key, scale)
+        .unwrap();
     let parts = pass.parts.into_iter().map(|(_, part)| part);
     let found = std::iter::once(pass.total).chain(parts);
     let found = found.map(|value| value.into_scalar::<f32>());
@@ -80,9 +82,9 @@ fn apart(trainee: &GptTrainee, rows: usize) -> f32 {
 
 #[test]
 fn pieces_add_up_to_the_batch_and_drop_what_it_would() {
-    let trainee = gpt(&Device::flex(), 3, 0.2);
+    let objective = gpt(&Device::flex(), 3, 0.2);
     for rows in [8, 9] {
-        let apart = apart(&trainee, rows);
+        let apart = apart(&objective, rows);
         // Other sums round otherwise: no distance at all would be a batch left whole.
         assert!(apart > 0.0 && apart < 1e-5, "{rows} rows: {apart:e}");
     }
@@ -91,11 +93,11 @@ fn pieces_add_up_to_the_batch_and_drop_what_it_would() {
 #[test]
 fn few_rows_and_the_public_implementations_accidents_are_left_whole() {
     assert_eq!(apart(&gpt(&Device::flex(), 3, 0.2), 7), 0.0);
-    let recipe = GptRecipe {
+    let objective_config = GptObjectiveConfig {
         dropout: 0.2,
         quirks: Quirks::Compat,
-        ..GptRecipe::default()
+        ..GptObjectiveConfig::default()
     };
-    let compat = GptTrainee::new(gpt(&Device::flex(), 3, 0.2).gpt, recipe);
+    let compat = GptObjective::new(gpt(&Device::flex(), 3, 0.2).gpt, objective_config);
     assert_eq!(apart(&compat, 9), 0.0);
 }

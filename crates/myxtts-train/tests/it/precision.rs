@@ -3,18 +3,18 @@
 use burn::tensor::Device;
 use myxtts_model::params::StateDict;
 use myxtts_ops::Compute;
-use myxtts_train::objective::Trainee;
-use myxtts_train::train_loop::{LossScale, StepDone};
+use myxtts_train::objective::Objective;
+use myxtts_train::train_loop::{LossScale, StepReport};
 
 use crate::overfit::{start, up_to};
 
 /// Enough to know the clips by heart.
 const STEPS: u64 = 100;
 
-fn trained(compute: Compute) -> (Vec<StepDone>, StateDict) {
+fn trained(compute: Compute) -> (Vec<StepReport>, StateDict) {
     let device = Device::flex();
     let (state, steps) = up_to(STEPS, start(compute, &device), &device);
-    (steps, state.trainee.state().unwrap())
+    (steps, state.objective.state().unwrap())
 }
 
 #[test]
@@ -52,12 +52,12 @@ fn an_overflow_leaves_the_step_out_and_halves_the_scale() {
     let device = Device::flex();
     let mut state = start(Compute::F16, &device);
     state.scale = serde_json::from_str(r#"{"factor": 16777216.0, "good": 0}"#).unwrap();
-    let before = state.trainee.state().unwrap();
+    let before = state.objective.state().unwrap();
     let (state, steps) = up_to(1, state, &device);
     insta::assert_snapshot!(steps[0].skipped.clone().unwrap(), @"the gradient overflowed half precision; the loss is now scaled by 8388608");
     assert!(steps[0].loss.is_finite(), "only the gradient overflowed");
     assert_eq!(state.scale.factor(), 8_388_608.0);
-    assert_eq!(state.trainee.state().unwrap(), before);
+    assert_eq!(state.objective.state().unwrap(), before);
     let (state, steps) = up_to(30, state, &device);
     let taken = steps.iter().filter(|step| step.skipped.is_none());
     assert!(taken.count() >= 20, "it goes on at a smaller scale");

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use burn::tensor::Device;
 use myxtts_data::config::CacheKind;
-use myxtts_pipeline::{Entry, Stage};
+use myxtts_pipeline::{Entry, PipelineStage};
 use myxtts_train::faults::{Faults, StepFaults};
 use myxtts_train::placement::Placement;
 use myxtts_train::probe::{BatchSource, Probe, ProbeCodes, ProbeRequest, probe};
@@ -30,7 +30,7 @@ fn with(faults: Faults) -> ProbeRequest {
     }
 }
 
-fn sum<'a>(probe: &'a Probe, stage: Stage, part: impl Fn(&Entry) -> u64 + 'a) -> Duration {
+fn sum<'a>(probe: &'a Probe, stage: PipelineStage, part: impl Fn(&Entry) -> u64 + 'a) -> Duration {
     let entries = probe.entries.iter().filter(|entry| entry.stage == stage);
     Duration::from_micros(entries.map(part).sum())
 }
@@ -61,10 +61,10 @@ fn steps_are_measured_on_every_placement() {
         assert_eq!(live.new_shapes, [], "{name}");
         let has = |stage| live.entries.iter().any(|entry| entry.stage == stage);
         assert!(
-            has(Stage::Host) && has(Stage::Device) && has(Stage::Model),
+            has(PipelineStage::Host) && has(PipelineStage::Device) && has(PipelineStage::Model),
             "{name}"
         );
-        assert_eq!(has(Stage::Hop), placement.has_hop, "{name}");
+        assert_eq!(has(PipelineStage::Hop), placement.has_hop, "{name}");
         let replicas = if placement.models.len() > 1 { 2 } else { 0 };
         assert!(
             live.steps
@@ -123,7 +123,7 @@ fn a_fault_shows_where_it_is() {
     let seen = |job: &TrainRequest, placement: &Placement, faults: Faults| {
         probe(job, placement, &with(faults)).unwrap()
     };
-    let batches = |probe: &Probe, stage: Stage| {
+    let batches = |probe: &Probe, stage: PipelineStage| {
         let entries = probe.entries.iter().filter(|entry| entry.stage == stage);
         u32::try_from(entries.count()).unwrap()
     };
@@ -133,17 +133,20 @@ fn a_fault_shows_where_it_is() {
         ..Faults::default()
     };
     let slow = seen(&job, &one(), faults);
-    let read = sum(&slow, Stage::Host, |entry| entry.read_us.unwrap());
+    let read = sum(&slow, PipelineStage::Host, |entry| entry.read_us.unwrap());
     // Two clips a batch.
-    assert!(read >= 2 * long * batches(&slow, Stage::Host), "{read:?}");
+    assert!(
+        read >= 2 * long * batches(&slow, PipelineStage::Host),
+        "{read:?}"
+    );
 
     let faults = Faults {
         decodes: 100,
         ..Faults::default()
     };
     let slow = seen(&job, &one(), faults);
-    let decode = sum(&slow, Stage::Host, |entry| entry.decode_us.unwrap());
-    let busy = sum(&slow, Stage::Host, |entry| entry.busy_us);
+    let decode = sum(&slow, PipelineStage::Host, |entry| entry.decode_us.unwrap());
+    let busy = sum(&slow, PipelineStage::Host, |entry| entry.busy_us);
     assert!(decode > busy / 2, "{decode:?} of {busy:?}");
 
     let faults = Faults {
@@ -151,20 +154,31 @@ fn a_fault_shows_where_it_is() {
         ..Faults::default()
     };
     let slow = seen(&job, &one(), faults);
-    let upload = sum(&slow, Stage::Device, |entry| entry.upload_us.unwrap());
-    assert!(upload >= long * batches(&slow, Stage::Device), "{upload:?}");
+    let upload = sum(&slow, PipelineStage::Device, |entry| {
+        entry.upload_us.unwrap()
+    });
+    assert!(
+        upload >= long * batches(&slow, PipelineStage::Device),
+        "{upload:?}"
+    );
 
     let faults = Faults {
         encode: long,
         ..Faults::default()
     };
     let slow = seen(&made, &one(), faults.clone());
-    let busy = sum(&slow, Stage::Device, |entry| entry.busy_us);
-    assert!(busy >= long * batches(&slow, Stage::Device), "{busy:?}");
+    let busy = sum(&slow, PipelineStage::Device, |entry| entry.busy_us);
+    assert!(
+        busy >= long * batches(&slow, PipelineStage::Device),
+        "{busy:?}"
+    );
     // Codes that are kept are not made again.
     let kept = seen(&job, &one(), faults);
-    let busy = sum(&kept, Stage::Device, |entry| entry.busy_us);
-    assert!(busy < long * batches(&kept, Stage::Device), "{busy:?}");
+    let busy = sum(&kept, PipelineStage::Device, |entry| entry.busy_us);
+    assert!(
+        busy < long * batches(&kept, PipelineStage::Device),
+        "{busy:?}"
+    );
 
     let straggler = StepFaults {
         straggler: Some((1, 4 * long)),

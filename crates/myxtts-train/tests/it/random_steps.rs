@@ -4,13 +4,13 @@
 use std::sync::Arc;
 
 use burn::tensor::Device;
+use myxtts_data::host_stage::HostFeed;
 use myxtts_data::schedule::Schedule;
-use myxtts_data::stage::HostFeed;
 use myxtts_model::gpt::GptBatch;
 use myxtts_model::init::mix;
 use myxtts_pipeline::{Bounds, Ledger, Make, Pipeline, Ticket, Wiring};
-use myxtts_train::feed::{DeviceFeed, FrontEnd, Largest, RingBytes};
-use myxtts_train::placement::Carry;
+use myxtts_train::feed::{DeviceFeed, FrontEnd, LargestBatch, RingBytes};
+use myxtts_train::placement::DeviceHop;
 
 use crate::feed::{Values, values};
 use crate::small_stage::{clips, knobs, schedule};
@@ -44,7 +44,7 @@ fn plain(schedule: &Arc<Schedule>, lanes: usize, steps: u64) -> Vec<Vec<Values>>
 /// Two steps of a run that goes on at `first`.
 fn resumed(
     schedule: &Arc<Schedule>,
-    (lanes, shared_site, hop): (usize, bool, bool),
+    (lanes, shared_data_device, hop): (usize, bool, bool),
     workers: usize,
     first: u64,
 ) -> Vec<Vec<Values>> {
@@ -53,8 +53,11 @@ fn resumed(
         least: knobs,
         most: knobs,
     };
-    let largest = Largest::of(schedule, CONDITIONING, &FrontEnd::XTTS.conditioning);
-    let wiring = Wiring { lanes, shared_site };
+    let largest = LargestBatch::of(schedule, CONDITIONING, &FrontEnd::XTTS.conditioning);
+    let wiring = Wiring {
+        lanes,
+        shared_data_device,
+    };
     let setup = largest.setup(
         wiring,
         first..first + 2,
@@ -63,12 +66,14 @@ fn resumed(
         RingBytes::default(),
     );
     let host = HostFeed::new(stage(clips(), CONDITIONING), schedule.clone(), None).unwrap();
-    let site = |_| -> Make<DeviceFeed> { Box::new(|| Ok(device(None, Arc::default()))) };
-    let sites = (0..if shared_site { 1 } else { lanes }).map(site).collect();
-    let carry = |_| -> Make<Carry<GptBatch>> { Box::new(|| Ok(Carry::to(Device::flex()))) };
+    let device_stage = |_| -> Make<DeviceFeed> { Box::new(|| Ok(device(None, Arc::default()))) };
+    let device_stages = (0..if shared_data_device { 1 } else { lanes })
+        .map(device_stage)
+        .collect();
+    let carry = |_| -> Make<DeviceHop<GptBatch>> { Box::new(|| Ok(DeviceHop::to(Device::flex()))) };
     let hops = (0..if hop { lanes } else { 0 }).map(carry).collect();
     let (pipeline, mut ends) =
-        Pipeline::start(&setup, host, sites, hops, Ledger::in_memory()).unwrap();
+        Pipeline::start(&setup, host, device_stages, hops, Ledger::in_memory()).unwrap();
     let mut seen = vec![];
     for step in first..first + 2 {
         let lanes = ends.iter_mut().map(|lane| {

@@ -5,25 +5,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use burn::tensor::Device;
+use myxtts_data::host_stage::{Clip, ClipSource, HostFeed, PreparedBatch};
 use myxtts_data::schedule::{Beginnings, BucketShape, Schedule};
-use myxtts_data::stage::{Clip, ClipSource, Filled, HostFeed};
 use myxtts_data::units::{Codes, Tokens};
 use myxtts_model::conditioning::PerceiverConfig;
 use myxtts_model::gpt::{Gpt, GptConfig, Quirks, Vocabulary};
 use myxtts_model::init::Init;
 use myxtts_model::params::StateDict;
-use myxtts_pipeline::{Bounds, Knobs, Ledger, Outcome, Pipeline, SiteWork, Start};
+use myxtts_pipeline::{Bounds, DeviceStage, Knobs, Ledger, Outcome, Pipeline, Start};
 use myxtts_run::guard::{SpikeAction, SpikeSettings};
-use myxtts_run::schedule::{Parts, Schedule as Rates, Shape};
+use myxtts_run::lr::{LrSchedule, Parts, Shape};
 use myxtts_run::signals::{StopRequest, StopSignal};
 use myxtts_run::units::Step;
 use myxtts_train::TrainError;
-use myxtts_train::feed::{DeviceFeed, Fed, FrontEnd, Largest, RingBytes, Targets};
-use myxtts_train::objective::{GptRecipe, GptTrainee, Trainee};
+use myxtts_train::feed::{DeviceBatch, DeviceFeed, FrontEnd, LargestBatch, RingBytes, Targets};
+use myxtts_train::objective::{GptObjective, GptObjectiveConfig, Objective};
 use myxtts_train::optim::{AdamW, AdamWConfig};
-use myxtts_train::placement::{Placement, Portable};
-use myxtts_train::stage::execute::{Flow, StageRun, StageWatch, run_stage};
-use myxtts_train::train_loop::{Guards, LossScale, Recipe, State, StepDone, Watch};
+use myxtts_train::placement::{Placement, ToDevice};
+use myxtts_train::stage::execute::{PrefetchConfig, StageObserver, StageRun, run_stage};
+use myxtts_train::train_loop::{Guards, LoopConfig, LossScale, State, StepObserver, StepReport};
 
 use crate::world::{CONDITIONING, SMALL, WORLD, device, stage};
 
@@ -58,7 +58,7 @@ pub(crate) fn mirrored() -> Placement {
     Placement {
         data: vec![Device::flex(); 2],
         models: vec![Device::flex(); 2],
-        shared_site: false,
+        shared_data_device: false,
         ..one()
     }
 }
@@ -70,14 +70,14 @@ pub(crate) fn clips() -> Arc<[Clip]> {
 pub(crate) fn knobs(workers: usize, lanes: usize) -> Knobs {
     Knobs {
         workers,
-        read_ahead: 4 * lanes,
-        depth: 2,
+        in_flight: 4 * lanes,
+        ring_depth: 2,
     }
 }
 
-pub(crate) fn flow(lanes: usize) -> Flow {
+pub(crate) fn prefetch(lanes: usize) -> PrefetchConfig {
     let knobs = knobs(2, lanes);
-    Flow {
+    PrefetchConfig {
         knobs,
         bounds: Bounds {
             least: knobs,
@@ -94,16 +94,16 @@ pub(crate) fn flow(lanes: usize) -> Flow {
 /// between weights.
 const PLAIN_DESCENT: f64 = 1e4;
 
-pub(crate) fn recipe(steps: u64, accumulation: usize) -> Recipe {
+pub(crate) fn loop_config(steps: u64, accumulation: usize) -> LoopConfig {
     let parts = Parts {
         base: PLAIN_DESCENT / 10.0,
         warmup: Step(0),
         shape: Shape::Constant,
     };
-    Recipe {
+    LoopConfig {
         steps,
         accumulation,
-        schedule: Rates::new(parts).unwrap(),
+        lr_schedule: LrSchedule::new(parts).unwrap(),
         gradient_clip: 1e9,
         seed: 7,
         compare_every: 1,
@@ -111,7 +111,7 @@ pub(crate) fn recipe(steps: u64, accumulation: usize) -> Recipe {
     }
 }
 
-pub(crate) fn state<T: Trainee>(trainee: T) -> State<T> {
+pub(crate) fn state<T: Objective>(objective: T) -> State<T> {
     let adamw = AdamWConfig {
         epsilon: PLAIN_DESCENT,
         weight_decay: 0.0,
@@ -126,10 +126,10 @@ pub(crate) fn state<T: Trainee>(trainee: T) -> State<T> {
         },
         scale: LossScale::off(),
     };
-    State::new(trainee, vec![AdamW::new(adamw)], None, guards)
+    State::new(objective, vec![AdamW::new(adamw)], None, guards)
 }
 
-pub(crate) fn gpt(device: &Device, seed: u64, dropout: f64) -> GptTrainee {
+pub(crate) fn gpt(device: &Device, seed: u64, dropout: f64) -> GptObjective {
     let text = &WORLD.vocabulary;
     let config = GptConfig {
         layers: 2,
@@ -153,19 +153,19 @@ pub(crate) fn gpt(device: &Device, seed: u64, dropout: f64) -> GptTrainee {
         dropout,
         embedding_std: 0.02,
     };
-    let recipe = GptRecipe {
+    let objective_config = GptObjectiveConfig {
         dropout,
         quirks: Quirks::Fixed,
-        ..GptRecipe::default()
+        ..GptObjectiveConfig::default()
     };
     let init = Init::new(seed, &device.clone().autodiff());
-    GptTrainee::new(Gpt::new(&init, &config), recipe)
+    GptObjective::new(Gpt::new(&init, &config), objective_config)
 }
 
 /// All steps of a stage, and what stopped it.
 #[derive(Default)]
 pub(crate) struct Seen {
-    pub(crate) steps: Vec<StepDone>,
+    pub(crate) steps: Vec<StepReport>,
     /// The step before a failure, as the loop tells it for a checkpoint.
     pub(crate) rescued: Option<u64>,
     /// Steps after which somebody asks to stop.
@@ -174,9 +174,9 @@ pub(crate) struct Seen {
     pub(crate) stop: StopRequest,
 }
 
-impl<T> Watch<T> for Seen {
-    fn after(&mut self, done: &StepDone, _: &State<T>) -> Result<bool, TrainError> {
-        self.steps.push(done.clone());
+impl<T> StepObserver<T> for Seen {
+    fn after_step(&mut self, report: &StepReport, _: &State<T>) -> Result<bool, TrainError> {
+        self.steps.push(report.clone());
         if self.stop_after == Some(self.steps.len()) {
             self.stop.ask(StopSignal::Interrupt);
         }
@@ -188,7 +188,7 @@ impl<T> Watch<T> for Seen {
     }
 }
 
-impl<T> StageWatch<T> for Seen {
+impl<T> StageObserver<T> for Seen {
     fn started(&mut self, _: Duration, _: &Start, _: &State<T>) -> Result<bool, TrainError> {
         Ok(false)
     }
@@ -203,8 +203,8 @@ impl Seen {
 
     /// The clips of every step, sorted.
     pub(crate) fn clips(&self) -> Vec<Vec<u32>> {
-        let sorted = |done: &StepDone| {
-            let mut clips: Vec<u32> = done.facts.clips.iter().map(|clip| clip.0).collect();
+        let sorted = |report: &StepReport| {
+            let mut clips: Vec<u32> = report.stats.clips.iter().map(|clip| clip.0).collect();
             clips.sort_unstable();
             clips
         };
@@ -212,7 +212,7 @@ impl Seen {
     }
 }
 
-type Site<S> = Arc<dyn Fn(&Device) -> Result<S, String> + Send + Sync>;
+type MakeDeviceStage<S> = Arc<dyn Fn(&Device) -> Result<S, String> + Send + Sync>;
 pub(crate) type Ended<T> = Result<(State<T>, Outcome), TrainError>;
 
 /// Runs a stage of any kind.
@@ -220,17 +220,17 @@ pub(crate) type Ended<T> = Result<(State<T>, Outcome), TrainError>;
 pub(crate) fn run<T, S, C>(
     placement: &Placement,
     host: HostFeed<C>,
-    largest: Largest,
-    site: Site<S>,
+    largest: LargestBatch,
+    device_stage: MakeDeviceStage<S>,
     state: impl Fn(&Device) -> State<T> + Sync,
-    recipe: &Recipe,
+    loop_config: &LoopConfig,
     targets: Targets,
     mut seen: Seen,
 ) -> (Ended<T>, Seen)
 where
-    T: Trainee,
-    T::Batch: Portable,
-    S: SiteWork<Buffer = Filled, Batch = Fed<T::Batch>> + 'static,
+    T: Objective,
+    T::Batch: ToDevice,
+    S: DeviceStage<Buffer = PreparedBatch, Batch = DeviceBatch<T::Batch>> + 'static,
     C: ClipSource + Send + Sync + 'static,
 {
     if seen.stop_after == Some(0) {
@@ -238,12 +238,12 @@ where
     }
     let run = StageRun {
         placement,
-        flow: flow(placement.models.len()),
+        prefetch: prefetch(placement.models.len()),
         largest,
         host,
-        site,
+        device_stage,
         state: |device: &Device| Ok(state(device)),
-        recipe,
+        loop_config,
         targets,
         ledger: Ledger::in_memory(),
         stop: seen.stop.clone(),
@@ -264,7 +264,7 @@ pub(crate) fn gpt_targets(schedule: &Arc<Schedule>) -> Targets {
     )
 }
 
-pub(crate) fn gpt_site() -> Site<DeviceFeed> {
+pub(crate) fn gpt_device_stage() -> MakeDeviceStage<DeviceFeed> {
     Arc::new(|_: &Device| Ok(device(None, Arc::default())))
 }
 
@@ -272,20 +272,20 @@ pub(crate) fn gpt_site() -> Site<DeviceFeed> {
 pub(crate) fn train_gpt_until(
     placement: &Placement,
     schedule: &Arc<Schedule>,
-    recipe: &Recipe,
+    loop_config: &LoopConfig,
     dropout: f64,
     seen: Seen,
-) -> (Ended<GptTrainee>, Seen) {
+) -> (Ended<GptObjective>, Seen) {
     let host = HostFeed::new(stage(clips(), CONDITIONING), schedule.clone(), None).unwrap();
-    let largest = Largest::of(schedule, CONDITIONING, &FrontEnd::XTTS.conditioning);
+    let largest = LargestBatch::of(schedule, CONDITIONING, &FrontEnd::XTTS.conditioning);
     let new = |device: &Device| state(gpt(device, 3, dropout));
     run(
         placement,
         host,
         largest,
-        gpt_site(),
+        gpt_device_stage(),
         new,
-        recipe,
+        loop_config,
         gpt_targets(schedule),
         seen,
     )
@@ -295,12 +295,12 @@ pub(crate) fn train_gpt_until(
 pub(crate) fn train_gpt(
     placement: &Placement,
     schedule: &Arc<Schedule>,
-    recipe: &Recipe,
+    loop_config: &LoopConfig,
     dropout: f64,
 ) -> (StateDict, Seen) {
-    let (ended, seen) = train_gpt_until(placement, schedule, recipe, dropout, Seen::default());
+    let (ended, seen) = train_gpt_until(placement, schedule, loop_config, dropout, Seen::default());
     let (state, outcome) = ended.unwrap();
     assert_eq!(outcome.failure, None);
-    assert_eq!(seen.steps.len() as u64, recipe.steps);
-    (state.trainee.state().unwrap(), seen)
+    assert_eq!(seen.steps.len() as u64, loop_config.steps);
+    (state.objective.state().unwrap(), seen)
 }

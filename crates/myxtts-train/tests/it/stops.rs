@@ -7,19 +7,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use burn::tensor::Device;
+use myxtts_data::host_stage::{Clip, ClipSource, ClipView, HostFeed};
 use myxtts_data::schedule::{ClipIndex, Schedule};
-use myxtts_data::stage::{Clip, ClipSource, HostFeed, Spoken};
 use myxtts_run::metrics::MEASURED;
 use myxtts_run::signals::{StopRequest, StopSignal};
-use myxtts_train::feed::{DeviceFeed, FrontEnd, Largest};
-use myxtts_train::objective::GptTrainee;
+use myxtts_train::feed::{DeviceFeed, FrontEnd, LargestBatch};
+use myxtts_train::objective::GptObjective;
 use myxtts_train::placement::Placement;
 use myxtts_train::session::{Finished, TrainRequest, run};
 
 use crate::mini;
 use crate::small_stage::{
-    Ended, Seen, clips, gpt, gpt_site, gpt_targets, mirrored, one, recipe, run as run_stage,
-    schedule, split, state,
+    Ended, Seen, clips, gpt, gpt_device_stage, gpt_targets, loop_config, mirrored, one,
+    run as run_stage, schedule, split, state,
 };
 use crate::world::{CONDITIONING, device, stage};
 
@@ -35,7 +35,7 @@ struct Stuck {
 }
 
 impl ClipSource for Stuck {
-    fn clip(&self, index: ClipIndex) -> Option<Spoken<'_>> {
+    fn clip(&self, index: ClipIndex) -> Option<ClipView<'_>> {
         if self.answered.fetch_sub(1, Ordering::SeqCst) == 0 {
             self.is_stuck.store(true, Ordering::SeqCst);
             // Far longer than anybody here waits; the thread is left behind.
@@ -70,17 +70,17 @@ fn train_on<C: ClipSource + Send + Sync + 'static>(
     batches: &Arc<Schedule>,
     clips: C,
     seen: Seen,
-) -> (Ended<GptTrainee>, Seen) {
+) -> (Ended<GptObjective>, Seen) {
     let host = HostFeed::new(stage(clips, CONDITIONING), batches.clone(), None).unwrap();
-    let largest = Largest::of(batches, CONDITIONING, &FrontEnd::XTTS.conditioning);
+    let largest = LargestBatch::of(batches, CONDITIONING, &FrontEnd::XTTS.conditioning);
     let new = |device: &Device| state(gpt(device, 3, 0.0));
     run_stage(
         placement,
         host,
         largest,
-        gpt_site(),
+        gpt_device_stage(),
         new,
-        &recipe(8, 2),
+        &loop_config(8, 2),
         gpt_targets(batches),
         seen,
     )
@@ -121,9 +121,9 @@ fn a_disk_that_does_not_answer_does_not_hold_up_a_stop() {
 fn devices_that_are_not_ready_do_not_hold_up_a_stop() {
     let batches = schedule(2, 1);
     let host = HostFeed::new(stage(clips(), CONDITIONING), batches.clone(), None).unwrap();
-    let largest = Largest::of(&batches, CONDITIONING, &FrontEnd::XTTS.conditioning);
+    let largest = LargestBatch::of(&batches, CONDITIONING, &FrontEnd::XTTS.conditioning);
     let new = |device: &Device| state(gpt(device, 3, 0.0));
-    let site = Arc::new(|_: &Device| -> Result<DeviceFeed, String> {
+    let device_stage = Arc::new(|_: &Device| -> Result<DeviceFeed, String> {
         std::thread::sleep(Duration::from_secs(600));
         Ok(device(None, Arc::default()))
     });
@@ -137,9 +137,9 @@ fn devices_that_are_not_ready_do_not_hold_up_a_stop() {
             &one(),
             host,
             largest,
-            site,
+            device_stage,
             new,
-            &recipe(8, 1),
+            &loop_config(8, 1),
             targets,
             seen,
         )
@@ -157,16 +157,16 @@ fn a_step_of_many_batches_does_not_hold_up_a_stop() {
     let a_while = move || since.elapsed() > Duration::from_millis(700);
     let batches = schedule(1, 1);
     let host = HostFeed::new(stage(clips(), CONDITIONING), batches.clone(), None).unwrap();
-    let largest = Largest::of(&batches, CONDITIONING, &FrontEnd::XTTS.conditioning);
+    let largest = LargestBatch::of(&batches, CONDITIONING, &FrontEnd::XTTS.conditioning);
     let new = |device: &Device| state(gpt(device, 3, 0.0));
     let ((ended, seen), took) = asked_when(&stop, a_while, || {
         run_stage(
             &one(),
             host,
             largest,
-            gpt_site(),
+            gpt_device_stage(),
             new,
-            &recipe(1, 100_000),
+            &loop_config(1, 100_000),
             gpt_targets(&batches),
             seen,
         )

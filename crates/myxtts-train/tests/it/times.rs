@@ -13,7 +13,7 @@ use myxtts_train::session::run;
 use serde_json::Value;
 
 use crate::mini;
-use crate::small_stage::{mirrored, one, recipe, schedule, train_gpt};
+use crate::small_stage::{loop_config, mirrored, one, schedule, train_gpt};
 
 fn of_stage(run: &Path, stage: &str) -> Vec<Line> {
     let lines = read(&run.join("metrics.jsonl")).unwrap();
@@ -205,25 +205,17 @@ fn the_ledger_knows_the_parts_of_the_work() {
 /// Replicas say together what a step held, and each how long it worked.
 #[test]
 fn replicas_come_together() {
-    let (_, alone) = train_gpt(&one(), &schedule(4, 1), &recipe(3, 1), 0.0);
-    let (_, both) = train_gpt(&mirrored(), &schedule(2, 2), &recipe(3, 1), 0.0);
+    let (_, alone) = train_gpt(&one(), &schedule(4, 1), &loop_config(3, 1), 0.0);
+    let (_, both) = train_gpt(&mirrored(), &schedule(2, 2), &loop_config(3, 1), 0.0);
     for (alone, both) in alone.steps.iter().zip(&both.steps) {
-        assert_eq!(both.together.clips, 4);
+        assert_eq!(both.totals.clips, 4);
         assert_eq!(
-            (
-                both.together.audio,
-                both.together.used,
-                both.together.padded
-            ),
-            (
-                alone.together.audio,
-                alone.together.used,
-                alone.together.padded
-            )
+            (both.totals.audio, both.totals.used, both.totals.padded),
+            (alone.totals.audio, alone.totals.used, alone.totals.padded)
         );
-        assert!(alone.together.worked.is_empty());
-        assert_eq!(both.together.worked.len(), 2);
-        assert!(both.together.worked.iter().all(|worked| !worked.is_zero()));
+        assert!(alone.totals.worked.is_empty());
+        assert_eq!(both.totals.worked.len(), 2);
+        assert!(both.totals.worked.iter().all(|worked| !worked.is_zero()));
         assert!(alone.waits.collective.is_zero() && !both.waits.collective.is_zero());
         assert!(both.waits.syncs > alone.waits.syncs);
     }

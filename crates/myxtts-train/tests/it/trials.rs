@@ -18,7 +18,7 @@ const OF_EACH: usize = 12;
 
 /// As many batches in flight as three replicas need.
 fn with_room(mut job: TrainRequest) -> TrainRequest {
-    (job.plan.buffer_size, job.plan.buffer_start) = (12, 12);
+    (job.plan.in_flight, job.plan.in_flight_start) = (12, 12);
     job
 }
 

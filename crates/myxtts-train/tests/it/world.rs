@@ -7,17 +7,17 @@ use burn::tensor::Device;
 use myxtts_audio::units::Samples;
 use myxtts_audio::{AudioConfig, Limits};
 use myxtts_data::codes::{CodesCache, CodesSource};
-use myxtts_data::corpus::unpack;
 use myxtts_data::dataset::{Corpus, train_vocabulary};
+use myxtts_data::host_stage::{Clip, ClipSource, HostFeed, HostStage, HostStageConfig, Segments};
 use myxtts_data::layout::Split;
 use myxtts_data::prepare::{Request, Settings, prepare, unwatched};
+use myxtts_data::sample_corpus::unpack;
 use myxtts_data::schedule::{ClipLength, ConditioningSpec, Schedule, choose_buckets};
-use myxtts_data::stage::{Clip, ClipSource, HostFeed, HostStage, Segments, StageConfig};
 use myxtts_model::dvae::{Dvae, DvaeConfig};
 use myxtts_model::init::Init;
 use myxtts_testkit::SharedFolder;
 use myxtts_text::{CleanOptions, Vocabulary};
-use myxtts_train::feed::{DeviceFeed, FrontEnd, ShapeWatch, codes_source};
+use myxtts_train::feed::{DeviceFeed, FrontEnd, ShapeTracker, codes_source};
 
 /// Short, to keep the test fast.
 pub(crate) const CONDITIONING: ConditioningSpec = ConditioningSpec {
@@ -87,7 +87,7 @@ pub(crate) fn in_memory() -> Arc<CodesCache> {
 
 /// The host stage over any clips.
 pub(crate) fn stage<C: ClipSource>(clips: C, conditioning: ConditioningSpec) -> HostStage<C> {
-    let config = StageConfig {
+    let config = HostStageConfig {
         audio: AudioConfig::default(),
         limits: Limits::default(),
         text: CleanOptions::default(),
@@ -102,8 +102,8 @@ pub(crate) fn host(codes: Option<Arc<CodesCache>>) -> HostFeed<Arc<[Clip]>> {
     HostFeed::new(stage, WORLD.schedule.clone(), codes).unwrap()
 }
 
-pub(crate) fn device(codes: Option<Arc<CodesCache>>, watch: Arc<ShapeWatch>) -> DeviceFeed {
-    DeviceFeed::new(&Device::flex(), dvae(3), &FrontEnd::XTTS, true, watch)
+pub(crate) fn device(codes: Option<Arc<CodesCache>>, tracker: Arc<ShapeTracker>) -> DeviceFeed {
+    DeviceFeed::new(&Device::flex(), dvae(3), &FrontEnd::XTTS, true, tracker)
         .unwrap()
         .keeping(codes)
 }

@@ -6,14 +6,14 @@ use burn::tensor::{Device, Int, Tensor};
 use myxtts_audio::units::Samples;
 use myxtts_audio::{AudioConfig, Limits};
 use myxtts_data::bench::generate;
+use myxtts_data::host_stage::{Clip, HostStage, HostStageConfig, PreparedBatch, Segments};
 use myxtts_data::schedule::{Batch, BucketShape, ClipIndex, ConditioningSpec};
-use myxtts_data::stage::{Clip, Filled, HostStage, Segments, StageConfig};
 use myxtts_data::units::{Codes, Tokens};
 use myxtts_model::dvae::{Dvae, DvaeConfig};
 use myxtts_model::gpt::GptBatch;
 use myxtts_model::init::Init;
 use myxtts_text::{CleanOptions, Training, Vocabulary};
-use myxtts_train::feed::{DeviceFeed, FrontEnd, ShapeWatch};
+use myxtts_train::feed::{DeviceFeed, FrontEnd, ShapeTracker};
 
 use crate::fixtures::Part;
 use crate::place;
@@ -30,7 +30,7 @@ const CONDITIONING: ConditioningSpec = ConditioningSpec {
 };
 
 /// A generated clip and an empty row.
-fn filled() -> Filled {
+fn filled() -> PreparedBatch {
     let folder = tempfile::tempdir().unwrap();
     generate(folder.path(), 1).unwrap();
     let clip = Clip {
@@ -43,7 +43,7 @@ fn filled() -> Filled {
         ..Training::default()
     };
     let vocabulary = Vocabulary::train([clip.text.clone()], &training).unwrap();
-    let config = StageConfig {
+    let config = HostStageConfig {
         audio: AudioConfig::default(),
         limits: Limits::default(),
         text: CleanOptions::default(),
@@ -64,13 +64,13 @@ fn filled() -> Filled {
     let mut buffer = stage.buffer(&batch);
     let mut scratch = stage.scratch();
     stage.fill(0, &batch, &mut buffer, &mut scratch).unwrap();
-    Filled::new(buffer)
+    PreparedBatch::new(buffer)
 }
 
-fn on(device: &Device, filled: &Filled) -> GptBatch {
+fn on(device: &Device, filled: &PreparedBatch) -> GptBatch {
     let dvae = Dvae::new(&Init::new(3, device), &SMALL).unwrap();
-    let watch = Arc::new(ShapeWatch::default());
-    let feed = DeviceFeed::new(device, dvae, &FrontEnd::XTTS, true, watch);
+    let tracker = Arc::new(ShapeTracker::default());
+    let feed = DeviceFeed::new(device, dvae, &FrontEnd::XTTS, true, tracker);
     feed.unwrap().batch(filled).unwrap()
 }
 

@@ -32,7 +32,7 @@ mod parity_dvae;
 mod parity_hifigan;
 #[path = "../../../myxtts-model/tests/it/parity_mel.rs"]
 mod parity_mel;
-// Tests start in the order of their names: after the optimiser, which is on the
+// Tests start in the order of their names: after the optimizer, which is on the
 // same device, come those on the other.
 #[path = "../../../myxtts-model/tests/it/parity_gpt.rs"]
 mod parity_of_gpt;

@@ -13,10 +13,10 @@ use myxtts_model::layers::Linear;
 use myxtts_model::params::{StateDict, Unread, Weights, load, unread};
 use myxtts_run::guard::{SpikeAction, SpikeSettings};
 use myxtts_train::TrainError;
-use myxtts_train::feed::{Facts, Fed};
-use myxtts_train::objective::{Loss, Trainee};
+use myxtts_train::feed::{BatchStats, DeviceBatch};
+use myxtts_train::objective::{Loss, Objective};
 use myxtts_train::optim::{AdamW, AdamWConfig, NamedGradients};
-use myxtts_train::train_loop::{Guards, LossScale, State, StepDone, Watch};
+use myxtts_train::train_loop::{Guards, LossScale, State, StepObserver, StepReport};
 
 use myxtts_device::{
     DeviceMemory, MemoryCheck, MemoryNeeds, PlanRequest, Precision, Share, Verdict, open,
@@ -55,15 +55,15 @@ fn child() {
         text: Tokens(40),
         audio: Codes(120),
     };
-    let batch = move |step| Fed {
+    let batch = move |step| DeviceBatch {
         batch: match step < FITTING {
             true => 1,
             false => TOO_MANY,
         },
-        facts: Facts {
+        stats: BatchStats {
             targets: vec![1],
             shapes: vec![(8, shape)],
-            ..Facts::default()
+            ..BatchStats::default()
         },
     };
     let mut limited = Limited::default();
@@ -144,16 +144,16 @@ fn start(device: &Device) -> State<Hungry> {
         },
         scale: LossScale::off(),
     };
-    let optimisers = vec![AdamW::new(AdamWConfig::default())];
+    let optimizers = vec![AdamW::new(AdamWConfig::default())];
     State::new(
         Hungry(Linear::new(&init, 3, 2, true)),
-        optimisers,
+        optimizers,
         None,
         guards,
     )
 }
 
-impl Trainee for Hungry {
+impl Objective for Hungry {
     type Batch = usize;
     type Trace = ();
 
@@ -178,14 +178,8 @@ impl Trainee for Hungry {
         NamedGradients::collect(&self.0, gradients)
     }
 
-    fn stepped(
-        self,
-        _: usize,
-        optimiser: &mut AdamW,
-        gradients: NamedGradients,
-        rate: f64,
-    ) -> Self {
-        Self(optimiser.step(self.0, gradients, rate))
+    fn apply(self, _: usize, optimizer: &mut AdamW, gradients: NamedGradients, rate: f64) -> Self {
+        Self(optimizer.step(self.0, gradients, rate))
     }
 
     fn device(&self) -> Device {
@@ -210,10 +204,14 @@ struct Limited {
     rescued: Option<(u64, StateDict)>,
 }
 
-impl Watch<Hungry> for Limited {
-    fn after(&mut self, done: &StepDone, state: &State<Hungry>) -> Result<bool, TrainError> {
-        if done.step == FITTING {
-            self.before = Some(state.trainee.state().unwrap());
+impl StepObserver<Hungry> for Limited {
+    fn after_step(
+        &mut self,
+        report: &StepReport,
+        state: &State<Hungry>,
+    ) -> Result<bool, TrainError> {
+        if report.step == FITTING {
+            self.before = Some(state.objective.state().unwrap());
             let held = std::fs::read_to_string("/proc/self/statm").unwrap();
             let pages: u64 = held.split_whitespace().next().unwrap().parse().unwrap();
             let limited = Command::new("prlimit")
@@ -227,6 +225,6 @@ impl Watch<Hungry> for Limited {
     }
 
     fn failed(&mut self, _: &TrainError, state: &State<Hungry>) {
-        self.rescued = Some((state.done, state.trainee.state().unwrap()));
+        self.rescued = Some((state.done, state.objective.state().unwrap()));
     }
 }

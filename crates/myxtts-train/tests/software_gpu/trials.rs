@@ -94,7 +94,7 @@ fn nothing_is_found_in_healthy_trainings() {
             job.plan.batch_size = batch_size;
             job.plan.gradient_accumulation_steps = accumulation;
             // As many batches in flight as two replicas need.
-            (job.plan.buffer_size, job.plan.buffer_start) = (12, 12);
+            (job.plan.in_flight, job.plan.in_flight_start) = (12, 12);
             let bench = Bench::new(&job, &placement, STEPS).unwrap();
             let found = bench.healthy().unwrap().findings;
             let codes: Vec<Code> = found.iter().map(|finding| finding.code).collect();

@@ -21,10 +21,10 @@ use serde::{Deserialize, Serialize};
 
 use super::folder::{write_file, write_folder};
 use super::{CONFIG, MEL_STATS, VOCABULARY};
-use crate::checkpoint::{Checkpoint, Sizes};
 use crate::config::{ModelArgs, XttsConfig, misfit};
 use crate::error::{Fault, WeightsError};
 use crate::map::TensorMap;
+use crate::model_weights::{ModelWeights, Sizes};
 use crate::safetensors::{read_safetensors, write_stream};
 use crate::source::Source;
 use crate::stream::{SafetensorsStream, TensorStream};
@@ -155,8 +155,8 @@ impl OursDescription {
     }
 }
 
-impl<'a> From<&'a Checkpoint> for Outgoing<'a> {
-    fn from(checkpoint: &'a Checkpoint) -> Self {
+impl<'a> From<&'a ModelWeights> for Outgoing<'a> {
+    fn from(checkpoint: &'a ModelWeights) -> Self {
         let streams = |map: &'a TensorMap| {
             let streams = map
                 .iter()
@@ -227,7 +227,7 @@ impl<'a> Outgoing<'a> {
 }
 
 /// Writes a model into a new folder of ours.
-pub fn write_ours(folder: &Path, checkpoint: &Checkpoint) -> Result<(), WeightsError> {
+pub fn write_ours(folder: &Path, checkpoint: &ModelWeights) -> Result<(), WeightsError> {
     let files = Outgoing::from(checkpoint).files();
     let files = files.map_err(|error| error.below(folder))?;
     write_folder(folder, |folder| {
@@ -293,7 +293,7 @@ fn verify(path: &Path, expected: &str) -> Result<(), WeightsError> {
 }
 
 /// Reads a folder of ours; every file must be the one that was written.
-pub fn read_ours(folder: &Path) -> Result<Checkpoint, WeightsError> {
+pub fn read_ours(folder: &Path) -> Result<ModelWeights, WeightsError> {
     let path = folder.join(CONFIG);
     let description = describe(&path).map_err(|fault| WeightsError::read(&path, fault))?;
     for (name, expected) in &description.files {
@@ -305,7 +305,7 @@ pub fn read_ours(folder: &Path) -> Result<Checkpoint, WeightsError> {
     };
     let vocabulary = folder.join(VOCABULARY);
     let mut mel_stats = read(MEL_STATS_FILE)?.unwrap_or_default();
-    let mut checkpoint = Checkpoint {
+    let mut checkpoint = ModelWeights {
         gpt: read(GPT)?.unwrap_or_default(),
         hifigan_decoder: read(HIFIGAN_DECODER)?.unwrap_or_default(),
         dvae: read(DVAE)?,

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use super::folder::{write_file, write_folder};
 use super::{CONFIG, MEL_STATS, VOCABULARY};
-use crate::checkpoint::Checkpoint;
 use crate::config::XttsConfig;
 use crate::error::{Fault, WeightsError};
 use crate::keys::{self, Ignored, Part};
 use crate::map::TensorMap;
+use crate::model_weights::ModelWeights;
 use crate::tensor::{Dtype, Tensor};
 use crate::torch::{Item, TorchFile, read_torch, write_torch};
 
@@ -20,7 +20,7 @@ const SPEAKERS: &str = "speakers_xtts.pth";
 
 /// Reads public files: a folder, or a file of weights with the others beside
 /// it. Weights, `config.json` and vocabulary are checked against each other.
-pub fn read_public(path: &Path) -> Result<Checkpoint, WeightsError> {
+pub fn read_public(path: &Path) -> Result<ModelWeights, WeightsError> {
     let mut notices = Vec::new();
     let (model, folder) = if path.is_dir() {
         (find_model(path, &mut notices)?, path)
@@ -53,7 +53,7 @@ pub fn read_public(path: &Path) -> Result<Checkpoint, WeightsError> {
         }
         None => None,
     };
-    let mut checkpoint = Checkpoint {
+    let mut checkpoint = ModelWeights {
         gpt: parts.gpt,
         hifigan_decoder: parts.hifigan_decoder,
         dvae,
@@ -78,7 +78,7 @@ pub fn read_public(path: &Path) -> Result<Checkpoint, WeightsError> {
 
 /// Writes public files into a new folder, so that the public implementation can
 /// load them strictly.
-pub fn write_public(folder: &Path, checkpoint: &Checkpoint) -> Result<(), WeightsError> {
+pub fn write_public(folder: &Path, checkpoint: &ModelWeights) -> Result<(), WeightsError> {
     let needs = |what| WeightsError::write(folder, Fault::Incomplete(what));
     if checkpoint.hifigan_decoder.is_empty() {
         return Err(needs("hifigan_decoder"));

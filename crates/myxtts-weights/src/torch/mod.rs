@@ -2,7 +2,7 @@
 //!
 //! Opening a file reads the pickle and places every tensor in its storage;
 //! numbers are touched when a tensor is read, so that the gigabytes of
-//! optimiser state in a trainer's checkpoint cost nothing.
+//! optimizer state in a trainer's checkpoint cost nothing.
 
 mod flatten;
 mod pickle;

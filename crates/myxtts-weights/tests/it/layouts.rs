@@ -7,8 +7,9 @@ use std::path::Path;
 use myxtts_text::{Training, Vocabulary};
 use myxtts_weights::torch::{Item, Scalar};
 use myxtts_weights::{
-    Checkpoint, ModelArgs, Outgoing, Sizes, Tensor, TensorMap, XttsConfig, read_ours, read_public,
-    read_speakers, read_torch, write_ours, write_public, write_safetensors, write_torch,
+    ModelArgs, ModelWeights, Outgoing, Sizes, Tensor, TensorMap, XttsConfig, read_ours,
+    read_public, read_speakers, read_torch, write_ours, write_public, write_safetensors,
+    write_torch,
 };
 
 use crate::support::weights;
@@ -80,7 +81,7 @@ fn published(model: &str) -> tempfile::TempDir {
     folder
 }
 
-fn same(a: &Checkpoint, b: &Checkpoint) {
+fn same(a: &ModelWeights, b: &ModelWeights) {
     assert_eq!(a.gpt, b.gpt);
     assert_eq!(a.hifigan_decoder, b.hifigan_decoder);
     assert_eq!(a.dvae, b.dvae);
@@ -309,7 +310,7 @@ fn tensors_of_the_wrong_shape_and_other_models_are_refused() {
 }
 
 /// Our files as whoever puts them beside others writes them.
-fn streamed(checkpoint: &Checkpoint) -> Vec<(&'static str, Vec<u8>)> {
+fn streamed(checkpoint: &ModelWeights) -> Vec<(&'static str, Vec<u8>)> {
     let ours = Outgoing::from(checkpoint).files().unwrap();
     let mut files = vec![];
     for (name, stream) in ours.tensors {
@@ -412,11 +413,11 @@ fn a_public_checkpoint_needs_all_its_parts() {
     let checkpoint = read_public(public.path()).unwrap();
     let out = tempfile::tempdir().unwrap();
     let folder = out.path().join("public");
-    let silent = Checkpoint {
+    let silent = ModelWeights {
         hifigan_decoder: TensorMap::new(),
         ..checkpoint.clone()
     };
-    let wordless = Checkpoint {
+    let wordless = ModelWeights {
         vocabulary: None,
         ..checkpoint
     };

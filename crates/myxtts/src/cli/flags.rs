@@ -212,7 +212,7 @@ pub(crate) const FLAGS: &[(&str, &[Flag])] = &[
         ],
     ),
     (
-        "Optimiser",
+        "Optimizer",
         &[
             value(
                 "lr",

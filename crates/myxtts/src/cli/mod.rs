@@ -435,7 +435,7 @@ fn bench() -> Command {
         )
         .subcommand(
             Command::new("step")
-                .about("Measure one training step of the GPT on the CPU: forward, backward, optimiser")
+                .about("Measure one training step of the GPT on the CPU: forward, backward, optimizer")
                 .arg(
                     Arg::new("steps")
                         .long("steps")

@@ -212,7 +212,7 @@ fn preset_groups() -> [PresetGroup; 3] {
         },
         PresetGroup {
             key: "optimization_level",
-            title: "Optimisation levels (--optimization-level)",
+            title: "Optimization levels (--optimization-level)",
             sets: levels.into(),
         },
         PresetGroup {

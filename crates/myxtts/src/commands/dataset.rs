@@ -8,11 +8,11 @@ use std::sync::Arc;
 use myxtts_audio::units::Frames;
 use myxtts_config::Settings as Resolved;
 use myxtts_data::config::DatasetConfig;
-use myxtts_data::corpus;
 use myxtts_data::layout::Columns;
 use myxtts_data::prepare::{
     self, Event, Place, PrepareError, Ready, Request, Settings, Watch, place,
 };
+use myxtts_data::sample_corpus;
 use myxtts_data::units::Tokens;
 use myxtts_infer::{ModelCard, Pick, resolve};
 use myxtts_run::signals::StopRequest;
@@ -29,8 +29,8 @@ pub(super) fn dataset(train_data: Option<&str>) -> Result<PathBuf, Failure> {
     if let Some(dataset) = train_data {
         return Ok(PathBuf::from(dataset));
     }
-    let folder = corpus::default_folder().map_err(|why| Failure::Job(why.to_string()))?;
-    corpus::unpack(&folder).map_err(|why| Failure::Job(why.to_string()))?;
+    let folder = sample_corpus::default_folder().map_err(|why| Failure::Job(why.to_string()))?;
+    sample_corpus::unpack(&folder).map_err(|why| Failure::Job(why.to_string()))?;
     Ok(folder)
 }
 

@@ -5,7 +5,7 @@ use std::fmt::{self, Display};
 use std::path::Path;
 
 use clap::ArgMatches;
-use myxtts_weights::{Checkpoint, Sizes, TensorMap, read_public, write_ours};
+use myxtts_weights::{ModelWeights, Sizes, TensorMap, read_public, write_ours};
 use serde_json::{Value, json};
 
 use crate::output::{Failure, Output};
@@ -21,14 +21,14 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
 
 /// What was written to a folder of weights; `export` reports the same.
 pub(super) struct Report<'a> {
-    checkpoint: &'a Checkpoint,
+    checkpoint: &'a ModelWeights,
     out: &'a Path,
     /// The number of tensors left out, by reason.
     ignored: BTreeMap<&'static str, usize>,
 }
 
 impl<'a> Report<'a> {
-    pub(super) fn of(checkpoint: &'a Checkpoint, out: &'a Path) -> Self {
+    pub(super) fn of(checkpoint: &'a ModelWeights, out: &'a Path) -> Self {
         let mut ignored = BTreeMap::new();
         for tensor in &checkpoint.ignored {
             *ignored.entry(tensor.reason).or_default() += 1;

@@ -8,7 +8,7 @@ use myxtts_data::dataset::{Corpus, train_vocabulary};
 use myxtts_data::layout::Split;
 use myxtts_data::schedule::BucketShape;
 use myxtts_data::units::{Codes, Tokens};
-use myxtts_data::{corpus, prepare};
+use myxtts_data::{prepare, sample_corpus};
 use myxtts_device::PlanRequest;
 use myxtts_text::Vocabulary as TextVocabulary;
 use myxtts_train::demand::{Clips, Demand, codes_of};
@@ -54,7 +54,7 @@ fn demand(settings: &Settings<Config>) -> Result<Demand, Failure> {
         conditioning: data.shapes.conditioning(data.audio.sample_rate),
         segments: [segments.dvae_frames, segments.dvae_batch as usize],
         decoder_frames: segments.decoder_frames,
-        has_average: training.optimiser.ema_decay > 0.0,
+        has_average: training.optimizer.ema_decay > 0.0,
         has_start: has_init,
         clips: None,
         gpt,
@@ -70,7 +70,7 @@ pub(super) fn clips(settings: &Settings<Config>) -> Option<Clips> {
         return None;
     }
     let named = data.dataset.train_data.as_ref().map(PathBuf::from);
-    let dataset = named.or_else(|| corpus::default_folder().ok())?;
+    let dataset = named.or_else(|| sample_corpus::default_folder().ok())?;
     let out = match &data.dataset.prepared {
         Some(folder) => PathBuf::from(folder),
         None => prepare::place(&dataset).ok()?.folder,

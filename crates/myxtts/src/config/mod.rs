@@ -128,7 +128,7 @@ pub(crate) fn load_with(
     };
     let presets = size_layer(size)
         .merge(quirks_layer(model.quirks))
-        .merge(training.optimiser.optimization_level.layer())
+        .merge(training.optimizer.optimization_level.layer())
         .merge(preset.layer());
     let known = weights.as_ref().map(StartingWeights::layer);
     let known = known.unwrap_or_default();

@@ -73,7 +73,7 @@ const TOLERANCE: f64 = 1e-4;
 
 /// Its books are two steps ahead of its newest checkpoint, as `kill -9` leaves them. The
 /// eleventh step tells that weights, batches, dropout and codes are what they were, the
-/// twelfth that the moments of the optimiser are.
+/// twelfth that the moments of the optimizer are.
 #[test]
 fn an_old_run_resumes_exactly() {
     let folder = moved();

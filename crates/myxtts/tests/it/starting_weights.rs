@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use myxtts_weights::{Checkpoint, TensorMap, XttsConfig, read_ours};
+use myxtts_weights::{ModelWeights, TensorMap, XttsConfig, read_ours};
 use serde_json::{Value, json};
 
 use crate::support::{Run, command_in, few_clips, run_in};
@@ -173,7 +173,7 @@ fn train(folder: &Path, name: &str, flags: &[&str]) -> Run {
     run_in(folder, &[&fixed[..], flags].concat(), &[])
 }
 
-fn model_of(folder: &Path, run: &str) -> (Value, Checkpoint) {
+fn model_of(folder: &Path, run: &str) -> (Value, ModelWeights) {
     let checkpoint = folder.join(run).join("checkpoints/step_000000001");
     let read = read_ours(&checkpoint).unwrap();
     (read.model.clone().unwrap(), read)

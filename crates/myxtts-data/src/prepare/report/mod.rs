@@ -9,10 +9,10 @@ use myxtts_text::Language;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::findings::{Note, TEXT_TOO_LONG, is_limit};
+use super::checks::{Note, TEXT_TOO_LONG, is_limit};
 use super::manifest::Clip;
 use super::outliers::Usual;
-use super::tally::Tally;
+use super::totals::Totals;
 use super::{Request, Settings, paths};
 use crate::layout::{Columns, Decided, Layout, Split, Table};
 use crate::schedule::{BucketShape, bucket_of, choose_buckets, padding_percent};
@@ -384,7 +384,7 @@ impl Summary {
     pub(super) fn report(
         self,
         request: &Request<'_>,
-        tally: &Tally<'_>,
+        totals: &Totals<'_>,
         usual: Option<Usual>,
         read: Read<'_>,
     ) -> Report {
@@ -406,14 +406,17 @@ impl Summary {
             decided: table.decided,
         };
         let hours = |samples: Samples| samples.at(settings.audio.sample_rate).0 / 3600.0;
-        let by_limit = tally.rejected.iter().filter(|(reason, _)| is_limit(reason));
+        let by_limit = totals
+            .rejected
+            .iter()
+            .filter(|(reason, _)| is_limit(reason));
         let left_out: u64 = by_limit.map(|(_, found)| found.count).sum();
         let finding = |finding: String, kept, occurrences: &Occurrences| Finding {
             finding,
             kept,
             occurrences: occurrences.clone(),
         };
-        let rejected = tally.rejected.iter();
+        let rejected = totals.rejected.iter();
         let findings = rejected
             .map(|(reason, found)| finding((*reason).to_owned(), false, found))
             .chain(
@@ -422,38 +425,38 @@ impl Summary {
                     .map(|(note, found)| finding(note.to_string(), true, found)),
             );
         let percent = |count| {
-            let shapes = choose_buckets(&tally.lengths, count as usize);
-            (count, padding_percent(&tally.lengths, &shapes))
+            let shapes = choose_buckets(&totals.lengths, count as usize);
+            (count, padding_percent(&totals.lengths, &shapes))
         };
-        let coverage = tally.coverage.as_ref().zip(request.vocabulary);
+        let coverage = totals.coverage.as_ref().zip(request.vocabulary);
         Report {
             dataset: request.dataset.display().to_string(),
             out: request.out.display().to_string(),
             tables: tables.iter().map(table).collect(),
-            rows: tally.rows.clone(),
-            limits: limits(tally, settings),
-            characters: characters(tally),
+            rows: totals.rows.clone(),
+            limits: limits(totals, settings),
+            characters: characters(totals),
             next,
             total,
             kept,
             quarantined,
             bad: quarantined - left_out,
-            reasons: counts(&tally.rejected),
+            reasons: counts(&totals.rejected),
             notes: counts(&self.notes),
-            hours: hours(tally.samples),
+            hours: hours(totals.samples),
             train: self.train,
             validation: self.validation,
             padding: BUCKETS.into_iter().map(percent).collect(),
-            buckets: buckets(tally, settings.buckets),
+            buckets: buckets(totals, settings.buckets),
             text_unit: match request.vocabulary {
                 Some(_) => TextUnit::Tokens,
                 None => TextUnit::Characters,
             },
             findings: findings.collect(),
             histogram: self.histogram,
-            speakers: speakers(tally, hours),
-            speaker_count: tally.speakers.len() as u64,
-            rates: tally
+            speakers: speakers(totals, hours),
+            speaker_count: totals.speakers.len() as u64,
+            rates: totals
                 .rates
                 .iter()
                 .map(|(rate, clips)| RateShare {
@@ -474,7 +477,7 @@ impl Summary {
                     missing_tags: self.languages.iter().filter(tag).cloned().collect(),
                 }
             }),
-            unsupported_text: tally
+            unsupported_text: totals
                 .unsupported
                 .iter()
                 .map(|((language, what), occurrences)| UnsupportedText {
@@ -498,7 +501,7 @@ impl Summary {
 const MOST_FRAMES: u64 = 10_000;
 const MOST_TOKENS: u64 = 402;
 
-fn limits(tally: &Tally<'_>, settings: &Settings) -> Vec<LimitReport> {
+fn limits(totals: &Totals<'_>, settings: &Settings) -> Vec<LimitReport> {
     let report = |(reason, needed): (&&str, &Vec<u64>)| {
         let (flag, limit, most) = match *reason {
             TEXT_TOO_LONG => (
@@ -522,11 +525,11 @@ fn limits(tally: &Tally<'_>, settings: &Settings) -> Vec<LimitReport> {
             kept: within.count() as u64,
         }
     };
-    tally.keeps.iter().map(report).collect()
+    totals.keeps.iter().map(report).collect()
 }
 
-fn characters(tally: &Tally<'_>) -> Vec<CharacterCount> {
-    let mut characters: Vec<CharacterCount> = tally.characters.values().cloned().collect();
+fn characters(totals: &Totals<'_>) -> Vec<CharacterCount> {
+    let mut characters: Vec<CharacterCount> = totals.characters.values().cloned().collect();
     characters.sort_by_key(|found| (found.count, found.character));
     characters
 }
@@ -538,10 +541,10 @@ fn counts<K: ToString>(found: &BTreeMap<K, Occurrences>) -> BTreeMap<String, u64
         .collect()
 }
 
-fn buckets(tally: &Tally<'_>, count: u32) -> Vec<Bucket> {
-    let shapes = choose_buckets(&tally.lengths, count as usize);
+fn buckets(totals: &Totals<'_>, count: u32) -> Vec<Bucket> {
+    let shapes = choose_buckets(&totals.lengths, count as usize);
     let mut clips = vec![0_u64; shapes.len()];
-    for length in &tally.lengths {
+    for length in &totals.lengths {
         if let Some(count) = bucket_of(&shapes, *length).and_then(|at| clips.get_mut(at)) {
             *count += 1;
         }
@@ -550,10 +553,10 @@ fn buckets(tally: &Tally<'_>, count: u32) -> Vec<Bucket> {
     shapes.into_iter().zip(clips).map(bucket).collect()
 }
 
-fn speakers(tally: &Tally<'_>, hours: impl Fn(Samples) -> f64) -> Vec<SpeakerShare> {
-    let mut speakers: Vec<_> = tally.speakers.iter().collect();
+fn speakers(totals: &Totals<'_>, hours: impl Fn(Samples) -> f64) -> Vec<SpeakerShare> {
+    let mut speakers: Vec<_> = totals.speakers.iter().collect();
     speakers.sort_by_key(|(name, speaker)| (std::cmp::Reverse(speaker.samples), *name));
-    let share = |(name, speaker): (&Option<String>, &super::tally::Speaker)| SpeakerShare {
+    let share = |(name, speaker): (&Option<String>, &super::totals::Speaker)| SpeakerShare {
         speaker: name.clone(),
         clips: speaker.clips,
         hours: hours(speaker.samples),

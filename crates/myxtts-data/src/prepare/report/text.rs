@@ -7,7 +7,7 @@ use myxtts_config::shell::quoted;
 
 use super::{Finding, LimitReport, Report, TextUnit};
 use crate::layout::Decided;
-use crate::prepare::findings::TOO_LONG;
+use crate::prepare::checks::TOO_LONG;
 use crate::prepare::{HOP, MANIFEST, Note, QUARANTINE, REPORT, REPORT_TEXT};
 
 /// The longest bar, in characters.

@@ -6,13 +6,13 @@ use std::ops::ControlFlow;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use myxtts_data::corpus;
 use myxtts_data::prepare::{Event, Request, Settings, prepare};
+use myxtts_data::sample_corpus;
 
 #[test]
 fn it_is_unpacked_whole_and_mended() {
     let folder = tempfile::tempdir().unwrap();
-    corpus::unpack(folder.path()).unwrap();
+    sample_corpus::unpack(folder.path()).unwrap();
     let original = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
     let names = |root: &Path| {
         let mut names: Vec<_> = fs::read_dir(root.join("wavs"))
@@ -30,7 +30,7 @@ fn it_is_unpacked_whole_and_mended() {
     let clip = folder.path().join("wavs/slt_000.ogg");
     let inode = fs::metadata(&clip).unwrap().ino();
     fs::write(&path, b"half").unwrap();
-    corpus::unpack(folder.path()).unwrap();
+    sample_corpus::unpack(folder.path()).unwrap();
     assert_eq!(fs::read(&path).unwrap(), same, "mended");
     assert_eq!(fs::metadata(&clip).unwrap().ino(), inode, "left alone");
 }

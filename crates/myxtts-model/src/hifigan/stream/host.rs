@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use burn::tensor::{Device, Tensor};
 use myxtts_ops::inference::{Columns, Convolution, HostTensor, Transposed, Window};
-use myxtts_ops::{each_on_cores, on_cores};
+use myxtts_ops::{each_on_compute_pool, on_compute_pool};
 
 use super::super::generator::{Generator, LAST_SLOPE, ResBlock, SLOPE};
 use super::WaveError;
@@ -204,7 +204,7 @@ impl HostStream {
     /// Takes frames, one after the other, and returns the samples that are certain.
     pub(super) fn push(&mut self, frames: &[f32], last: bool) -> Vec<f32> {
         let channels = self.generator.0.first.convolution.inputs();
-        on_cores(&Device::flex(), || {
+        on_compute_pool(&Device::flex(), || {
             let mut samples = vec![];
             for piece in frames.chunks(FRAMES * channels) {
                 samples.extend(self.piece(&by_channel(piece, channels), false));
@@ -272,7 +272,7 @@ impl StageStream {
             raised = whole.take(kept);
         }
         let blocks = self.blocks.iter_mut().zip(&stage.blocks).collect();
-        each_on_cores(blocks, |(block, pairs)| block.push(pairs, &raised, last));
+        each_on_compute_pool(blocks, |(block, pairs)| block.push(pairs, &raised, last));
         Window::take_mean(self.blocks.iter_mut().map(|block| &mut block.ready))
     }
 }

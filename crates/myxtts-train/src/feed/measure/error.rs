@@ -3,9 +3,9 @@
 use myxtts_data::bench::BenchError;
 use myxtts_data::cache::CacheError;
 use myxtts_data::dataset::CorpusError;
+use myxtts_data::host_stage::EmptySchedule;
 use myxtts_data::prepare::PrepareError;
 use myxtts_data::schedule::ClipIndex;
-use myxtts_data::stage::EmptySchedule;
 use myxtts_model::dvae::DvaeConfigError;
 use myxtts_model::params::ReadError;
 use myxtts_pipeline::{Failure, SetupError};

@@ -6,8 +6,8 @@ use burn::module::Module;
 use burn::tensor::Device;
 use myxtts_audio::Waveform;
 use myxtts_audio::units::SampleRate;
+use myxtts_data::host_stage::{PreparedBatch, Segments};
 use myxtts_data::schedule::{Batch, BucketShape, ClipIndex};
-use myxtts_data::stage::{Filled, Segments};
 use myxtts_data::units::{Codes, Tokens};
 use myxtts_infer::{ModelCard, outgoing};
 use myxtts_model::hifigan::{HifiganDecoder, MelLoss};
@@ -20,22 +20,22 @@ use super::fixed_batches::{filled, held_out};
 use super::{Evaluator, Rendering, VALIDATED, averaged, model_files, read};
 use crate::error::{TrainError, unless_stopped};
 use crate::feed::{Cutting, DecoderBatch};
-use crate::objective::{DecoderTrainee, JUDGES_FILE};
+use crate::objective::{DISCRIMINATOR_FILE, DecoderObjective};
 use crate::session::job::Job;
-use crate::session::samples::{Heard, HeardClip};
+use crate::session::samples::{Sample, SampleSet};
 use crate::session::saving::{averaged_streams, file, streams};
-use crate::session::training_data::Material;
+use crate::session::training_data::TrainingData;
 use crate::stage::frozen::{Frozen, PREFIX};
 use crate::train_loop::State;
 
-/// The most clips to validate on; `HEARD` is how many are rendered as samples.
+/// The most clips to validate on; `SAMPLED` is how many are rendered as samples.
 const MOST_VALIDATED: usize = 64;
-const HEARD: usize = 2;
+const SAMPLED: usize = 2;
 
 /// Validates a decoder and renders its samples.
 pub(crate) struct DecoderEvaluator<'a> {
     job: &'a Job,
-    material: &'a Material,
+    training_data: &'a TrainingData,
     card: &'a ModelCard,
     frozen: &'a Frozen,
     device: Device,
@@ -52,14 +52,14 @@ impl<'a> DecoderEvaluator<'a> {
     /// Evaluates models on `device`.
     pub(crate) fn new(
         job: &'a Job,
-        material: &'a Material,
+        training_data: &'a TrainingData,
         card: &'a ModelCard,
         frozen: &'a Frozen,
         device: &Device,
     ) -> Self {
         Self {
             job,
-            material,
+            training_data,
             card,
             device: device.clone(),
             prepared: None,
@@ -67,8 +67,8 @@ impl<'a> DecoderEvaluator<'a> {
         }
     }
 
-    fn model(&self, state: &State<DecoderTrainee>) -> Result<HifiganDecoder, TrainError> {
-        let decoder = averaged(state.trainee.decoder.valid(), state.ema.as_ref())?;
+    fn model(&self, state: &State<DecoderObjective>) -> Result<HifiganDecoder, TrainError> {
+        let decoder = averaged(state.objective.decoder.valid(), state.ema.as_ref())?;
         Ok(decoder.to_device(&self.device))
     }
 
@@ -90,25 +90,28 @@ impl<'a> DecoderEvaluator<'a> {
         let mut feed = feed.map_err(TrainError::Failed)?;
         let conditioning = self.card.conditioning;
         let mut segments = vec![];
-        let give = |filled: Filled| {
+        let give = |filled: PreparedBatch| {
             segments.push(feed.batch(&filled, 0).map_err(TrainError::Failed)?);
             Ok(())
         };
         held_out(
             self.job,
-            self.material,
+            self.training_data,
             conditioning,
             MOST_VALIDATED,
             stop,
             give,
         )?;
-        let material = self.material;
-        let (heard, companions) = match segments.is_empty() {
-            true => (&material.train, &material.companions),
-            false => (&material.validation, &material.validation_companions),
+        let training_data = self.training_data;
+        let (sample_set, companions) = match segments.is_empty() {
+            true => (&training_data.train, &training_data.companions),
+            false => (
+                &training_data.validation,
+                &training_data.validation_companions,
+            ),
         };
         let mut clips = vec![];
-        for (index, length) in heard.lengths.iter().enumerate().take(HEARD) {
+        for (index, length) in sample_set.lengths.iter().enumerate().take(SAMPLED) {
             unless_stopped(stop)?;
             let batch = Batch {
                 bucket: 0,
@@ -119,8 +122,8 @@ impl<'a> DecoderEvaluator<'a> {
                 rows: vec![Some(ClipIndex(u32::try_from(index).unwrap_or(0)))],
             };
             let filled = filled(
-                self.material,
-                &heard.clips,
+                self.training_data,
+                &sample_set.clips,
                 &batch,
                 conditioning,
                 companions.clone(),
@@ -133,11 +136,11 @@ impl<'a> DecoderEvaluator<'a> {
     }
 }
 
-impl Evaluator<DecoderTrainee> for DecoderEvaluator<'_> {
+impl Evaluator<DecoderObjective> for DecoderEvaluator<'_> {
     /// Returns the mean difference of the mels of held-out clips.
     fn validate(
         &mut self,
-        state: &State<DecoderTrainee>,
+        state: &State<DecoderObjective>,
         stop: &StopRequest,
     ) -> Result<Vec<(&'static str, f32)>, TrainError> {
         let decoder = self.model(state)?.waveform_decoder;
@@ -161,7 +164,7 @@ impl Evaluator<DecoderTrainee> for DecoderEvaluator<'_> {
     /// Renders copies of recordings, made from the latents of their true codes.
     fn samples(
         &mut self,
-        state: &State<DecoderTrainee>,
+        state: &State<DecoderObjective>,
         _all: bool,
         stop: &StopRequest,
     ) -> Result<Rendering, TrainError> {
@@ -170,32 +173,32 @@ impl Evaluator<DecoderTrainee> for DecoderEvaluator<'_> {
         let rate = rate.unwrap_or(SampleRate::VOCODER);
         let clips = self.prepared(stop)?.clips.clone();
         Ok(Box::new(move |stop| {
-            let mut heard = Heard {
+            let mut sample_set = SampleSet {
                 title: "copies of recordings through the decoder",
-                ..Heard::default()
+                ..SampleSet::default()
             };
             for (name, batch) in clips {
                 unless_stopped(stop)?;
                 let made_b1t = decoder.forward(batch.frames_bct, batch.voice_bc1);
                 let samples = made_b1t.try_into_vec_as::<f32>();
                 let samples = samples.map_err(TrainError::failed)?;
-                heard.clips.push(HeardClip {
+                sample_set.clips.push(Sample {
                     name,
                     waveform: Waveform { samples, rate },
                     mel: None,
-                    spoken: None,
+                    utterance: None,
                 });
             }
-            Ok(heard)
+            Ok(sample_set)
         }))
     }
 
     fn contents<'s>(
         &'s self,
-        state: &'s State<DecoderTrainee>,
+        state: &'s State<DecoderObjective>,
     ) -> Result<Vec<Content<'s>>, TrainError> {
         let ema = state.ema.as_ref();
-        let trained = averaged_streams(unread(&state.trainee.decoder), ema).into_iter();
+        let trained = averaged_streams(unread(&state.objective.decoder), ema).into_iter();
         let mut decoder: Vec<TensorStream<'s>> =
             trained.map(|tensor| tensor.below(PREFIX)).collect();
         let names: BTreeSet<String> = decoder.iter().map(|t| t.name().to_owned()).collect();
@@ -208,14 +211,14 @@ impl Evaluator<DecoderTrainee> for DecoderEvaluator<'_> {
                 self.card,
                 streams(unread(&self.frozen.gpt)),
                 streams(unread(&self.frozen.dvae)),
-                self.material.front_end.stats.as_deref(),
-                &self.material.vocabulary,
+                self.training_data.front_end.stats.as_deref(),
+                &self.training_data.vocabulary,
             )
             .map_err(TrainError::failed)?
         };
-        let mut contents = model_files(model, &self.material.voices)?;
-        let judges = averaged_streams(unread(&state.trainee.judges), ema);
-        contents.push(file(JUDGES_FILE, judges)?);
+        let mut contents = model_files(model, &self.training_data.voices)?;
+        let discriminator = averaged_streams(unread(&state.objective.discriminator), ema);
+        contents.push(file(DISCRIMINATOR_FILE, discriminator)?);
         Ok(contents)
     }
 }

@@ -6,7 +6,7 @@ use burn::module::Module;
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use myxtts_audio::units::Frames;
 use myxtts_audio::{GriffinLim, Mel, MelFrontEnd};
-use myxtts_data::stage::Segments;
+use myxtts_data::host_stage::Segments;
 use myxtts_model::dvae::{Dvae, Reconstruction};
 use myxtts_model::params::unread;
 use myxtts_run::checkpoint::Content;
@@ -17,11 +17,11 @@ use super::fixed_batches::fixed_segments;
 use super::{Evaluator, Rendering, VALIDATED, averaged, read, voice_files};
 use crate::error::{TrainError, unless_stopped};
 use crate::feed::{FrontEnd, SegmentBatch};
-use crate::objective::DvaeTrainee;
+use crate::objective::DvaeObjective;
 use crate::session::job::Job;
-use crate::session::samples::{Heard, HeardClip};
+use crate::session::samples::{Sample, SampleSet};
 use crate::session::saving::{averaged_streams, file};
-use crate::session::training_data::{Material, Voice};
+use crate::session::training_data::{TrainingData, Voice};
 use crate::train_loop::State;
 
 /// How many different codes the validation segments have; `CODES_MADE` is how many in all.
@@ -29,43 +29,44 @@ pub(crate) const CODES_USED: &str = "val_codes_used";
 pub(crate) const CODES_MADE: &str = "val_codes_made";
 
 /// How many voices are rendered as samples.
-const HEARD: usize = 2;
+const SAMPLED: usize = 2;
 
 /// Validates a DVAE and renders its samples.
 pub(crate) struct DvaeEvaluator<'a> {
     job: &'a Job,
-    material: &'a Material,
+    training_data: &'a TrainingData,
     device: Device,
     validation: Option<Option<SegmentBatch>>,
 }
 
 impl<'a> DvaeEvaluator<'a> {
     /// Evaluates models on `device`.
-    pub(crate) fn new(job: &'a Job, material: &'a Material, device: &Device) -> Self {
+    pub(crate) fn new(job: &'a Job, training_data: &'a TrainingData, device: &Device) -> Self {
         Self {
             job,
-            material,
+            training_data,
             device: device.clone(),
             validation: None,
         }
     }
 
-    fn model(&self, state: &State<DvaeTrainee>) -> Result<Dvae, TrainError> {
-        let dvae = averaged(state.trainee.dvae.valid(), state.ema.as_ref())?;
+    fn model(&self, state: &State<DvaeObjective>) -> Result<Dvae, TrainError> {
+        let dvae = averaged(state.objective.dvae.valid(), state.ema.as_ref())?;
         Ok(dvae.to_device(&self.device))
     }
 }
 
-impl Evaluator<DvaeTrainee> for DvaeEvaluator<'_> {
+impl Evaluator<DvaeObjective> for DvaeEvaluator<'_> {
     fn validate(
         &mut self,
-        state: &State<DvaeTrainee>,
+        state: &State<DvaeObjective>,
         stop: &StopRequest,
     ) -> Result<Vec<(&'static str, f32)>, TrainError> {
         if self.validation.is_none() {
-            let (job, material) = (self.job, self.material);
-            let corpus = &material.validation;
-            let segments = fixed_segments(job, material, corpus, &self.device, Segments::Fixed)?;
+            let (job, training_data) = (self.job, self.training_data);
+            let corpus = &training_data.validation;
+            let segments =
+                fixed_segments(job, training_data, corpus, &self.device, Segments::Fixed)?;
             self.validation = Some(segments);
         }
         let Some(Some(batch)) = &self.validation else {
@@ -96,14 +97,20 @@ impl Evaluator<DvaeTrainee> for DvaeEvaluator<'_> {
     /// Renders each voice's recording, encoded and decoded again.
     fn samples(
         &mut self,
-        state: &State<DvaeTrainee>,
+        state: &State<DvaeObjective>,
         _all: bool,
         _stop: &StopRequest,
     ) -> Result<Rendering, TrainError> {
         let dvae = self.model(state)?;
         let device = self.device.clone();
-        let front_end = self.material.front_end.clone();
-        let voices: Vec<Voice> = self.material.voices.iter().take(HEARD).cloned().collect();
+        let front_end = self.training_data.front_end.clone();
+        let voices: Vec<Voice> = self
+            .training_data
+            .voices
+            .iter()
+            .take(SAMPLED)
+            .cloned()
+            .collect();
         Ok(Box::new(move |stop| {
             copies(&dvae, &front_end, &voices, &device, stop)
         }))
@@ -111,19 +118,19 @@ impl Evaluator<DvaeTrainee> for DvaeEvaluator<'_> {
 
     fn contents<'s>(
         &'s self,
-        state: &'s State<DvaeTrainee>,
+        state: &'s State<DvaeObjective>,
     ) -> Result<Vec<Content<'s>>, TrainError> {
-        let dvae = averaged_streams(unread(&state.trainee.dvae), state.ema.as_ref());
+        let dvae = averaged_streams(unread(&state.objective.dvae), state.ema.as_ref());
         let mut contents = vec![file("dvae.safetensors", dvae)?];
-        if let Some(stats) = &self.material.front_end.stats {
+        if let Some(stats) = &self.training_data.front_end.stats {
             let stats = StoredTensor::from_f32(vec![stats.len()], stats);
             let stats = stats.map_err(TrainError::failed)?;
             let stats = vec![TensorStream::of("mel_stats", &stats)];
             contents.push(file("mel_stats.safetensors", stats)?);
         }
-        let vocabulary = self.material.vocabulary.to_json();
+        let vocabulary = self.training_data.vocabulary.to_json();
         contents.push(Content::bytes("vocab.json", vocabulary.into_bytes()));
-        contents.extend(voice_files(&self.material.voices));
+        contents.extend(voice_files(&self.training_data.voices));
         Ok(contents)
     }
 }
@@ -134,13 +141,13 @@ fn copies(
     voices: &[Voice],
     device: &Device,
     stop: &StopRequest,
-) -> Result<Heard, TrainError> {
+) -> Result<SampleSet, TrainError> {
     let stats = front_end.stats.clone();
     let mut mels = MelFrontEnd::new(front_end.codes, stats.clone()).map_err(TrainError::failed)?;
     let mut vocoder = GriffinLim::new(front_end.codes, stats).map_err(TrainError::failed)?;
-    let mut heard = Heard {
+    let mut sample_set = SampleSet {
         title: "copies of recordings through the codes",
-        ..Heard::default()
+        ..SampleSet::default()
     };
     for voice in voices {
         unless_stopped(stop)?;
@@ -163,12 +170,12 @@ fn copies(
                 .try_into_vec_as::<f32>()
                 .map_err(TrainError::failed)?,
         };
-        heard.clips.push(HeardClip {
+        sample_set.clips.push(Sample {
             name: format!("copy_{}.wav", voice.name),
             waveform: vocoder.waveform(&copy).map_err(TrainError::failed)?,
             mel: Some(copy),
-            spoken: None,
+            utterance: None,
         });
     }
-    Ok(heard)
+    Ok(sample_set)
 }

@@ -4,29 +4,29 @@ use std::sync::Arc;
 
 use burn::tensor::Device;
 use myxtts_data::dataset::Corpus;
+use myxtts_data::host_stage::{Clip, PreparedBatch, Segments};
 use myxtts_data::schedule::{
     Batch, BucketShape, ClipIndex, ClipLength, Companions, ConditioningSpec, Schedule,
     choose_buckets,
 };
-use myxtts_data::stage::{Clip, Filled, Segments};
 use myxtts_data::units::{Codes, Tokens};
 use myxtts_run::signals::StopRequest;
 
 use crate::error::{TrainError, unless_stopped};
 use crate::feed::{SegmentBatch, SegmentFeed, segment_spec};
 use crate::session::job::Job;
-use crate::session::training_data::Material;
+use crate::session::training_data::TrainingData;
 
 /// Gives the first `most` clips that are not trained on, in batches; always the same ones.
 pub(super) fn held_out(
     job: &Job,
-    material: &Material,
+    training_data: &TrainingData,
     conditioning: ConditioningSpec,
     most: usize,
     stop: &StopRequest,
-    mut give: impl FnMut(Filled) -> Result<(), TrainError>,
+    mut give: impl FnMut(PreparedBatch) -> Result<(), TrainError>,
 ) -> Result<(), TrainError> {
-    let corpus = &material.validation;
+    let corpus = &training_data.validation;
     let some = corpus.clips.len().min(most);
     if some == 0 {
         return Ok(());
@@ -39,11 +39,11 @@ pub(super) fn held_out(
         unless_stopped(stop)?;
         if let Some(batch) = schedule.batch(0, step, 0) {
             give(filled(
-                material,
+                training_data,
                 clips,
                 &batch,
                 conditioning,
-                material.validation_companions.clone(),
+                training_data.validation_companions.clone(),
                 Segments::Fixed,
             )?)?;
         }
@@ -53,20 +53,20 @@ pub(super) fn held_out(
 
 /// Makes one batch of clips at once.
 pub(super) fn filled(
-    material: &Material,
+    training_data: &TrainingData,
     clips: &[Clip],
     batch: &Batch,
     conditioning: ConditioningSpec,
     companions: Option<Arc<Companions>>,
     segments: Segments,
-) -> Result<Filled, TrainError> {
-    let stage = material.stage(clips, conditioning, segments);
+) -> Result<PreparedBatch, TrainError> {
+    let stage = training_data.stage(clips, conditioning, segments);
     let stage = stage.conditioned_by(companions);
     let mut host = stage.buffer(batch);
     stage
         .fill(0, batch, &mut host, &mut stage.scratch())
         .map_err(TrainError::failed)?;
-    Ok(Filled::new(host))
+    Ok(PreparedBatch::new(host))
 }
 
 /// The number of segments to validate on, and of those to seed a codebook from.
@@ -75,7 +75,7 @@ const SOME: usize = 64;
 /// Makes one segment of each of some clips, always the same ones.
 pub(crate) fn fixed_segments(
     job: &Job,
-    material: &Material,
+    training_data: &TrainingData,
     corpus: &Corpus,
     device: &Device,
     segments: Segments,
@@ -100,9 +100,9 @@ pub(crate) fn fixed_segments(
             .map(|index| Some(ClipIndex(index)))
             .collect(),
     };
-    let front_end = &material.front_end;
+    let front_end = &training_data.front_end;
     let spec = segment_spec(job.segments.dvae_frames, &front_end.codes);
-    let filled = filled(material, &clips, &batch, spec, None, segments)?;
+    let filled = filled(training_data, &clips, &batch, spec, None, segments)?;
     let feed = SegmentFeed::new(device, front_end, job.segments.dvae_frames);
     let batch = feed.map_err(TrainError::failed)?.batch(&filled.batch);
     batch.map(Some).map_err(TrainError::Failed)

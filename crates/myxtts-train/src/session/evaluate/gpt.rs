@@ -23,12 +23,12 @@ use myxtts_weights::{Outgoing, TensorMap, TensorStream};
 use super::fixed_batches::held_out;
 use super::{Evaluator, Rendering, VALIDATED, averaged, model_files, read, sampling};
 use crate::error::{TrainError, unless_stopped};
-use crate::feed::{DeviceFeed, Fed};
-use crate::objective::GptTrainee;
+use crate::feed::{DeviceBatch, DeviceFeed};
+use crate::objective::GptObjective;
 use crate::session::job::Job;
-use crate::session::samples::{Heard, HeardClip, Spoken};
+use crate::session::samples::{Sample, SampleSet, Utterance};
 use crate::session::saving::{averaged_streams, streams};
-use crate::session::training_data::{Material, Voice};
+use crate::session::training_data::{TrainingData, Voice};
 use crate::train_loop::State;
 
 /// The most clips to validate on.
@@ -39,7 +39,7 @@ const FEW: usize = 2;
 /// Validates a GPT and renders its samples.
 pub(crate) struct GptEvaluator<'a> {
     job: &'a Job,
-    material: &'a Material,
+    training_data: &'a TrainingData,
     card: ModelCard,
     /// How the model speaks best, once that is known; the stage reads it.
     sampling: Rc<Cell<Option<SamplingDefaults>>>,
@@ -49,14 +49,14 @@ pub(crate) struct GptEvaluator<'a> {
     /// The decoder of earlier weights, which is stored with the GPT.
     hifigan: TensorMap,
     device: Device,
-    validation: Option<Vec<Fed<GptBatch>>>,
+    validation: Option<Vec<DeviceBatch<GptBatch>>>,
 }
 
 impl<'a> GptEvaluator<'a> {
     /// Evaluates models on `device`.
     pub(crate) fn new(
         job: &'a Job,
-        material: &'a Material,
+        training_data: &'a TrainingData,
         card: &ModelCard,
         dvae: &Dvae,
         hifigan: TensorMap,
@@ -64,7 +64,7 @@ impl<'a> GptEvaluator<'a> {
     ) -> Self {
         Self {
             job,
-            material,
+            training_data,
             card: card.clone(),
             sampling: Rc::new(Cell::new(card.sampling)),
             frozen: dvae.clone(),
@@ -84,36 +84,36 @@ impl<'a> GptEvaluator<'a> {
     /// evaluation's device. It is in f32 because that is how it will speak, because figures of
     /// runs in different precisions must be comparable, and because only the model devices were
     /// chosen to compute in another precision.
-    fn model(&self, state: &State<GptTrainee>) -> Result<Gpt, TrainError> {
-        let gpt = averaged(state.trainee.gpt.valid(), state.ema.as_ref())?;
+    fn model(&self, state: &State<GptObjective>) -> Result<Gpt, TrainError> {
+        let gpt = averaged(state.objective.gpt.valid(), state.ema.as_ref())?;
         Ok(gpt.with_compute(Compute::F32).to_device(&self.device))
     }
 
     /// Returns the validation clips, prepared once.
-    fn batches(&mut self, stop: &StopRequest) -> Result<&[Fed<GptBatch>], TrainError> {
+    fn batches(&mut self, stop: &StopRequest) -> Result<&[DeviceBatch<GptBatch>], TrainError> {
         if self.validation.is_none() {
             self.validation = Some(self.prepare(stop)?);
         }
         Ok(self.validation.as_deref().unwrap_or_default())
     }
 
-    fn prepare(&self, stop: &StopRequest) -> Result<Vec<Fed<GptBatch>>, TrainError> {
-        let front_end = &self.material.front_end;
+    fn prepare(&self, stop: &StopRequest) -> Result<Vec<DeviceBatch<GptBatch>>, TrainError> {
+        let front_end = &self.training_data.front_end;
         let dvae = self.dvae.clone();
         let feed = DeviceFeed::new(&self.device, dvae, front_end, false, Arc::default());
         let mut feed = feed.map_err(TrainError::failed)?;
         let mut batches = vec![];
         let conditioning = self.card.conditioning;
-        let give = |filled: myxtts_data::stage::Filled| {
-            batches.push(Fed {
+        let give = |filled: myxtts_data::host_stage::PreparedBatch| {
+            batches.push(DeviceBatch {
                 batch: feed.batch(&filled).map_err(TrainError::Failed)?,
-                facts: feed.facts(&filled.batch),
+                stats: feed.stats(&filled.batch),
             });
             Ok(())
         };
         held_out(
             self.job,
-            self.material,
+            self.training_data,
             conditioning,
             MOST_VALIDATED,
             stop,
@@ -124,13 +124,13 @@ impl<'a> GptEvaluator<'a> {
 
     /// Lists the sentences to speak, each with its voice.
     fn sentences(&self, all: bool) -> Vec<(String, Language, Voice)> {
-        let voices = &self.material.voices;
+        let voices = &self.training_data.voices;
         let count = if all {
             self.job.sample_count
         } else {
             self.job.sample_count.min(FEW)
         };
-        let train = &self.material.train;
+        let train = &self.training_data.train;
         let mut texts: Vec<(&str, &Language)> = vec![];
         for clip in &train.clips {
             if !texts.iter().any(|(text, _)| *text == clip.text) {
@@ -161,19 +161,19 @@ impl<'a> GptEvaluator<'a> {
     }
 }
 
-impl Evaluator<GptTrainee> for GptEvaluator<'_> {
+impl Evaluator<GptObjective> for GptEvaluator<'_> {
     fn validate(
         &mut self,
-        state: &State<GptTrainee>,
+        state: &State<GptObjective>,
         stop: &StopRequest,
     ) -> Result<Vec<(&'static str, f32)>, TrainError> {
         let gpt = self.model(state)?;
         let stop_code = i64::from(gpt.config().vocabulary.stop_audio());
         let mut sums = Sums::default();
-        for fed in self.batches(stop)? {
+        for device_batch in self.batches(stop)? {
             unless_stopped(stop)?;
             let output = gpt
-                .forward(&fed.batch, Quirks::Fixed, None)
+                .forward(&device_batch.batch, Quirks::Fixed, None)
                 .map_err(TrainError::failed)?;
             let losses = output.losses(0.0);
             let [rows, length, _] = output.mel_logits_bmv.dims();
@@ -185,7 +185,7 @@ impl Evaluator<GptTrainee> for GptEvaluator<'_> {
             let count = |value: Tensor<2, Int>| read(value.sum().float());
             sums.add(
                 [read(losses.text)?, read(losses.mel)?],
-                &fed.facts.targets,
+                &device_batch.stats.targets,
                 [
                     count(right_bm.clone() * is_code_bm.clone())?,
                     count(is_code_bm)?,
@@ -199,7 +199,7 @@ impl Evaluator<GptTrainee> for GptEvaluator<'_> {
 
     fn samples(
         &mut self,
-        state: &State<GptTrainee>,
+        state: &State<GptObjective>,
         all: bool,
         _stop: &StopRequest,
     ) -> Result<Rendering, TrainError> {
@@ -214,16 +214,16 @@ impl Evaluator<GptTrainee> for GptEvaluator<'_> {
             references: ReferenceSpec::default(),
             gpt,
             dvae: Some(self.dvae.clone()),
-            mel_stats: self.material.front_end.stats.clone(),
-            vocabulary: Arc::clone(&self.material.vocabulary),
+            mel_stats: self.training_data.front_end.stats.clone(),
+            vocabulary: Arc::clone(&self.training_data.vocabulary),
         };
         let mut synthesizer =
             Synthesizer::new(modules, None, &self.device).map_err(TrainError::failed)?;
         Ok(Box::new(move |stop| {
-            let mut heard = Heard {
+            let mut sample_set = SampleSet {
                 title: "samples",
                 histograms,
-                ..Heard::default()
+                ..SampleSet::default()
             };
             for (index, (text, language, voice)) in sentences.into_iter().enumerate() {
                 unless_stopped(stop)?;
@@ -234,15 +234,15 @@ impl Evaluator<GptTrainee> for GptEvaluator<'_> {
                     speed: 1.0,
                     stream: false,
                 };
-                let heard_voice = synthesizer.voice(std::slice::from_ref(&voice.waveform));
+                let sample_voice = synthesizer.voice(std::slice::from_ref(&voice.waveform));
                 let speech =
-                    heard_voice.and_then(|heard| synthesizer.speak(&text, &heard, &options));
+                    sample_voice.and_then(|voice| synthesizer.speak(&text, &voice, &options));
                 match speech {
-                    Ok(speech) => heard.clips.push(HeardClip {
+                    Ok(speech) => sample_set.clips.push(Sample {
                         name: format!("{index:02}_{}.wav", voice.name),
                         waveform: speech.waveform,
                         mel: speech.mel,
-                        spoken: Some(Spoken {
+                        utterance: Some(Utterance {
                             text,
                             speaker: voice.name,
                             codes: speech.codes.len(),
@@ -251,16 +251,16 @@ impl Evaluator<GptTrainee> for GptEvaluator<'_> {
                     }),
                     // An untrained model may have nothing to say, and a recording may hold no
                     // voice.
-                    Err(why) => heard.missing.push(format!("sample {index}: {why}")),
+                    Err(why) => sample_set.missing.push(format!("sample {index}: {why}")),
                 }
             }
-            Ok(heard)
+            Ok(sample_set)
         }))
     }
 
     fn conclude(
         &mut self,
-        state: &State<GptTrainee>,
+        state: &State<GptObjective>,
         stop: &StopRequest,
     ) -> Result<Option<String>, TrainError> {
         let most = self.job.sample_count;
@@ -269,7 +269,10 @@ impl Evaluator<GptTrainee> for GptEvaluator<'_> {
         }
         let (gpt, dvae) = (self.model(state)?, self.dvae.clone());
         let (present, quirks) = (self.card.sampling(), self.card.quirks);
-        let batches = self.batches(stop)?.iter().map(|fed| &fed.batch);
+        let batches = self
+            .batches(stop)?
+            .iter()
+            .map(|device_batch| &device_batch.batch);
         let tried = sampling::tried(&gpt, &dvae, batches, most, present, quirks, stop)?;
         let Some(best) = sampling::best(&tried) else {
             return Ok(None);
@@ -281,9 +284,9 @@ impl Evaluator<GptTrainee> for GptEvaluator<'_> {
 
     fn contents<'s>(
         &'s self,
-        state: &'s State<GptTrainee>,
+        state: &'s State<GptObjective>,
     ) -> Result<Vec<Content<'s>>, TrainError> {
-        let gpt = averaged_streams(unread(&state.trainee.gpt), state.ema.as_ref());
+        let gpt = averaged_streams(unread(&state.objective.gpt), state.ema.as_ref());
         let hifigan = self.hifigan.iter();
         let model = Outgoing {
             hifigan_decoder: hifigan
@@ -293,12 +296,12 @@ impl Evaluator<GptTrainee> for GptEvaluator<'_> {
                 &self.card,
                 gpt,
                 streams(unread(&self.frozen)),
-                self.material.front_end.stats.as_deref(),
-                &self.material.vocabulary,
+                self.training_data.front_end.stats.as_deref(),
+                &self.training_data.vocabulary,
             )
             .map_err(TrainError::failed)?
         };
-        model_files(model, &self.material.voices)
+        model_files(model, &self.training_data.voices)
     }
 
     /// Counts two operations a weight in the forward pass, and four in the backward pass.

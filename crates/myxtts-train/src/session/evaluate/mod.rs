@@ -22,7 +22,7 @@ pub(crate) use dvae::{CODES_MADE, CODES_USED, DvaeEvaluator};
 pub(crate) use fixed_batches::fixed_segments;
 pub(crate) use gpt::{GptEvaluator, MOST_VALIDATED};
 
-use super::samples::Heard;
+use super::samples::SampleSet;
 use super::saving::streamed;
 use super::training_data::Voice;
 use crate::error::TrainError;
@@ -72,7 +72,7 @@ pub(crate) trait Evaluator<T> {
 /// Work that renders samples. It owns all it needs, including the weights of its step, so that
 /// another thread can do it while training continues. Gives up between two clips when a stop is
 /// requested.
-pub(crate) type Rendering = Box<dyn FnOnce(&StopRequest) -> Result<Heard, TrainError> + Send>;
+pub(crate) type Rendering = Box<dyn FnOnce(&StopRequest) -> Result<SampleSet, TrainError> + Send>;
 
 /// Loads averaged weights into the model, where an average is kept.
 fn averaged<M: Module>(model: M, ema: Option<&Ema>) -> Result<M, TrainError> {

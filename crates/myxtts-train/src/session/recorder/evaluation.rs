@@ -4,16 +4,16 @@ use myxtts_run::checkpoint::Best;
 use myxtts_run::guard::Patience;
 
 use super::stage_clock::Pause;
-use super::{Books, had_memory};
+use super::{Recorder, check_for_oom_in};
 use crate::error::TrainError;
-use crate::objective::Trainee;
+use crate::objective::Objective;
 use crate::session::evaluate::Evaluator;
 use crate::train_loop::State;
 
-impl<T: Trainee, E: Evaluator<T>> Books<'_, T, E> {
+impl<T: Objective, E: Evaluator<T>> Recorder<'_, T, E> {
     /// Validates. If a stop interrupts it, the whole validation is owed.
     pub(super) fn validate(&mut self, state: &State<T>) -> Result<(), TrainError> {
-        let numbers = match self.evaluator.validate(state, &self.desk.stop) {
+        let numbers = match self.evaluator.validate(state, &self.outputs.stop) {
             Err(TrainError::Stopped) => {
                 self.owed.validation = true;
                 return Ok(());
@@ -21,7 +21,7 @@ impl<T: Trainee, E: Evaluator<T>> Books<'_, T, E> {
             numbers => numbers?,
         };
         self.owed.validation = false;
-        had_memory("the validation")?;
+        check_for_oom_in("the validation")?;
         let Some((name, value)) = numbers.first().copied() else {
             return Ok(());
         };
@@ -32,12 +32,12 @@ impl<T: Trainee, E: Evaluator<T>> Books<'_, T, E> {
             words.push(format!("{name} {value:.4}"));
             let tag = format!("{}/{name}", self.position.stage.name());
             let step = self.step();
-            let written = self.desk.events.scalar(&tag, step, *value);
+            let written = self.outputs.events.scalar(&tag, step, *value);
             written?;
         }
-        self.desk.metrics.append(&record)?;
+        self.outputs.metrics.append(&record)?;
         let line = format!("step {}: {}", self.step(), words.join(", "));
-        self.desk.say(&line);
+        self.outputs.say(&line);
         let best = Best {
             metric: format!("{}/{name}", self.position.stage.name()),
             value: f64::from(value),
@@ -55,7 +55,7 @@ impl<T: Trainee, E: Evaluator<T>> Books<'_, T, E> {
                     best.unwrap_or(f64::NAN),
                     best_step.unwrap_or_default()
                 );
-                self.desk.say(&line);
+                self.outputs.say(&line);
                 self.position.ended_early = self.position.done < self.position.steps;
             }
         }
@@ -65,7 +65,7 @@ impl<T: Trainee, E: Evaluator<T>> Books<'_, T, E> {
     /// Determines what is stored with the model of a finished stage. If a stop interrupts it, it
     /// is owed.
     pub(super) fn conclude(&mut self, state: &State<T>) -> Result<(), TrainError> {
-        let line = match self.evaluator.conclude(state, &self.desk.stop) {
+        let line = match self.evaluator.conclude(state, &self.outputs.stop) {
             Err(TrainError::Stopped) => {
                 self.owed.conclusion = true;
                 return Ok(());
@@ -73,33 +73,33 @@ impl<T: Trainee, E: Evaluator<T>> Books<'_, T, E> {
             line => line?,
         };
         self.owed.conclusion = false;
-        had_memory("what was tried at the end")?;
+        check_for_oom_in("what was tried at the end")?;
         if let Some(line) = line {
-            self.desk.say(&line);
+            self.outputs.say(&line);
         }
         Ok(())
     }
 
     /// Does what the resumed checkpoint owes, and saves a checkpoint that no longer owes it.
-    pub(super) fn settle_debts(&mut self, state: &State<T>) -> Result<(), TrainError> {
+    pub(super) fn do_owed_work(&mut self, state: &State<T>) -> Result<(), TrainError> {
         let owed = self.owed;
         if !owed.is_any() {
             return Ok(());
         }
-        self.desk.say(&format!(
+        self.outputs.say(&format!(
             "what the stop left undone at step {} is done first",
             self.step()
         ));
         if owed.validation {
-            self.pausing(Pause::Validation, |books| books.validate(state))?;
+            self.pausing(Pause::Validation, |recorder| recorder.validate(state))?;
         }
         if owed.conclusion {
-            self.pausing(Pause::Validation, |books| books.conclude(state))?;
+            self.pausing(Pause::Validation, |recorder| recorder.conclude(state))?;
         }
         if owed.samples && !self.is_over() {
-            self.pausing(Pause::Samples, |books| books.sample(state))?;
+            self.pausing(Pause::Samples, |recorder| recorder.sample(state))?;
         }
         self.saved = None;
-        self.pausing(Pause::Checkpoint, |books| books.save(state))
+        self.pausing(Pause::Checkpoint, |recorder| recorder.save(state))
     }
 }

@@ -13,7 +13,7 @@ use std::marker::PhantomData;
 use std::rc::Weak;
 use std::time::{Duration, Instant};
 
-use myxtts_device::{KernelWatch, no_memory_fault};
+use myxtts_device::{KernelWatch, check_for_oom};
 use myxtts_ops::is_cpu;
 use myxtts_pipeline::{Pipeline, Start};
 use myxtts_run::checkpoint::{Best, Checkpoint};
@@ -23,36 +23,36 @@ use myxtts_run::units::Step;
 use serde_json::json;
 
 pub(crate) use measured::measured;
-pub(crate) use outputs::{Desk, StagePlace};
+pub(crate) use outputs::{RunOutputs, StagePlace};
 
 use super::checkup::{self, Checkup};
 use super::evaluate::Evaluator;
 use super::job::Job;
 use super::saving::{self, OWED, Owed, Position, snapshot};
-use super::training_data::Material;
+use super::training_data::TrainingData;
 use crate::error::TrainError;
-use crate::objective::Trainee;
-use crate::stage::execute::StageWatch;
-use crate::stage::pool_monitor::PoolWatch;
-use crate::train_loop::{State, StepDone, Watch};
+use crate::objective::Objective;
+use crate::stage::execute::StageObserver;
+use crate::stage::pool_monitor::PoolMonitor;
+use crate::train_loop::{State, StepObserver, StepReport};
 use rendering::InProgress;
 use stage_clock::{Pause, StageClock};
-use throughput::Rate;
+use throughput::Throughput;
 
 /// Records one stage of the run.
-pub(crate) struct Books<'a, T, E> {
-    desk: &'a mut Desk,
+pub(crate) struct Recorder<'a, T, E> {
+    outputs: &'a mut RunOutputs,
     evaluator: E,
     position: Position,
     early: EarlyStop,
-    rate: Rate,
+    throughput: Throughput,
     clock: StageClock,
     /// How long it took until the first step, until that is recorded.
     start: Option<Duration>,
     /// Steps taken in this session.
     taken: u64,
     pipeline: Weak<Pipeline>,
-    pool: PoolWatch,
+    pool: PoolMonitor,
     /// The step of the newest checkpoint.
     saved: Option<u64>,
     /// Set if the validation of this step was the best so far, for its checkpoint to record.
@@ -65,15 +65,15 @@ pub(crate) struct Books<'a, T, E> {
     clips: &'a [String],
     sample_rate: f64,
     peak_flops: Option<f64>,
-    setting: Setting,
+    stage_info: StageInfo,
     /// Counts kernels on GPUs, in a stage that begins with a warm-up.
     kernels: Option<KernelWatch>,
-    trainee: PhantomData<fn(T)>,
+    objective: PhantomData<fn(T)>,
 }
 
 /// What the recorder knows about its stage.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Setting {
+pub(crate) struct StageInfo {
     pub(crate) steps_per_epoch: u64,
     /// Whether evaluation has a device that the model does not train on.
     pub(crate) has_data_device: bool,
@@ -84,18 +84,18 @@ pub(crate) struct Setting {
 /// The shortest wait before the first step that is worth a line in the log.
 const WORTH_A_LINE: Duration = Duration::from_secs(1);
 
-impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
+impl<'a, T: Objective, E: Evaluator<T>> Recorder<'a, T, E> {
     /// Opens the recorder of a stage that begins or resumes at `position`.
     pub(crate) fn open(
-        desk: &'a mut Desk,
+        outputs: &'a mut RunOutputs,
         evaluator: E,
         position: Position,
-        setting: Setting,
+        stage_info: StageInfo,
         job: &Job,
-        material: &'a Material,
+        training_data: &'a TrainingData,
         resumed: Option<&Checkpoint>,
     ) -> Result<Self, TrainError> {
-        let patience = match job.optimisation.patience {
+        let patience = match job.optimization.patience {
             0 => u64::MAX,
             patience => patience,
         };
@@ -105,31 +105,31 @@ impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
         };
         let owed = resumed.map(Owed::of).transpose()?.unwrap_or_default();
         Ok(Self {
-            clock: StageClock::since(desk.stage_begun),
+            clock: StageClock::since(outputs.stage_begun),
             start: None,
             taken: 0,
-            desk,
+            outputs,
             evaluator,
             owed,
             saved: resumed.is_some().then_some(position.done),
             position,
             early: early.with_patience(patience),
-            rate: Rate::default(),
+            throughput: Throughput::default(),
             pipeline: Weak::new(),
-            pool: PoolWatch::default(),
+            pool: PoolMonitor::default(),
             best: None,
             rendered: None,
-            clips: &material.train.ids,
+            clips: &training_data.train.ids,
             sample_rate: f64::from(job.audio.sample_rate.hz()),
             peak_flops: job.peak_flops(),
-            kernels: setting.has_warm_up.then(KernelWatch::warm_up),
-            setting,
-            trainee: PhantomData,
+            kernels: stage_info.has_warm_up.then(KernelWatch::warm_up),
+            stage_info,
+            objective: PhantomData,
         })
     }
 
     /// Watches the memory with `pool`.
-    pub(crate) fn watching(self, pool: PoolWatch) -> Self {
+    pub(crate) fn watching(self, pool: PoolMonitor) -> Self {
         Self { pool, ..self }
     }
 
@@ -153,25 +153,29 @@ impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
     /// Counts the steps still to come, over all stages.
     fn remaining(&self) -> u64 {
         let of_stage = self.position.steps.saturating_sub(self.position.done);
-        of_stage + self.desk.outlook.steps_after(self.position.stage)
+        of_stage + self.outputs.eta.steps_after(self.position.stage)
     }
 
     /// Has the doctor look when the warm-up is over, and after each epoch.
     fn check_up(&mut self) {
         self.taken += 1;
-        let per_epoch = self.setting.steps_per_epoch;
+        let per_epoch = self.stage_info.steps_per_epoch;
         let ends_epoch = self.position.done.is_multiple_of(per_epoch);
-        let is_too_soon = self.desk.checkup.as_ref().is_none_or(Checkup::is_too_soon);
+        let is_too_soon = self
+            .outputs
+            .checkup
+            .as_ref()
+            .is_none_or(Checkup::is_too_soon);
         let (step, remaining) = (self.step(), self.remaining());
         if self.taken == checkup::FIRST {
-            if let Some(line) = self.desk.check_up("after the warm-up", step, remaining) {
-                self.desk.say(&line);
+            if let Some(line) = self.outputs.check_up("after the warm-up", step, remaining) {
+                self.outputs.say(&line);
             }
         } else if ends_epoch && self.taken > checkup::FIRST && !is_too_soon {
             let when = format!("epoch {}", self.position.done / per_epoch);
-            if let Some(line) = self.desk.check_up(&when, step, remaining) {
+            if let Some(line) = self.outputs.check_up(&when, step, remaining) {
                 // Only the log file gets this: a small dataset has many epochs.
-                let _ = self.desk.log.note(&line);
+                let _ = self.outputs.log.note(&line);
             }
         }
     }
@@ -202,7 +206,7 @@ impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
         let mut snapshot = snapshot(
             state,
             &self.position,
-            self.setting.steps_per_epoch,
+            self.stage_info.steps_per_epoch,
             contents,
         )?;
         snapshot
@@ -213,42 +217,42 @@ impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
             snapshot.sections.insert(OWED.to_owned(), owed);
         }
         snapshot.best = self.best.take();
-        self.desk.save(snapshot)?;
+        self.outputs.save(snapshot)?;
         self.saved = Some(self.position.done);
         Ok(())
     }
 
     /// Ends the stage: does what has not been done for its last step.
     pub(crate) fn close(&mut self, state: &State<T>) -> Result<(), TrainError> {
-        let _ = self.desk.progress.finish();
+        let _ = self.outputs.progress.finish();
         if let Some(kernels) = self.kernels.take() {
             let [warm, late] = kernels.finish();
-            self.desk
+            self.outputs
                 .say(&format!("kernels after warm-up: {late} (in it: {warm})"));
-            self.desk.late_kernels += late as u64;
+            self.outputs.late_kernels += late as u64;
         }
         let is_over = self.is_over();
         // If the last step has a checkpoint, it was written here, after its validation.
         let is_known = self.saved == Some(self.position.done);
-        if is_over && !is_known && !self.due(self.desk.cadence.validate) {
-            self.pausing(Pause::Validation, |books| books.validate(state))?;
+        if is_over && !is_known && !self.due(self.outputs.cadence.validate) {
+            self.pausing(Pause::Validation, |recorder| recorder.validate(state))?;
         }
         if is_over && !is_known {
-            self.pausing(Pause::Validation, |books| books.conclude(state))?;
+            self.pausing(Pause::Validation, |recorder| recorder.conclude(state))?;
         }
         // Before a stage's first step there is nothing that is not saved already.
         let has_steps = is_over || self.position.done > 0;
         if has_steps {
-            self.pausing(Pause::Checkpoint, |books| books.save(state))?;
+            self.pausing(Pause::Checkpoint, |recorder| recorder.save(state))?;
         }
         self.pausing(Pause::Samples, Self::keep_rendered)?;
         // A run that was stopped gets its samples when it is resumed.
-        let is_heard = match is_over {
-            true => self.pausing(Pause::Samples, |books| books.render(state, true))?,
+        let is_sampled = match is_over {
+            true => self.pausing(Pause::Samples, |recorder| recorder.render(state, true))?,
             false => Some(()),
         };
-        if is_heard.is_none() {
-            self.say_unheard(self.step());
+        if is_sampled.is_none() {
+            self.log_unfinished_samples(self.step());
         }
         if !has_steps {
             return Ok(());
@@ -256,32 +260,32 @@ impl<'a, T: Trainee, E: Evaluator<T>> Books<'a, T, E> {
         self.record_close()?;
         let when = format!("verdict of stage {}", self.position.stage.name());
         let (step, remaining) = (self.step(), self.remaining());
-        if let Some(line) = self.desk.check_up(&when, step, remaining) {
-            self.desk.say(&line);
+        if let Some(line) = self.outputs.check_up(&when, step, remaining) {
+            self.outputs.say(&line);
         }
         Ok(())
     }
 }
 
-impl<T: Trainee, E: Evaluator<T>> Watch<T> for Books<'_, T, E> {
-    fn after(&mut self, done: &StepDone, state: &State<T>) -> Result<bool, TrainError> {
+impl<T: Objective, E: Evaluator<T>> StepObserver<T> for Recorder<'_, T, E> {
+    fn after_step(&mut self, report: &StepReport, state: &State<T>) -> Result<bool, TrainError> {
         // Only the kernels of steps must be warm: evaluation has shapes of its own.
-        let kernels = match is_cpu(&state.trainee.device()) {
+        let kernels = match is_cpu(&state.objective.device()) {
             // Nothing is compiled on the CPU.
             true => Some(0),
             false => self.kernels.as_mut().and_then(KernelWatch::pause),
         };
-        self.position.done = done.step;
-        self.record(done, kernels)?;
-        self.desk.told_of_save()?;
-        self.say_what_happened(done);
+        self.position.done = report.step;
+        self.record(report, kernels)?;
+        self.outputs.log_finished_save()?;
+        self.log_step_events(report);
         self.check_up();
-        if let Some(line) = self.pool.after(&state.trainee.device())? {
-            self.desk.say(&line);
+        if let Some(line) = self.pool.after(&state.objective.device())? {
+            self.outputs.say(&line);
         }
-        let cadence = self.desk.cadence;
+        let cadence = self.outputs.cadence;
         if self.due(cadence.validate) {
-            self.pausing(Pause::Validation, |books| books.validate(state))?;
+            self.pausing(Pause::Validation, |recorder| recorder.validate(state))?;
         }
         if self
             .rendered
@@ -292,16 +296,16 @@ impl<T: Trainee, E: Evaluator<T>> Watch<T> for Books<'_, T, E> {
         }
         // The end of the stage renders samples of the last step.
         if self.due(cadence.samples) && !self.is_over() {
-            self.pausing(Pause::Samples, |books| books.sample(state))?;
+            self.pausing(Pause::Samples, |recorder| recorder.sample(state))?;
         }
         // All records of a step come before its checkpoint, or a resumed run would repeat them.
         // Those of the last step are not complete yet.
         let is_due = self.best.is_some() || self.due(cadence.checkpoint);
         if is_due && !self.is_over() {
-            self.pausing(Pause::Checkpoint, |books| books.save(state))?;
+            self.pausing(Pause::Checkpoint, |recorder| recorder.save(state))?;
         }
         self.record_pauses()?;
-        self.show(done);
+        self.show(report);
         if let (Some(kernels), None) = (&mut self.kernels, &self.rendered) {
             kernels.count();
         }
@@ -317,15 +321,15 @@ impl<T: Trainee, E: Evaluator<T>> Watch<T> for Books<'_, T, E> {
             "{error}\nwriting an emergency checkpoint of step {}",
             self.step()
         );
-        self.desk.say(&line);
+        self.outputs.say(&line);
         if let Err(error) = self.save(state) {
-            self.desk
+            self.outputs
                 .say(&format!("the emergency checkpoint failed too: {error}"));
         }
     }
 }
 
-impl<T: Trainee, E: Evaluator<T>> StageWatch<T> for Books<'_, T, E> {
+impl<T: Objective, E: Evaluator<T>> StageObserver<T> for Recorder<'_, T, E> {
     fn started(
         &mut self,
         made: Duration,
@@ -333,33 +337,33 @@ impl<T: Trainee, E: Evaluator<T>> StageWatch<T> for Books<'_, T, E> {
         state: &State<T>,
     ) -> Result<bool, TrainError> {
         // The first stage has opened every device of the run.
-        let is_configured = std::mem::replace(&mut self.desk.is_configured, true);
-        if self.setting.has_data_device && !is_configured {
-            self.desk
+        let is_configured = std::mem::replace(&mut self.outputs.is_configured, true);
+        if self.stage_info.has_data_device && !is_configured {
+            self.outputs
                 .say("Multi-GPU configuration completed successfully");
         }
         // Where kernels are compiled, that is what took so long.
         if made >= WORTH_A_LINE {
             let line = format!("devices were ready after {:.2} s", made.as_secs_f64());
-            self.desk.say(&line);
+            self.outputs.say(&line);
         }
-        self.desk.say(&start.to_string());
+        self.outputs.say(&start.to_string());
         if self.evaluator.flops_per_position().is_none() {
             let stage = self.position.stage.name();
-            self.desk.say(&format!(
+            self.outputs.say(&format!(
                 "compute is not shown in the {stage} stage: its operations are not counted"
             ));
         }
-        self.settle_debts(state)?;
+        self.do_owed_work(state)?;
         self.record_pauses()?;
         self.start = Some(self.clock.lap());
-        self.desk.say("Model training starting now");
+        self.outputs.say("Model training starting now");
         if let Some(kernels) = &mut self.kernels {
             kernels.count();
         }
-        self.rate = Rate::default();
-        let outlook = &mut self.desk.outlook;
-        outlook.begin(self.position.stage, Instant::now());
+        self.throughput = Throughput::default();
+        let eta = &mut self.outputs.eta;
+        eta.begin(self.position.stage, Instant::now());
         Ok(self.position.ended_early)
     }
 
@@ -369,8 +373,8 @@ impl<T: Trainee, E: Evaluator<T>> StageWatch<T> for Books<'_, T, E> {
 }
 
 /// Fails if the device ran out of memory: numbers and sound made then are not kept.
-fn had_memory(what: &str) -> Result<(), TrainError> {
-    no_memory_fault().map_err(|why| {
+fn check_for_oom_in(what: &str) -> Result<(), TrainError> {
+    check_for_oom().map_err(|why| {
         TrainError::Failed(format!(
             "{what} ran out of device memory\n  found: {why}\n  fix:   halve --batch-size, and \
              double --grad-accum to keep the clips of a step"

@@ -17,12 +17,12 @@ use serde_json::{Value, json};
 
 use crate::error::TrainError;
 use crate::session::checkup::Checkup;
+use crate::session::eta::RunEta;
 use crate::session::job::{Cadence, Job};
-use crate::session::outlook::Outlook;
 use crate::session::trained_clips::{self, TrainedClips};
 
 /// The open files of a run, passed on from stage to stage.
-pub(crate) struct Desk {
+pub(crate) struct RunOutputs {
     pub(crate) folder: RunFolder,
     pub(crate) metrics: MetricsWriter,
     pub(crate) events: EventWriter,
@@ -36,7 +36,7 @@ pub(crate) struct Desk {
     /// When the present stage began.
     pub(crate) stage_begun: Instant,
     /// What remains of the run, and how long it will take.
-    pub(crate) outlook: Outlook,
+    pub(crate) eta: RunEta,
     /// The doctor; `None` once a look has failed.
     pub(crate) checkup: Option<Checkup>,
     pub(crate) saver: AsyncSaver,
@@ -61,7 +61,7 @@ pub(crate) struct StagePlace {
     pub(crate) of: usize,
 }
 
-impl Desk {
+impl RunOutputs {
     /// Opens the files that a run writes, continuing after the checkpoint it resumes from.
     pub(crate) fn open(
         job: &Job,
@@ -96,7 +96,7 @@ impl Desk {
             kept_progress: Progress::new(RunLog::notes(&log), quiet(job)),
             place: StagePlace::default(),
             stage_begun: Instant::now(),
-            outlook: Outlook::default(),
+            eta: RunEta::default(),
             checkup: Some(Checkup::of(&folder)),
             saver: AsyncSaver::start(store)?,
             stop,
@@ -117,7 +117,7 @@ impl Desk {
         let _ = self.log.line(line);
     }
 
-    fn said_saved(&mut self, saved: Option<Saved>) {
+    fn log_saved(&mut self, saved: Option<Saved>) {
         let Some(saved) = saved else {
             return;
         };
@@ -148,11 +148,11 @@ impl Desk {
                 CheckpointError::Snapshot { reason }
             })?;
             let submitted = self.saver.save(snapshot)?;
-            self.said_saved(submitted.previous);
+            self.log_saved(submitted.previous);
         } else {
             let (previous, saved) = self.saver.save_now(snapshot)?;
-            self.said_saved(previous);
-            self.said_saved(Some(saved));
+            self.log_saved(previous);
+            self.log_saved(Some(saved));
         }
         Ok(())
     }
@@ -160,9 +160,9 @@ impl Desk {
     /// Reports the checkpoint that was written in the background, once it is complete. A run that
     /// cannot save what it learns stops: its next checkpoint would fail too. It tries an
     /// emergency checkpoint first, and takes no more steps of which nothing would be left.
-    pub(super) fn told_of_save(&mut self) -> Result<(), TrainError> {
+    pub(super) fn log_finished_save(&mut self) -> Result<(), TrainError> {
         let saved = self.saver.poll()?;
-        self.said_saved(saved);
+        self.log_saved(saved);
         Ok(())
     }
 

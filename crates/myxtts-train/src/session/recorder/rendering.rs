@@ -7,19 +7,19 @@ use myxtts_run::signals::{LOOK_EVERY, StopRequest};
 
 use crate::error::{TrainError, unless_stopped};
 use crate::session::evaluate::Rendering;
-use crate::session::samples::Heard;
+use crate::session::samples::SampleSet;
 
 /// A rendering under way. Once dropped it is left to itself: it ends at its next clip if the run
 /// was asked to stop, and with the process in any case.
 pub(super) struct InProgress {
-    heard: Receiver<Result<Heard, TrainError>>,
+    sample_set: Receiver<Result<SampleSet, TrainError>>,
     thread: thread::JoinHandle<()>,
 }
 
 impl InProgress {
     /// Starts a thread that renders.
     pub(super) fn start(rendering: Rendering, stop: &StopRequest) -> Result<Self, TrainError> {
-        let (done, heard) = channel();
+        let (done, sample_set) = channel();
         let stop = stop.clone();
         let thread = thread::Builder::new().name("samples".to_owned());
         let thread = thread.spawn(move || {
@@ -27,7 +27,7 @@ impl InProgress {
             let _ = done.send(rendering(&stop));
         });
         Ok(Self {
-            heard,
+            sample_set,
             thread: thread.map_err(TrainError::failed)?,
         })
     }
@@ -39,10 +39,10 @@ impl InProgress {
 
     /// Waits for the samples; [`TrainError::Stopped`] as soon as the run is asked to stop, even
     /// in the middle of a sentence.
-    pub(super) fn wait(self, stop: &StopRequest) -> Result<Heard, TrainError> {
+    pub(super) fn wait(self, stop: &StopRequest) -> Result<SampleSet, TrainError> {
         loop {
-            match self.heard.recv_timeout(LOOK_EVERY) {
-                Ok(heard) => return heard,
+            match self.sample_set.recv_timeout(LOOK_EVERY) {
+                Ok(sample_set) => return sample_set,
                 Err(RecvTimeoutError::Timeout) => unless_stopped(stop)?,
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(TrainError::failed(

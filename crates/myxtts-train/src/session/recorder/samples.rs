@@ -9,24 +9,24 @@ use myxtts_run::units::Step;
 use serde::Serialize;
 
 use super::rendering::InProgress;
-use super::{Books, Desk, had_memory};
+use super::{Recorder, RunOutputs, check_for_oom_in};
 use crate::error::{TrainError, unless_stopped};
-use crate::objective::Trainee;
+use crate::objective::Objective;
 use crate::session::evaluate::Evaluator;
-use crate::session::samples::{Heard, Spoken};
+use crate::session::samples::{SampleSet, Utterance};
 use crate::train_loop::State;
 
-impl<T: Trainee, E: Evaluator<T>> Books<'_, T, E> {
+impl<T: Objective, E: Evaluator<T>> Recorder<'_, T, E> {
     /// Renders samples: while training continues if there is a device for it, otherwise at once.
     /// If a stop interrupts them, they are owed.
     pub(super) fn sample(&mut self, state: &State<T>) -> Result<(), TrainError> {
         // The last samples come first, if they took longer than the steps in between.
         self.keep_rendered()?;
-        if !self.setting.has_data_device || self.desk.stop.is_asked() {
+        if !self.stage_info.has_data_device || self.outputs.stop.is_asked() {
             self.owed.samples = self.render(state, false)?.is_none();
             return Ok(());
         }
-        let stop = &self.desk.stop;
+        let stop = &self.outputs.stop;
         let rendering = self.evaluator.samples(state, false, stop);
         match rendering.and_then(|rendering| InProgress::start(rendering, stop)) {
             Err(TrainError::Stopped) => self.owed.samples = true,
@@ -40,17 +40,17 @@ impl<T: Trainee, E: Evaluator<T>> Books<'_, T, E> {
 
     /// Renders and stores samples at once; `None` if a stop came first.
     pub(super) fn render(&mut self, state: &State<T>, all: bool) -> Result<Option<()>, TrainError> {
-        let stop = &self.desk.stop;
+        let stop = &self.outputs.stop;
         let rendering = unless_stopped(stop);
         let rendering = rendering.and_then(|()| self.evaluator.samples(state, all, stop));
-        let heard = rendering.and_then(|rendering| match is_cpu(&state.trainee.device()) {
+        let sample_set = rendering.and_then(|rendering| match is_cpu(&state.objective.device()) {
             // A sentence takes long on the CPU, so a stop does not wait for its end.
             true => InProgress::start(rendering, stop)?.wait(stop),
             false => rendering(stop),
         });
-        match heard {
+        match sample_set {
             Err(TrainError::Stopped) => Ok(None),
-            heard => self.desk.keep(self.step(), &heard?).map(Some),
+            sample_set => self.outputs.keep(self.step(), &sample_set?).map(Some),
         }
     }
 
@@ -59,18 +59,18 @@ impl<T: Trainee, E: Evaluator<T>> Books<'_, T, E> {
         let Some((step, rendering)) = self.rendered.take() else {
             return Ok(());
         };
-        match rendering.wait(&self.desk.stop) {
+        match rendering.wait(&self.outputs.stop) {
             Err(TrainError::Stopped) => {
-                self.say_unheard(step);
+                self.log_unfinished_samples(step);
                 Ok(())
             }
-            heard => self.desk.keep(step, &heard?),
+            sample_set => self.outputs.keep(step, &sample_set?),
         }
     }
 
-    pub(super) fn say_unheard(&mut self, step: Step) {
+    pub(super) fn log_unfinished_samples(&mut self, step: Step) {
         let line = format!("samples of step {step} were not finished when the stop came");
-        self.desk.say(&line);
+        self.outputs.say(&line);
     }
 }
 
@@ -78,18 +78,21 @@ impl<T: Trainee, E: Evaluator<T>> Books<'_, T, E> {
 struct Listed<'a> {
     file: &'a str,
     #[serde(flatten)]
-    spoken: &'a Spoken,
+    utterance: &'a Utterance,
 }
 
-impl Desk {
+impl RunOutputs {
     /// Writes the samples to the run's folder, and reports where.
-    fn keep(&mut self, step: Step, heard: &Heard) -> Result<(), TrainError> {
-        had_memory("the rendering of samples")?;
+    fn keep(&mut self, step: Step, sample_set: &SampleSet) -> Result<(), TrainError> {
+        check_for_oom_in("the rendering of samples")?;
         let folder = self.folder.samples(step)?;
         let mut listed = vec![];
-        let levels = heard.clips.iter().map(|clip| level(&clip.waveform.samples));
-        self.levels.insert(heard.title, levels.collect());
-        for clip in &heard.clips {
+        let levels = sample_set
+            .clips
+            .iter()
+            .map(|clip| level(&clip.waveform.samples));
+        self.levels.insert(sample_set.title, levels.collect());
+        for clip in &sample_set.clips {
             let name = &clip.name;
             if let Some(bytes) = wav_pcm16(&clip.waveform) {
                 let path = folder.join(name);
@@ -112,15 +115,18 @@ impl Desk {
                 let written = self.events.image(&format!("mel/{name}"), step, &image);
                 written?;
             }
-            if let Some(spoken) = &clip.spoken {
+            if let Some(utterance) = &clip.utterance {
                 let written = self
                     .events
-                    .text(&format!("text/{name}"), step, &spoken.text);
+                    .text(&format!("text/{name}"), step, &utterance.text);
                 written?;
-                listed.push(Listed { file: name, spoken });
+                listed.push(Listed {
+                    file: name,
+                    utterance,
+                });
             }
         }
-        for (name, histogram) in &heard.histograms {
+        for (name, histogram) in &sample_set.histograms {
             let written = self.events.histogram(name, step, histogram);
             written?;
         }
@@ -130,12 +136,12 @@ impl Desk {
             std::fs::write(&path, list).map_err(FileError::when("write", &path))?;
         }
         self.events.flush()?;
-        for line in &heard.missing {
+        for line in &sample_set.missing {
             self.say(&format!("step {step}: {line}"));
         }
         self.say(&format!(
             "{} of step {step}: {}",
-            heard.title,
+            sample_set.title,
             folder.display()
         ));
         Ok(())

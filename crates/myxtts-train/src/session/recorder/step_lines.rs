@@ -6,50 +6,50 @@ use myxtts_base::process::resident_memory;
 use myxtts_run::progress::{Numbers, StageNumbers};
 use myxtts_run::units::{Bytes, Step};
 
-use super::Books;
+use super::Recorder;
 use super::measured::measured;
 use crate::error::TrainError;
-use crate::objective::Trainee;
+use crate::objective::Objective;
 use crate::session::evaluate::Evaluator;
-use crate::train_loop::StepDone;
+use crate::train_loop::StepReport;
 
-impl<T: Trainee, E: Evaluator<T>> Books<'_, T, E> {
+impl<T: Objective, E: Evaluator<T>> Recorder<'_, T, E> {
     pub(super) fn record(
         &mut self,
-        done: &StepDone,
+        report: &StepReport,
         kernels: Option<usize>,
     ) -> Result<(), TrainError> {
         let took = self.clock.lap();
-        let mut record = self.line().f32("loss", done.loss);
-        for (name, value) in &done.parts {
+        let mut record = self.line().f32("loss", report.loss);
+        for (name, value) in &report.parts {
             record = record.f32(name, *value);
         }
         record = record
-            .f32("gradient_norm", done.norm)
-            .f64("learning_rate", done.rate);
-        if done.skipped.is_some() {
+            .f32("gradient_norm", report.norm)
+            .f64("learning_rate", report.rate);
+        if report.skipped.is_some() {
             record = record.count("skipped", 1);
         }
         let flops = self.evaluator.flops_per_position();
-        record = measured(record, done, took, self.sample_rate, flops);
+        record = measured(record, report, took, self.sample_rate, flops);
         if let Some(kernels) = kernels {
             record = record.count("kernels_new", kernels as u64);
         }
-        self.desk.metrics.append(&record)?;
+        self.outputs.metrics.append(&record)?;
         let stage = self.position.stage.name();
         let step = self.step();
         let mut scalar = |name: &str, value: f32| {
             let tag = format!("{stage}/{name}");
-            let written = self.desk.events.scalar(&tag, step, value);
+            let written = self.outputs.events.scalar(&tag, step, value);
             written.map_err(TrainError::from)
         };
-        scalar("loss", done.loss)?;
-        for (name, value) in &done.parts {
+        scalar("loss", report.loss)?;
+        for (name, value) in &report.parts {
             scalar(name, *value)?;
         }
-        scalar("gradient_norm", done.norm)?;
+        scalar("gradient_norm", report.norm)?;
         #[expect(clippy::cast_possible_truncation, reason = "a chart needs no more")]
-        scalar("learning_rate", done.rate as f32)
+        scalar("learning_rate", report.rate as f32)
     }
 
     /// Records the pauses after this step. Its checkpoint does not wait for this line: a run that
@@ -59,7 +59,7 @@ impl<T: Trainee, E: Evaluator<T>> Books<'_, T, E> {
             return Ok(());
         };
         let record = pauses.record(self.line());
-        Ok(self.desk.metrics.append(&record)?)
+        Ok(self.outputs.metrics.append(&record)?)
     }
 
     /// Records what came after the last step.
@@ -68,18 +68,18 @@ impl<T: Trainee, E: Evaluator<T>> Books<'_, T, E> {
         let close = self.clock.lap();
         let record = pauses.record(self.line());
         let record = record.f64("close_s", close.as_secs_f64());
-        Ok(self.desk.metrics.append(&record)?)
+        Ok(self.outputs.metrics.append(&record)?)
     }
 
-    pub(super) fn show(&mut self, done: &StepDone) {
+    pub(super) fn show(&mut self, report: &StepReport) {
         let flops = self.evaluator.flops_per_position();
-        let (place, now) = (self.desk.place, Instant::now());
-        let after = self.desk.outlook.steps_after(self.position.stage);
+        let (place, now) = (self.outputs.place, Instant::now());
+        let after = self.outputs.eta.steps_after(self.position.stage);
         let of_stage = self.position.steps.saturating_sub(self.position.done);
         let numbers = Numbers {
             step: self.step(),
             total: Some(Step(self.position.before + self.position.steps + after)),
-            left: self.desk.outlook.step(of_stage, now),
+            left: self.outputs.eta.step(of_stage, now),
             stage: (place.of > 1).then_some(StageNumbers {
                 name: self.position.stage.name(),
                 number: place.number,
@@ -87,18 +87,18 @@ impl<T: Trainee, E: Evaluator<T>> Books<'_, T, E> {
                 step: Step(self.position.done),
                 total: Step(self.position.steps),
             }),
-            loss: Some(f64::from(done.loss)),
+            loss: Some(f64::from(report.loss)),
             peak_flops: self.peak_flops,
             memory_used: self.pool.held().or_else(resident_memory).map(Bytes),
-            ..self.rate.add(done, self.sample_rate, flops)
+            ..self.throughput.add(report, self.sample_rate, flops)
         };
-        let _ = self.desk.progress.update(&numbers, now);
-        let _ = self.desk.kept_progress.update(&numbers, now);
+        let _ = self.outputs.progress.update(&numbers, now);
+        let _ = self.outputs.kept_progress.update(&numbers, now);
     }
 
-    pub(super) fn say_what_happened(&mut self, done: &StepDone) {
-        if let Some(why) = &done.skipped {
-            let clips = done.facts.clips.iter();
+    pub(super) fn log_step_events(&mut self, report: &StepReport) {
+        if let Some(why) = &report.skipped {
+            let clips = report.stats.clips.iter();
             let clips: Vec<&str> = clips
                 .filter_map(|clip| self.clips.get(clip.0 as usize))
                 .map(String::as_str)
@@ -108,23 +108,23 @@ impl<T: Trainee, E: Evaluator<T>> Books<'_, T, E> {
                 self.step(),
                 clips.join(", ")
             );
-            self.desk.say(&line);
+            self.outputs.say(&line);
         }
-        if let Some(spike) = &done.spike {
-            self.desk.say(spike);
+        if let Some(spike) = &report.spike {
+            self.outputs.say(spike);
         }
         let Some(pipeline) = self.pipeline.upgrade() else {
             return;
         };
         for change in pipeline.changes() {
-            self.desk.say(&format!("smart prefetch: {change}"));
+            self.outputs.say(&format!("smart prefetch: {change}"));
         }
-        let per_epoch = self.setting.steps_per_epoch;
+        let per_epoch = self.stage_info.steps_per_epoch;
         if self.position.done.is_multiple_of(per_epoch) {
             let epoch = self.position.done / per_epoch;
             let line = format!("epoch {epoch}: {}", pipeline.summary().line());
             // Only the log file gets this: a small dataset has many epochs.
-            let _ = self.desk.log.note(&line);
+            let _ = self.outputs.log.note(&line);
         }
     }
 }

@@ -4,14 +4,14 @@ use std::time::{Duration, Instant};
 
 use myxtts_run::progress::Numbers;
 
-use crate::train_loop::StepDone;
+use crate::train_loop::StepReport;
 
 /// How long speeds are averaged: long enough to even out the buckets.
 const WINDOW: Duration = Duration::from_secs(5);
 
 /// Speeds over the last few seconds.
 #[derive(Debug)]
-pub(super) struct Rate {
+pub(super) struct Throughput {
     since: Instant,
     steps: u64,
     audio: f64,
@@ -21,7 +21,7 @@ pub(super) struct Rate {
     last: Option<Numbers>,
 }
 
-impl Default for Rate {
+impl Default for Throughput {
     fn default() -> Self {
         Self {
             since: Instant::now(),
@@ -35,14 +35,19 @@ impl Default for Rate {
     }
 }
 
-impl Rate {
+impl Throughput {
     /// The speeds with one more step.
-    pub(super) fn add(&mut self, done: &StepDone, sample_rate: f64, flops: Option<f64>) -> Numbers {
+    pub(super) fn add(
+        &mut self,
+        report: &StepReport,
+        sample_rate: f64,
+        flops: Option<f64>,
+    ) -> Numbers {
         self.steps += 1;
-        self.audio += done.facts.audio.0 as f64 / sample_rate;
-        self.waited += done.waited;
-        self.used += done.facts.used;
-        self.padded += done.facts.padded;
+        self.audio += report.stats.audio.0 as f64 / sample_rate;
+        self.waited += report.waited;
+        self.used += report.stats.used;
+        self.padded += report.stats.padded;
         let elapsed = self.since.elapsed();
         let seconds = elapsed.as_secs_f64().max(1e-9);
         if elapsed >= WINDOW || self.last.is_none() {

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use myxtts_audio::{Limits, Loader, Waveform, write_wav_pcm16};
-use myxtts_device::no_memory_fault;
+use myxtts_device::check_for_oom;
 use myxtts_infer::{InferError, SpeakOptions, Synthesizer, Vocoder, Voice};
 use myxtts_model::generate::SamplingConfig;
 use myxtts_score::{Analyser, Analysis, Comparison, characters, compare, edits, words};
@@ -218,7 +218,7 @@ impl Bench {
                 None
             }
         };
-        no_memory_fault().map_err(|why| failure(InferError::Device(why)))?;
+        check_for_oom().map_err(|why| failure(InferError::Device(why)))?;
         let mut measured = None;
         if let Some(waveform) = &made {
             outcome.seconds = Some(waveform.duration().0);

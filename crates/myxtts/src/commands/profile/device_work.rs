@@ -3,7 +3,7 @@
 use std::fmt;
 
 use myxtts_doctor::Signal;
-use myxtts_pipeline::Stage;
+use myxtts_pipeline::PipelineStage;
 use myxtts_profile::Profile;
 use myxtts_train::probe::Probe;
 use serde::Serialize;
@@ -47,7 +47,7 @@ impl DeviceWork {
     ) -> Self {
         let steps = probe.steps.len().max(1) as f64;
         let syncs: u64 = probe.steps.iter().map(|step| step.syncs).sum();
-        let bytes = |stage: Stage| {
+        let bytes = |stage: PipelineStage| {
             let stage = profile.stages.iter().find(|found| found.stage == stage);
             stage.map_or(0.0, |stage| stage.bytes as f64 / steps)
         };
@@ -63,9 +63,9 @@ impl DeviceWork {
             kernels_per_step: Signal::from_option(launches, none),
             top_kernels: top(timed, is_gpu),
             syncs_per_step: syncs as f64 / steps,
-            host_bytes_per_step: bytes(Stage::Host),
-            batch_bytes_per_step: bytes(Stage::Device),
-            hop_bytes_per_step: bytes(Stage::Hop),
+            host_bytes_per_step: bytes(PipelineStage::Host),
+            batch_bytes_per_step: bytes(PipelineStage::Device),
+            hop_bytes_per_step: bytes(PipelineStage::Hop),
         }
     }
 }

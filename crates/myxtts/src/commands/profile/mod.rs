@@ -158,7 +158,8 @@ struct Report {
     strategy: myxtts_device::Strategy,
     batch_size: u32,
     workers: u32,
-    device_prefetch: u32,
+    #[serde(rename = "device_prefetch")]
+    ring_depth: u32,
     precision: myxtts_device::Precision,
     #[serde(flatten)]
     profile: Profile,
@@ -193,7 +194,7 @@ impl Report {
             strategy: plan.strategy,
             batch_size: plan.batch_size,
             workers: plan.workers,
-            device_prefetch: plan.device_prefetch,
+            ring_depth: plan.ring_depth,
             precision: plan.precision,
             device_work: DeviceWork::of(probe, timed, &profile, is_gpu),
             profile,
@@ -230,7 +231,7 @@ impl fmt::Display for Report {
                 workers => format!("{workers} workers"),
             },
             self.precision.name(),
-            self.device_prefetch,
+            self.ring_depth,
         )?;
         write!(f, "{}", self.profile)?;
         write!(f, "{}", self.device_work)

@@ -6,7 +6,7 @@ use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
 use myxtts_config::{Keys, Settings};
-use myxtts_device::told_of_memory;
+use myxtts_device::oom_line;
 use myxtts_doctor::Signals;
 use serde_json::Value;
 
@@ -193,8 +193,8 @@ fn judge(left: &Left) -> Result<Ended, String> {
             Ok(Ended::NoMemory(format!("the process ended by {status}")))
         }
         (None, None) => Ok(Ended::Died(status.to_string())),
-        (None, Some(_)) if told_of_memory(stderr).is_some() => Ok(Ended::NoMemory(
-            told_of_memory(stderr).unwrap_or_default().to_owned(),
+        (None, Some(_)) if oom_line(stderr).is_some() => Ok(Ended::NoMemory(
+            oom_line(stderr).unwrap_or_default().to_owned(),
         )),
         (None, Some(_)) => Err(format!("{status}\n{}", stderr.trim_end())),
     }

@@ -2,7 +2,7 @@
 
 use myxtts_device::Plan;
 use myxtts_doctor::Signals;
-use myxtts_pipeline::Stage;
+use myxtts_pipeline::PipelineStage;
 use myxtts_train::probe::Probe;
 use serde::{Deserialize, Serialize};
 
@@ -92,7 +92,7 @@ impl StepFigures {
             accumulation: plan.gradient_accumulation_steps,
             replicas: probe.replicas,
             workers: plan.workers,
-            ring: plan.device_prefetch,
+            ring: plan.ring_depth,
             precision: plan.precision.name().to_owned(),
             peak_rss_bytes: probe.peak_rss_bytes,
             device_bytes: probe.device_bytes.iter().flatten().max().copied(),
@@ -113,7 +113,8 @@ fn moved_bytes(probe: &Probe) -> f64 {
     let first = (probe.first_step() - 1) * probe.accumulation;
     let batches = first..first + probe.steps.len() as u64 * probe.accumulation;
     let moved = probe.entries.iter().filter(|entry| {
-        matches!(entry.stage, Stage::Host | Stage::Hop) && batches.contains(&entry.step)
+        matches!(entry.stage, PipelineStage::Host | PipelineStage::Hop)
+            && batches.contains(&entry.step)
     });
     let bytes: u64 = moved.map(|entry| entry.bytes).sum();
     bytes as f64 / probe.steps.len().max(1) as f64

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use clap::ArgMatches;
 use myxtts_audio::{Waveform, wav_pcm16};
-use myxtts_device::no_memory_fault;
+use myxtts_device::check_for_oom;
 use myxtts_infer::{InferError, Synthesizer, Voice};
 
 use super::interrupt::Undisturbed;
@@ -103,7 +103,7 @@ pub(super) fn run(matches: &ArgMatches, wanted: Wanted, output: &Output) -> Resu
 
 /// Checks that there is something to write.
 fn check(speech: &Waveform) -> Result<(), Failure> {
-    no_memory_fault().map_err(|why| failure(InferError::Device(why)))?;
+    check_for_oom().map_err(|why| failure(InferError::Device(why)))?;
     match speech.is_empty() {
         true => Err(Failure::Job(NO_SOUND.to_owned())),
         false => Ok(()),
@@ -133,7 +133,7 @@ fn save(
     let file = synthesizer
         .voice_file(voice, source.origin())
         .map_err(failure)?;
-    no_memory_fault().map_err(|why| failure(InferError::Device(why)))?;
+    check_for_oom().map_err(|why| failure(InferError::Device(why)))?;
     let bytes = file.bytes();
     let written = undisturbed.write(|| NewFile::beside(path)?.keep(&bytes));
     written.map_err(|why| unwritable("voice", "--save-voice", path, &why))

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use myxtts_audio::units::Samples;
 use myxtts_audio::{Waveform, pcm16, wav_pcm16, wav_pcm16_header};
-use myxtts_device::no_memory_fault;
+use myxtts_device::check_for_oom;
 use myxtts_infer::{InferError, Said, SpeakOptions, Synthesizer, Voice};
 
 use super::failure;
@@ -49,7 +49,7 @@ pub(super) fn stream(
         None => {}
     }
     let said = said.map_err(failure)?;
-    no_memory_fault().map_err(|why| failure(InferError::Device(why)))?;
+    check_for_oom().map_err(|why| failure(InferError::Device(why)))?;
     match length {
         Samples(0) => Err(Failure::Job(NO_SOUND.to_owned())),
         length => Ok(Some((said, length))),

@@ -77,8 +77,8 @@ fn ring(
     tell: &mut dyn FnMut(Trial),
 ) -> Result<(), Failure> {
     const KEY: &str = "data.prefetch_buffer_size";
-    let now = tuner.plan.device_prefetch;
-    let most = tuner.plan.buffer_size.saturating_sub(1);
+    let now = tuner.plan.ring_depth;
+    let most = tuner.plan.in_flight.saturating_sub(1);
     let deeper = now.saturating_mul(2).min(most);
     let label = format!("device ring of {deeper}");
     if now == 0 {

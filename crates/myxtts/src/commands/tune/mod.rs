@@ -222,7 +222,7 @@ fn shown(tuner: &Tuner<'_>, edits: &Edits) -> Vec<[String; 3]> {
     let old = |key: &str| match key {
         "data.batch_size" => plan.batch_size.to_string(),
         "data.num_workers" => plan.workers.to_string(),
-        "data.prefetch_buffer_size" => plan.device_prefetch.to_string(),
+        "data.prefetch_buffer_size" => plan.ring_depth.to_string(),
         "training.gradient_accumulation_steps" => plan.gradient_accumulation_steps.to_string(),
         "training.precision" => plan.precision.name().to_owned(),
         other => show(

@@ -8,7 +8,7 @@ use myxtts_infer::{DecoderCard, VoiceKind};
 use myxtts_model::hifigan::{HifiganConfig, HifiganDecoder};
 use myxtts_model::init::Init;
 use myxtts_model::params::state_dict;
-use myxtts_weights::{Checkpoint, Tensor, TensorMap, write_ours};
+use myxtts_weights::{ModelWeights, Tensor, TensorMap, write_ours};
 
 use super::{run_folder, synthesize};
 use crate::tiny::Tiny;
@@ -17,7 +17,7 @@ use crate::tiny::Tiny;
 const SMALL: u64 = 64 << 10;
 
 /// A model with a decoder and two named speakers, as public files have them.
-fn with_speakers() -> Checkpoint {
+fn with_speakers() -> ModelWeights {
     let mut tiny = Tiny::new(&["en"], 30);
     let mut checkpoint = tiny.with_decoder();
     let card = tiny.card;

@@ -22,7 +22,7 @@ use std::time::Instant;
 
 use clap::ArgMatches;
 use myxtts_audio::Waveform;
-use myxtts_device::no_memory_fault;
+use myxtts_device::check_for_oom;
 use myxtts_infer::{Event, Said, SpeakOptions, Speaking, Ticket, Utterance, Voice};
 
 use self::lines::{Line, Parsed};
@@ -206,7 +206,7 @@ impl Batch<'_> {
     /// Writes the file of a line that has all its audio.
     fn end(&mut self, live: Live, said: Said, speaking: &mut Speaking<'_>) -> Result<(), Failure> {
         let number = live.line.number;
-        if let Err(why) = no_memory_fault() {
+        if let Err(why) = check_for_oom() {
             self.fail(number, why);
             return Ok(());
         }
