@@ -445,7 +445,7 @@ fn bench() -> Command {
                         .help("Steps to measure, after two warm-up steps"),
                 )
                 .arg(path("peer", "FILE").help(
-                    "Record of PyTorch doing the same, as written by `benchmarks/step_vs_pytorch --record`",
+                    "Record of PyTorch doing the same, as `benchmarks/step_vs_pytorch --record` writes it",
                 )),
         )
 }
