@@ -226,9 +226,8 @@ fn without_permission() {
         let words = words(&run, path);
         assert_eq!(run.code, Some(code), "{arguments:?}\n{words}");
         // That a dataset's own folder is not written to is a notice, with a name of its own.
-        let is_it = |line: &&str| {
-            line.contains("ermission denied") && !line.contains("may not be written to")
-        };
+        let is_it =
+            |line: &&str| line.contains("ermission denied") && !line.contains("is not writable");
         let line = words.lines().find(is_it);
         let line = line.unwrap_or_else(|| panic!("{arguments:?}\n{words}"));
         told.push_str(&format!("{}\n  {}\n", arguments.join(" "), line.trim()));
