@@ -201,6 +201,14 @@ fn settle(
             let default = tuned.clone();
             Ok((edits, Standing { default, tuned }))
         }
+        // A measurement may need more than the trial that asked whether a batch fits. What runs
+        // out in it is not worth a file, and what nobody changed is still good.
+        (Ok(default), Err(ended @ (Ended::NoMemory(_) | Ended::Died(_)))) if is_changed => {
+            tell(Trial::without_figures("all together", &ended));
+            let default = default.figures;
+            let tuned = default.clone();
+            Ok((vec![], Standing { default, tuned }))
+        }
         (Err(ended), _) => Err(ended.failure("the configuration as it is")),
         (_, Err(ended)) => Err(ended.failure("the configuration that was found")),
     }
