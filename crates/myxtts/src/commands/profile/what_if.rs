@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::Subject;
 use crate::commands::steps::{self, Candidate, Ended, Measured, StepFigures, medians};
+use crate::commands::stop_request;
 use crate::output::{Failure, Output};
 
 /// Two configurations, and what the second gains.
@@ -45,9 +46,11 @@ pub(super) fn run(
             "{key} is already {now}: there is nothing to compare\n  fix:   name another value"
         )));
     }
+    let stop = stop_request()?;
     let candidate = |edits| Candidate {
         keys: &subject.keys,
         settings: &subject.settings,
+        stop: &stop,
         edits,
     };
     let candidates = [
@@ -63,7 +66,7 @@ pub(super) fn run(
             ));
         }
     };
-    subject.prepare_once(output)?;
+    subject.prepare_once(&stop, output)?;
     let measured = medians(&candidates, steps::effort(matches), tell)?;
     let mut both = vec![];
     for (name, measured) in names.iter().zip(measured) {

@@ -102,11 +102,10 @@ pub(super) fn effort(matches: &ArgMatches) -> Effort {
 pub(super) fn prepare_once(
     settings: &Settings<Config>,
     plan: &Plan,
+    stop: &StopRequest,
     output: &Output,
 ) -> Result<(), Failure> {
-    // Signals end it as they end any program, and the measured process ends with it.
-    let stop = StopRequest::new();
-    let dataset = dataset::prepared(settings, &stop, output)?;
+    let dataset = dataset::prepared(settings, stop, output)?;
     train_request(settings, plan, dataset, String::new())?;
     Ok(())
 }
