@@ -17,7 +17,8 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::request::{train_failure, train_request};
-use super::{dataset, memory, steps};
+use super::steps::{self, Ended, Watchdog};
+use super::{dataset, memory};
 use crate::config::{self, Config};
 use crate::new_file::NewFile;
 use crate::output::{Failure, Output};
@@ -80,8 +81,10 @@ fn stages(subject: &Subject, matches: &ArgMatches, output: &Output) -> Result<()
     let dataset = dataset::prepared(&subject.settings, &stop, output)?;
     let training = train_request(&subject.settings, &plan, dataset, String::new())?;
     let placement = Placement::of(&plan).map_err(|why| Failure::Job(why.to_string()))?;
+    let watchdog = watchdog(matches, output)?;
     let request = ProbeRequest {
         launches: LaunchesAsked::Counted,
+        listener: watchdog.listener(),
         ..steps::asked(matches)
     };
     output.log(format_args!(
@@ -102,6 +105,7 @@ fn stages(subject: &Subject, matches: &ArgMatches, output: &Output) -> Result<()
         }
         false => None,
     };
+    drop(watchdog);
     let report = Report::new(
         &measured,
         timed.as_ref(),
@@ -123,6 +127,18 @@ fn stages(subject: &Subject, matches: &ArgMatches, output: &Output) -> Result<()
         output.log(format_args!("{} written", path.display()));
     }
     output.result(&report, &report)
+}
+
+/// Ends this process, with the reason, if the measurement hangs.
+fn watchdog(matches: &ArgMatches, output: &Output) -> Result<Watchdog, Failure> {
+    let output = Output::new(output.is_json());
+    let bark = move |ended: Ended| {
+        let failure = ended.failure("the measurement");
+        output.failure(&failure);
+        std::process::exit(i32::from(failure.exit_code()));
+    };
+    let dog = Watchdog::start(steps::effort(matches).hang_limit, bark);
+    dog.map_err(|why| Failure::Job(format!("no thread can be started: {why}")))
 }
 
 fn begin_file(path: &Path) -> Result<NewFile, Failure> {

@@ -6,10 +6,13 @@
 
 mod child;
 mod figures;
+mod progress;
+mod watchdog;
 mod watched;
 
 pub(crate) use child::{Candidate, Effort, Ended, Measured, medians};
 pub(crate) use figures::{Answer, StepFigures};
+pub(crate) use watchdog::Watchdog;
 
 use std::io::Write;
 use std::time::Duration;

@@ -7,20 +7,18 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use myxtts_run::signals::{StopRequest, StopSignal};
+
+use super::progress::Progress;
 
 /// The beginning of a line on standard error that says where the process is.
 pub(super) const AT: &str = "at: ";
 
-/// Where a process is before it has said so.
-const STARTING: &str = "starting";
-
-/// The time between two looks at a process.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// The time between two looks at a measurement.
+pub(super) const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// The output and exit status of a process.
 #[derive(Debug)]
@@ -42,7 +40,7 @@ pub(super) enum Ceased {
 /// A child process that is killed when it is dropped.
 pub(super) struct Watched {
     child: Child,
-    last: Arc<Mutex<(String, Instant)>>,
+    progress: Progress,
     /// The threads that read its pipes, until somebody wants the text.
     stdout: Option<JoinHandle<String>>,
     stderr: Option<JoinHandle<String>>,
@@ -57,13 +55,13 @@ impl Watched {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()?;
-        let last = Arc::new(Mutex::new((STARTING.to_owned(), Instant::now())));
+        let progress = Progress::new();
         // Both pipes are drained, or a talkative driver would block on a full one.
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-        let told = Arc::clone(&last);
+        let told = progress.clone();
         Ok(Self {
             child,
-            last,
+            progress,
             stdout: Some(std::thread::spawn(move || {
                 let mut text = vec![];
                 // Output that is lost is not worth an error.
@@ -76,10 +74,7 @@ impl Watched {
                 for line in lines.into_iter().flatten().map_while(Result::ok) {
                     let line = String::from_utf8_lossy(&line).into_owned();
                     match line.strip_prefix(AT) {
-                        Some(at) => {
-                            let mut last = told.lock().unwrap_or_else(PoisonError::into_inner);
-                            *last = (at.to_owned(), Instant::now());
-                        }
+                        Some(at) => told.note(at),
                         None => {
                             words.push_str(&line);
                             words.push('\n');
@@ -107,11 +102,7 @@ impl Watched {
             if let Some(status) = self.child.try_wait()? {
                 break status;
             }
-            let (at, since) = {
-                let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-                (last.0.clone(), last.1.elapsed())
-            };
-            if since >= patience {
+            if let Some(at) = self.progress.stuck(patience) {
                 return Ok(Err(Ceased::Hung { at }));
             }
             std::thread::sleep(LOOK_EVERY);
@@ -139,6 +130,9 @@ impl Drop for Watched {
 #[cfg(test)]
 #[cfg(unix)]
 mod tests {
+    use std::time::Instant;
+
+    use super::super::progress::STARTING;
     use super::*;
 
     fn shell(script: &str, patience: u64) -> Result<Left, Ceased> {
