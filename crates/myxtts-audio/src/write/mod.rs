@@ -7,6 +7,8 @@ mod wav;
 use std::io;
 use std::path::PathBuf;
 
+use myxtts_base::report;
+
 pub use flac::{flac_pcm16, write_flac_pcm16};
 pub use flac_stream::FlacStream;
 pub use wav::{pcm16, wav_pcm16, wav_pcm16_header, write_wav_f32, write_wav_pcm16};
@@ -17,8 +19,12 @@ pub use wav::{pcm16, wav_pcm16, wav_pcm16_header, write_wav_f32, write_wav_pcm16
 pub enum WriteError {
     /// The operating system refused.
     #[error(
-        "the recording cannot be written: {source}\n  --> {}\n  hint: check that the folder exists, is writable and has space",
-        path.display()
+        "{}",
+        report!(
+            "the recording cannot be written: {source}";
+            at: "{}", path.display();
+            fix: "check that the folder exists, is writable and has space"
+        )
     )]
     Io {
         /// The file that was to be written.
@@ -28,8 +34,12 @@ pub enum WriteError {
     },
     /// The encoder refused the waveform.
     #[error(
-        "the recording cannot be encoded as FLAC: {why}\n  --> {}\n  hint: write it as WAV",
-        path.display()
+        "{}",
+        report!(
+            "the recording cannot be encoded as FLAC: {why}";
+            at: "{}", path.display();
+            fix: "write it as WAV"
+        )
     )]
     Encode {
         /// The file that was to be written.
@@ -39,8 +49,12 @@ pub enum WriteError {
     },
     /// The waveform is too long for a WAV file.
     #[error(
-        "a WAV file holds at most 4 GiB, but this waveform needs {bytes} bytes\n  --> {}\n  hint: write it in parts",
-        path.display()
+        "{}",
+        report!(
+            "a WAV file holds at most 4 GiB, but this waveform needs {bytes} bytes";
+            at: "{}", path.display();
+            fix: "write it in parts"
+        )
     )]
     TooLong {
         /// The file that was to be written.
