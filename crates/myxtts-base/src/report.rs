@@ -89,14 +89,15 @@ impl Report {
         let mut what: Vec<&str> = Vec::new();
         let mut parts: Vec<(Part, String)> = Vec::new();
         let words = error.to_string();
+        let indent = " ".repeat(TEXT_COLUMN);
         for line in words.lines() {
             match (Part::begun_by(line), parts.last_mut()) {
                 (Some((part, text)), _) => parts.push((part, text.to_owned())),
-                (None, Some((_, text))) => {
+                (None, Some((_, text))) if line.starts_with(&indent) => {
                     text.push('\n');
-                    text.push_str(line.strip_prefix(&" ".repeat(TEXT_COLUMN)).unwrap_or(line));
+                    text.push_str(&line[TEXT_COLUMN..]);
                 }
-                (None, None) => what.push(line),
+                (None, _) => what.push(line),
             }
         }
         let report = Self::new(what.join("\n"));
