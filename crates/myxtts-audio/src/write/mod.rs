@@ -4,6 +4,7 @@ mod flac;
 mod flac_stream;
 mod wav;
 
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
@@ -36,7 +37,7 @@ pub enum WriteError {
     #[error(
         "{}",
         report!(
-            "the recording cannot be encoded as FLAC: {why}";
+            "the recording cannot be encoded as FLAC: {source}";
             at: "{}", path.display();
             fix: "write it as WAV"
         )
@@ -45,7 +46,7 @@ pub enum WriteError {
         /// The file that was to be written.
         path: PathBuf,
         /// The reason the encoder gave.
-        why: String,
+        source: FlacError,
     },
     /// The waveform is too long for a WAV file.
     #[error(
@@ -64,6 +65,22 @@ pub enum WriteError {
     },
 }
 
+/// The reason for which the FLAC encoder refused a waveform.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{why}")]
+pub struct FlacError {
+    why: String,
+}
+
+impl FlacError {
+    /// Takes the words of any of the encoder's own errors, of which it has several types.
+    fn new(why: impl fmt::Display) -> Self {
+        Self {
+            why: why.to_string(),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -74,7 +91,7 @@ mod tests {
         let errors = [
             WriteError::Encode {
                 path: path.clone(),
-                why: "no such rate".to_owned(),
+                source: FlacError::new("no such rate"),
             },
             WriteError::TooLong {
                 path,
