@@ -303,7 +303,7 @@ pub enum InferError {
         "{}",
         report!(
             "the text cannot be split to fit the model: `{}` alone is {} tokens with its language, \
-             and the model reads {}", 0.character, 0.tokens, 0.limit;
+             and the model reads {}", .0.character, .0.tokens, .0.limit;
             fix: "use a model with room for longer texts"
         )
     )]
