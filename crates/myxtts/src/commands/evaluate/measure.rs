@@ -218,7 +218,7 @@ impl Bench {
                 None
             }
         };
-        check_for_oom().map_err(|why| failure(InferError::Device(why)))?;
+        check_for_oom().map_err(|why| failure(InferError::Device(why.to_string())))?;
         let mut measured = None;
         if let Some(waveform) = &made {
             outcome.seconds = Some(waveform.duration().0);

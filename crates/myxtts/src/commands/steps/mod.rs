@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use clap::ArgMatches;
 use myxtts_config::Settings;
-use myxtts_device::{Plan, oom_line, plan};
+use myxtts_device::{Plan, plan};
 use myxtts_run::signals::StopRequest;
 use myxtts_train::placement::Placement;
 use myxtts_train::probe::{LaunchesAsked, Listener, ProbeRequest, probe};
@@ -69,9 +69,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         },
     };
     let probe = probe(&training, &placement, &request).map_err(|error| match error {
-        error if oom_line(&error.to_string()).is_some() => {
-            Failure::Job(format!("{NO_MEMORY} {error}"))
-        }
+        error if error.is_out_of_memory() => Failure::Job(format!("{NO_MEMORY} {error}")),
         other => train_failure(other),
     })?;
     output.document(&Answer {

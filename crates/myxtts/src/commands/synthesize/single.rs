@@ -103,7 +103,7 @@ pub(super) fn run(matches: &ArgMatches, wanted: Wanted, output: &Output) -> Resu
 
 /// Checks that there is something to write.
 fn check(speech: &Waveform) -> Result<(), Failure> {
-    check_for_oom().map_err(|why| failure(InferError::Device(why)))?;
+    check_for_oom().map_err(|why| failure(InferError::Device(why.to_string())))?;
     match speech.is_empty() {
         true => Err(Failure::Job(NO_SOUND.to_owned())),
         false => Ok(()),
@@ -133,7 +133,7 @@ fn save(
     let file = synthesizer
         .voice_file(voice, source.origin())
         .map_err(failure)?;
-    check_for_oom().map_err(|why| failure(InferError::Device(why)))?;
+    check_for_oom().map_err(|why| failure(InferError::Device(why.to_string())))?;
     let bytes = file.bytes();
     let written = undisturbed.write(|| NewFile::beside(path)?.keep(&bytes));
     written.map_err(|why| unwritable("voice", "--save-voice", path, &why))

@@ -49,7 +49,7 @@ pub(super) fn stream(
         None => {}
     }
     let said = said.map_err(failure)?;
-    check_for_oom().map_err(|why| failure(InferError::Device(why)))?;
+    check_for_oom().map_err(|why| failure(InferError::Device(why.to_string())))?;
     match length {
         Samples(0) => Err(Failure::Job(NO_SOUND.to_owned())),
         length => Ok(Some((said, length))),

@@ -207,7 +207,7 @@ impl Batch<'_> {
     fn end(&mut self, live: Live, said: Said, speaking: &mut Speaking<'_>) -> Result<(), Failure> {
         let number = live.line.number;
         if let Err(why) = check_for_oom() {
-            self.fail(number, why);
+            self.fail(number, why.to_string());
             return Ok(());
         }
         let rate = speaking.synthesizer().rate(live.options.vocoder);
