@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use myxtts_audio::{Limits, Loader, Waveform, write_wav_pcm16};
+use myxtts_base::report;
 use myxtts_device::check_for_oom;
 use myxtts_infer::{InferError, SpeakOptions, Synthesizer, Vocoder, Voice};
 use myxtts_model::generate::SamplingConfig;
@@ -101,9 +102,9 @@ impl Bench {
             chosen,
             sampling: None,
             loader,
-            analyser: Analyser::new().map_err(|why| Failure::Job(why.to_string()))?,
+            analyser: Analyser::new().map_err(Failure::job)?,
             scratch: tempfile::tempdir().map_err(|why| {
-                Failure::Job(format!(
+                Failure::Job(report!(
                     "cannot make a folder for clips in the temporary folder: {why}"
                 ))
             })?,
@@ -143,7 +144,7 @@ impl Bench {
         let voice = match (voice, own) {
             (Ok(voice), _) => Ok(voice),
             // A silent recording has no voice: this sentence fails, but others may not.
-            (Err(why), Some(_)) => Err(why.message().to_owned()),
+            (Err(why), Some(_)) => Err(why.report().to_string()),
             (Err(why), None) => return Err(why),
         };
         Ok(Subject {
@@ -354,7 +355,7 @@ impl Bench {
             return Ok(());
         };
         let path = self.scratch.path().join("clip.wav");
-        write_wav_pcm16(&path, waveform).map_err(|why| Failure::Job(why.to_string()))?;
+        write_wav_pcm16(&path, waveform).map_err(Failure::job)?;
         match recogniser.transcript(&path) {
             Ok(transcript) => {
                 let cleaned = |text: &str| clean(text, &subject.options.language).text;
@@ -365,9 +366,10 @@ impl Bench {
             }
             Err(Unheard::Failed(why)) => outcome.unheard = Some(why),
             Err(Unheard::NotStarted(why)) => {
-                return Err(Failure::Usage(format!(
-                    "the recogniser cannot be started: {why}\n  \
-                     fix:   name a program that is installed after --recogniser, for example 'listen {{wav}}'"
+                return Err(Failure::Usage(report!(
+                    "the recogniser cannot be started: {why}";
+                    fix: "name a program that is installed after --recogniser, for example \
+                          'listen {{wav}}'"
                 )));
             }
         }

@@ -8,6 +8,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
+use myxtts_base::report;
 use myxtts_config::{Keys, Settings};
 use myxtts_device::{Backend, Host, Machine, Plan, plan};
 use myxtts_profile::{Profile, StepTime, svg, write_trace};
@@ -78,7 +79,7 @@ fn stages(subject: &Subject, matches: &ArgMatches, output: &Output) -> Result<()
     let stop = StopRequest::new();
     let dataset = dataset::prepared(&subject.settings, &stop, output)?;
     let training = train_request(&subject.settings, &plan, dataset, String::new())?;
-    let placement = Placement::of(&plan).map_err(|why| Failure::Job(why.to_string()))?;
+    let placement = Placement::of(&plan).map_err(Failure::job)?;
     let request = ProbeRequest {
         launches: LaunchesAsked::Counted,
         ..steps::asked(matches)
@@ -127,16 +128,15 @@ fn stages(subject: &Subject, matches: &ArgMatches, output: &Output) -> Result<()
 
 fn begin_file(path: &Path) -> Result<NewFile, Failure> {
     NewFile::beside(path).map_err(|why| {
-        Failure::Usage(format!(
-            "{} cannot be written: {why}\n  fix:   name a file in a folder that exists and may be \
-             written to",
-            path.display()
+        Failure::Usage(report!(
+            "{} cannot be written: {why}", path.display();
+            fix: "name a file in a folder that exists and may be written to"
         ))
     })
 }
 
 fn unwritten(path: &Path, why: &std::io::Error) -> Failure {
-    Failure::Job(format!("{} was not written: {why}", path.display()))
+    Failure::Job(report!("{} was not written: {why}", path.display()))
 }
 
 /// Returns the model's devices, and that of the data if it is another one.

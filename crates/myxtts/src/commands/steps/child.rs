@@ -5,6 +5,7 @@ use std::io::Write;
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
+use myxtts_base::report;
 use myxtts_config::{Keys, Settings};
 use myxtts_device::oom_line;
 use myxtts_doctor::Signals;
@@ -58,19 +59,22 @@ impl Ended {
     pub(crate) fn failure(self, what: &str) -> Failure {
         let words = format!("{what}: {self}");
         Failure::Job(match self {
-            Self::Refused(why) => why,
-            Self::Well(_) => format!("{what} was not measured"),
-            Self::NoMemory(_) => format!(
-                "{words}\n  fix:   give --batch-size a smaller value, or take a smaller --model-size"
+            Self::Refused(why) => why.into(),
+            Self::Well(_) => report!("{what} was not measured"),
+            Self::NoMemory(_) => report!(
+                "{words}";
+                fix: "give --batch-size a smaller value, or take a smaller --model-size"
             ),
-            Self::Died(_) => format!(
-                "{words}\n  fix:   update the driver, or train on another backend with \
-                 `--set training.backend=cpu`; `myxtts devices` lists what there is"
+            Self::Died(_) => report!(
+                "{words}";
+                fix: "update the driver, or train on another backend with \
+                      `--set training.backend=cpu`; `myxtts devices` lists what there is"
             ),
-            Self::Hung { .. } => format!(
-                "{words}\n  fix:   if the machine is only slow, give --hang-limit more seconds; if not, \
-                 the driver hangs: update it, or train on another backend with \
-                 `--set training.backend=cpu`"
+            Self::Hung { .. } => report!(
+                "{words}";
+                fix: "if the machine is only slow, give --hang-limit more seconds; if not, the \
+                      driver hangs: update it, or train on another backend with \
+                      `--set training.backend=cpu`"
             ),
         })
     }
@@ -129,9 +133,10 @@ impl Candidate<'_> {
 
     fn run(&self, effort: Effort, more: &[&str]) -> Result<Ended, Failure> {
         let lost = |why: String| {
-            Failure::Job(format!(
-                "the measuring process was lost: {why}\n  fix:   try again; `myxtts train` with the \
-                 same configuration says more where it fails, too"
+            Failure::Job(report!(
+                "the measuring process was lost: {why}";
+                fix: "try again; `myxtts train` with the same configuration says more where it \
+                      fails, too"
             ))
         };
         let mut file = tempfile::Builder::new()

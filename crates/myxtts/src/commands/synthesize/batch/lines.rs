@@ -17,6 +17,7 @@ use std::io::Read;
 use std::ops::RangeInclusive;
 use std::path::{Component, Path, PathBuf};
 
+use myxtts_base::report;
 use myxtts_infer::{SamplingDefaults, Vocoder};
 use myxtts_text::Language;
 use serde::Deserialize;
@@ -105,17 +106,19 @@ pub(in super::super) fn read(path: &Path) -> Result<Vec<Parsed>, Failure> {
         .read_to_end(&mut bytes)
         .map_err(unread)?;
     if bytes.len() as u64 > LARGEST_FILE {
-        return Err(Failure::Usage(format!(
-            "the file of lines is larger than {LARGEST_FILE} bytes\n  --> {place}\n  \
-             fix:   split it into several files"
+        return Err(Failure::Usage(report!(
+            "the file of lines is larger than {LARGEST_FILE} bytes";
+            at: "{place}";
+            fix: "split it into several files"
         )));
     }
     let is_json = path.extension().is_some_and(|kind| kind == "jsonl");
     let lines = parse(&bytes, is_json);
     match lines.is_empty() {
-        true => Err(Failure::Usage(format!(
-            "there is nothing to say: the file has no lines\n  --> {place}\n  \
-             fix:   write one text per line"
+        true => Err(Failure::Usage(report!(
+            "there is nothing to say: the file has no lines";
+            at: "{place}";
+            fix: "write one text per line"
         ))),
         false => Ok(lines),
     }
