@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use myxtts_audio::{Limits, Loader, Waveform, write_wav_pcm16};
-use myxtts_base::report;
+use myxtts_base::{Report, report};
 use myxtts_device::check_for_oom;
 use myxtts_infer::{InferError, SpeakOptions, Synthesizer, Vocoder, Voice};
 use myxtts_model::generate::SamplingConfig;
@@ -56,7 +56,7 @@ pub(super) struct Subject<'a> {
     /// Why there are no scores against the recording.
     unscored: Option<String>,
     /// The voice that the sentence is spoken in; copies have that of their recording.
-    voice: Result<(Voice, String), String>,
+    voice: Result<(Voice, String), Report>,
 }
 
 /// A recording with what it is compared by.
@@ -136,7 +136,7 @@ impl Bench {
                 options,
                 recording,
                 unscored,
-                voice: Err(OF_RECORDING.to_owned()),
+                voice: Err(OF_RECORDING.into()),
             });
         }
         let own = recording.as_ref().map(|recorded| &recorded.waveform);
@@ -144,7 +144,7 @@ impl Bench {
         let voice = match (voice, own) {
             (Ok(voice), _) => Ok(voice),
             // A silent recording has no voice: this sentence fails, but others may not.
-            (Err(why), Some(_)) => Err(why.report().to_string()),
+            (Err(why), Some(_)) => Err(why.report().clone()),
             (Err(why), None) => return Err(why),
         };
         Ok(Subject {
@@ -215,7 +215,7 @@ impl Bench {
         let made = match self.made(subject, way, &mut outcome) {
             Ok(waveform) => Some(waveform),
             Err(why) => {
-                outcome.failed = Some(why);
+                outcome.failed = Some(why.to_string());
                 None
             }
         };
@@ -236,8 +236,8 @@ impl Bench {
         subject: &Subject<'_>,
         way: Way,
         outcome: &mut Outcome,
-    ) -> Result<Waveform, String> {
-        let words = |why: InferError| why.to_string();
+    ) -> Result<Waveform, Report> {
+        let words = |why: InferError| Report::new(why.to_string());
         let options = SpeakOptions {
             vocoder: way.vocoder(),
             ..subject.options.clone()
@@ -246,10 +246,10 @@ impl Bench {
         let waveform = match way {
             Way::Copied(_) => {
                 let Some(recorded) = &subject.recording else {
-                    return Err("its recording cannot be read".to_owned());
+                    return Err("its recording cannot be read".into());
                 };
                 let Some(voice) = &recorded.voice else {
-                    return Err("its recording has no voice in it".to_owned());
+                    return Err("its recording has no voice in it".into());
                 };
                 OF_RECORDING.clone_into(&mut outcome.voice);
                 let started = Instant::now();
@@ -274,7 +274,7 @@ impl Bench {
             }
         };
         match waveform.is_empty() {
-            true => Err("the model stopped before it made any audio".to_owned()),
+            true => Err("the model stopped before it made any audio".into()),
             false => Ok(waveform),
         }
     }
@@ -364,7 +364,7 @@ impl Bench {
                 outcome.characters = Some(edits(&characters(&text), &characters(&heard)));
                 outcome.transcript = Some(transcript);
             }
-            Err(Unheard::Failed(why)) => outcome.unheard = Some(why),
+            Err(Unheard::Failed(why)) => outcome.unheard = Some(why.to_string()),
             Err(Unheard::NotStarted(why)) => {
                 return Err(Failure::Usage(report!(
                     "the recogniser cannot be started: {why}";

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
-use myxtts_base::report;
+use myxtts_base::{Report, report};
 use myxtts_config::{Keys, Settings};
 use myxtts_device::oom_line;
 use myxtts_doctor::Signals;
@@ -132,7 +132,7 @@ impl Candidate<'_> {
     }
 
     fn run(&self, effort: Effort, more: &[&str]) -> Result<Ended, Failure> {
-        let lost = |why: String| {
+        let lost = |why: Report| {
             Failure::Job(report!(
                 "the measuring process was lost: {why}";
                 fix: "try again; `myxtts train` with the same configuration says more where it \
@@ -143,11 +143,11 @@ impl Candidate<'_> {
             .prefix("myxtts-")
             .suffix(".yaml")
             .tempfile()
-            .map_err(|why| lost(format!("no temporary file could be made: {why}")))?;
+            .map_err(|why| lost(report!("no temporary file could be made: {why}")))?;
         let text = chosen_yaml(self.keys, self.settings, &self.edits);
         let written = file.write_all(text.as_bytes()).and_then(|()| file.flush());
-        written.map_err(|why| lost(format!("{}: {why}", file.path().display())))?;
-        let program = std::env::current_exe().map_err(|why| lost(why.to_string()))?;
+        written.map_err(|why| lost(report!("{}: {why}", file.path().display())))?;
+        let program = std::env::current_exe().map_err(|why| lost(why.to_string().into()))?;
         let mut command = Command::new(program);
         command.args(["probe-steps", "--json", "--parent"]);
         // If nothing is chosen there is no file: an empty one would be refused.
@@ -164,14 +164,14 @@ impl Candidate<'_> {
         let seconds = effort.hang_limit;
         let patience = Duration::from_secs(u64::from(seconds));
         let waited = Watched::start(&mut command).and_then(|child| child.wait(patience));
-        match waited.map_err(|why| lost(why.to_string()))? {
+        match waited.map_err(|why| lost(why.to_string().into()))? {
             Ok(left) => judge(&left).map_err(lost),
             Err(Hung { at }) => Ok(Ended::Hung { at, seconds }),
         }
     }
 }
 
-fn judge(left: &Left) -> Result<Ended, String> {
+fn judge(left: &Left) -> Result<Ended, Report> {
     let Left {
         status,
         stdout,
@@ -179,7 +179,7 @@ fn judge(left: &Left) -> Result<Ended, String> {
     } = left;
     if status.success() {
         let answer = serde_json::from_str(stdout);
-        let answer = answer.map_err(|why| format!("its figures make no sense: {why}"))?;
+        let answer = answer.map_err(|why| report!("its figures make no sense: {why}"))?;
         return Ok(Ended::Well(Box::new(answer)));
     }
     let document: Option<Value> = serde_json::from_str(stdout).ok();
@@ -201,7 +201,7 @@ fn judge(left: &Left) -> Result<Ended, String> {
         (None, Some(_)) if oom_line(stderr).is_some() => Ok(Ended::NoMemory(
             oom_line(stderr).unwrap_or_default().to_owned(),
         )),
-        (None, Some(_)) => Err(format!("{status}\n{}", stderr.trim_end())),
+        (None, Some(_)) => Err(report!("{status}\n{}", stderr.trim_end())),
     }
 }
 
@@ -313,7 +313,7 @@ mod tests {
         // A driver that crashes is not said to be out of memory.
         let crashed = of(ExitStatus::from_raw(11), "");
         assert!(matches!(crashed, Ok(Ended::Died(_))), "{crashed:?}");
-        let broken = of(exited(101), "").unwrap_err();
+        let broken = of(exited(101), "").unwrap_err().to_string();
         assert!(broken.ends_with("words on stderr"), "{broken}");
         assert!(of(exited(0), "not figures").is_err());
     }
