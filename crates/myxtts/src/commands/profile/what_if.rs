@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::Subject;
 use crate::commands::steps::{self, Candidate, Ended, Measured, StepFigures, medians};
+use crate::commands::stop_request;
 use crate::output::{Failure, Output};
 
 /// Two configurations, and what the second gains.
@@ -47,9 +48,11 @@ pub(super) fn run(
             fix: "name another value"
         )));
     }
+    let stop = stop_request()?;
     let candidate = |edits| Candidate {
         keys: &subject.keys,
         settings: &subject.settings,
+        stop: &stop,
         edits,
     };
     let candidates = [
@@ -65,7 +68,7 @@ pub(super) fn run(
             ));
         }
     };
-    subject.prepare_once(output)?;
+    subject.prepare_once(&stop, output)?;
     let measured = medians(&candidates, steps::effort(matches), tell)?;
     let mut both = vec![];
     for (name, measured) in names.iter().zip(measured) {

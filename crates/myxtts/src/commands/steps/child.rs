@@ -9,11 +9,13 @@ use myxtts_base::{Report, report};
 use myxtts_config::{Keys, Settings};
 use myxtts_device::oom_line;
 use myxtts_doctor::Signals;
+use myxtts_run::signals::StopRequest;
 use serde_json::Value;
 
-use super::watched::{Hung, Left, Watched};
+use super::watched::{Ceased, Left, Watched};
 use super::{Answer, NO_MEMORY, StepFigures};
 use crate::commands::config::chosen_yaml;
+use crate::commands::stopped;
 use crate::config::{Config, settings_in_environment};
 use crate::output::Failure;
 
@@ -98,6 +100,8 @@ pub(crate) struct Effort {
 pub(crate) struct Candidate<'a> {
     pub(crate) keys: &'a Keys,
     pub(crate) settings: &'a Settings<Config>,
+    /// The request that ends a measurement early.
+    pub(crate) stop: &'a StopRequest,
     /// The keys and their new values; no value undoes a choice.
     pub(crate) edits: Vec<(String, Option<Value>)>,
 }
@@ -117,7 +121,8 @@ impl Candidate<'_> {
     /// Measures this candidate once.
     ///
     /// # Errors
-    /// Returns an error if the process could not be started or its answer made no sense.
+    /// Returns an error if the process could not be started or its answer made no sense, or if a
+    /// stop was asked for.
     pub(crate) fn measure(&self, effort: Effort) -> Result<Ended, Failure> {
         self.run(effort, &[])
     }
@@ -163,10 +168,14 @@ impl Candidate<'_> {
         }
         let seconds = effort.hang_limit;
         let patience = Duration::from_secs(u64::from(seconds));
-        let waited = Watched::start(&mut command).and_then(|child| child.wait(patience));
+        let waited = Watched::start(&mut command).and_then(|child| child.wait(patience, self.stop));
         match waited.map_err(|why| lost(why.to_string().into()))? {
             Ok(left) => judge(&left).map_err(lost),
-            Err(Hung { at }) => Ok(Ended::Hung { at, seconds }),
+            Err(Ceased::Hung { at }) => Ok(Ended::Hung { at, seconds }),
+            Err(Ceased::Asked(signal)) => Err(stopped(
+                signal,
+                "stopped while measuring; nothing was written",
+            )),
         }
     }
 }

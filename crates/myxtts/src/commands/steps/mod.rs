@@ -6,10 +6,13 @@
 
 mod child;
 mod figures;
+mod progress;
+mod watchdog;
 mod watched;
 
 pub(crate) use child::{Candidate, Effort, Ended, Measured, medians};
 pub(crate) use figures::{Answer, StepFigures};
+pub(crate) use watchdog::Watchdog;
 
 use std::io::Write;
 use std::time::Duration;
@@ -101,11 +104,10 @@ pub(super) fn effort(matches: &ArgMatches) -> Effort {
 pub(super) fn prepare_once(
     settings: &Settings<Config>,
     plan: &Plan,
+    stop: &StopRequest,
     output: &Output,
 ) -> Result<(), Failure> {
-    // Signals end it as they end any program, and the measured process ends with it.
-    let stop = StopRequest::new();
-    let dataset = dataset::prepared(settings, &stop, output)?;
+    let dataset = dataset::prepared(settings, stop, output)?;
     train_request(settings, plan, dataset, String::new())?;
     Ok(())
 }
