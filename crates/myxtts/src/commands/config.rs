@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use clap::ArgMatches;
-use myxtts_base::report;
+use myxtts_base::{Report, report};
 use myxtts_config::units::Megabytes;
 use myxtts_config::{Keys, Layer, Setting, Settings};
 use myxtts_device::discover::host;
@@ -155,10 +155,8 @@ fn validate(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
         config::load_with(&keys, &given, || nothing, Init::IfThere).map_err(Failure::usage)?;
     let request = config::plan_request(&settings);
     plan(&request, &machine_with_all(&request)).map_err(|why| {
-        Failure::Usage(report!(
-            "{why}";
-            why: "no device was queried: these are imaginary GPUs; `myxtts plan` looks at this \
-                  machine"
+        Failure::Usage(Report::of(&why).why(
+            "no device was queried: these are imaginary GPUs; `myxtts plan` looks at this machine",
         ))
     })?;
     let count = layer.iter().count();

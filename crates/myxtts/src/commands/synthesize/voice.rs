@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::ArgMatches;
 use myxtts_audio::units::Seconds;
 use myxtts_audio::{Limits, Loader, Waveform};
-use myxtts_base::report;
+use myxtts_base::{Report, report};
 use myxtts_infer::{
     InferError, NamedVoice, StoredVoice, Synthesizer, Voice, VoiceFile, named_voices,
 };
@@ -185,5 +185,5 @@ fn listen(paths: &[PathBuf], synthesizer: &mut Synthesizer) -> Result<Heard, Fai
 
 /// Returns the failure of a recording that has no voice in it, with its path.
 fn failure_of(error: &InferError, path: &Path) -> Failure {
-    Failure::Usage(report!("{error}"; at: "{}", path.display()))
+    Failure::Usage(Report::of(error).at(path.display().to_string()))
 }
