@@ -64,7 +64,7 @@ pub fn run(
     stop: StopRequest,
 ) -> Result<Finished, TrainError> {
     let job = &Job::of(request);
-    let folder = RunFolder::take(&job.run).map_err(|why| TrainError::Usage(why.to_string()))?;
+    let folder = RunFolder::take(&job.run).map_err(TrainError::usage)?;
     let log = RunLog::open(&folder.log(), io::stderr())?;
     let log = Arc::new(log);
     // The terminal shows the plan already.

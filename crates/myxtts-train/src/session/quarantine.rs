@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use myxtts_base::report;
 use myxtts_data::host_stage::Tell;
 use myxtts_data::prepare::{QUARANTINE, Quarantined};
 use myxtts_run::FileError;
@@ -35,7 +36,7 @@ pub(super) fn lost_clips(folder: &RunFolder) -> Result<Tell, TrainError> {
     let log = RunLog::open(&folder.log(), io::stderr()).map_err(TrainError::failed)?;
     let path = folder.quarantine();
     let file = std::fs::File::options().append(true).open(&path);
-    let mut file = file.map_err(|why| TrainError::Failed(format!("{}: {why}", path.display())))?;
+    let mut file = file.map_err(|why| TrainError::Failed(report!("{}: {why}", path.display())))?;
     Ok(Box::new(move |clip: &Quarantined| {
         // A failure to record this must not end the run.
         let line = serde_json::to_string(clip).unwrap_or_default();

@@ -29,8 +29,8 @@ pub(super) fn dataset(train_data: Option<&str>) -> Result<PathBuf, Failure> {
     if let Some(dataset) = train_data {
         return Ok(PathBuf::from(dataset));
     }
-    let folder = sample_corpus::default_folder().map_err(|why| Failure::Job(why.to_string()))?;
-    sample_corpus::unpack(&folder).map_err(|why| Failure::Job(why.to_string()))?;
+    let folder = sample_corpus::default_folder().map_err(Failure::job)?;
+    sample_corpus::unpack(&folder).map_err(Failure::job)?;
     Ok(folder)
 }
 
@@ -57,7 +57,7 @@ pub(super) fn output_folder(
             Part::Validation => folder.join("validation"),
         });
     }
-    let Place { folder, refused } = place(dataset).map_err(|why| Failure::Job(why.to_string()))?;
+    let Place { folder, refused } = place(dataset).map_err(Failure::job)?;
     if let Some((beside, why)) = refused {
         output.log(format_args!(
             "{} is not writable ({why}): the prepared files go to {}",
@@ -153,9 +153,7 @@ pub(super) fn prepare_folder(
     let request = request(settings, dataset, out, vocabulary)?;
     let ready = with_progress(output, stop, |watch| prepare::ready(&request, watch))?;
     let report = &ready.report;
-    report
-        .check()
-        .map_err(|too_many| Failure::Job(too_many.to_string()))?;
+    report.check().map_err(Failure::job)?;
     output.log(format_args!(
         "dataset {}: {} clips, {} left out, language {}",
         report.dataset, report.kept, report.quarantined, report.language
@@ -282,6 +280,6 @@ fn failure(error: PrepareError) -> Failure {
         | PrepareError::WhichLanguage { .. }
         | PrepareError::WrongScript { .. }
         | PrepareError::SameFolder { .. } => Failure::usage(error),
-        other => Failure::Job(other.to_string()),
+        other => Failure::job(other),
     }
 }

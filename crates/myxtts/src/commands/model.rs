@@ -47,11 +47,9 @@ impl Model {
             config::load(&config::keys(), &given, || machine.clone()).map_err(Failure::usage)?;
         let plan = plan(&config::plan_request(&settings), &machine).map_err(Failure::usage)?;
         let Some(planned) = plan.model_devices.first() else {
-            return Err(Failure::Job(
-                "the plan has no device for the model".to_owned(),
-            ));
+            return Err(Failure::Job("the plan has no device for the model".into()));
         };
-        let device = open(planned).map_err(|why| Failure::Job(why.to_string()))?;
+        let device = open(planned).map_err(Failure::job)?;
         Ok(Self {
             synthesizer: Synthesizer::open(checkpoint, &device).map_err(|error| {
                 damaged::explained(failure(error), checkpoint, |line, other| {

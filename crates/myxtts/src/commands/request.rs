@@ -31,6 +31,6 @@ pub(super) fn train_request(
 pub(super) fn train_failure(error: TrainError) -> Failure {
     match error {
         TrainError::Usage(message) => Failure::Usage(message),
-        other => Failure::Job(other.to_string()),
+        other => Failure::job(other),
     }
 }

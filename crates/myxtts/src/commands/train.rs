@@ -36,7 +36,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     let dataset = dataset::prepared(&settings, &stop, output)?;
     let text = effective_yaml(&keys, &settings);
     let training = train_request(&settings, &plan, dataset, text)?;
-    let placement = Placement::of(&plan).map_err(|why| Failure::Job(why.to_string()))?;
+    let placement = Placement::of(&plan).map_err(Failure::job)?;
     let placement = placement.reading(&plan, &machine);
     let finished = train(&training, &placement, stop).map_err(|error| match error {
         TrainError::Checkpoint(CheckpointError::Damaged { what, whole, .. }) => {
@@ -66,7 +66,7 @@ fn report(finished: &Finished, output: &Output) -> Result<(), Failure> {
         // Where the terminal is gone there is nobody to tell, and the code says it.
         let _ = output.result(&document, "");
         let code = u8::try_from(signal.exit_code()).unwrap_or(1);
-        return Err(Failure::Stopped(finished.words(), code));
+        return Err(Failure::Stopped(finished.words().into(), code));
     }
     let mut words = format!("{}\n", finished.words());
     if let Some(samples) = &finished.samples {

@@ -29,7 +29,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         "{size}: two epochs, then {pairs} pairs of epochs, one of each recorded"
     ));
     let figures = measure_telemetry(&training, &placement, pairs as usize);
-    let figures = figures.map_err(|why| Failure::Job(why.to_string()))?;
+    let figures = figures.map_err(Failure::job)?;
     Document::print(
         Report {
             size,

@@ -124,7 +124,7 @@ pub(super) fn run(subject: &Subject, matches: &ArgMatches, output: &Output) -> R
     output.result(&comparison, &comparison)?;
     match comparison.recommended {
         Some(_) => Ok(()),
-        None => Err(Failure::Result(comparison.reason)),
+        None => Err(Failure::Result(comparison.reason.into())),
     }
 }
 

@@ -8,6 +8,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
+use myxtts_base::report;
 use myxtts_config::{Keys, Settings};
 use myxtts_device::{Backend, Host, Machine, Plan, plan};
 use myxtts_profile::{Profile, StepTime, svg, write_trace};
@@ -80,7 +81,7 @@ fn stages(subject: &Subject, matches: &ArgMatches, output: &Output) -> Result<()
     let stop = StopRequest::new();
     let dataset = dataset::prepared(&subject.settings, &stop, output)?;
     let training = train_request(&subject.settings, &plan, dataset, String::new())?;
-    let placement = Placement::of(&plan).map_err(|why| Failure::Job(why.to_string()))?;
+    let placement = Placement::of(&plan).map_err(Failure::job)?;
     let watchdog = watchdog(matches, output)?;
     let request = ProbeRequest {
         launches: LaunchesAsked::Counted,
@@ -138,15 +139,14 @@ fn watchdog(matches: &ArgMatches, output: &Output) -> Result<Watchdog, Failure> 
         std::process::exit(i32::from(failure.exit_code()));
     };
     let dog = Watchdog::start(steps::effort(matches).hang_limit, bark);
-    dog.map_err(|why| Failure::Job(format!("no thread can be started: {why}")))
+    dog.map_err(|why| Failure::Job(report!("no thread can be started: {why}")))
 }
 
 fn begin_file(path: &Path) -> Result<NewFile, Failure> {
     NewFile::beside(path).map_err(|why| {
-        Failure::Usage(format!(
-            "{} cannot be written: {why}\n  fix:   name a file in a folder that exists and may be \
-             written to",
-            path.display()
+        Failure::Usage(report!(
+            "{} cannot be written: {why}", path.display();
+            fix: "name a file in a folder that exists and may be written to"
         ))
     })
 }
@@ -158,7 +158,7 @@ fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
 }
 
 fn unwritten(path: &Path, why: &std::io::Error) -> Failure {
-    Failure::Job(format!("{} was not written: {why}", path.display()))
+    Failure::Job(report!("{} was not written: {why}", path.display()))
 }
 
 /// Returns the model's devices, and that of the data if it is another one.

@@ -18,8 +18,9 @@ use std::io::Write;
 use std::time::Duration;
 
 use clap::ArgMatches;
+use myxtts_base::report;
 use myxtts_config::Settings;
-use myxtts_device::{Plan, oom_line, plan};
+use myxtts_device::{Plan, plan};
 use myxtts_run::signals::StopRequest;
 use myxtts_train::placement::Placement;
 use myxtts_train::probe::{LaunchesAsked, Listener, ProbeRequest, probe};
@@ -54,7 +55,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     let dataset = dataset::prepared(&settings, &stop, output)?;
     let training = train_request(&settings, &plan, dataset, String::new())?;
     listener.tell("opening the devices");
-    let placement = Placement::of(&plan).map_err(|why| Failure::Job(why.to_string()))?;
+    let placement = Placement::of(&plan).map_err(Failure::job)?;
     let request = match matches.get_flag("fits") {
         // Two steps after every shape, however long they take.
         true => ProbeRequest {
@@ -72,9 +73,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         },
     };
     let probe = probe(&training, &placement, &request).map_err(|error| match error {
-        error if oom_line(&error.to_string()).is_some() => {
-            Failure::Job(format!("{NO_MEMORY} {error}"))
-        }
+        error if error.is_out_of_memory() => Failure::Job(report!("{NO_MEMORY} {error}")),
         other => train_failure(other),
     })?;
     output.document(&Answer {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::ArgMatches;
 use myxtts_audio::units::Seconds;
 use myxtts_audio::{Limits, Loader, Waveform};
+use myxtts_base::{Report, report};
 use myxtts_infer::{
     InferError, NamedVoice, StoredVoice, Synthesizer, Voice, VoiceFile, named_voices,
 };
@@ -53,10 +54,10 @@ impl VoiceSource {
     pub(super) fn recordings(paths: Vec<PathBuf>) -> Result<Self, Failure> {
         match paths.iter().find(|path| !path.is_file()) {
             None => Ok(Self::Recordings(paths)),
-            Some(path) => Err(Failure::Usage(format!(
-                "there is no recording of the voice here\n  --> {}\n  \
-                 fix:   name a recording after --speaker-wav",
-                path.display()
+            Some(path) => Err(Failure::Usage(report!(
+                "there is no recording of the voice here";
+                at: "{}", path.display();
+                fix: "name a recording after --speaker-wav"
             ))),
         }
     }
@@ -85,13 +86,13 @@ impl VoiceSource {
             false => format!("the stored voices are {}", names.join(", ")),
         };
         Err(Failure::Usage(match wanted {
-            Some(wanted) => format!(
-                "there is no voice `{wanted}`: {has}\n  \
-                 fix:   name one of them, or give recordings with --speaker-wav"
+            Some(wanted) => report!(
+                "there is no voice `{wanted}`: {has}";
+                fix: "name one of them, or give recordings with --speaker-wav"
             ),
-            None => format!(
-                "whose voice? {has}\n  \
-                 fix:   give a few seconds of a speaker with --speaker-wav FILE"
+            None => report!(
+                "whose voice? {has}";
+                fix: "give a few seconds of a speaker with --speaker-wav FILE"
             ),
         }))
     }
@@ -169,7 +170,7 @@ fn listen(paths: &[PathBuf], synthesizer: &mut Synthesizer) -> Result<Heard, Fai
         let (loaded, is_whole) = loaded.map_err(Failure::usage)?;
         synthesizer
             .accepts(&loaded.waveform)
-            .map_err(|why| failure_of(why, path))?;
+            .map_err(|why| failure_of(&why, path))?;
         if !is_whole {
             notices.push(format!(
                 "only the first {heard} of {} are used",
@@ -183,12 +184,6 @@ fn listen(paths: &[PathBuf], synthesizer: &mut Synthesizer) -> Result<Heard, Fai
 }
 
 /// Returns the failure of a recording that has no voice in it, with its path.
-fn failure_of(error: InferError, path: &Path) -> Failure {
-    let words = error.to_string();
-    let (what, fix) = words.split_once("\n  fix:").unwrap_or((&words, ""));
-    let place = path.display();
-    Failure::Usage(match fix {
-        "" => format!("{what}\n  --> {place}"),
-        fix => format!("{what}\n  --> {place}\n  fix:{fix}"),
-    })
+fn failure_of(error: &InferError, path: &Path) -> Failure {
+    Failure::Usage(Report::of(error).at(path.display().to_string()))
 }

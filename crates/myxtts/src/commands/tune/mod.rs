@@ -100,7 +100,7 @@ impl Tuner<'_> {
         let candidates = [self.candidate(now), self.candidate(then)];
         let measured = medians(&candidates, self.effort, |_, _, _| {})?;
         <[_; 2]>::try_from(measured)
-            .map_err(|_| Failure::Job("a configuration was not measured".to_owned()))
+            .map_err(|_| Failure::Job("a configuration was not measured".into()))
     }
 }
 
@@ -109,17 +109,16 @@ fn tune(tuner: &Tuner<'_>, matches: &ArgMatches) -> Result<(), Failure> {
     let out = out.map_or(Path::new("myxtts.tuned.yaml"), PathBuf::as_path);
     let is_forced = matches.get_flag("force");
     if out.exists() && !is_forced {
-        return Err(Failure::Usage(format!(
-            "{} already exists\n  fix:   give another name with --out, or --force to replace it",
-            out.display()
+        return Err(Failure::Usage(myxtts_base::report!(
+            "{} already exists", out.display();
+            fix: "give another name with --out, or --force to replace it"
         )));
     }
     // An unwritable file is reported before hours of measuring.
     let file = NewFile::beside(out).map_err(|why| {
-        Failure::Usage(format!(
-            "{} cannot be written: {why}\n  fix:   name a file in a folder that exists and may be \
-             written to",
-            out.display()
+        Failure::Usage(myxtts_base::report!(
+            "{} cannot be written: {why}", out.display();
+            fix: "name a file in a folder that exists and may be written to"
         ))
     })?;
     let Tuner { output, plan, .. } = tuner;
@@ -166,7 +165,12 @@ fn tune(tuner: &Tuner<'_>, matches: &ArgMatches) -> Result<(), Failure> {
         true => file.keep(text.as_bytes()),
         false => file.keep_new(text.as_bytes()),
     };
-    written.map_err(|why| Failure::Job(format!("{} was not written: {why}", out.display())))?;
+    written.map_err(|why| {
+        Failure::Job(myxtts_base::report!(
+            "{} was not written: {why}",
+            out.display()
+        ))
+    })?;
     output.result(&report, &report)
 }
 
