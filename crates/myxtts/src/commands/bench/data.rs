@@ -1,13 +1,15 @@
 //! `myxtts bench data`
 
+use std::fmt;
 use std::path::PathBuf;
 
 use clap::ArgMatches;
-use myxtts_data::bench::{BenchError, generate, measure};
+use myxtts_bench::data_path::{DataPathError, measure};
+use myxtts_data::generated_corpus::generate;
 use myxtts_text::Vocabulary;
 use serde_json::json;
 
-use super::Document;
+use super::print;
 use crate::output::{Failure, Output};
 
 pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
@@ -41,13 +43,13 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     };
     let passes = usize::try_from(number("passes")).unwrap_or(usize::MAX);
     let report = measure(&corpus, vocabulary, passes).map_err(|error| match error {
-        BenchError::Layout(error) => Failure::usage(error),
+        DataPathError::Layout(error) => Failure::usage(error),
         error => job(error),
     })?;
     drop(generated);
-    Document::print(report, output)
+    print(report, output)
 }
 
-fn job(error: BenchError) -> Failure {
+fn job(error: impl fmt::Display) -> Failure {
     Failure::Job(error.to_string())
 }
