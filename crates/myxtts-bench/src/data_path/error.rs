@@ -3,20 +3,17 @@
 use std::io;
 use std::path::PathBuf;
 
-use myxtts_audio::{DecodeError, LoadError, MelError, WriteError};
+use myxtts_audio::{DecodeError, LoadError, MelError};
+use myxtts_base::report;
+use myxtts_data::host_stage::HostStageError;
+use myxtts_data::layout::LayoutError;
+use myxtts_data::schedule::ClipIndex;
 use myxtts_text::{EncodeError, LanguageError, VocabError};
-
-use crate::host_stage::HostStageError;
-use crate::layout::LayoutError;
-use crate::schedule::ClipIndex;
 
 /// Why nothing was measured.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum BenchError {
-    /// The generated corpus could not be written.
-    #[error(transparent)]
-    Write(WriteError),
+pub enum DataPathError {
     /// The folder is not a dataset.
     #[error(transparent)]
     Layout(#[from] LayoutError),
@@ -29,7 +26,11 @@ pub enum BenchError {
         source: io::Error,
     },
     /// A line of the dataset names no clip.
-    #[error("{why}\n  --> {}:{line}\n  hint: measure on a dataset without bad lines", file.display())]
+    #[error("{}", report!(
+        "{why}";
+        at: "{}:{line}", file.display();
+        fix: "measure on a dataset without bad lines"
+    ))]
     BadLine {
         /// The path of the file.
         file: PathBuf,
@@ -39,7 +40,7 @@ pub enum BenchError {
         why: String,
     },
     /// The dataset has no clips.
-    #[error("the dataset has no clips\n  --> {}", folder.display())]
+    #[error("{}", report!("the dataset has no clips"; at: "{}", folder.display()))]
     Empty {
         /// The folder of the dataset.
         folder: PathBuf,
