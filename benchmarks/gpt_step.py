@@ -1,4 +1,4 @@
-"""The peer of `crates/myxtts-train/examples/step.rs`: the same training step in PyTorch.
+"""The peer of `crates/myxtts-bench/examples/step.rs`: the same training step in PyTorch.
 
 Needs coqui-tts 0.27.2 and torch. Usage: gpt_step.py LAYERS CHANNELS HEADS BATCH; one step for
 every line on standard input, its figures as a line of JSON.

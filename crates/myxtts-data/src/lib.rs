@@ -5,15 +5,15 @@
 //! some clips out for validation; [`schedule`] turns clip lengths into batches;
 //! [`dataset`] reads what was prepared; [`stage`] fills a batch from its
 //! recordings; [`cache`] keeps what is costly to compute, [`codes`] the codes of
-//! clips; [`bench`] measures all that. [`corpus`] is the sample corpus, and
-//! [`config`] the keys that steer all this.
+//! clips. [`sample_corpus`] comes with the program and [`generated_corpus`] is made
+//! from nothing; [`config`] holds the keys that steer all this.
 
 mod atomic;
-pub mod bench;
 pub mod cache;
 pub mod codes;
 pub mod config;
 pub mod dataset;
+pub mod generated_corpus;
 pub mod host_stage;
 pub mod layout;
 pub mod prepare;

@@ -1,6 +1,5 @@
 //! Training the model.
 
-pub mod bench;
 pub mod config;
 pub mod demand;
 mod error;

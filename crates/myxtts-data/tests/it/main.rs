@@ -13,9 +13,9 @@
     reason = "test code"
 )]
 
-mod bench;
 mod cache;
 mod codes;
+mod generated_corpus;
 mod host_stage;
 mod layouts;
 mod padding;

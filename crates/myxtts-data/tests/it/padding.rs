@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use myxtts_data::bench::generate;
+use myxtts_data::generated_corpus::generate;
 use myxtts_data::prepare::{Manifest, Request, Settings, prepare, unwatched};
 use myxtts_data::sample_corpus::unpack;
 use myxtts_data::schedule::{

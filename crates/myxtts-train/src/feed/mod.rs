@@ -16,7 +16,6 @@ mod codes_source;
 mod decoder;
 mod device;
 mod device_batch;
-pub mod measure;
 mod segments;
 mod setup;
 mod shapes;

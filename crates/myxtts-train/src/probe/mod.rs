@@ -10,7 +10,6 @@ mod subject;
 mod telemetry;
 mod threads;
 mod timing;
-mod train_figures;
 #[doc(hidden)]
 pub mod trials;
 
@@ -27,7 +26,6 @@ pub use request::{BatchSource, LaunchesAsked, ProbeCodes, ProbeRequest};
 pub use telemetry::{TelemetryFigures, measure_telemetry};
 pub use threads::ThreadUse;
 pub use timing::StepTiming;
-pub use train_figures::{TrainFigures, measure};
 
 use crate::error::TrainError;
 use crate::feed::Shapes;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use burn::tensor::{Device, Int, Tensor};
 use myxtts_audio::units::Samples;
 use myxtts_audio::{AudioConfig, Limits};
-use myxtts_data::bench::generate;
+use myxtts_data::generated_corpus::generate;
 use myxtts_data::host_stage::{Clip, HostStage, HostStageConfig, PreparedBatch, Segments};
 use myxtts_data::schedule::{Batch, BucketShape, ClipIndex, ConditioningSpec};
 use myxtts_data::units::{Codes, Tokens};

@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use clap::ArgMatches;
 use myxtts_base::report;
-use myxtts_data::bench::{BenchError, generate, measure};
+use myxtts_bench::data_path::{DataPathError, measure};
+use myxtts_data::generated_corpus::generate;
 use myxtts_text::Vocabulary;
 use serde_json::json;
 
-use super::Document;
+use super::print;
 use crate::output::{Failure, Output};
 
 pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
@@ -16,7 +17,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     let number = |name: &str| matches.get_one::<u32>(name).copied().unwrap_or(1);
     if let Some(folder) = path("make-corpus") {
         let clips = number("clips");
-        generate(folder, clips).map_err(job)?;
+        generate(folder, clips).map_err(Failure::job)?;
         return output.result(
             &json!({ "corpus": folder, "clips": clips }),
             format_args!("{clips} clips in {}", folder.display()),
@@ -34,7 +35,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
                     "cannot make a folder for the generated corpus: {why}"
                 ))
             })?;
-            generate(folder.path(), number("clips")).map_err(job)?;
+            generate(folder.path(), number("clips")).map_err(Failure::job)?;
             let path = folder.path().to_owned();
             generated = Some(folder);
             path
@@ -42,13 +43,9 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     };
     let passes = usize::try_from(number("passes")).unwrap_or(usize::MAX);
     let report = measure(&corpus, vocabulary, passes).map_err(|error| match error {
-        BenchError::Layout(error) => Failure::usage(error),
-        error => job(error),
+        DataPathError::Layout(error) => Failure::usage(error),
+        error => Failure::job(error),
     })?;
     drop(generated);
-    Document::print(report, output)
-}
-
-fn job(error: BenchError) -> Failure {
-    Failure::job(error)
+    print(report, output)
 }

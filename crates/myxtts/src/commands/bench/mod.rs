@@ -4,15 +4,13 @@ mod data;
 mod pipeline;
 mod step;
 mod synth;
-mod synth_peer;
 mod telemetry;
 mod train;
 
 use std::fmt;
 
 use clap::ArgMatches;
-use myxtts_device::Host;
-use myxtts_device::discover::host;
+use myxtts_bench::frame::Framed;
 use serde::Serialize;
 
 use crate::output::{Failure, Output};
@@ -29,27 +27,8 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     }
 }
 
-/// Figures and what they were measured on.
-#[derive(Serialize)]
-struct Document<R> {
-    machine: Host,
-    #[serde(flatten)]
-    report: R,
-}
-
-impl<R: Serialize + fmt::Display> Document<R> {
-    fn print(report: R, output: &Output) -> Result<(), Failure> {
-        let document = Self {
-            machine: host(),
-            report,
-        };
-        output.result(&document, &document)
-    }
-}
-
-impl<R: fmt::Display> fmt::Display for Document<R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}, {} cores", self.machine.name, self.machine.cores)?;
-        self.report.fmt(f)
-    }
+/// Prints a report with the machine it was measured on.
+fn print(report: impl Serialize + fmt::Display, output: &Output) -> Result<(), Failure> {
+    let framed = Framed::new(report);
+    output.result(&framed, &framed)
 }

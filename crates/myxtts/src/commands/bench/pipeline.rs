@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use clap::ArgMatches;
-use myxtts_train::feed::measure::{PipelineRequest, measure};
+use myxtts_bench::pipeline::{PipelineRequest, measure};
 
-use super::Document;
+use super::print;
 use crate::output::{Failure, Output};
 
 pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
@@ -21,5 +21,5 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         workers: given.unwrap_or_else(cores),
     };
     let report = measure(&request).map_err(Failure::job)?;
-    Document::print(report, output)
+    print(report, output)
 }

@@ -4,15 +4,14 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use myxtts_base::report;
 use myxtts_model::ModelSize;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::output::Failure;
+use super::error::{SynthError, failed};
 
 /// The program it runs; `-c` takes it whole, so that standard input is free for requests.
-const PROGRAM: &str = include_str!("../../../../../benchmarks/synth_vs_reference.py");
+const PROGRAM: &str = include_str!("../../../../benchmarks/synth_vs_reference.py");
 
 /// The reference, with a model.
 pub(super) struct Peer {
@@ -45,7 +44,7 @@ impl Peer {
         size: ModelSize,
         threads: usize,
         folder: &Path,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, SynthError> {
         let mut child = Command::new(python)
             .args(["-c", PROGRAM, "--size", size.name(), "--threads"])
             .arg(threads.to_string())
@@ -53,15 +52,12 @@ impl Peer {
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
-            .map_err(|why| {
-                Failure::Usage(report!(
-                    "{} cannot be started: {why}", python.display();
-                    fix: "give the Python of an environment with coqui-tts, as \
-                          benchmarks/synth_vs_reference.py describes"
-                ))
+            .map_err(|source| SynthError::Python {
+                python: python.to_owned(),
+                source,
             })?;
         let (Some(requests), Some(answers)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err(Failure::Job("the reference has no pipes".into()));
+            return Err(failed("the reference has no pipes"));
         };
         let mut peer = Self {
             child,
@@ -79,30 +75,30 @@ impl Peer {
     }
 
     /// Returns the seconds for a sentence of this many codes.
-    pub(super) fn whole(&mut self, codes: usize) -> Result<f64, Failure> {
+    pub(super) fn whole(&mut self, codes: usize) -> Result<f64, SynthError> {
         let timed: Timed = self.ask(&format!("whole {codes}"))?;
         Ok(timed.seconds)
     }
 
     /// Returns the reference's greedy codes.
-    pub(super) fn codes(&mut self, codes: usize) -> Result<Vec<u32>, Failure> {
+    pub(super) fn codes(&mut self, codes: usize) -> Result<Vec<u32>, SynthError> {
         let answer: Value = self.ask(&format!("codes {codes}"))?;
         serde_json::from_value(answer["codes"].clone()).map_err(|why| garbled(&why.to_string()))
     }
 
     /// Returns the seconds until its first chunk, and the samples in it.
-    pub(super) fn first(&mut self) -> Result<(f64, usize), Failure> {
+    pub(super) fn first(&mut self) -> Result<(f64, usize), SynthError> {
         let timed: Timed = self.ask("first")?;
         Ok((timed.seconds, timed.samples))
     }
 
     /// Returns the reference's peak memory.
-    pub(super) fn peak(&mut self) -> Result<u64, Failure> {
+    pub(super) fn peak(&mut self) -> Result<u64, SynthError> {
         let answer: Value = self.ask("peak")?;
         answer["bytes"].as_u64().ok_or_else(|| garbled("no bytes"))
     }
 
-    fn ask<T: serde::de::DeserializeOwned>(&mut self, request: &str) -> Result<T, Failure> {
+    fn ask<T: serde::de::DeserializeOwned>(&mut self, request: &str) -> Result<T, SynthError> {
         let mut line = String::new();
         writeln!(self.requests, "{request}")
             .and_then(|()| self.requests.flush())
@@ -127,6 +123,8 @@ impl Drop for Peer {
     }
 }
 
-fn garbled(why: &str) -> Failure {
-    Failure::Job(report!("the reference did not answer: {why}"))
+fn garbled(why: &str) -> SynthError {
+    SynthError::Peer {
+        why: why.to_owned(),
+    }
 }

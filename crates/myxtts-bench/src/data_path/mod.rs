@@ -4,8 +4,6 @@
 //! (each pass measures every stage once), so that a disturbance of the machine
 //! does not fall on one stage alone.
 
-mod clock;
-mod corpus;
 mod error;
 mod report;
 
@@ -18,17 +16,16 @@ use myxtts_audio::units::SampleRate;
 use myxtts_audio::{
     AudioConfig, Limits, Loader, MelFrontEnd, MelSpec, Normalize, Waveform, decode_into,
 };
+use myxtts_data::host_stage::{Clip, HostStage, HostStageConfig, Segments};
+use myxtts_data::layout::{detect, rows};
+use myxtts_data::schedule::{ClipLength, ConditioningSpec, Schedule, choose_buckets};
+use myxtts_data::units::{Codes, Tokens};
 use myxtts_text::{CleanOptions, Language, Training, Vocabulary, clean_with};
 
-use crate::host_stage::{Clip, HostStage, HostStageConfig, Segments};
-use crate::layout::{detect, rows};
-use crate::schedule::{ClipLength, ConditioningSpec, Schedule, choose_buckets};
-use crate::units::{Codes, Tokens};
-use clock::Clock;
-pub use corpus::generate;
-pub use error::BenchError;
+use crate::clock::Clock;
+pub use error::DataPathError;
 use report::Pass;
-pub use report::{DataReport, Figures, TimedStage};
+pub use report::{DataPathReport, Figures, TimedStage};
 
 const BUCKETS: usize = 8;
 /// The number of rows of the longest bucket; the reference's default is of this order.
@@ -46,7 +43,7 @@ pub fn measure(
     folder: &Path,
     vocabulary: Option<Vocabulary>,
     passes: usize,
-) -> Result<DataReport, BenchError> {
+) -> Result<DataPathReport, DataPathError> {
     Bench::prepare(folder, vocabulary)?.run(passes.max(1))
 }
 
@@ -62,7 +59,7 @@ struct Bench {
 }
 
 impl Bench {
-    fn prepare(folder: &Path, vocabulary: Option<Vocabulary>) -> Result<Self, BenchError> {
+    fn prepare(folder: &Path, vocabulary: Option<Vocabulary>) -> Result<Self, DataPathError> {
         let clips = read(folder)?;
         let vocabulary = match vocabulary {
             Some(vocabulary) => vocabulary,
@@ -88,7 +85,7 @@ impl Bench {
         }
         let shapes = choose_buckets(&lengths, BUCKETS);
         let schedule = Schedule::new(&lengths, &shapes, BATCH_SIZE, 1, 0)
-            .map_err(|clip| BenchError::Unscheduled { clip })?;
+            .map_err(|clip| DataPathError::Unscheduled { clip })?;
         Ok(Self {
             clips: clips.into(),
             vocabulary: Arc::new(vocabulary),
@@ -99,7 +96,7 @@ impl Bench {
         })
     }
 
-    fn run(&self, passes: usize) -> Result<DataReport, BenchError> {
+    fn run(&self, passes: usize) -> Result<DataPathReport, DataPathError> {
         let mut decode = self.decode();
         let mut mel = self.mel()?;
         let mut decode_mel = self.decode_mel()?;
@@ -140,14 +137,14 @@ impl Bench {
         Ok(self.report(passes, stages))
     }
 
-    fn report(&self, passes: usize, stages: Vec<TimedStage>) -> DataReport {
+    fn report(&self, passes: usize, stages: Vec<TimedStage>) -> DataPathReport {
         let per_core = |name: &str| {
             let stage = stages.iter().find(|stage| stage.name == name);
             stage.map(|stage| *stage.per_core())
         };
         let ms = |name| per_core(name).map_or(f64::NAN, |figures| figures.ms_per_10s);
         let rate = per_core("host stage").map_or(f64::NAN, |figures| figures.clips_per_s);
-        DataReport {
+        DataPathReport {
             clips: self.clips.len(),
             audio_seconds: seconds(self.samples),
             samples: self.samples,
@@ -169,7 +166,7 @@ impl Bench {
         }
     }
 
-    fn decode(&self) -> impl FnMut(u64) -> Result<(), BenchError> + use<'_> {
+    fn decode(&self) -> impl FnMut(u64) -> Result<(), DataPathError> + use<'_> {
         let mut waveform = Waveform::default();
         move |_| {
             for clip in self.clips.iter() {
@@ -180,7 +177,7 @@ impl Bench {
         }
     }
 
-    fn mel(&self) -> Result<impl FnMut(u64) -> Result<(), BenchError> + use<'_>, BenchError> {
+    fn mel(&self) -> Result<impl FnMut(u64) -> Result<(), DataPathError> + use<'_>, DataPathError> {
         let mut front_end = MelFrontEnd::new(MelSpec::DVAE, None)?;
         Ok(move |_| {
             for samples in &self.held {
@@ -192,7 +189,7 @@ impl Bench {
 
     fn decode_mel(
         &self,
-    ) -> Result<impl FnMut(u64) -> Result<(), BenchError> + use<'_>, BenchError> {
+    ) -> Result<impl FnMut(u64) -> Result<(), DataPathError> + use<'_>, DataPathError> {
         let mut front_end = MelFrontEnd::new(MelSpec::DVAE, None)?;
         let mut loader = Loader::new(as_the_reference(), Limits::default());
         let mut waveform = Waveform::default();
@@ -205,7 +202,7 @@ impl Bench {
         })
     }
 
-    fn tokenise(&self) -> impl FnMut(u64) -> Result<(), BenchError> + use<'_> {
+    fn tokenise(&self) -> impl FnMut(u64) -> Result<(), DataPathError> + use<'_> {
         move |_| {
             for Clip { text, language, .. } in self.clips.iter() {
                 let cleaned = clean_with(text, language, &CleanOptions::default());
@@ -219,7 +216,7 @@ impl Bench {
     fn host_stage(
         &self,
         audio: AudioConfig,
-    ) -> impl FnMut(u64) -> Result<(), BenchError> + use<'_> {
+    ) -> impl FnMut(u64) -> Result<(), DataPathError> + use<'_> {
         let schedule = &self.schedule;
         let config = HostStageConfig {
             audio,
@@ -246,10 +243,10 @@ impl Bench {
 }
 
 /// Goes over its clips once; the argument is how often it did so before.
-type Work<'a> = dyn FnMut(u64) -> Result<(), BenchError> + 'a;
+type Work<'a> = dyn FnMut(u64) -> Result<(), DataPathError> + 'a;
 
-fn timed(clips: usize, samples: u64, work: &mut Work<'_>) -> Result<Pass, BenchError> {
-    let clock = Clock::start();
+fn timed(clips: usize, samples: u64, work: &mut Work<'_>) -> Result<Pass, DataPathError> {
+    let clock = Clock::of_thread();
     let mut rounds = 0;
     loop {
         work(rounds)?;
@@ -278,8 +275,8 @@ fn seconds(samples: u64) -> f64 {
     samples as f64 / f64::from(SampleRate::XTTS.hz())
 }
 
-fn read(folder: &Path) -> Result<Vec<Clip>, BenchError> {
-    let unreadable = |source| BenchError::Read {
+fn read(folder: &Path) -> Result<Vec<Clip>, DataPathError> {
+    let unreadable = |source| DataPathError::Read {
         folder: folder.to_owned(),
         source,
     };
@@ -288,7 +285,7 @@ fn read(folder: &Path) -> Result<Vec<Clip>, BenchError> {
     for row in rows(&layout).map_err(unreadable)? {
         let entry = row
             .map_err(unreadable)?
-            .map_err(|bad| BenchError::BadLine {
+            .map_err(|bad| DataPathError::BadLine {
                 file: bad.place.file,
                 line: bad.place.line,
                 why: bad.why,
@@ -301,14 +298,14 @@ fn read(folder: &Path) -> Result<Vec<Clip>, BenchError> {
         });
     }
     if clips.is_empty() {
-        return Err(BenchError::Empty {
+        return Err(DataPathError::Empty {
             folder: folder.to_owned(),
         });
     }
     Ok(clips)
 }
 
-fn train_vocabulary(clips: &[Clip]) -> Result<Vocabulary, BenchError> {
+fn train_vocabulary(clips: &[Clip]) -> Result<Vocabulary, DataPathError> {
     let cleaned = clips
         .iter()
         .map(|clip| clean_with(&clip.text, &clip.language, &CleanOptions::default()).text);

@@ -1,23 +1,23 @@
 //! Milliseconds per ten seconds of audio, on one thread, best of many runs.
 //!
-//! `cargo run --release -p myxtts-audio --example audio_bench`
+//! `cargo run --release -p myxtts-bench --example audio`
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a measuring tool")]
 
 use std::hint::black_box;
-use std::time::Instant;
 
 use myxtts_audio::units::SampleRate;
 use myxtts_audio::{
     AudioConfig, GriffinLim, Limits, Loader, MelFrontEnd, MelSpec, Normalize, ResampleSpec,
     Resampler, Waveform, decode, write_wav_pcm16,
 };
+use myxtts_bench::clock::Clock;
 
 /// The fastest of `runs`, in milliseconds: the machine's noise only adds.
 fn best<T>(name: &str, runs: usize, mut run: impl FnMut() -> T) {
     let times = (0..runs).map(|_| {
-        let start = Instant::now();
+        let clock = Clock::of_thread();
         black_box(run());
-        start.elapsed().as_secs_f64() * 1e3
+        clock.wall().as_secs_f64() * 1e3
     });
     let mut times: Vec<f64> = times.collect();
     times.sort_by(f64::total_cmp);

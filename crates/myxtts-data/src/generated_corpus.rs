@@ -1,4 +1,4 @@
-//! A corpus to measure on, made from nothing and the same everywhere.
+//! A corpus to measure and test on, made from nothing and the same everywhere.
 //!
 //! Not speech, but shaped like it where that costs or saves time: pauses,
 //! syllables, a voice with formants over a little noise, lengths from 2.6 to
@@ -12,8 +12,6 @@ use std::path::Path;
 
 use myxtts_audio::units::{SampleRate, Samples, Seconds};
 use myxtts_audio::{Waveform, WriteError, write_wav_pcm16};
-
-use super::BenchError;
 
 const RATE: SampleRate = SampleRate::XTTS;
 const SHORTEST: f64 = 2.6;
@@ -41,13 +39,11 @@ const WORDS: [&str; 48] = [
 ];
 
 /// Writes `clips` clips below `folder` in the layout of LJSpeech.
-pub fn generate(folder: &Path, clips: u32) -> Result<(), BenchError> {
+pub fn generate(folder: &Path, clips: u32) -> Result<(), WriteError> {
     let wavs = folder.join("wavs");
-    let refused = |source: io::Error| {
-        BenchError::Write(WriteError::Io {
-            path: folder.to_owned(),
-            source,
-        })
+    let refused = |source: io::Error| WriteError::Io {
+        path: folder.to_owned(),
+        source,
     };
     fs::create_dir_all(&wavs).map_err(refused)?;
     let mut metadata = String::new();
@@ -59,7 +55,7 @@ pub fn generate(folder: &Path, clips: u32) -> Result<(), BenchError> {
         // Writing to a string cannot fail.
         let _ = writeln!(metadata, "{name}|{sentence}|{sentence}");
         let waveform = voice(seconds, &mut random);
-        write_wav_pcm16(&wavs.join(format!("{name}.wav")), &waveform).map_err(BenchError::Write)?;
+        write_wav_pcm16(&wavs.join(format!("{name}.wav")), &waveform)?;
     }
     fs::write(folder.join("metadata.csv"), metadata).map_err(refused)
 }

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::clock::Elapsed;
+use crate::clock::Elapsed;
+use crate::frame::median;
 
 /// Figures of the data path on one core.
 #[derive(Clone, Debug, Serialize)]
-pub struct DataReport {
+pub struct DataPathReport {
     /// The number of clips of the corpus.
     pub clips: usize,
     /// Their length together, in seconds.
@@ -92,14 +93,13 @@ impl TimedStage {
 impl Figures {
     fn of(passes: &[Pass], times: &[Duration]) -> Self {
         // Seconds for each second of audio: passes differ in how much they did.
-        let mut costs: Vec<f64> = passes
+        let costs: Vec<f64> = passes
             .iter()
             .zip(times)
             .map(|(pass, time)| time.as_secs_f64() / pass.audio_seconds)
             .collect();
-        costs.sort_by(f64::total_cmp);
-        let best = costs.first().copied().unwrap_or(f64::NAN);
-        let median = costs.get(costs.len() / 2).copied().unwrap_or(f64::NAN);
+        let best = costs.iter().copied().fold(f64::NAN, f64::min);
+        let median = median(costs);
         let (clips, audio) = passes.iter().fold((0.0, 0.0), |(clips, audio), pass| {
             (clips + pass.clips, audio + pass.audio_seconds)
         });
@@ -112,7 +112,7 @@ impl Figures {
     }
 }
 
-impl fmt::Display for DataReport {
+impl fmt::Display for DataPathReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,

@@ -1,14 +1,13 @@
-//! Times DVAE training on the CPU: `cargo run --release --example dvae_bench [steps]`.
+//! Times DVAE training on the CPU: `cargo run --release -p myxtts-bench --example dvae [steps]`.
 #![allow(
     clippy::print_stdout,
     clippy::expect_used,
     reason = "a measurement, run by hand"
 )]
 
-use std::time::Instant;
-
 use burn::module::{Module, ModuleMapper, Param};
 use burn::tensor::{Device, Gradients, Tensor};
+use myxtts_bench::clock::Clock;
 use myxtts_model::dvae::{Dvae, DvaeConfig, MovingAverage, Reconstruction};
 use myxtts_model::init::Init;
 
@@ -34,19 +33,19 @@ fn main() {
     let mut dvae = new.with_seeded_codebook(mel_bct.clone(), 1);
     let (mut forward, mut backward, mut update) = (0.0, 0.0, 0.0);
     for _ in 0..steps {
-        let start = Instant::now();
+        let clock = Clock::of_thread();
         let step = dvae
             .step(mel_bct.clone(), Reconstruction::Mse)
             .expect("64 frames are a multiple of 4");
         let loss = step.reconstruction_bct.clone().mean() + step.commitment.clone();
-        forward += start.elapsed().as_secs_f64();
-        let start = Instant::now();
+        forward += clock.wall().as_secs_f64();
+        let clock = Clock::of_thread();
         let gradients = loss.backward();
-        backward += start.elapsed().as_secs_f64();
-        let start = Instant::now();
+        backward += clock.wall().as_secs_f64();
+        let clock = Clock::of_thread();
         dvae = dvae.map(&mut Descend(&gradients));
         dvae = dvae.with_moved_codebook(&step, MovingAverage::default());
-        update += start.elapsed().as_secs_f64();
+        update += clock.wall().as_secs_f64();
     }
     let each = |seconds: f64| 1e3 * seconds / f64::from(steps);
     println!(

@@ -1,7 +1,7 @@
 //! How fast text becomes tokens, on one thread:
 //!
 //! ```text
-//! XTTS_VOCAB=vocab.json cargo run --release -p myxtts-text --example text_bench
+//! XTTS_VOCAB=vocab.json cargo run --release -p myxtts-bench --example text
 //! ```
 
 #![allow(
@@ -12,8 +12,8 @@
 
 use std::hint::black_box;
 use std::path::Path;
-use std::time::Instant;
 
+use myxtts_bench::clock::Clock;
 use myxtts_text::{Language, Training, Vocabulary, clean};
 
 const ENGLISH: [&str; 4] = [
@@ -33,7 +33,7 @@ fn measure(name: &str, vocabulary: &Vocabulary, language: &str, texts: &[&str]) 
     const ROUNDS: usize = 20_000;
     let language: Language = language.parse().unwrap();
     let rate = |work: &dyn Fn(&str) -> usize| {
-        let start = Instant::now();
+        let clock = Clock::of_thread();
         let mut total = 0;
         for _ in 0..ROUNDS {
             for text in texts {
@@ -41,7 +41,7 @@ fn measure(name: &str, vocabulary: &Vocabulary, language: &str, texts: &[&str]) 
             }
         }
         black_box(total);
-        (ROUNDS * texts.len()) as f64 / start.elapsed().as_secs_f64()
+        (ROUNDS * texts.len()) as f64 / clock.wall().as_secs_f64()
     };
     let both = |text: &str| vocabulary.encode_raw(&clean(text, &language).text).len();
     let cleaned: Vec<String> = texts
@@ -66,8 +66,8 @@ fn main() {
         Some(path) => Vocabulary::read(Path::new(&path)).unwrap(),
         None => {
             let corpus = [
-                include_str!("../tests/data/corpus_en.txt"),
-                include_str!("../tests/data/corpus_fa.txt"),
+                include_str!("../../myxtts-text/tests/data/corpus_en.txt"),
+                include_str!("../../myxtts-text/tests/data/corpus_fa.txt"),
             ];
             Vocabulary::train(corpus, &Training::default()).unwrap()
         }

@@ -14,11 +14,11 @@
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::num::NonZeroUsize;
-use std::time::Instant;
 
 use myxtts_audio::units::SampleRate;
 use myxtts_audio::{Waveform, write_wav_pcm16};
 use myxtts_base::process::peak_memory;
+use myxtts_bench::clock::Clock;
 use myxtts_data::prepare::{Request, Settings, prepare, unwatched};
 
 fn main() {
@@ -37,7 +37,7 @@ fn main() {
         settings: Settings::default(),
     };
     let before = peak();
-    let start = Instant::now();
+    let clock = Clock::of_process();
     let report = prepare(&request, &mut unwatched).unwrap();
     assert_eq!(
         (report.total, report.kept),
@@ -47,7 +47,7 @@ fn main() {
         "| {clips} | {:.1} MB | {:.1} MB | {:.0} |",
         before,
         peak(),
-        f64::from(clips) / start.elapsed().as_secs_f64()
+        f64::from(clips) / clock.wall().as_secs_f64()
     );
 }
 

@@ -4,7 +4,6 @@
 //! come from the cache. Each runs through the pipeline, and again as one loop in which decode,
 //! mel, codes and step follow each other.
 
-mod cpu;
 mod error;
 mod report;
 
@@ -17,10 +16,10 @@ use std::time::{Duration, Instant};
 
 use burn::tensor::Device;
 use myxtts_audio::{AudioConfig, Limits};
-use myxtts_data::bench::generate;
 use myxtts_data::cache::FeatureCache;
 use myxtts_data::codes::{CodesCache, CodesSource};
 use myxtts_data::dataset::{Corpus, train_vocabulary};
+use myxtts_data::generated_corpus::generate;
 use myxtts_data::host_stage::{Clip, HostFeed, HostStage, HostStageConfig, Segments};
 use myxtts_data::layout::Split;
 use myxtts_data::prepare::{self, Settings, prepare, unwatched};
@@ -31,12 +30,12 @@ use myxtts_model::dvae::{Dvae, DvaeConfig};
 use myxtts_model::init::Init;
 use myxtts_pipeline::{Failure, Knobs, Ledger, Make, NoHop, Pipeline, Summary, Ticket};
 use myxtts_text::{CleanOptions, Vocabulary};
+use myxtts_train::feed::{DeviceFeed, FrontEnd, ShapeTracker, codes_source, single_lane};
 
 pub use error::PipelineBenchError;
 pub use report::{Phase, PipelineReport, Speed};
 
-use super::{DeviceFeed, FrontEnd, ShapeTracker, codes_source, single_lane};
-use cpu::CpuClock;
+use crate::clock::{Clock, Elapsed};
 
 const CONDITIONING: ConditioningSpec = ConditioningSpec::XTTS;
 const BUCKETS: usize = 8;
@@ -193,13 +192,13 @@ impl<'a> Bench<'a> {
             return Err(Failure::Requested.into());
         };
         lane.wait_for_start(FILL, LONGEST_FILL)?;
-        let (begin, cpu) = (Instant::now(), CpuClock::start());
+        let clock = Clock::of_process();
         let mut waited = Duration::ZERO;
         while let Some(delivered) = lane.next()? {
             waited += delivered.waited;
             sleep(self.request.step);
         }
-        let speed = self.speed(steps, begin.elapsed(), waited, &cpu);
+        let speed = self.speed(steps, clock.elapsed(), waited);
         drop(lane);
         let outcome = pipeline.finish();
         match outcome.failure {
@@ -220,7 +219,7 @@ impl<'a> Bench<'a> {
         let dvae = self.dvae.clone();
         let device_stage = warm(&self.device, dvae, &self.schedule, cache, tracker);
         let mut device_stage = device_stage.map_err(failed(steps.start))?;
-        let (begin, cpu) = (Instant::now(), CpuClock::start());
+        let clock = Clock::of_process();
         let (mut spare, mut waited) = (None, Duration::ZERO);
         for step in steps.clone() {
             let wait = Instant::now();
@@ -231,7 +230,7 @@ impl<'a> Bench<'a> {
             waited += wait.elapsed();
             sleep(self.request.step);
         }
-        Ok(self.speed(steps, begin.elapsed(), waited, &cpu))
+        Ok(self.speed(steps, clock.elapsed(), waited))
     }
 
     fn host(
@@ -259,18 +258,18 @@ impl<'a> Bench<'a> {
         Ok(Arc::new(CodesCache::on_disk(contents, self.source, folder)))
     }
 
-    fn speed(&self, steps: Range<u64>, wall: Duration, waited: Duration, cpu: &CpuClock) -> Speed {
+    fn speed(&self, steps: Range<u64>, elapsed: Elapsed, waited: Duration) -> Speed {
         let epoch = self.schedule.steps_per_epoch().max(1);
         let count = steps.end - steps.start;
         let clips: usize = steps
             .filter_map(|step| self.schedule.batch(step / epoch, step % epoch, 0))
             .map(|batch| batch.rows.iter().flatten().count())
             .sum();
-        let wall_s = wall.as_secs_f64();
+        let wall_s = elapsed.wall.as_secs_f64();
         Speed {
             steps: count,
             data_wait_pct: 100.0 * waited.as_secs_f64() / wall_s,
-            host_cpu_pct: cpu.percent_of(wall),
+            host_cpu_pct: elapsed.percent_of_cores(),
             samples_per_s: clips as f64 / wall_s,
             wall_s,
         }

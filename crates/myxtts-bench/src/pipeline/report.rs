@@ -5,6 +5,8 @@ use std::fmt;
 use myxtts_pipeline::Summary;
 use serde::Serialize;
 
+use crate::frame::or_dash;
+
 /// Figures of the pipeline; those at the top belong to the phase named by `phase`.
 #[derive(Clone, Debug, Serialize)]
 pub struct PipelineReport {
@@ -108,16 +110,13 @@ impl fmt::Display for PipelineReport {
 }
 
 fn row(f: &mut fmt::Formatter<'_>, name: &str, speed: &Speed, speedup: Option<f64>) -> fmt::Result {
-    let or_dash = |value: Option<f64>, digits: usize| {
-        value.map_or("-".to_owned(), |value| format!("{value:.digits$}"))
-    };
     writeln!(
         f,
         "{name:<40} {:>7} {:>12.2} {:>8} {:>9.1} {:>8}",
         speed.steps,
         speed.data_wait_pct,
-        or_dash(speed.host_cpu_pct, 0),
+        or_dash(speed.host_cpu_pct.map(|percent| format!("{percent:.0}"))),
         speed.samples_per_s,
-        or_dash(speedup, 2)
+        or_dash(speedup.map(|speedup| format!("{speedup:.2}")))
     )
 }

@@ -1,6 +1,6 @@
 //! Why nothing was measured.
 
-use myxtts_data::bench::BenchError;
+use myxtts_audio::WriteError;
 use myxtts_data::cache::CacheError;
 use myxtts_data::dataset::CorpusError;
 use myxtts_data::host_stage::EmptySchedule;
@@ -16,7 +16,7 @@ use myxtts_pipeline::{Failure, SetupError};
 pub enum PipelineBenchError {
     /// No corpus could be generated.
     #[error(transparent)]
-    Corpus(#[from] BenchError),
+    Corpus(#[from] WriteError),
     /// No folder could be made for the corpus.
     #[error("cannot make a folder for the generated corpus: {0}")]
     Folder(std::io::Error),

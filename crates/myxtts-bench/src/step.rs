@@ -1,19 +1,22 @@
 //! How long a training step of the GPT takes.
 
+use std::collections::BTreeMap;
+use std::fmt;
 use std::mem;
-use std::time::Instant;
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
-use myxtts_base::process::{cpu_time, forget_peak, peak_memory};
+use myxtts_base::process::{forget_peak, peak_memory};
 use myxtts_model::ModelSize;
 use myxtts_model::conditioning::PerceiverConfig;
 use myxtts_model::gpt::{
     Gpt, GptBatch, GptConfig, ParameterCount, Quirks, StepDropout, TooLong, Vocabulary,
 };
 use myxtts_model::init::Init;
-use serde::Serialize;
+use myxtts_train::optim::{AdamW, AdamWConfig, NamedGradients};
+use serde::{Deserialize, Serialize};
 
-use crate::optim::{AdamW, AdamWConfig, NamedGradients};
+use crate::clock::Clock;
+use crate::frame::{PeerScript, median};
 
 /// A training step to measure: the model and the shape of its batch.
 #[derive(Clone, Debug)]
@@ -100,12 +103,70 @@ impl Case {
 /// Steps that are not measured: they allocate the moments and warm the caches.
 const WARM_UP: usize = 2;
 
-/// Returns medians over `steps` steps, taken after the warm-up.
-pub fn median_step(
-    bench: &StepBench,
-    device: &Device,
+/// What `benchmarks/step_vs_pytorch --record` writes about PyTorch.
+pub const PEER: PeerScript = PeerScript {
+    peer: "the peer",
+    command: "benchmarks/step_vs_pytorch --record FILE",
+};
+
+/// The steps of the peer, by the name of the case.
+pub type PeerSteps = BTreeMap<String, PeerStep>;
+
+/// One case of the peer.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub struct PeerStep {
+    /// The whole step, in seconds.
+    pub step_s: f64,
+}
+
+/// What was measured of every case.
+#[derive(Clone, Debug, Serialize)]
+pub struct StepReport {
     steps: usize,
-) -> Result<StepFigures, TooLong> {
+    /// The first case, by the names people script against.
+    #[serde(flatten)]
+    main: MeasuredCase,
+    cases: Vec<MeasuredCase>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct MeasuredCase {
+    case: &'static str,
+    parameters: usize,
+    #[serde(flatten)]
+    figures: StepFigures,
+    /// Our step over the peer's; absent without its record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ratio_to_pytorch: Option<f64>,
+}
+
+/// Measures every case on the CPU, with `steps` steps each; `begins` is given each case first.
+pub fn measure(
+    steps: usize,
+    peer: &PeerSteps,
+    begins: impl Fn(&Case),
+) -> Result<StepReport, TooLong> {
+    let measured = |case: &Case| {
+        begins(case);
+        let figures = median_step(&case.bench(), &Device::flex(), steps)?;
+        Ok::<_, TooLong>(MeasuredCase {
+            case: case.name,
+            parameters: case.parameters(),
+            figures,
+            ratio_to_pytorch: peer.get(case.name).map(|peer| figures.step_s / peer.step_s),
+        })
+    };
+    let [main, others @ ..] = &CASES;
+    let main = measured(main)?;
+    let mut cases = vec![main.clone()];
+    for case in others {
+        cases.push(measured(case)?);
+    }
+    Ok(StepReport { steps, main, cases })
+}
+
+/// Returns medians over `steps` steps, taken after the warm-up.
+fn median_step(bench: &StepBench, device: &Device, steps: usize) -> Result<StepFigures, TooLong> {
     forget_peak();
     let mut training = bench.start(device);
     let mut all = Vec::with_capacity(steps);
@@ -116,11 +177,7 @@ pub fn median_step(
             all.push(figures);
         }
     }
-    let median = |part: fn(&StepFigures) -> f64| {
-        let mut values: Vec<f64> = all.iter().map(part).collect();
-        values.sort_by(f64::total_cmp);
-        values.get(values.len() / 2).copied().unwrap_or_default()
-    };
+    let median = |part: fn(&StepFigures) -> f64| median(all.iter().map(part).collect());
     let last = all.last();
     Ok(StepFigures {
         step_s: median(|f| f.step_s),
@@ -210,8 +267,7 @@ impl StepBench {
 impl Training {
     /// Takes one step: forward, backward and AdamW, with dropout.
     pub fn step(mut self) -> Result<(Self, StepFigures), TooLong> {
-        let cpu = cpu_time();
-        let start = Instant::now();
+        let clock = Clock::of_process();
         self.steps += 1;
         let drop = StepDropout::new(self.dropout, self.steps);
         let output = self
@@ -221,22 +277,56 @@ impl Training {
         // Once nobody else holds the logits, their memory can be reused for their gradients.
         mem::drop(output);
         let value = loss.clone().into_data().iter::<f64>().sum();
-        let forward = start.elapsed();
+        let forward = clock.wall();
         let gradients = NamedGradients::collect(&self.gpt, loss.backward());
-        let backward = start.elapsed();
+        let backward = clock.wall();
         self.gpt = self.optimizer.step(self.gpt, gradients, 1e-4);
-        let all = start.elapsed();
+        let all = clock.elapsed();
         let figures = StepFigures {
-            step_s: all.as_secs_f64(),
+            step_s: all.wall.as_secs_f64(),
             forward_s: forward.as_secs_f64(),
             backward_s: (backward - forward).as_secs_f64(),
-            optimizer_s: (all - backward).as_secs_f64(),
-            cpu_s: cpu
-                .zip(cpu_time())
-                .map(|(before, after)| after.saturating_sub(before).as_secs_f64()),
+            optimizer_s: (all.wall - backward).as_secs_f64(),
+            cpu_s: all.cpu.map(|cpu| cpu.as_secs_f64()),
             peak_bytes: peak_memory(),
             loss: value,
         };
         Ok((self, figures))
+    }
+}
+
+impl fmt::Display for StepReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "a training step on the CPU with dropout, median of {}: 200 text tokens, 200 codes, 6 s of voice",
+            self.steps
+        )?;
+        writeln!(
+            f,
+            "\n{:<18} {:>8} {:>9} {:>9} {:>9} {:>9} {:>10}",
+            "", "step s", "forward", "backward", "AdamW", "peak MB", "x PyTorch"
+        )?;
+        for case in &self.cases {
+            let figures = &case.figures;
+            let peak = figures
+                .peak_bytes
+                .map_or("unavailable".to_owned(), |bytes| {
+                    format!("{:.0}", bytes as f64 / 1e6)
+                });
+            let ratio = case
+                .ratio_to_pytorch
+                .map_or("no record".to_owned(), |ratio| format!("{ratio:.2}"));
+            writeln!(
+                f,
+                "{:<18} {:>8.3} {:>9.3} {:>9.3} {:>9.3} {peak:>9} {ratio:>10}",
+                case.case,
+                figures.step_s,
+                figures.forward_s,
+                figures.backward_s,
+                figures.optimizer_s
+            )?;
+        }
+        Ok(())
     }
 }

@@ -3,32 +3,22 @@
 use std::io;
 use std::path::PathBuf;
 
-use myxtts_audio::{DecodeError, LoadError, MelError, WriteError};
+use myxtts_audio::{DecodeError, LoadError, MelError};
 use myxtts_base::report;
+use myxtts_data::host_stage::HostStageError;
+use myxtts_data::layout::LayoutError;
+use myxtts_data::schedule::ClipIndex;
 use myxtts_text::{EncodeError, LanguageError, VocabError};
-
-use crate::host_stage::HostStageError;
-use crate::layout::LayoutError;
-use crate::schedule::ClipIndex;
 
 /// Why nothing was measured.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum BenchError {
-    /// The generated corpus could not be written.
-    #[error(transparent)]
-    Write(WriteError),
+pub enum DataPathError {
     /// The folder is not a dataset.
     #[error(transparent)]
     Layout(#[from] LayoutError),
     /// The dataset could not be read.
-    #[error(
-        "{}",
-        report!(
-            "cannot read the dataset {}: {source}", folder.display();
-            fix: "check the disk, the mount and that this user may read the folder"
-        )
-    )]
+    #[error("cannot read the dataset {}: {source}", folder.display())]
     Read {
         /// The folder of the dataset.
         folder: PathBuf,
@@ -36,14 +26,11 @@ pub enum BenchError {
         source: io::Error,
     },
     /// A line of the dataset names no clip.
-    #[error(
-        "{}",
-        report!(
-            "{why}";
-            at: "{}:{line}", file.display();
-            fix: "measure on a dataset without bad lines"
-        )
-    )]
+    #[error("{}", report!(
+        "{why}";
+        at: "{}:{line}", file.display();
+        fix: "measure on a dataset without bad lines"
+    ))]
     BadLine {
         /// The path of the file.
         file: PathBuf,
@@ -53,14 +40,7 @@ pub enum BenchError {
         why: String,
     },
     /// The dataset has no clips.
-    #[error(
-        "{}",
-        report!(
-            "the dataset has no clips";
-            at: "{}", folder.display();
-            fix: "name a dataset with at least one recording and its text"
-        )
-    )]
+    #[error("{}", report!("the dataset has no clips"; at: "{}", folder.display()))]
     Empty {
         /// The folder of the dataset.
         folder: PathBuf,
@@ -87,14 +67,7 @@ pub enum BenchError {
     #[error(transparent)]
     Stage(#[from] HostStageError),
     /// A clip fits no bucket, although buckets are chosen to hold every clip.
-    #[error(
-        "{}",
-        report!(
-            "clip {} of the dataset fits no bucket", clip.0;
-            why: "a bug in this program: buckets are chosen to hold every clip";
-            fix: "please report it, with the dataset's layout"
-        )
-    )]
+    #[error("clip {} of the dataset fits no bucket; this is a bug in the program", clip.0)]
     Unscheduled {
         /// The clip that fits no bucket.
         clip: ClipIndex,
