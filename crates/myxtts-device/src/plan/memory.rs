@@ -287,15 +287,7 @@ pub(super) fn fit(
         return Ok(fitted(asked, as_asked, vec![]));
     };
     if check == MemoryCheck::Warn {
-        let notice = format!(
-            "{} may run out of memory: {} MB are estimated for the {}, and it has {} \
-             (data.memory_check is warn)",
-            tight.device,
-            tight.needed_mb.0,
-            tight.work(),
-            tight.found()
-        );
-        return Ok(fitted(asked, as_asked, vec![notice]));
+        return Ok(fitted(asked, as_asked, vec![warning(&tight)]));
     }
     let kept = |batch: u32| [batch, accumulation];
     // As many clips in a step as were asked for, where nobody chose how many
@@ -318,10 +310,7 @@ pub(super) fn fit(
     let may_change = !is_chosen || request.strategy.allow_fallback;
     let Some(settled) = largest_fitting.filter(|_| may_change) else {
         let fix = match largest_fitting {
-            Some([batch, steps]) if steps > accumulation => {
-                format!("--batch-size {batch} --grad-accum {steps} is the largest that fits")
-            }
-            Some([batch, _]) => format!("--batch-size {batch} is the largest that fits"),
+            Some(sizes) => largest_words(sizes, accumulation),
             None => {
                 let one = needs(kept(1), None);
                 let least = one.iter().map(|memory| memory.needed_mb).max();
@@ -339,7 +328,36 @@ pub(super) fn fit(
             fix,
         })));
     };
-    let [batch, steps] = settled;
+    tell_settled(settled, asked, is_chosen, &tight, record);
+    Ok(fitted(settled, needs(settled, None), vec![]))
+}
+
+fn warning(tight: &DeviceMemory) -> String {
+    format!(
+        "{} may run out of memory: {} MB are estimated for the {}, and it has {} \
+         (data.memory_check is warn)",
+        tight.device,
+        tight.needed_mb.0,
+        tight.work(),
+        tight.found()
+    )
+}
+
+fn largest_words([batch, steps]: [u32; 2], accumulation: u32) -> String {
+    match steps > accumulation {
+        true => format!("--batch-size {batch} --grad-accum {steps} is the largest that fits"),
+        false => format!("--batch-size {batch} is the largest that fits"),
+    }
+}
+
+/// Records why the batch is not the one that was asked for.
+fn tell_settled(
+    [batch, steps]: [u32; 2],
+    [batch_size, accumulation]: [u32; 2],
+    is_chosen: bool,
+    tight: &DeviceMemory,
+    record: &mut Record,
+) {
     let why = format!(
         "{} MB are estimated for the {} of {}, which has {}",
         tight.needed_mb.0,
@@ -359,7 +377,6 @@ pub(super) fn fit(
             "the batch is {batch}{accumulated}: with the start value {batch_size} {why}"
         )),
     }
-    Ok(fitted(settled, needs(settled, None), vec![]))
 }
 
 fn words([batch_size, accumulation]: [u32; 2], longest: LongestShape) -> String {
