@@ -9,6 +9,7 @@
 
 use std::fmt;
 
+use myxtts_base::MEGABYTE;
 use myxtts_config::units::Megabytes;
 use serde::Serialize;
 use thiserror::Error;
@@ -23,7 +24,6 @@ const ACCUMULATION_KEY: &str = "training.gradient_accumulation_steps";
 const MOST_ACCUMULATED: u32 = 256;
 /// The fewest mel frames that are still useful advice for a shorter longest clip.
 const LEAST_FRAMES: u32 = 64;
-const MEGABYTE: u64 = 1 << 20;
 
 /// What a device does in a training, as far as its memory is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

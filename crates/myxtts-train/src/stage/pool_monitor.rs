@@ -2,14 +2,13 @@
 //! budgets a person set.
 
 use burn::tensor::Device;
+use myxtts_base::MEGABYTE;
 use myxtts_base::process::resident_memory;
 use myxtts_device::DeviceMemory;
 
 use crate::error::TrainError;
 use crate::placement::Placement;
 use crate::session::Job;
-
-const MEGABYTE: u64 = 1024 * 1024;
 
 /// Converts to megabytes, rounding up, so that a budget of the number shown is enough.
 fn megabytes(bytes: u64) -> u64 {
