@@ -9,3 +9,6 @@ mod splitmix;
 pub use report::Report;
 pub use seconds::Seconds;
 pub use splitmix::{GAMMA, finalize, splitmix64};
+
+/// The bytes that budgets, estimates and messages count as a megabyte.
+pub const MEGABYTE: u64 = 1 << 20;

@@ -41,7 +41,7 @@ impl Gain {
     }
 
     /// Makes a bound from seconds per step; a negative saving counts as none.
-    pub fn at_most_per_step(saved: Seconds) -> Self {
+    pub(crate) fn at_most_per_step(saved: Seconds) -> Self {
         Self::AtMost(Seconds((saved.0 * 1000.0).max(0.0)))
     }
 

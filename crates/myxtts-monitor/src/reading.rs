@@ -41,7 +41,7 @@ impl<T> Reading<T> {
     }
 
     /// Makes a reading of a value that is there, or of the reason why it is not.
-    pub fn or_reason(value: Option<T>, why: &str) -> Self {
+    pub(crate) fn or_reason(value: Option<T>, why: &str) -> Self {
         value.map_or_else(|| Self::unavailable(why), Self::Value)
     }
 }

@@ -72,7 +72,7 @@ pub struct DeviceSample {
 impl DeviceSample {
     /// Returns what the PCI Express link can carry one way, in GB/s: lanes times the
     /// generation's rate after its line code.
-    pub fn pcie_gb_s(&self) -> Option<f64> {
+    pub(crate) fn pcie_gb_s(&self) -> Option<f64> {
         let generation = *self.pcie_gen.value()?;
         // 2.5 and 5 GT/s lose a fifth to 8b/10b, later rates 2 of 130 bits.
         let lanes = [

@@ -151,7 +151,7 @@ fn strided(
         .swap_dims(2, 3)
         .reshape([outputs, group_inputs * stride, taps]);
     let wanted = (heard + taps - 1) * stride;
-    let x_bit = reference::between_zeros(x_bit, conv.padding, wanted);
+    let x_bit = between_zeros(x_bit, conv.padding, wanted);
     let x_bist = x_bit.reshape([batch, inputs, heard + taps - 1, stride]);
     let x = x_bist
         .swap_dims(2, 3)
@@ -162,6 +162,22 @@ fn strided(
         ..conv
     };
     convolved(x, weight, bias_o, plain)
+}
+
+/// Returns the first `length` columns of `before` zeros, `x_bit` and zeros without end.
+pub(crate) fn between_zeros(x_bit: Tensor<3>, before: usize, length: usize) -> Tensor<3> {
+    let [batch, inputs, time] = x_bit.dims();
+    let device = x_bit.device();
+    let zeros = |width: usize| Tensor::<3>::zeros([batch, inputs, width], &device);
+    let behind = length.saturating_sub(before + time);
+    let mut parts = vec![x_bit];
+    if before > 0 {
+        parts.insert(0, zeros(before));
+    }
+    if behind > 0 {
+        parts.push(zeros(behind));
+    }
+    Tensor::cat(parts, 2).narrow(2, 0, length)
 }
 
 /// Appends taps of zero to a weight.

@@ -104,13 +104,13 @@ impl Dispenser {
     }
 
     /// Changes how many workers take tickets.
-    pub fn set_workers(&self, workers: usize) {
+    pub(crate) fn set_workers(&self, workers: usize) {
         lock(&self.inner).workers = workers.max(1);
         self.changed.notify_all();
     }
 
     /// Changes how many batches may be in flight.
-    pub fn set_in_flight(&self, in_flight_limit: usize) {
+    pub(crate) fn set_in_flight(&self, in_flight_limit: usize) {
         lock(&self.inner).in_flight_limit = in_flight_limit.max(1);
         self.changed.notify_all();
     }

@@ -124,7 +124,7 @@ impl<T> Ring<T> {
     /// Like [`pop`](Self::pop), with the time during which the batch was not
     /// there. The time is taken before others are woken up: on a machine with few
     /// cores the system may run those first, and that is not what was waited for.
-    pub fn pop_timed(&self) -> Result<Option<(u64, T, Duration)>, Closed> {
+    pub(crate) fn pop_timed(&self) -> Result<Option<(u64, T, Duration)>, Closed> {
         let mut begin = None;
         let mut inner = lock(&self.inner);
         loop {
@@ -156,7 +156,7 @@ impl<T> Ring<T> {
 
     /// Waits until somebody waits for batch `sequence`. Returns at once for one
     /// that has been taken.
-    pub fn wait_wanted(&self, sequence: u64) -> Result<(), Closed> {
+    pub(crate) fn wait_wanted(&self, sequence: u64) -> Result<(), Closed> {
         let mut inner = lock(&self.inner);
         loop {
             if inner.closed {
@@ -191,7 +191,7 @@ impl<T> Ring<T> {
     }
 
     /// Changes how many batches the ring holds; a lower bound takes effect as it drains.
-    pub fn set_batches(&self, batches: usize) {
+    pub(crate) fn set_batches(&self, batches: usize) {
         lock(&self.inner).bounds.batches = batches.max(1);
         self.changed.notify_all();
     }
@@ -211,7 +211,7 @@ impl<T> Ring<T> {
 
     /// Waits until the ring holds `batches`, has everything it will get, or
     /// `longest` has passed. Returns how many it holds.
-    pub fn wait_filled(&self, batches: usize, longest: Duration) -> Result<usize, Closed> {
+    pub(crate) fn wait_filled(&self, batches: usize, longest: Duration) -> Result<usize, Closed> {
         let begin = Instant::now();
         let mut inner = lock(&self.inner);
         loop {

@@ -33,6 +33,14 @@ struct Packed<T> {
 
 type Rings<T> = Vec<Arc<Ring<Packed<T>>>>;
 
+/// All rings: in front of each data device, behind it, and in front of each model device.
+struct AllRings<B, T> {
+    host: Rings<B>,
+    device: Rings<T>,
+    /// The same as `device` where there is no hop.
+    model: Rings<T>,
+}
+
 /// A function that makes a stage's work on the thread that will use it.
 pub type Make<W> = Box<dyn FnOnce() -> Result<W, String> + Send>;
 
@@ -109,76 +117,21 @@ impl Pipeline {
             rings: vec![],
             changes: channel().1,
         };
-        let host_rings: Rings<H::Buffer> = (0..device_stages.len())
-            .map(|_| {
-                let per_step = if setup.wiring.shared_data_device {
-                    lanes as u64
-                } else {
-                    1
-                };
-                pipeline.ring("host", setup, setup.host_ring, per_step)
-            })
-            .collect();
-        let device_rings: Rings<S::Batch> = (0..lanes)
-            .map(|_| pipeline.ring("device", setup, setup.device_ring, 1))
-            .collect();
-        let model_rings: Rings<S::Batch> = if hops.is_empty() {
-            device_rings.clone()
-        } else {
-            (0..lanes)
-                .map(|_| pipeline.ring("model", setup, setup.model_ring, 1))
-                .collect()
-        };
-
-        let context = threads::Context {
-            stop: stop.clone(),
-            ledger: Arc::clone(&ledger),
-            lanes: lanes as u64,
-            shared_data_device: setup.wiring.shared_data_device,
-            on_demand: setup.is_on_demand(),
-        };
-        let host = Arc::new(host);
-        let spares = Arc::new(Mutex::new(Vec::new()));
-        for worker in 0..setup.bounds.most.workers.max(setup.knobs.workers) {
-            let (host, spares) = (Arc::clone(&host), Arc::clone(&spares));
-            let (dispenser, rings) = (Arc::clone(&dispenser), host_rings.clone());
-            pipeline.spawn(&context, PipelineStage::Host, worker, move |context| {
-                threads::host(context, worker, &*host, &dispenser, &spares, &rings)
-            })?;
-        }
-        for (device_stage, make) in device_stages.into_iter().enumerate() {
-            let (input, spares) = (Arc::clone(&host_rings[device_stage]), Arc::clone(&spares));
-            let outputs = device_rings.clone();
-            pipeline.spawn(
-                &context,
-                PipelineStage::Device,
-                device_stage,
-                move |context| {
-                    threads::device_stage(context, device_stage, make, &input, &spares, &outputs)
-                },
-            )?;
-        }
-        for (lane, make) in hops.into_iter().enumerate() {
-            let (input, output) = (
-                Arc::clone(&device_rings[lane]),
-                Arc::clone(&model_rings[lane]),
-            );
-            pipeline.spawn(&context, PipelineStage::Hop, lane, move |context| {
-                threads::hop(context, lane, make, &input, &output)
-            })?;
-        }
+        let rings = pipeline.all_rings(setup, device_stages.len(), !hops.is_empty());
+        pipeline.spawn_all(setup, host, device_stages, hops, &rings)?;
 
         let (sender, changes) = channel();
         pipeline.changes = changes;
         // Without a hop the two are the same rings.
-        let deep: Vec<_> = device_rings.iter().chain(&model_rings).cloned().collect();
+        let deep: Vec<_> = rings.device.iter().chain(&rings.model).cloned().collect();
         let controller = Controller::new(setup, &dispenser, &ledger, sender, move |ring_depth| {
             for ring in &deep {
                 ring.set_batches(ring_depth);
             }
         });
         let mut controller = Some(controller);
-        let lanes = model_rings
+        let lanes = rings
+            .model
             .into_iter()
             .enumerate()
             .map(|(lane, ring)| {
@@ -242,6 +195,93 @@ impl Pipeline {
             // A panic was caught inside the thread, and is the failure already.
             let _ = thread.join();
         }
+    }
+
+    fn all_rings<B: Send + 'static, T: Send + 'static>(
+        &mut self,
+        setup: &Setup,
+        data_devices: usize,
+        has_hops: bool,
+    ) -> AllRings<B, T> {
+        let lanes = setup.wiring.lanes;
+        let host = (0..data_devices)
+            .map(|_| {
+                let per_step = if setup.wiring.shared_data_device {
+                    lanes as u64
+                } else {
+                    1
+                };
+                self.ring("host", setup, setup.host_ring, per_step)
+            })
+            .collect();
+        let device: Rings<T> = (0..lanes)
+            .map(|_| self.ring("device", setup, setup.device_ring, 1))
+            .collect();
+        let model = match has_hops {
+            true => (0..lanes)
+                .map(|_| self.ring("model", setup, setup.model_ring, 1))
+                .collect(),
+            false => device.clone(),
+        };
+        AllRings {
+            host,
+            device,
+            model,
+        }
+    }
+
+    /// Starts every thread between the rings.
+    fn spawn_all<H, S, P>(
+        &mut self,
+        setup: &Setup,
+        host: H,
+        device_stages: Vec<Make<S>>,
+        hops: Vec<Make<P>>,
+        rings: &AllRings<H::Buffer, S::Batch>,
+    ) -> Result<(), SetupError>
+    where
+        H: HostWork,
+        S: DeviceStage<Buffer = H::Buffer> + 'static,
+        P: Hop<Batch = S::Batch> + 'static,
+    {
+        let context = threads::Context {
+            stop: self.stop.clone(),
+            ledger: Arc::clone(&self.ledger),
+            lanes: setup.wiring.lanes as u64,
+            shared_data_device: setup.wiring.shared_data_device,
+            on_demand: setup.is_on_demand(),
+        };
+        let host = Arc::new(host);
+        let spares = Arc::new(Mutex::new(Vec::new()));
+        for worker in 0..setup.bounds.most.workers.max(setup.knobs.workers) {
+            let (host, spares) = (Arc::clone(&host), Arc::clone(&spares));
+            let (dispenser, rings) = (Arc::clone(&self.dispenser), rings.host.clone());
+            self.spawn(&context, PipelineStage::Host, worker, move |context| {
+                threads::host(context, worker, &*host, &dispenser, &spares, &rings)
+            })?;
+        }
+        for (device_stage, make) in device_stages.into_iter().enumerate() {
+            let (input, spares) = (Arc::clone(&rings.host[device_stage]), Arc::clone(&spares));
+            let outputs = rings.device.clone();
+            self.spawn(
+                &context,
+                PipelineStage::Device,
+                device_stage,
+                move |context| {
+                    threads::device_stage(context, device_stage, make, &input, &spares, &outputs)
+                },
+            )?;
+        }
+        for (lane, make) in hops.into_iter().enumerate() {
+            let (input, output) = (
+                Arc::clone(&rings.device[lane]),
+                Arc::clone(&rings.model[lane]),
+            );
+            self.spawn(&context, PipelineStage::Hop, lane, move |context| {
+                threads::hop(context, lane, make, &input, &output)
+            })?;
+        }
+        Ok(())
     }
 
     fn ring<T: Send + 'static>(

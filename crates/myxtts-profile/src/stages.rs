@@ -105,7 +105,7 @@ impl StageTimes {
 
     /// Returns the shortest time in which its threads can make a batch, in seconds:
     /// what a batch takes at least where this stage is the slowest.
-    pub fn least_s(&self) -> f64 {
+    pub(crate) fn least_s(&self) -> f64 {
         self.busy.mean_s / self.threads.max(1) as f64
     }
 }

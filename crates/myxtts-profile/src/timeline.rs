@@ -95,7 +95,7 @@ impl Window {
     }
 
     /// Returns how much of a stretch lies inside, in microseconds.
-    pub fn share_of(&self, begin_us: u64, end_us: u64) -> u64 {
+    pub(crate) fn share_of(&self, begin_us: u64, end_us: u64) -> u64 {
         let (begin, end) = (begin_us.max(self.begin_us), end_us.min(self.end_us));
         end.saturating_sub(begin)
     }
@@ -164,7 +164,7 @@ impl Timeline {
 
     /// Returns the window in which the model had the batches from `first` on; an empty
     /// one if there were none.
-    pub fn window_from(&self, first: u64) -> Window {
+    pub(crate) fn window_from(&self, first: u64) -> Window {
         let measured = self
             .entries
             .iter()

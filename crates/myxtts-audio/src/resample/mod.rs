@@ -57,7 +57,7 @@ impl Resampler {
     }
 
     /// Like [`process`](Self::process), but into memory that is reused.
-    pub fn process_into(&mut self, input: &[f32], output: &mut Vec<f32>) {
+    pub(crate) fn process_into(&mut self, input: &[f32], output: &mut Vec<f32>) {
         let length = self.output_len(Samples(input.len())).0;
         output.clear();
         let Some(kernel) = &self.kernel else {

@@ -227,18 +227,8 @@ pub(super) fn by_content(
         .map(|at| Kind::of(&values(at).collect::<Vec<_>>()))
         .collect();
     kinds[id] = Kind::Nothing;
-    // A column that repeats the name in the path is the clip's name again.
     for at in (0..width).filter(|at| *at != id) {
-        let same = |row: &&&Vec<String>| {
-            let stem = |path: &str| {
-                let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
-                name.split('.').next().unwrap_or(name).to_owned()
-            };
-            row.get(id)
-                .zip(row.get(at))
-                .is_some_and(|(path, value)| !value.is_empty() && stem(path) == stem(value))
-        };
-        if 2 * rows.iter().filter(same).count() > rows.len() {
+        if repeats_name(&rows, id, at) {
             kinds[at] = Kind::Nothing;
         }
     }
@@ -254,67 +244,82 @@ pub(super) fn by_content(
             (kinds[written], kinds[text]) = (Kind::Nothing, Kind::Sentences);
             text
         }
-        None => {
-            let with = |kind: Kind| {
-                (0..width)
-                    .filter(|at| kinds[*at] == kind)
-                    .collect::<Vec<_>>()
-            };
-            let filled = (0..width).filter(|at| kinds[*at] != Kind::Nothing);
-            match (
-                with(Kind::Sentences)[..].as_ref(),
-                filled.collect::<Vec<_>>()[..].as_ref(),
-            ) {
-                ([text], _) | ([], [text]) => *text,
-                ([], []) => return Ok(Columns(vec![Column::Id, Column::Text])),
-                ([], labels) => {
-                    return Err(format!(
-                        "{} hold short values, and any of them may be the spoken text",
-                        listed(labels)
-                    ));
-                }
-                (several, _) => {
-                    return Err(format!(
-                        "{} hold sentences, and the sentences differ",
-                        listed(several)
-                    ));
-                }
-            }
-        }
+        None => match only_text(&kinds)? {
+            Some(text) => text,
+            None => return Ok(Columns(vec![Column::Id, Column::Text])),
+        },
     };
     columns[text] = Column::Text;
     kinds[text] = Kind::Nothing;
-    let left = |kind: Kind| {
-        (0..width)
-            .filter(|at| kinds[*at] == kind)
-            .collect::<Vec<_>>()
+    name_rest(&mut columns, &kinds, text)?;
+    Ok(Columns(columns))
+}
+
+/// Returns the columns that hold values of one kind.
+fn of_kind(kinds: &[Kind], kind: Kind) -> Vec<usize> {
+    (0..kinds.len()).filter(|at| kinds[*at] == kind).collect()
+}
+
+/// Returns whether a column repeats the name in the path: it is the clip's name again.
+fn repeats_name(rows: &[&Vec<String>], id: usize, at: usize) -> bool {
+    let stem = |path: &str| {
+        let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
+        name.split('.').next().unwrap_or(name).to_owned()
     };
-    match left(Kind::Sentences)[..].as_ref() {
-        [] => {}
-        more => {
-            let mut all = more.to_vec();
-            all.push(text);
-            all.sort_unstable();
-            return Err(format!(
-                "{} hold sentences, and the sentences differ",
-                listed(&all)
-            ));
-        }
+    let same = |row: &&&Vec<String>| {
+        row.get(id)
+            .zip(row.get(at))
+            .is_some_and(|(path, value)| !value.is_empty() && stem(path) == stem(value))
+    };
+    2 * rows.iter().filter(same).count() > rows.len()
+}
+
+/// Returns the one column that may be the spoken text, or `None` if all are empty.
+fn only_text(kinds: &[Kind]) -> Result<Option<usize>, String> {
+    let sentences = of_kind(kinds, Kind::Sentences);
+    let filled: Vec<usize> = (0..kinds.len())
+        .filter(|at| kinds[*at] != Kind::Nothing)
+        .collect();
+    match (sentences.as_slice(), filled.as_slice()) {
+        ([text], _) | ([], [text]) => Ok(Some(*text)),
+        ([], []) => Ok(None),
+        ([], labels) => Err(format!(
+            "{} hold short values, and any of them may be the spoken text",
+            listed(labels)
+        )),
+        (several, _) => Err(differing(several)),
     }
-    if let [language] = left(Kind::Tag)[..] {
+}
+
+fn differing(sentences: &[usize]) -> String {
+    format!(
+        "{} hold sentences, and the sentences differ",
+        listed(sentences)
+    )
+}
+
+/// Names the columns beside the recording and its text: a language, a speaker.
+fn name_rest(columns: &mut [Column], kinds: &[Kind], text: usize) -> Result<(), String> {
+    let mut sentences = of_kind(kinds, Kind::Sentences);
+    if !sentences.is_empty() {
+        sentences.push(text);
+        sentences.sort_unstable();
+        return Err(differing(&sentences));
+    }
+    if let [language] = of_kind(kinds, Kind::Tag)[..] {
         columns[language] = Column::Language;
     }
-    match left(Kind::Label)[..].as_ref() {
-        [] => {}
-        [speaker] => columns[*speaker] = Column::Speaker,
-        several => {
-            return Err(format!(
-                "{} hold short names, and any of them may name the speaker",
-                listed(several)
-            ));
+    match of_kind(kinds, Kind::Label).as_slice() {
+        [] => Ok(()),
+        [speaker] => {
+            columns[*speaker] = Column::Speaker;
+            Ok(())
         }
+        several => Err(format!(
+            "{} hold short names, and any of them may name the speaker",
+            listed(several)
+        )),
     }
-    Ok(Columns(columns))
 }
 
 /// The number of files looked for in each column.

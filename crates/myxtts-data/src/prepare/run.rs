@@ -208,20 +208,8 @@ fn make(
                 Ok(outcome) => outcome?,
                 Err(why) => return Err(metadata(why)),
             };
-            let rejected = match outcome {
-                Outcome::Accepted(accepted) => match totals.accept(*accepted) {
-                    Ok(clip) => {
-                        spool.write(&clip)?;
-                        None
-                    }
-                    Err(rejected) => Some(*rejected),
-                },
-                Outcome::Rejected(rejected) => Some(*rejected),
-            };
-            if let Some(rejected) = rejected {
-                quarantine.write(&totals.reject(rejected))?;
-                progress.quarantined += 1;
-            }
+            let is_kept = keep(outcome, &mut totals, &mut spool, &mut quarantine)?;
+            progress.quarantined += u64::from(!is_kept);
             progress.done += 1;
             if watch(Event::Row(progress)).is_break() {
                 return Err(PrepareError::Stopped);
@@ -251,6 +239,27 @@ fn make(
     let report = summary.report(request, &totals, usual, read);
     publish(&report, &out, manifest, quarantine)?;
     Ok(report)
+}
+
+/// Writes a clip to the manifest or to the quarantine, and returns whether it was kept.
+fn keep(
+    outcome: Outcome,
+    totals: &mut Totals<'_>,
+    spool: &mut jsonl::Writer<Clip>,
+    quarantine: &mut jsonl::Writer<Quarantined>,
+) -> Result<bool, PrepareError> {
+    let rejected = match outcome {
+        Outcome::Accepted(accepted) => match totals.accept(*accepted) {
+            Ok(clip) => {
+                spool.write(&clip)?;
+                return Ok(true);
+            }
+            Err(rejected) => rejected,
+        },
+        Outcome::Rejected(rejected) => rejected,
+    };
+    quarantine.write(&totals.reject(*rejected))?;
+    Ok(false)
 }
 
 /// Writes the manifest in the second pass, with what is unusual and what is held out.

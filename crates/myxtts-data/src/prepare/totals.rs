@@ -147,23 +147,21 @@ impl<'r> Totals<'r> {
             });
         }
         self.count_characters(&source, &cleaned.text);
-        let mut notes = Vec::new();
-        if recording.clipped {
-            notes.push(Note::Clipped);
-        }
-        if is_duplicate {
-            notes.push(Note::Duplicate);
-        }
-        if is_low_rate(recording.source.rate, &self.request.settings) {
-            notes.push(Note::LowRate);
-        }
-        if self.is_uncovered(&source, &cleaned.text) {
-            notes.push(Note::UncoveredCharacter);
-        }
-        if !cleaned.unsupported.is_empty() {
-            notes.push(Note::UnsupportedText);
+        let is_low_rate = is_low_rate(recording.source.rate, &self.request.settings);
+        let is_uncovered = self.is_uncovered(&source, &cleaned.text);
+        let is_unsupported = !cleaned.unsupported.is_empty();
+        if is_unsupported {
             self.note_unsupported(&source, &cleaned.unsupported);
         }
+        let notes = [
+            (recording.clipped, Note::Clipped),
+            (is_duplicate, Note::Duplicate),
+            (is_low_rate, Note::LowRate),
+            (is_uncovered, Note::UncoveredCharacter),
+            (is_unsupported, Note::UnsupportedText),
+        ];
+        let notes = notes.into_iter().filter(|(applies, _)| *applies);
+        let notes = notes.map(|(_, note)| note).collect();
         let seconds = recording
             .samples
             .at(self.request.settings.audio.sample_rate)

@@ -9,7 +9,7 @@
 
 use std::fmt;
 
-use myxtts_base::report;
+use myxtts_base::{MEGABYTE, report};
 use myxtts_config::units::Megabytes;
 use serde::Serialize;
 use thiserror::Error;
@@ -24,7 +24,6 @@ const ACCUMULATION_KEY: &str = "training.gradient_accumulation_steps";
 const MOST_ACCUMULATED: u32 = 256;
 /// The fewest mel frames that are still useful advice for a shorter longest clip.
 const LEAST_FRAMES: u32 = 64;
-const MEGABYTE: u64 = 1 << 20;
 
 /// What a device does in a training, as far as its memory is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -291,15 +290,7 @@ pub(super) fn fit(
         return Ok(fitted(asked, as_asked, vec![]));
     };
     if check == MemoryCheck::Warn {
-        let notice = format!(
-            "{} may run out of memory: {} MB are estimated for the {}, and it has {} \
-             (data.memory_check is warn)",
-            tight.device,
-            tight.needed_mb.0,
-            tight.work(),
-            tight.found()
-        );
-        return Ok(fitted(asked, as_asked, vec![notice]));
+        return Ok(fitted(asked, as_asked, vec![warning(&tight)]));
     }
     let kept = |batch: u32| [batch, accumulation];
     // As many clips in a step as were asked for, where nobody chose how many
@@ -322,10 +313,7 @@ pub(super) fn fit(
     let may_change = !is_chosen || request.strategy.allow_fallback;
     let Some(settled) = largest_fitting.filter(|_| may_change) else {
         let fix = match largest_fitting {
-            Some([batch, steps]) if steps > accumulation => {
-                format!("--batch-size {batch} --grad-accum {steps} is the largest that fits")
-            }
-            Some([batch, _]) => format!("--batch-size {batch} is the largest that fits"),
+            Some(sizes) => largest_words(sizes, accumulation),
             None => {
                 let one = needs(kept(1), None);
                 let least = one.iter().map(|memory| memory.needed_mb).max();
@@ -343,7 +331,36 @@ pub(super) fn fit(
             fix,
         })));
     };
-    let [batch, steps] = settled;
+    tell_settled(settled, asked, is_chosen, &tight, record);
+    Ok(fitted(settled, needs(settled, None), vec![]))
+}
+
+fn warning(tight: &DeviceMemory) -> String {
+    format!(
+        "{} may run out of memory: {} MB are estimated for the {}, and it has {} \
+         (data.memory_check is warn)",
+        tight.device,
+        tight.needed_mb.0,
+        tight.work(),
+        tight.found()
+    )
+}
+
+fn largest_words([batch, steps]: [u32; 2], accumulation: u32) -> String {
+    match steps > accumulation {
+        true => format!("--batch-size {batch} --grad-accum {steps} is the largest that fits"),
+        false => format!("--batch-size {batch} is the largest that fits"),
+    }
+}
+
+/// Records why the batch is not the one that was asked for.
+fn tell_settled(
+    [batch, steps]: [u32; 2],
+    [batch_size, accumulation]: [u32; 2],
+    is_chosen: bool,
+    tight: &DeviceMemory,
+    record: &mut Record,
+) {
     let why = format!(
         "{} MB are estimated for the {} of {}, which has {}",
         tight.needed_mb.0,
@@ -363,7 +380,6 @@ pub(super) fn fit(
             "the batch is {batch}{accumulated}: with the start value {batch_size} {why}"
         )),
     }
-    Ok(fitted(settled, needs(settled, None), vec![]))
 }
 
 fn words([batch_size, accumulation]: [u32; 2], longest: LongestShape) -> String {

@@ -7,6 +7,7 @@
 
 mod budget;
 mod buffers;
+mod devices;
 mod display;
 mod memory;
 mod precision;
@@ -21,8 +22,9 @@ use thiserror::Error;
 
 use crate::config::{BackendChoice, CollectiveChoice, PipelineConfig, Precision, StrategyConfig};
 use crate::machine::{Adapter, Backend, Gpu, Machine};
-use crate::strategy::{Asked, Strategy, StrategyError, place};
+use crate::strategy::{Strategy, StrategyError};
 
+use devices::Devices;
 pub use memory::{
     ClipsPerStep, DeviceMemory, LongestShape, MemoryNeeds, Share, TooLarge, Verdict, Workload,
 };
@@ -232,16 +234,17 @@ impl Record {
 pub fn plan(request: &PlanRequest, machine: &Machine) -> Result<Plan, PlanError> {
     // Every key is named here, so that one nothing is made of does not compile.
     let StrategyConfig {
-        multi_gpu,
         collective,
-        ref visible_gpus,
-        backend,
+        // `Devices::choose` takes these.
+        multi_gpu: _,
+        visible_gpus: _,
+        backend: _,
+        allow_fallback: _,
         // The profile chose some of the others when the presets were merged.
         gpu_profile: _,
         gradient_accumulation_steps,
         precision,
         enable_graph_mode,
-        allow_fallback,
     } = request.strategy;
     let PipelineConfig {
         batch_size,
@@ -251,8 +254,9 @@ pub fn plan(request: &PlanRequest, machine: &Machine) -> Result<Plan, PlanError>
         prefetch_buffer_size,
         optimize_cpu_gpu_overlap,
         model_start_delay,
-        data_gpu,
-        model_gpu,
+        // `Devices::choose` takes both.
+        data_gpu: _,
+        model_gpu: _,
         memory_check,
         enable_memory_isolation,
         data_gpu_memory,
@@ -260,64 +264,27 @@ pub fn plan(request: &PlanRequest, machine: &Machine) -> Result<Plan, PlanError>
         static_shapes,
     } = request.pipeline;
     let mut record = Record::default();
-    let gpus = choose_backend(request, backend, machine, &mut record)?;
-    let ids: Vec<u32> = gpus.iter().map(|gpu| gpu.id).collect();
-    let asked = Asked {
-        multi_gpu,
-        visible_gpus: visible_gpus.as_deref(),
-        data_gpu,
-        model_gpu,
-        allow_fallback,
-    };
-    let placement = place(asked, &ids)?;
-    record.reasons.insert(0, placement.reason);
-    record.given_up.extend(placement.given_up);
-
-    let gpu_of = |id: &u32| gpus.iter().find(|gpu| gpu.id == *id);
-    let model_gpus: Vec<&Gpu> = placement.models.iter().filter_map(gpu_of).collect();
-    let data_gpu = placement.data.as_ref().and_then(gpu_of);
-    let first = u32::from(data_gpu.is_some());
-    let mut model_devices: Vec<PlannedDevice> = match model_gpus.as_slice() {
-        [] => vec![cpu_device(machine)],
-        gpus => (first..)
-            .zip(gpus)
-            .map(|(logical, gpu)| gpu_device(logical, gpu))
-            .collect(),
-    };
-    let mut data_device = match data_gpu {
-        Some(gpu) => gpu_device(0, gpu),
-        None => model_devices[0].clone(),
-    };
-    if placement.strategy == Strategy::Mirrored {
-        record.because("each replica prepares the data of its own shard on its own GPU");
-    }
     let budgets = enable_memory_isolation.then_some(budget::Budgets {
         data: data_gpu_memory,
         model: model_gpu_memory,
     });
-    budget::assign(
-        request,
-        budgets,
-        &mut data_device,
-        &mut model_devices,
-        &mut record,
-    )?;
-
+    let chosen = Devices::choose(request, machine, &mut record)?;
+    let chosen = chosen.within(budgets, request, &mut record)?;
     let workers = buffers::workers(request, num_workers, &machine.host, &mut record);
     let ring = prefetch_to_gpu.then_some(prefetch_buffer_size);
     let ring_depth = buffers::ring_depth(request, ring, pipeline_buffer_size, &mut record)?;
-    let lanes = u32::try_from(model_devices.len()).unwrap_or(u32::MAX);
+    let replicas = u32::try_from(chosen.models.len()).unwrap_or(u32::MAX);
     let starts = buffers::starts(
         request,
         optimize_cpu_gpu_overlap,
         [pipeline_buffer_size, ring_depth],
-        lanes,
+        replicas,
         &mut record,
     );
-    let precision = precision::choose(request, precision, &model_gpus, &mut record)?;
+    let precision = precision::choose(request, precision, &chosen.model_gpus, &mut record)?;
     let devices = memory::Devices {
-        data: &data_device,
-        models: &model_devices,
+        data: &chosen.data,
+        models: &chosen.models,
         precision,
         ring: ring_depth,
         in_flight: starts.in_flight,
@@ -325,40 +292,30 @@ pub fn plan(request: &PlanRequest, machine: &Machine) -> Result<Plan, PlanError>
     };
     let sizes = [batch_size, gradient_accumulation_steps];
     let fitted = memory::fit(request, sizes, memory_check, &devices, &mut record)?;
-    let replicas = u32::try_from(model_devices.len()).unwrap_or(u32::MAX);
     let per_step = fitted.accumulation.saturating_mul(replicas);
     let workload = request.workload.as_deref();
     let clips = workload.and_then(|workload| workload.clips(fitted.batch_size, replicas));
     let clips_per_step = clips.map(|clips| clips.times(fitted.accumulation));
-    let mut notices = placement.notices;
+    let mut notices = chosen.placement.notices;
     notices.extend(fitted.notices);
     record.because(match static_shapes {
         true => "static shapes are on: nothing recompiles after warm-up",
         false => "static shapes are off: every new length may compile kernels again",
     });
-    let graph_mode = (placement.strategy != Strategy::Cpu).then_some(enable_graph_mode);
-    match graph_mode {
-        Some(true) => {}
-        Some(false) => {
-            record.because("kernel fusion is off: every operation runs on its own, for debugging");
-        }
-        None if !enable_graph_mode => record.because(
-            "kernel fusion is off as asked: on the CPU every operation runs on its own anyway",
-        ),
-        None if request.is_chosen("training.enable_graph_mode") => {
-            record.because("kernel fusion was asked for and is for GPUs: the CPU has none");
-        }
-        None => {}
-    }
+    let graph_mode = graph_mode(
+        request,
+        chosen.placement.strategy,
+        enable_graph_mode,
+        &mut record,
+    );
     Ok(Plan {
-        strategy: placement.strategy,
-        mode: if data_gpu.is_some() {
-            Mode::MultiGpu
-        } else {
-            Mode::SingleGpuBuffered
+        strategy: chosen.placement.strategy,
+        mode: match chosen.has_data_gpu {
+            true => Mode::MultiGpu,
+            false => Mode::SingleGpuBuffered,
         },
-        data_device,
-        model_devices,
+        data_device: chosen.data,
+        model_devices: chosen.models,
         in_flight: pipeline_buffer_size,
         in_flight_start: starts.in_flight,
         buffer_mb: buffers::host_bytes(&machine.host),
@@ -381,8 +338,32 @@ pub fn plan(request: &PlanRequest, machine: &Machine) -> Result<Plan, PlanError>
         reasons: record.reasons,
         notices,
         given_up: record.given_up,
-        strategy_lines: placement.lines,
+        strategy_lines: chosen.placement.lines,
     })
+}
+
+/// Decides whether kernels are fused; `None` on the CPU, which has none to fuse.
+fn graph_mode(
+    request: &PlanRequest,
+    strategy: Strategy,
+    enable: bool,
+    record: &mut Record,
+) -> Option<bool> {
+    let graph_mode = (strategy != Strategy::Cpu).then_some(enable);
+    match graph_mode {
+        Some(true) => {}
+        Some(false) => {
+            record.because("kernel fusion is off: every operation runs on its own, for debugging");
+        }
+        None if !enable => record.because(
+            "kernel fusion is off as asked: on the CPU every operation runs on its own anyway",
+        ),
+        None if request.is_chosen("training.enable_graph_mode") => {
+            record.because("kernel fusion was asked for and is for GPUs: the CPU has none");
+        }
+        None => {}
+    }
+    graph_mode
 }
 
 fn choose_backend<'m>(

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use myxtts_base::MEGABYTE;
 use myxtts_config::units::Megabytes;
 use myxtts_device::{
     ClipsPerStep, LongestShape, Machine, MemoryCheck, MemoryNeeds, Plan, PlanError, PlanRequest,
@@ -9,8 +10,6 @@ use myxtts_device::{
 };
 
 use crate::support::{host, request};
-
-const MEGABYTE: u64 = 1 << 20;
 
 /// 1000 MB of weights, gradients and moments, 100 MB a row of 800 mel frames,
 /// 50 MB a row for data work, and copies of 400 MB on a data GPU.

@@ -53,7 +53,7 @@ impl Signals {
     }
 
     /// Returns the first device that trains.
-    pub fn model_device(&self) -> Option<&DeviceSignals> {
+    pub(crate) fn model_device(&self) -> Option<&DeviceSignals> {
         self.devices
             .iter()
             .find(|device| device.role == DeviceRole::Model)

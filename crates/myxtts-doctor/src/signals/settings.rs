@@ -49,7 +49,7 @@ impl Settings {
     }
 
     /// Returns whether the model trains on a GPU, software ones included.
-    pub fn on_gpu(&self) -> Signal<bool> {
+    pub(crate) fn on_gpu(&self) -> Signal<bool> {
         self.strategy
             .clone()
             .map(|strategy| strategy != Strategy::Cpu)

@@ -5,7 +5,7 @@ use burn::tensor::activation::leaky_relu;
 use burn::tensor::module::{conv_transpose1d as transposed, conv1d as convolved};
 use burn::tensor::ops::{ConvOptions, ConvTransposeOptions};
 
-use crate::conv::{Conv, ConvTransposed};
+use crate::conv::{Conv, ConvTransposed, between_zeros};
 
 /// Defines [`crate::conv1d`] by the engine's operations.
 pub fn conv1d(
@@ -30,22 +30,6 @@ pub fn conv1d(
     };
     let options = ConvOptions::new([conv.stride], [padding], [conv.dilation], groups);
     convolved(x_bit, weight_oik, bias_o, options)
-}
-
-/// The first `length` columns of `before` zeros, `x_bit` and zeros without end.
-pub(crate) fn between_zeros(x_bit: Tensor<3>, before: usize, length: usize) -> Tensor<3> {
-    let [batch, inputs, time] = x_bit.dims();
-    let device = x_bit.device();
-    let zeros = |width: usize| Tensor::<3>::zeros([batch, inputs, width], &device);
-    let behind = length.saturating_sub(before + time);
-    let mut parts = vec![x_bit];
-    if before > 0 {
-        parts.insert(0, zeros(before));
-    }
-    if behind > 0 {
-        parts.push(zeros(behind));
-    }
-    Tensor::cat(parts, 2).narrow(2, 0, length)
 }
 
 /// Defines [`crate::conv_transpose1d`] by the engine's operations.

@@ -11,7 +11,7 @@ mod optimizer;
 
 pub use activation::gelu_tanh;
 pub use attention::{attention, self_attention};
-pub(crate) use conv::{between_zeros, leaky};
+pub(crate) use conv::leaky;
 pub use conv::{conv_transpose1d, conv1d};
 pub use dropout::{dropout, dropout_add};
 pub use linear::{linear, pointwise_conv, transposed_linear};

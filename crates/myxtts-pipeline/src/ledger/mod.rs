@@ -178,7 +178,7 @@ impl Ledger {
     }
 
     /// Returns what happened since the last call, for smart prefetch.
-    pub fn take_wait_shares(&self, lanes: usize, workers: usize) -> WaitShares {
+    pub(crate) fn take_wait_shares(&self, lanes: usize, workers: usize) -> WaitShares {
         let mut inner = lock(&self.inner);
         let sums = std::mem::take(&mut inner.window);
         let begin = inner.window_begin.replace(Instant::now());

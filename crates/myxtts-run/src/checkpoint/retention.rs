@@ -19,7 +19,7 @@ pub struct Retention {
 impl Retention {
     /// Returns the steps to delete, oldest first. The newest, the multiples and
     /// those in `protected` are never among them.
-    pub fn doomed(&self, steps: &BTreeSet<Step>, protected: &BTreeSet<Step>) -> Vec<Step> {
+    pub(crate) fn doomed(&self, steps: &BTreeSet<Step>, protected: &BTreeSet<Step>) -> Vec<Step> {
         let old = steps.len().saturating_sub(self.keep_last.get());
         let kept = |step: &Step| {
             protected.contains(step)

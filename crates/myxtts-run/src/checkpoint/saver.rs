@@ -104,7 +104,7 @@ impl AsyncSaver {
     /// # Errors
     /// Those of [`AsyncSaver::save`]. When `make` fails, [`AsyncSaver::poll`] or
     /// the next call reports it.
-    pub fn save_with(
+    pub(crate) fn save_with(
         &mut self,
         make: impl FnOnce() -> Result<Snapshot<'static>, CheckpointError> + Send + 'static,
     ) -> Result<Submitted, CheckpointError> {

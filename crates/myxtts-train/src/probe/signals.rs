@@ -236,12 +236,12 @@ fn settings(job: &Job, placement: &Placement) -> Settings {
         }),
         static_shapes: Signal::Known(job.plan.static_shapes),
         fusion: Signal::Known(job.plan.graph_mode),
-        cache: Signal::Known(match job.cache {
+        cache: Signal::Known(match job.clips.cache {
             CacheKind::None => Kept::None,
             CacheKind::Memory => Kept::Memory,
             CacheKind::Disk => Kept::Disk,
         }),
-        buckets: count(job.buckets),
+        buckets: count(job.clips.buckets),
     }
 }
 

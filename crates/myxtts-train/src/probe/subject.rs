@@ -164,7 +164,7 @@ impl<'a> Subject<'a> {
             asked => Some(Launches::watch(asked == LaunchesAsked::Timed)),
         };
         let mut observer =
-            ProbeObserver::new(request, steps, job.audio.sample_rate, kernels, begin);
+            ProbeObserver::new(request, steps, job.clips.audio.sample_rate, kernels, begin);
         observer.launches = launches.filter(|_| placement.has_gpu());
         let outcome = self.train(request, &steps, &shapes, &mut observer)?;
         let seen = observer.finish()?;
@@ -198,10 +198,10 @@ impl<'a> Subject<'a> {
 
     fn codes(&self, codes: ProbeCodes) -> Result<Option<Arc<CodesCache>>, TrainError> {
         let (job, training_data) = (self.job, &self.training_data);
-        let source = codes_source(&self.dvae, &training_data.front_end, &job.audio);
+        let source = codes_source(&self.dvae, &training_data.front_end, &job.clips.audio);
         let source = source.map_err(TrainError::failed)?;
         let contents = training_data.train.contents.clone();
-        let cache = match (codes, job.cache) {
+        let cache = match (codes, job.clips.cache) {
             (ProbeCodes::Made, _) | (ProbeCodes::AsLater, CacheKind::None) => return Ok(None),
             (ProbeCodes::AsLater, _) => {
                 let codes = u16::try_from(self.card.dvae.codes).unwrap_or(u16::MAX);
@@ -276,17 +276,15 @@ impl<'a> Subject<'a> {
     fn buckets(&self) -> Vec<BucketOption> {
         let lengths = &self.training_data.train.lengths;
         let counts = [4, 8, 12, 16, 24, 32].into_iter();
-        let more = counts.filter(|count| *count > self.job.buckets);
+        let more = counts.filter(|count| *count > self.job.clips.buckets);
         let more = more.take(if lengths.len() > CLIPS_OF_CHOICES {
             0
         } else {
             3
         });
         let schedules = more.filter_map(|buckets| {
-            let job = Job {
-                buckets,
-                ..self.job.clone()
-            };
+            let mut job = self.job.clone();
+            job.clips.buckets = buckets;
             let replicas = self.placement.replicas();
             let schedule =
                 parts::schedule(&job, &self.training_data, replicas, Some(&self.card)).ok()?;

@@ -68,7 +68,7 @@ pub fn measure_telemetry(
         folder,
         log: Arc::new(log),
         placement,
-        sample_rate: f64::from(job.audio.sample_rate.hz()),
+        sample_rate: f64::from(job.clips.audio.sample_rate.hz()),
         per_epoch: &per_epoch,
         epochs: vec![],
         begin: Instant::now(),

@@ -110,7 +110,7 @@ pub fn encode(
 
 /// Refuses jobs whose codes could not be kept, or would not be found again.
 fn check(job: &Job) -> Result<(), TrainError> {
-    if job.cache != CacheKind::Disk {
+    if job.clips.cache != CacheKind::Disk {
         return Err(TrainError::Usage(report!(
             "--encode has nowhere to keep codes";
             found: "data.cache is not disk";

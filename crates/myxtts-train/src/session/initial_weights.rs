@@ -55,7 +55,7 @@ impl InitialWeights {
         }
         // What is stored is how this training loads audio, and speaking must load it the same
         // way.
-        card.audio = job.audio.clone();
+        card.audio = job.clips.audio.clone();
         let state = |map: &TensorMap, prefix: &str| without_prefix(state_dict(map), prefix);
         let vocabulary = checkpoint.vocabulary.as_deref().map(Vocabulary::from_json);
         let mut initial_weights = Self {

@@ -141,21 +141,9 @@ pub(crate) struct Cadence {
     pub(crate) log: u64,
 }
 
-/// What a training does.
+/// How long the stages are.
 #[derive(Clone, Debug)]
-pub(crate) struct Job {
-    /// The folder that the run writes to.
-    pub(crate) run: PathBuf,
-    /// The stages to train, in order.
-    pub(crate) stages: Vec<StageName>,
-    /// The folder of weights to start from.
-    pub(crate) init: Option<PathBuf>,
-    /// Where the run resumes.
-    pub(crate) resume: Resume,
-    /// Whether to take the weights of the checkpoint and begin at step 0.
-    pub(crate) reset_training: bool,
-    /// The seed of every random choice.
-    pub(crate) seed: u64,
+pub(crate) struct StageLengths {
     /// Passes over the data, by stage.
     pub(crate) epochs: BTreeMap<StageName, u64>,
     /// Most steps of a stage.
@@ -163,17 +151,33 @@ pub(crate) struct Job {
     /// The fewest steps of a stage, whatever its epochs: those of few recordings are short.
     /// Absent if the user chose the epochs.
     pub(crate) least_steps: BTreeMap<StageName, u64>,
-    /// The settings of the optimizer.
-    pub(crate) optimization: Optimization,
-    /// How often to validate, sample, checkpoint and log.
-    pub(crate) cadence: Cadence,
-    /// Parts of the GPT that are not trained, by the start of their names.
-    pub(crate) frozen: Vec<String>,
-    /// Sentences to speak at the end, with their language; if empty, some are taken from the
-    /// training data.
-    pub(crate) sample_texts: Vec<String>,
-    /// How many sentences to speak at the end.
-    pub(crate) sample_count: usize,
+}
+
+impl StageLengths {
+    fn of(run: &RunConfig, size: ModelSize, chosen: &BTreeSet<String>) -> Self {
+        // `--epochs` is a person's word for every stage; a preset's is not.
+        let all = chosen.contains("training.epochs");
+        let epochs_of = |key: &str, own: u32| match all && !chosen.contains(key) {
+            true => u64::from(run.epochs),
+            false => u64::from(own),
+        };
+        let dvae = epochs_of("training.dvae_epochs", run.dvae_epochs);
+        let decoder = epochs_of("training.decoder_epochs", run.decoder_epochs);
+        Self {
+            epochs: BTreeMap::from([
+                (StageName::Dvae, dvae),
+                (StageName::Gpt, u64::from(run.epochs)),
+                (StageName::Decoder, decoder),
+            ]),
+            max_steps: run.max_steps,
+            least_steps: least_steps_of(size, chosen),
+        }
+    }
+}
+
+/// How clips are read and put into batches.
+#[derive(Clone, Debug)]
+pub(crate) struct ClipSettings {
     /// How recordings are loaded.
     pub(crate) audio: AudioConfig,
     /// The most tokens of a text.
@@ -192,6 +196,85 @@ pub(crate) struct Job {
     pub(crate) cache: CacheKind,
     /// Share of the clips that may have vanished since they were prepared.
     pub(crate) max_bad_fraction: f64,
+}
+
+impl ClipSettings {
+    /// Answers every question of the keys of a dataset and its shapes.
+    #[deny(unused_variables)]
+    fn of(data: &DataSection, sizes: &Sizes) -> Self {
+        let DataSection {
+            dataset,
+            audio,
+            shapes,
+            // The plan's, but for the check of memory.
+            pipeline: _,
+        } = data;
+        let DatasetConfig {
+            // A preparation's.
+            train_data: _,
+            val_data: _,
+            language: _,
+            columns: _,
+            prepared: _,
+            cache,
+            max_bad_fraction,
+        } = dataset;
+        let ShapeConfig {
+            // One value is allowed, and the models know it.
+            n_mels: _,
+            max_text_length,
+            max_mel_frames,
+            buckets,
+            // `ShapeConfig::conditioning` gives both.
+            conditioning_min: _,
+            conditioning_max: _,
+            conditioning_from,
+            clip_beginnings,
+        } = shapes;
+        Self {
+            audio: audio.clone(),
+            max_text: Tokens(*max_text_length),
+            max_audio: Codes(codes_of(*max_mel_frames, &sizes.dvae)),
+            buckets: *buckets as usize,
+            conditioning: shapes.conditioning(audio.sample_rate),
+            conditioning_from: *conditioning_from,
+            beginnings: Beginnings(*clip_beginnings),
+            cache: *cache,
+            max_bad_fraction: *max_bad_fraction,
+        }
+    }
+}
+
+/// What a training does.
+#[derive(Clone, Debug)]
+pub(crate) struct Job {
+    /// The folder that the run writes to.
+    pub(crate) run: PathBuf,
+    /// The stages to train, in order.
+    pub(crate) stages: Vec<StageName>,
+    /// The folder of weights to start from.
+    pub(crate) init: Option<PathBuf>,
+    /// Where the run resumes.
+    pub(crate) resume: Resume,
+    /// Whether to take the weights of the checkpoint and begin at step 0.
+    pub(crate) reset_training: bool,
+    /// The seed of every random choice.
+    pub(crate) seed: u64,
+    /// How long the stages are.
+    pub(crate) lengths: StageLengths,
+    /// The settings of the optimizer.
+    pub(crate) optimization: Optimization,
+    /// How often to validate, sample, checkpoint and log.
+    pub(crate) cadence: Cadence,
+    /// Parts of the GPT that are not trained, by the start of their names.
+    pub(crate) frozen: Vec<String>,
+    /// Sentences to speak at the end, with their language; if empty, some are taken from the
+    /// training data.
+    pub(crate) sample_texts: Vec<String>,
+    /// How many sentences to speak at the end.
+    pub(crate) sample_count: usize,
+    /// How clips are read and put into batches.
+    pub(crate) clips: ClipSettings,
     /// Whether a person chose how many host threads there are.
     pub(crate) workers_chosen: bool,
     /// What to do where devices have less memory than was estimated.
@@ -229,10 +312,11 @@ impl Job {
             checkpoint_dir,
             stage,
             init,
-            epochs,
-            dvae_epochs,
-            decoder_epochs,
-            max_steps,
+            // `StageLengths::of` takes these.
+            epochs: _,
+            dvae_epochs: _,
+            decoder_epochs: _,
+            max_steps: _,
             seed,
             resume,
             reset_training,
@@ -248,40 +332,7 @@ impl Job {
             // A preparation's, which hands the vocabulary on.
             vocab: _,
         } = &training.run;
-        let DataSection {
-            dataset,
-            audio,
-            shapes,
-            pipeline,
-        } = data;
-        let DatasetConfig {
-            // A preparation's.
-            train_data: _,
-            val_data: _,
-            language: _,
-            columns: _,
-            prepared: _,
-            cache,
-            max_bad_fraction,
-        } = dataset;
-        let ShapeConfig {
-            // One value is allowed, and the models know it.
-            n_mels: _,
-            max_text_length,
-            max_mel_frames,
-            buckets,
-            // `ShapeConfig::conditioning` gives both.
-            conditioning_min: _,
-            conditioning_max: _,
-            conditioning_from,
-            clip_beginnings,
-        } = shapes;
         let ModelConfig { size, quirks } = model;
-        // `--epochs` is a person's word for every stage; a preset's is not.
-        let epochs_of = |key: &str, own: u32| match chosen("training.epochs") && !chosen(key) {
-            true => u64::from(*epochs),
-            false => u64::from(own),
-        };
         Self {
             run: run_folder(name, checkpoint_dir.as_deref()),
             stages: stage.names(chosen("training.stage"), init.is_some()),
@@ -289,19 +340,7 @@ impl Job {
             resume: *resume,
             reset_training: *reset_training,
             seed: *seed,
-            epochs: BTreeMap::from([
-                (
-                    StageName::Dvae,
-                    epochs_of("training.dvae_epochs", *dvae_epochs),
-                ),
-                (StageName::Gpt, u64::from(*epochs)),
-                (
-                    StageName::Decoder,
-                    epochs_of("training.decoder_epochs", *decoder_epochs),
-                ),
-            ]),
-            max_steps: *max_steps,
-            least_steps: least_steps_of(*size, &request.chosen),
+            lengths: StageLengths::of(&training.run, *size, &request.chosen),
             optimization: Optimization::of(&training.optimizer, &request.chosen, *patience),
             cadence: Cadence {
                 validate: *validate_every,
@@ -313,17 +352,9 @@ impl Job {
             frozen: freeze.clone().unwrap_or_default(),
             sample_texts: sample_texts.clone().unwrap_or_default(),
             sample_count: *sample_count as usize,
-            audio: audio.clone(),
-            max_text: Tokens(*max_text_length),
-            max_audio: Codes(codes_of(*max_mel_frames, &request.sizes.dvae)),
-            buckets: *buckets as usize,
-            conditioning: shapes.conditioning(audio.sample_rate),
-            conditioning_from: *conditioning_from,
-            beginnings: Beginnings(*clip_beginnings),
-            cache: *cache,
-            max_bad_fraction: *max_bad_fraction,
+            clips: ClipSettings::of(data, &request.sizes),
             workers_chosen: chosen("data.num_workers"),
-            memory_check: pipeline.memory_check,
+            memory_check: data.pipeline.memory_check,
             decoder_size: *size,
             quirks: *quirks,
             sizes: request.sizes.clone(),

@@ -214,7 +214,7 @@ impl<'a> Run<'a> {
             let line = format!(
                 "{left_out} clips are left out: their texts have more than {} tokens \
                  (--max-text-length); {} lists them",
-                self.job.max_text.0,
+                self.job.clips.max_text.0,
                 self.outputs.folder.quarantine().display()
             );
             self.outputs.say(&line);

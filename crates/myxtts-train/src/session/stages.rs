@@ -6,7 +6,6 @@ use std::time::Instant;
 use myxtts_base::report;
 use myxtts_infer::ModelCard;
 use myxtts_model::gpt::ParameterCount;
-use myxtts_pipeline::Outcome;
 use myxtts_run::metrics;
 use myxtts_run::units::Step;
 
@@ -145,20 +144,6 @@ impl Run<'_> {
             })
         };
         job.stages.iter().map(estimate).collect()
-    }
-
-    pub(crate) fn note(&mut self, stage: StageName, outcome: &Outcome) {
-        let summary = &outcome.summary;
-        self.finished
-            .data_wait_pct
-            .push((stage, summary.data_wait_pct));
-        let line = format!("{}: {}", stage.name(), summary.line());
-        self.outputs.say(&line);
-        let _ = self.outputs.log.note(&summary.to_string());
-        if let Some(lost) = &outcome.ledger_lost {
-            let line = format!("ledger.jsonl is not complete: {lost}");
-            self.outputs.say(&line);
-        }
     }
 
     pub(crate) fn note_shapes(&mut self, tracker: &ShapeTracker) {

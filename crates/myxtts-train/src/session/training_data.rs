@@ -84,19 +84,19 @@ impl TrainingData {
             }
             None => Corpus::read(&job.dataset.folder, Split::Validation, &vocabulary)?,
         };
-        let (train, mut left_out) = train.without_long_texts(job.max_text);
-        let (validation, long) = validation.without_long_texts(job.max_text);
+        let (train, mut left_out) = train.without_long_texts(job.clips.max_text);
+        let (validation, long) = validation.without_long_texts(job.clips.max_text);
         left_out.extend(long);
         if train.clips.is_empty() {
             return Err(myxtts_data::host_stage::EmptySchedule.into());
         }
         let clips = train.clips.len() + validation.clips.len();
-        let lost = Arc::new(LostClips::new(clips, job.max_bad_fraction));
+        let lost = Arc::new(LostClips::new(clips, job.clips.max_bad_fraction));
         let stats = match stats {
             Some(stats) => stats,
-            None => band_statistics(&train.clips, &job.audio, &lost, stop)?,
+            None => band_statistics(&train.clips, &job.clips.audio, &lost, stop)?,
         };
-        let voices = voices(&train, &job.audio, &lost)?;
+        let voices = voices(&train, &job.clips.audio, &lost)?;
         Ok(Self {
             clips: train.clips.clone().into(),
             companions: companions(job, &train),
@@ -111,7 +111,7 @@ impl TrainingData {
             voices,
             left_out,
             lost,
-            audio: job.audio.clone(),
+            audio: job.clips.audio.clone(),
         })
     }
 
@@ -136,7 +136,7 @@ impl TrainingData {
 fn companions(job: &Job, corpus: &Corpus) -> Option<Arc<Companions>> {
     let speakers = corpus.speakers.iter().map(Option::as_deref);
     let companions = || Arc::new(Companions::of(speakers));
-    (job.conditioning_from == ConditioningFrom::Speaker).then(companions)
+    (job.clips.conditioning_from == ConditioningFrom::Speaker).then(companions)
 }
 
 /// Measures the standard deviation of each band of the log mel. Bands are divided by it, so that

@@ -120,17 +120,15 @@ impl Run<'_> {
         };
         let evaluator =
             DecoderEvaluator::new(job, training_data, card, &frozen, &placement.data[0]);
-        let outputs = &mut self.outputs;
-        let (state, outcome) = stage::train(
-            run,
-            outputs,
-            evaluator,
-            position,
+        let recording = stage::Recording {
+            outputs: &mut self.outputs,
+            finished: &mut self.finished,
             job,
             training_data,
+            position,
             resumed,
-        )?;
-        self.note(StageName::Decoder, &outcome);
+        };
+        let state = recording.train(run, evaluator)?;
         // Sentences of the GPT stage say more than copies of recordings.
         let copies = self.samples_of(state.done);
         self.finished.samples = self.finished.samples.take().or(copies);

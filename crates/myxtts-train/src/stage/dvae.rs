@@ -71,17 +71,15 @@ impl Run<'_> {
             stop: self.outputs.stop.clone(),
         };
         let evaluator = DvaeEvaluator::new(job, training_data, &placement.data[0]);
-        let outputs = &mut self.outputs;
-        let (state, outcome) = stage::train(
-            run,
-            outputs,
-            evaluator,
-            position,
+        let recording = stage::Recording {
+            outputs: &mut self.outputs,
+            finished: &mut self.finished,
             job,
             training_data,
+            position,
             resumed,
-        )?;
-        self.note(StageName::Dvae, &outcome);
+        };
+        let state = recording.train(run, evaluator)?;
         let done = state.done;
         initial_weights.dvae = Some(stage::final_weights(state)?);
         // The GPT of an earlier DVAE speaks other codes, and its decoder was trained on that GPT.

@@ -113,17 +113,15 @@ impl Run<'_> {
             &placement.data[0],
         );
         let sampling = evaluator.sampling();
-        let outputs = &mut self.outputs;
-        let (state, outcome) = stage::train(
-            run,
-            outputs,
-            evaluator,
-            position,
+        let recording = stage::Recording {
+            outputs: &mut self.outputs,
+            finished: &mut self.finished,
             job,
             training_data,
+            position,
             resumed,
-        )?;
-        self.note(StageName::Gpt, &outcome);
+        };
+        let state = recording.train(run, evaluator)?;
         self.note_shapes(&tracker);
         self.finished.samples = self.samples_of(state.done);
         initial_weights.dvae = Some(dvae_weights);

@@ -32,11 +32,11 @@ use crate::feed::DeviceBatch;
 use crate::objective::Objective;
 use crate::optim::{AdamW, AdamWConfig};
 use crate::placement::ToDevice;
-use crate::session::Job;
 use crate::session::evaluate::Evaluator;
 use crate::session::recorder::{Recorder, RunOutputs, StageInfo};
 use crate::session::saving::{self, Position};
 use crate::session::training_data::TrainingData;
+use crate::session::{Finished, Job};
 use crate::train_loop::{Ema, Guards, LoopConfig, LossScale, State};
 use execute::{StageRun, run_stage};
 use pool_monitor::PoolMonitor;
@@ -122,24 +122,67 @@ pub(crate) fn final_weights<T: Objective>(state: State<T>) -> Result<StateDict, 
     }
 }
 
-/// Runs a stage and records it.
-pub(crate) fn train<T, S, C, M, E>(
-    run: StageRun<'_, C, S, M>,
-    outputs: &mut RunOutputs,
-    evaluator: E,
-    position: Position,
+/// What a stage is recorded in, and where it stands.
+pub(crate) struct Recording<'a> {
+    pub(crate) outputs: &'a mut RunOutputs,
+    pub(crate) finished: &'a mut Finished,
+    pub(crate) job: &'a Job,
+    pub(crate) training_data: &'a TrainingData,
+    pub(crate) position: Position,
+    pub(crate) resumed: Option<&'a Checkpoint>,
+}
+
+impl Recording<'_> {
+    /// Runs a stage, records it with what its data cost, and returns its last state.
+    pub(crate) fn train<T, S, C, M, E>(
+        self,
+        run: StageRun<'_, C, S, M>,
+        evaluator: E,
+    ) -> Result<State<T>, TrainError>
+    where
+        T: Objective,
+        T::Batch: ToDevice,
+        S: DeviceStage<Buffer = PreparedBatch, Batch = DeviceBatch<T::Batch>> + 'static,
+        C: ClipSource + Send + Sync + 'static,
+        M: Fn(&Device) -> Result<State<T>, TrainError> + Sync,
+        E: Evaluator<T>,
+    {
+        let Self {
+            outputs,
+            finished,
+            job,
+            training_data,
+            position,
+            resumed,
+        } = self;
+        let stage = position.stage;
+        let stage_info = announce(&run, &position, job, outputs);
+        let recorder = Recorder::open(
+            &mut *outputs,
+            evaluator,
+            position,
+            stage_info,
+            job,
+            training_data,
+            resumed,
+        )?;
+        let mut recorder = recorder.watching(PoolMonitor::new(job, run.placement));
+        let (state, outcome) = run_stage(run, &mut recorder)?;
+        recorder.close(&state)?;
+        drop(recorder);
+        note(stage, &outcome, outputs, finished);
+        Ok(state)
+    }
+}
+
+/// Says how long the stage is and what averages its gradients, and returns what its recorder needs
+/// to know.
+fn announce<C: ClipSource, S, M>(
+    run: &StageRun<'_, C, S, M>,
+    position: &Position,
     job: &Job,
-    training_data: &TrainingData,
-    resumed: Option<&Checkpoint>,
-) -> Result<(State<T>, Outcome), TrainError>
-where
-    T: Objective,
-    T::Batch: ToDevice,
-    S: DeviceStage<Buffer = PreparedBatch, Batch = DeviceBatch<T::Batch>> + 'static,
-    C: ClipSource + Send + Sync + 'static,
-    M: Fn(&Device) -> Result<State<T>, TrainError> + Sync,
-    E: Evaluator<T>,
-{
+    outputs: &mut RunOutputs,
+) -> StageInfo {
     let steps_per_epoch = run.host.steps_per_epoch();
     outputs.say(&format!(
         "stage {}: {} steps, {steps_per_epoch} batches an epoch; {}",
@@ -155,24 +198,22 @@ where
         ));
     }
     let accumulation = run.loop_config.accumulation.max(1) as u64;
-    let stage_info = StageInfo {
+    StageInfo {
         steps_per_epoch: (steps_per_epoch / accumulation).max(1),
         has_data_device: run.placement.has_hop,
         has_warm_up: position.stage == StageName::Gpt && run.placement.has_gpu(),
-    };
-    let recorder = Recorder::open(
-        outputs,
-        evaluator,
-        position,
-        stage_info,
-        job,
-        training_data,
-        resumed,
-    )?;
-    let mut recorder = recorder.watching(PoolMonitor::new(job, run.placement));
-    let (state, outcome) = run_stage(run, &mut recorder)?;
-    recorder.close(&state)?;
-    Ok((state, outcome))
+    }
+}
+
+/// Keeps how long the stage waited for its data.
+fn note(stage: StageName, outcome: &Outcome, outputs: &mut RunOutputs, finished: &mut Finished) {
+    let summary = &outcome.summary;
+    finished.data_wait_pct.push((stage, summary.data_wait_pct));
+    outputs.say(&format!("{}: {}", stage.name(), summary.line()));
+    let _ = outputs.log.note(&summary.to_string());
+    if let Some(lost) = &outcome.ledger_lost {
+        outputs.say(&format!("ledger.jsonl is not complete: {lost}"));
+    }
 }
 
 /// Opens the file of waits, to which every stage appends.

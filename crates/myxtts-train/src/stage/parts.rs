@@ -46,10 +46,10 @@ pub(crate) fn card_of(job: &Job, training_data: &TrainingData) -> ModelCard {
         },
         dvae,
         quirks: job.quirks,
-        audio: job.audio.clone(),
+        audio: job.clips.audio.clone(),
         codes_mel: front_end.codes,
         conditioning_mel: front_end.conditioning,
-        conditioning: job.conditioning,
+        conditioning: job.clips.conditioning,
         languages: text.languages().into_iter().map(str::to_owned).collect(),
         decoder: None,
         sampling: Some(SamplingDefaults::TRAINED_HERE),
@@ -79,8 +79,8 @@ pub(crate) fn demand_of(job: &Job, card: &ModelCard) -> Demand {
         decoder: decoder.hifigan,
         stages: job.stages.clone(),
         longest: BucketShape {
-            text: job.max_text,
-            audio: job.max_audio,
+            text: job.clips.max_text,
+            audio: job.clips.max_audio,
         },
         conditioning: card.conditioning,
         segments: [job.segments.dvae_frames, job.segments.dvae_batch as usize],
@@ -117,7 +117,7 @@ pub(crate) fn batches(
     replicas: u32,
     most: impl Fn(BucketShape) -> u32,
 ) -> Result<Schedule, TrainError> {
-    let shapes = choose_buckets(&training_data.train.lengths, job.buckets);
+    let shapes = choose_buckets(&training_data.train.lengths, job.clips.buckets);
     Schedule::within(
         &training_data.train.lengths,
         &shapes,
@@ -137,10 +137,10 @@ pub(crate) fn codes_cache(
     dvae: &Dvae,
     schedule: &Schedule,
 ) -> Result<(Option<Arc<CodesCache>>, Option<String>), TrainError> {
-    let source = codes_source(dvae, &training_data.front_end, &job.audio);
+    let source = codes_source(dvae, &training_data.front_end, &job.clips.audio);
     let source = source.map_err(TrainError::failed)?;
     let contents = training_data.train.contents.clone();
-    Ok(match job.cache {
+    Ok(match job.clips.cache {
         CacheKind::None => (None, None),
         CacheKind::Memory => {
             let cache = CodesCache::in_memory(contents, source);
@@ -175,7 +175,7 @@ pub(crate) fn host(
     let stage = training_data.stage(Arc::clone(&training_data.clips), conditioning, segments);
     let stage = stage
         .conditioned_by(training_data.companions.clone())
-        .beginning_at(job.beginnings);
+        .beginning_at(job.clips.beginnings);
     let host = HostFeed::new(stage, schedule, codes)?;
     Ok(match job.plan.static_shapes {
         true => host,
@@ -226,7 +226,7 @@ pub(crate) fn gpt_targets(
         &training_data.train,
         card.conditioning,
         training_data.companions.clone(),
-        job.beginnings,
+        job.clips.beginnings,
         job.seed,
         card.quirks,
     )

@@ -2,6 +2,7 @@
 //! budgets a person set.
 
 use burn::tensor::Device;
+use myxtts_base::MEGABYTE;
 use myxtts_base::process::resident_memory;
 use myxtts_base::report;
 use myxtts_device::DeviceMemory;
@@ -9,8 +10,6 @@ use myxtts_device::DeviceMemory;
 use crate::error::TrainError;
 use crate::placement::Placement;
 use crate::session::Job;
-
-const MEGABYTE: u64 = 1024 * 1024;
 
 /// Converts to megabytes, rounding up, so that a budget of the number shown is enough.
 fn megabytes(bytes: u64) -> u64 {

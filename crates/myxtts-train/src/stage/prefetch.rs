@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use myxtts_base::MEGABYTE;
 use myxtts_device::{Backend, Mode, Plan};
 use myxtts_pipeline::{Bounds, Knobs};
 
@@ -49,7 +50,6 @@ pub(crate) fn prefetch_config(job: &Job, placement: &Placement) -> PrefetchConfi
 
 /// What the rings may hold.
 fn ring_bytes(plan: &Plan) -> RingBytes {
-    const MEGABYTE: u64 = 1024 * 1024;
     let isolated = plan.memory_isolation && plan.data_device.backend != Backend::Cpu;
     let budget = plan.data_device.memory_budget_mb.filter(|_| isolated);
     RingBytes {

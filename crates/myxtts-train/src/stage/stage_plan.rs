@@ -19,12 +19,12 @@ pub(crate) fn loop_config(
     stage: StageName,
     batches: &Schedule,
 ) -> Result<LoopConfig, TrainError> {
-    let epochs = job.epochs.get(&stage).copied().unwrap_or(1);
+    let epochs = job.lengths.epochs.get(&stage).copied().unwrap_or(1);
     let micro = epochs.saturating_mul(batches.steps_per_epoch());
     let steps = micro / job.accumulation() as u64;
-    let least = job.least_steps.get(&stage).copied().unwrap_or(1);
+    let least = job.lengths.least_steps.get(&stage).copied().unwrap_or(1);
     let steps = steps.max(least);
-    let steps = steps.min(job.max_steps.unwrap_or(u64::MAX)).max(1);
+    let steps = steps.min(job.lengths.max_steps.unwrap_or(u64::MAX)).max(1);
     Ok(LoopConfig {
         steps,
         accumulation: job.accumulation(),

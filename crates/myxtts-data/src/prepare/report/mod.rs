@@ -397,52 +397,22 @@ impl Summary {
         let settings = &request.settings;
         let (total, kept, quarantined) = read.counts;
         let language = read.language.to_string();
-        let mut next = vec!["myxtts".to_owned()];
-        next.extend(request.next.iter().cloned());
-        if !next.iter().any(|word| word == "--language") {
-            next.extend(["--language".to_owned(), language.clone()]);
-        }
-        let tables = match read.layout {
-            Layout::Tables { tables, .. } => tables.as_slice(),
-            _ => &[],
-        };
-        let table = |table: &Table| TableReport {
-            file: paths::from_root(&table.file, read.layout.root()),
-            columns: table.columns.clone(),
-            decided: table.decided,
-        };
         let hours = |samples: Samples| samples.at(settings.audio.sample_rate).0 / 3600.0;
         let by_limit = totals
             .rejected
             .iter()
             .filter(|(reason, _)| is_limit(reason));
         let left_out: u64 = by_limit.map(|(_, found)| found.count).sum();
-        let finding = |finding: String, kept, occurrences: &Occurrences| Finding {
-            finding,
-            kept,
-            occurrences: occurrences.clone(),
-        };
-        let rejected = totals.rejected.iter();
-        let findings = rejected
-            .map(|(reason, found)| finding((*reason).to_owned(), false, found))
-            .chain(
-                self.notes
-                    .iter()
-                    .map(|(note, found)| finding(note.to_string(), true, found)),
-            );
-        let percent = |count| {
-            let shapes = choose_buckets(&totals.lengths, count as usize);
-            (count, padding_percent(&totals.lengths, &shapes))
-        };
-        let coverage = totals.coverage.as_ref().zip(request.vocabulary);
+        let findings = self.findings(totals);
+        let coverage = self.coverage(request, totals);
         Report {
             dataset: request.dataset.display().to_string(),
             out: request.out.display().to_string(),
-            tables: tables.iter().map(table).collect(),
+            tables: tables(read.layout),
             rows: totals.rows.clone(),
             limits: limits(totals, settings),
             characters: characters(totals),
-            next,
+            next: next_command(request, &language),
             total,
             kept,
             quarantined,
@@ -452,46 +422,20 @@ impl Summary {
             hours: hours(totals.samples),
             train: self.train,
             validation: self.validation,
-            padding: BUCKETS.into_iter().map(percent).collect(),
+            padding: padding(totals),
             buckets: buckets(totals, settings.buckets),
             text_unit: match request.vocabulary {
                 Some(_) => TextUnit::Tokens,
                 None => TextUnit::Characters,
             },
-            findings: findings.collect(),
+            findings,
             histogram: self.histogram,
             speakers: speakers(totals, hours),
             speaker_count: totals.speakers.len() as u64,
-            rates: totals
-                .rates
-                .iter()
-                .map(|(rate, clips)| RateShare {
-                    rate: *rate,
-                    clips: *clips,
-                })
-                .collect(),
+            rates: rates(totals),
             characters_per_second: usual.map(|usual| usual.characters_per_second()),
-            coverage: coverage.map(|(coverage, vocabulary)| {
-                let known = vocabulary.languages();
-                let tag = |language: &&String| {
-                    let tag = language.parse::<Language>();
-                    tag.is_ok_and(|tag| !known.contains(&tag.tag()))
-                };
-                CoverageReport {
-                    characters: coverage.characters(),
-                    uncovered: uncovered(coverage.uncovered()),
-                    missing_tags: self.languages.iter().filter(tag).cloned().collect(),
-                }
-            }),
-            unsupported_text: totals
-                .unsupported
-                .iter()
-                .map(|((language, what), occurrences)| UnsupportedText {
-                    language: language.clone(),
-                    what: what.to_string(),
-                    occurrences: occurrences.clone(),
-                })
-                .collect(),
+            coverage,
+            unsupported_text: unsupported_text(totals),
             settings: Settings {
                 language: Some(language.clone()),
                 ..settings.clone()
@@ -501,6 +445,86 @@ impl Summary {
             fingerprint: read.fingerprint,
         }
     }
+
+    /// Lists what was found, first what kept clips out.
+    fn findings(&self, totals: &Totals<'_>) -> Vec<Finding> {
+        let finding = |finding: String, kept, occurrences: &Occurrences| Finding {
+            finding,
+            kept,
+            occurrences: occurrences.clone(),
+        };
+        let rejected = totals.rejected.iter();
+        let rejected = rejected.map(|(reason, found)| finding((*reason).to_owned(), false, found));
+        let notes = self.notes.iter();
+        let notes = notes.map(|(note, found)| finding(note.to_string(), true, found));
+        rejected.chain(notes).collect()
+    }
+
+    /// Reports how much of the texts the vocabulary covers, if one was given.
+    fn coverage(&self, request: &Request<'_>, totals: &Totals<'_>) -> Option<CoverageReport> {
+        let (coverage, vocabulary) = totals.coverage.as_ref().zip(request.vocabulary)?;
+        let known = vocabulary.languages();
+        let tag = |language: &&String| {
+            let tag = language.parse::<Language>();
+            tag.is_ok_and(|tag| !known.contains(&tag.tag()))
+        };
+        Some(CoverageReport {
+            characters: coverage.characters(),
+            uncovered: uncovered(coverage.uncovered()),
+            missing_tags: self.languages.iter().filter(tag).cloned().collect(),
+        })
+    }
+}
+
+/// Returns the command to train with, which names the language.
+fn next_command(request: &Request<'_>, language: &str) -> Vec<String> {
+    let mut next = vec!["myxtts".to_owned()];
+    next.extend(request.next.iter().cloned());
+    if !next.iter().any(|word| word == "--language") {
+        next.extend(["--language".to_owned(), language.to_owned()]);
+    }
+    next
+}
+
+fn tables(layout: &Layout) -> Vec<TableReport> {
+    let tables = match layout {
+        Layout::Tables { tables, .. } => tables.as_slice(),
+        _ => &[],
+    };
+    let table = |table: &Table| TableReport {
+        file: paths::from_root(&table.file, layout.root()),
+        columns: table.columns.clone(),
+        decided: table.decided,
+    };
+    tables.iter().map(table).collect()
+}
+
+/// Returns the padding that each number of buckets causes.
+fn padding(totals: &Totals<'_>) -> BTreeMap<u32, f64> {
+    let percent = |count| {
+        let shapes = choose_buckets(&totals.lengths, count as usize);
+        (count, padding_percent(&totals.lengths, &shapes))
+    };
+    BUCKETS.into_iter().map(percent).collect()
+}
+
+fn rates(totals: &Totals<'_>) -> Vec<RateShare> {
+    let share = |(rate, clips): (&_, &_)| RateShare {
+        rate: *rate,
+        clips: *clips,
+    };
+    totals.rates.iter().map(share).collect()
+}
+
+fn unsupported_text(totals: &Totals<'_>) -> Vec<UnsupportedText> {
+    let unsupported = totals.unsupported.iter();
+    unsupported
+        .map(|((language, what), occurrences)| UnsupportedText {
+            language: language.clone(),
+            what: what.to_string(),
+            occurrences: occurrences.clone(),
+        })
+        .collect()
 }
 
 /// The most that the flags take, which is bounded by the models' position tables.

@@ -33,7 +33,7 @@ pub(super) fn held_out(
         return Ok(());
     }
     let (clips, lengths) = (&corpus.clips[..some], &corpus.lengths[..some]);
-    let shapes = choose_buckets(lengths, job.buckets);
+    let shapes = choose_buckets(lengths, job.clips.buckets);
     let schedule = Schedule::new(lengths, &shapes, job.plan.batch_size, 1, 0)
         .map_err(|clip| TrainError::Failed(report!("clip {} fits no bucket", clip.0)))?;
     for step in 0..schedule.steps_per_epoch() {

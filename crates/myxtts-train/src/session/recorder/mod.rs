@@ -120,7 +120,7 @@ impl<'a, T: Objective, E: Evaluator<T>> Recorder<'a, T, E> {
             best: None,
             rendered: None,
             clips: &training_data.train.ids,
-            sample_rate: f64::from(job.audio.sample_rate.hz()),
+            sample_rate: f64::from(job.clips.audio.sample_rate.hz()),
             peak_flops: job.peak_flops(),
             kernels: stage_info.has_warm_up.then(KernelWatch::warm_up),
             stage_info,

@@ -6,6 +6,7 @@
 //! the search goes by speed.
 
 use myxtts_base::report;
+use myxtts_base::MEGABYTE;
 use myxtts_device::{DeviceMemory, Plan};
 use serde_json::json;
 
@@ -19,7 +20,6 @@ const KEY: &str = "data.batch_size";
 const ACCUMULATION: &str = "training.gradient_accumulation_steps";
 /// The largest batch size that the configuration allows.
 const MOST: u32 = 4096;
-const MEGABYTE: u64 = 1 << 20;
 
 pub(super) fn tune(
     tuner: &Tuner<'_>,
