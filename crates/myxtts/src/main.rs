@@ -12,6 +12,7 @@ mod output;
 mod progress;
 #[cfg(test)]
 mod reference;
+mod terminal;
 
 use std::process::ExitCode;
 

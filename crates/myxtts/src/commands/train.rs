@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
+use std::sync::Arc;
 
 use clap::ArgMatches;
 use myxtts_config::shell;
@@ -19,6 +20,7 @@ use super::{damaged, dataset, memory, stop_request};
 use crate::config;
 use crate::outline::Outline;
 use crate::output::{Failure, Output};
+use crate::terminal::Terminal;
 
 pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
     let machine = super::machine()?;
@@ -38,7 +40,8 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     let training = train_request(&settings, &plan, dataset, text)?;
     let placement = Placement::of(&plan).map_err(|why| Failure::Job(why.to_string()))?;
     let placement = placement.reading(&plan, &machine);
-    let finished = train(&training, &placement, stop).map_err(|error| match error {
+    let terminal = Arc::new(Terminal::new(settings.config.training.run.log_every));
+    let finished = train(&training, &placement, stop, terminal).map_err(|error| match error {
         TrainError::Checkpoint(CheckpointError::Damaged { what, whole, .. }) => {
             damaged::resuming(&what, &whole, &training.folder())
         }

@@ -1,6 +1,7 @@
 //! `myxtts bench telemetry`
 
 use std::fmt;
+use std::sync::Arc;
 
 use clap::ArgMatches;
 use myxtts_train::probe::{TelemetryFigures, measure_telemetry};
@@ -9,6 +10,7 @@ use serde::Serialize;
 use super::Document;
 use super::train::bench_training;
 use crate::output::{Failure, Output};
+use crate::terminal::Terminal;
 
 /// What recording costs a training.
 #[derive(Serialize)]
@@ -28,7 +30,12 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     output.log(format_args!(
         "{size}: two epochs, then {pairs} pairs of epochs, one of each recorded"
     ));
-    let figures = measure_telemetry(&training, &placement, pairs as usize);
+    let figures = measure_telemetry(
+        &training,
+        &placement,
+        pairs as usize,
+        Arc::new(Terminal::new(1)),
+    );
     let figures = figures.map_err(|why| Failure::Job(why.to_string()))?;
     Document::print(
         Report {
