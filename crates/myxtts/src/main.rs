@@ -7,7 +7,6 @@ mod figures;
 #[cfg(test)]
 mod named;
 mod new_file;
-mod outline;
 mod output;
 mod progress;
 #[cfg(test)]

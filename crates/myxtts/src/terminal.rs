@@ -7,8 +7,8 @@ use std::io::{self, IsTerminal, Stderr, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use myxtts_run::observer::{Observer, Preparing};
-use myxtts_run::progress::{Numbers, Progress, Style};
+use myxtts::{Numbers, Observer, Preparing};
+use myxtts_run::progress::{Progress, Style};
 
 use crate::progress::ProgressBar;
 

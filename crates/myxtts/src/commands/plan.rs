@@ -1,6 +1,7 @@
 //! `myxtts plan`
 
 use clap::ArgMatches;
+use myxtts::internal::Outline;
 use myxtts_config::units::Megabytes;
 use myxtts_device::discover::host;
 use myxtts_device::{Backend, Machine, Plan, plan};
@@ -9,7 +10,6 @@ use serde::Serialize;
 use super::memory;
 use crate::config;
 use crate::figures::ModelFigures;
-use crate::outline::Outline;
 use crate::output::{Failure, Output};
 
 const ASSUMED_MEMORY: Megabytes = Megabytes(24_576);

@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 
 use clap::ArgMatches;
+use myxtts::internal::train_request;
+use myxtts::prepare;
 use myxtts_device::plan;
 use myxtts_run::signals::StopRequest;
 use myxtts_train::placement::Placement;
@@ -12,8 +14,6 @@ use myxtts_train::session::TrainRequest;
 use serde::{Deserialize, Serialize};
 
 use super::Document;
-use crate::commands::dataset::prepared;
-use crate::commands::request::train_request;
 use crate::config::{self, Given, GivenFlag};
 use crate::output::{Failure, Output};
 
@@ -123,7 +123,7 @@ pub(super) fn bench_training(
     let plan = plan(&config::plan_request(&settings), &machine).map_err(Failure::usage)?;
     // Signals end a benchmark as they end any program: it keeps nothing.
     let stop = StopRequest::new();
-    let dataset = prepared(&settings, &stop, output)?;
+    let dataset = prepare(&settings, &stop, output)?;
     let training = train_request(&settings, &plan, dataset, String::new())?;
     let placement = Placement::of(&plan).map_err(|why| Failure::Job(why.to_string()))?;
     Ok((training, placement.reading(&plan, &machine)))

@@ -317,7 +317,7 @@ fn of_run(checkpoint: &Path, output: &Output) -> Result<Sentences, Failure> {
     let stop = StopRequest::new();
     let out = output_folder(named.prepared.as_deref(), &folder, part, output)?;
     let ready = prepare_folder(&settings, folder, out, vocabulary.as_ref(), &stop, output)
-        .map_err(|why| lost(why.message()))?;
+        .map_err(|why| lost(Failure::from(why).message()))?;
     of_manifest(&ready.folder, split)
 }
 
