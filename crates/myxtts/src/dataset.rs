@@ -80,8 +80,13 @@ pub fn output_folder(
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let folder = tempfile::tempdir()?;
 /// let voice = folder.path().join("voice");
-/// // Some minutes of a voice; a dataset of your own has a folder `wavs` and a `metadata.csv`.
+/// // A voice to try; a dataset of your own has a folder `wavs` and a `metadata.csv`.
 /// myxtts::unpack_sample_corpus(&voice)?;
+/// # // A few clips of it are enough here.
+/// # let metadata = voice.join("metadata.csv");
+/// # let text = std::fs::read_to_string(&metadata)?;
+/// # let few: Vec<&str> = text.lines().take(12).collect();
+/// # std::fs::write(&metadata, few.join("\n") + "\n")?;
 /// let settings = Given::default()
 ///     .with("data.train_data", voice.display())
 ///     .load(&myxtts::cpu())?;

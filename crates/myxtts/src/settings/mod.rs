@@ -47,8 +47,8 @@ pub fn settings_in_environment() -> Vec<String> {
 pub struct Given {
     /// A configuration file in YAML.
     pub file: Option<PathBuf>,
-    /// Variables as `MYXTTS_SECTION_KEY`; others are ignored. Where `~` stands for the home folder
-    /// in a path, `HOME` says which.
+    /// Variables as `MYXTTS_SECTION_KEY`; names without that prefix are ignored, except that `HOME`
+    /// says what `~` in a path stands for.
     pub environment: Vec<(String, String)>,
     /// Flags that stand for several keys.
     pub shorthands: Layer,
