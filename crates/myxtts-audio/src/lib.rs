@@ -37,6 +37,6 @@ pub use mel::{Compression, Mel, MelError, MelFrontEnd, MelSpec, Window};
 pub use resample::{ResampleSpec, ResampleStream, Resampler, Taper};
 pub use waveform::Waveform;
 pub use write::{
-    FlacStream, WriteError, flac_pcm16, pcm16, wav_pcm16, wav_pcm16_header, write_flac_pcm16,
-    write_wav_f32, write_wav_pcm16,
+    FlacError, FlacStream, WriteError, flac_pcm16, pcm16, wav_pcm16, wav_pcm16_header,
+    write_flac_pcm16, write_wav_f32, write_wav_pcm16,
 };

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use myxtts_base::report;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -76,8 +77,12 @@ pub enum LoadError {
     Decode(#[from] DecodeError),
     /// The clip could not be brought to the level asked for.
     #[error(
-        "{source}\n  --> {}\n  hint: remove the clip, or set data.normalize to none",
-        path.display()
+        "{}",
+        report!(
+            "{source}";
+            at: "{}", path.display();
+            fix: "remove the clip, or set data.normalize to none"
+        )
     )]
     Level {
         /// The path of the clip.

@@ -20,6 +20,8 @@ enum Part {
 }
 
 impl Part {
+    const ALL: [Self; 5] = [Self::Where, Self::Asked, Self::Found, Self::Why, Self::Fix];
+
     fn label(self) -> &'static str {
         match self {
             Self::Where => "where",
@@ -28,6 +30,19 @@ impl Part {
             Self::Why => "why",
             Self::Fix => "fix",
         }
+    }
+
+    /// Returns what stands before the text of the part: its label, as wide as the column.
+    fn margin(self) -> String {
+        let label = format!("  {}:", self.label());
+        format!("{label:<TEXT_COLUMN$}")
+    }
+
+    /// Returns the part that a line begins, and the text behind its label.
+    fn begun_by(line: &str) -> Option<(Self, &str)> {
+        let (margin, text) = line.split_at_checked(TEXT_COLUMN)?;
+        let part = Self::ALL.into_iter().find(|part| part.margin() == margin)?;
+        Some((part, text))
     }
 }
 
@@ -56,6 +71,49 @@ impl Report {
             what: what.into(),
             parts: Vec::new(),
         }
+    }
+
+    /// Takes an error apart into what happened and its parts, so that whoever knows more, such as
+    /// the place, can add to them. It reads the words that were laid out here.
+    ///
+    /// ```
+    /// use myxtts_base::{Report, report};
+    ///
+    /// let inner = report!("the recording is silent"; fix: "record it again");
+    /// assert_eq!(
+    ///     Report::of(&inner).at("voice.wav").to_string(),
+    ///     "the recording is silent\n  where: voice.wav\n  fix:   record it again",
+    /// );
+    /// ```
+    pub fn of(error: &impl fmt::Display) -> Self {
+        let mut what: Vec<&str> = Vec::new();
+        let mut parts: Vec<(Part, String)> = Vec::new();
+        let words = error.to_string();
+        let indent = " ".repeat(TEXT_COLUMN);
+        for line in words.lines() {
+            match (Part::begun_by(line), parts.last_mut()) {
+                (Some((part, text)), _) => parts.push((part, text.to_owned())),
+                (None, Some((_, text))) if line.starts_with(&indent) => {
+                    text.push('\n');
+                    text.push_str(&line[TEXT_COLUMN..]);
+                }
+                (None, _) => what.push(line),
+            }
+        }
+        let report = Self::new(what.join("\n"));
+        let with = |report: Self, (part, text)| report.with(part, text);
+        parts.into_iter().fold(report, with)
+    }
+
+    /// Removes the fix and returns it, for whoever shows it by itself.
+    pub fn take_fix(&mut self) -> Option<String> {
+        let is_fix = |(part, _): &mut (Part, String)| *part == Part::Fix;
+        let fixes: Vec<String> = self
+            .parts
+            .extract_if(.., is_fix)
+            .map(|(_, text)| text)
+            .collect();
+        (!fixes.is_empty()).then(|| fixes.join("\n"))
     }
 
     /// Names the file, line, key or device at fault.
@@ -95,9 +153,9 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.what)?;
         for (part, text) in &self.parts {
-            let label = format!("  {}:", part.label());
+            let first = part.margin();
             for (number, line) in text.lines().enumerate() {
-                let margin = if number == 0 { &*label } else { "" };
+                let margin = if number == 0 { &*first } else { "" };
                 write!(f, "\n{margin:<TEXT_COLUMN$}{line}")?;
             }
         }
@@ -150,6 +208,24 @@ mod tests {
                why:   ids begin at 0\n  \
                fix:   take an id from `myxtts devices`"
         );
+    }
+
+    #[test]
+    fn an_error_comes_apart_into_what_it_was_made_of() {
+        let inner = Report::new("the file is gone")
+            .at("a.wav")
+            .fix("put it back");
+        let report = Report::new("two clips cannot be read:\n- a\n- b")
+            .fix("prepare again")
+            .found(inner.to_string())
+            .why("the disk was unplugged");
+        assert_eq!(Report::of(&report), report);
+        assert_eq!(Report::of(&"it failed"), Report::new("it failed"));
+
+        let mut report = report;
+        assert_eq!(report.take_fix().as_deref(), Some("prepare again"));
+        assert_eq!(report.take_fix(), None);
+        assert_eq!(Report::of(&report), report);
     }
 
     #[test]

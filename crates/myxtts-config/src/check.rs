@@ -6,10 +6,10 @@ use crate::keys::{Key, Kind};
 use crate::suggest::nearest;
 use crate::yaml::{self, Node, Shape};
 
-/// Why a value was refused, and a hint.
+/// Why a value was refused, and what to write instead.
 pub(crate) struct Refusal {
     pub(crate) what: String,
-    pub(crate) hint: Option<String>,
+    pub(crate) fix: Option<String>,
 }
 
 /// Checks the value for `key` that is written as `node`.
@@ -31,7 +31,7 @@ pub(crate) fn check(key: &Key, node: &Node) -> Result<Value, Refusal> {
                 expected(key),
                 node.describe()
             ),
-            hint: word_hint(&key.kind, node),
+            fix: word_fix(&key.kind, node),
         }),
         Err(Misfit::Range) => Err(Refusal {
             what: format!(
@@ -40,7 +40,7 @@ pub(crate) fn check(key: &Key, node: &Node) -> Result<Value, Refusal> {
                 expected(key),
                 node.describe()
             ),
-            hint: Some(match &key.only {
+            fix: Some(match &key.only {
                 Some(why) => format!("this version supports no other value: {why}"),
                 None => format!("the default is {}", key.show(&key.default)),
             }),
@@ -62,7 +62,7 @@ pub(crate) fn check_text(key: &Key, text: &str) -> Result<Value, Refusal> {
                 key.path,
                 expected(key)
             ),
-            hint: None,
+            fix: None,
         }),
     }
 }
@@ -74,7 +74,7 @@ pub(crate) fn check_truth(name: &str, node: &Node) -> Result<Value, Refusal> {
             "`{name}` takes true or false, but this is {}",
             node.describe()
         ),
-        hint: None,
+        fix: None,
     })
 }
 
@@ -205,7 +205,7 @@ fn bounds(noun: &str, min: Option<String>, max: Option<String>) -> String {
     }
 }
 
-fn word_hint(kind: &Kind, node: &Node) -> Option<String> {
+fn word_fix(kind: &Kind, node: &Node) -> Option<String> {
     let Shape::Scalar(Value::String(text)) = &node.shape else {
         return None;
     };

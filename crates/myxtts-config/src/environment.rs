@@ -41,11 +41,11 @@ impl Keys {
         for (name, value) in variables {
             let origin = Origin::Env(name.clone());
             let Some(at) = names.iter().position(|known| *known == name) else {
-                let hint = self.nearest_variables(&name);
+                let fix = self.nearest_variables(&name);
                 problems.push(Problem {
                     what: format!("the environment variable {name} sets no known key"),
                     place: Place::Named(origin_place(&origin)),
-                    hint,
+                    fix,
                 });
                 continue;
             };
@@ -60,7 +60,7 @@ impl Keys {
         }
     }
 
-    /// Returns a hint with the nearest known variables. Leaving out the section
+    /// Returns a fix that names the nearest known variables. Leaving out the section
     /// is a likely slip, so it is cut off where there is one, and the rest is compared.
     fn nearest_variables(&self, variable: &str) -> Option<String> {
         let rest = variable.trim_start_matches(PREFIX).to_lowercase();

@@ -8,24 +8,29 @@ use crate::keys::Keys;
 use crate::layer::Layer;
 use crate::problem::{Place, Problem, Problems};
 use crate::settings::origin_place;
+use myxtts_base::{Report, report};
 use serde_json::Value;
+
+const FULL_PATH: &str = "write the full path; for a folder named `~`, write `./~`";
 
 /// Replaces a leading `~` in the path by `home`.
 ///
 /// # Errors
 /// When the home is not known, or is that of another user.
-pub fn expand_home(path: &str, home: Option<&str>) -> Result<String, String> {
+pub fn expand_home(path: &str, home: Option<&str>) -> Result<String, Report> {
     let Some(rest) = path.strip_prefix('~') else {
         return Ok(path.to_owned());
     };
     let is_own = rest.is_empty() || rest.starts_with(['/', std::path::MAIN_SEPARATOR]);
     match (is_own, home) {
         (true, Some(home)) => Ok(format!("{home}{rest}")),
-        (true, None) => Err(format!(
-            "`{path}` begins with the home folder, but the variable HOME is not set"
+        (true, None) => Err(report!(
+            "`{path}` begins with the home folder, but the variable HOME is not set";
+            fix: "{FULL_PATH}"
         )),
-        (false, _) => Err(format!(
-            "`{path}` begins with the home folder of another user, which only a shell can look up"
+        (false, _) => Err(report!(
+            "`{path}` begins with the home folder of another user, which only a shell can look up";
+            fix: "{FULL_PATH}"
         )),
     }
 }
@@ -50,13 +55,10 @@ impl Keys {
                     setting.value = Value::String(expanded);
                     layer.set(&key.path, setting);
                 }
-                Err(what) => problems.push(Problem {
-                    what: format!("`{}`: {what}", key.path),
-                    place: Place::Named(origin_place(&setting.origin)),
-                    hint: Some(
-                        "write the full path; for a folder named `~`, write `./~`".to_owned(),
-                    ),
-                }),
+                Err(why) => problems.push(Problem::of(
+                    &format!("`{}`: {why}", key.path),
+                    Place::Named(origin_place(&setting.origin)),
+                )),
             }
         }
         match problems.is_empty() {

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use myxtts_base::Report;
+
 /// The longest quoted line, in characters; a longer one is cut around the column.
 const QUOTED_WIDTH: usize = 100;
 
@@ -34,15 +36,40 @@ pub struct Problem {
     /// The place of the fault.
     pub place: Place,
     /// What to do about it, if there is something to say.
-    pub hint: Option<String>,
+    pub fix: Option<String>,
+}
+
+impl Problem {
+    /// Makes a problem of an error that was found in a value, now that its place is known.
+    pub fn of(error: &impl fmt::Display, place: Place) -> Self {
+        let mut report = Report::of(error);
+        let fix = report.take_fix();
+        let what = report.to_string();
+        Self { what, place, fix }
+    }
+
+    /// Returns the words of the problem with the line that it quotes.
+    fn report(&self) -> Report {
+        let report = Report::new(format!("{}\n{}", self.what, self.place));
+        match &self.fix {
+            Some(fix) => report.fix(fix),
+            None => report,
+        }
+    }
 }
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.what)?;
-        match &self.place {
-            Place::Named(name) => write!(f, "\n  --> {name}")?,
-            Place::File {
+        self.report().fmt(f)
+    }
+}
+
+impl fmt::Display for Place {
+    /// Points at the place, and quotes the line with the characters at fault marked.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Named(name) => write!(f, "  --> {name}"),
+            Self::File {
                 name,
                 line,
                 column,
@@ -54,16 +81,12 @@ impl fmt::Display for Problem {
                 let gutter = " ".repeat(number.len());
                 let marks =
                     "^".repeat((*width).clamp(1, QUOTED_WIDTH.saturating_sub(offset).max(1)));
-                write!(f, "\n  --> {name}:{line}:{column}")?;
+                write!(f, "  --> {name}:{line}:{column}")?;
                 write!(f, "\n {gutter} |")?;
                 write!(f, "\n {number} | {quote}")?;
-                write!(f, "\n {gutter} | {}{marks}", " ".repeat(offset))?;
+                write!(f, "\n {gutter} | {}{marks}", " ".repeat(offset))
             }
         }
-        if let Some(hint) = &self.hint {
-            write!(f, "\n  hint: {hint}")?;
-        }
-        Ok(())
     }
 }
 

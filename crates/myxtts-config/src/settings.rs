@@ -43,7 +43,7 @@ impl<C: DeserializeOwned> Settings<C> {
             Err(error) => Err(Problems::from(Problem {
                 what: format!("the merged configuration does not fit its types: {error}"),
                 place: Place::Named("configuration".to_owned()),
-                hint: None,
+                fix: None,
             })),
         }
     }
@@ -104,14 +104,14 @@ impl Keys {
     ///
     /// `path` may be an alias.
     pub fn text(&self, path: &str, text: &str, origin: Origin) -> Result<Layer, Problems> {
-        let refuse = |what, hint| {
+        let refuse = |what, fix| {
             Problems::from(Problem {
                 what,
                 place: Place::Named(origin_place(&origin)),
-                hint,
+                fix,
             })
         };
-        let refused = |refusal: Refusal| refuse(refusal.what, refusal.hint);
+        let refused = |refusal: Refusal| refuse(refusal.what, refusal.fix);
         let mut layer = Layer::default();
         if let Some(key) = self.get(path) {
             let value = check_text(key, text).map_err(refused)?;
@@ -140,7 +140,7 @@ impl Keys {
         }
         Err(refuse(
             format!("unknown key `{path}`"),
-            self.nearest_hint(path),
+            self.nearest_fix(path),
         ))
     }
 
@@ -152,7 +152,7 @@ impl Keys {
     ) -> Result<(&'k str, Value), Refusal> {
         let unknown = || Refusal {
             what: format!("unknown key `{path}`"),
-            hint: None,
+            fix: None,
         };
         let alias = self.alias(path).ok_or_else(unknown)?;
         let key = alias.meaning.key().and_then(|key| self.get(key));
@@ -162,7 +162,7 @@ impl Keys {
         };
         let value = alias.meaning.translate(value).map_err(|why| Refusal {
             what: format!("`{path}: false` cannot be honoured: {why}"),
-            hint: Some("remove the key".to_owned()),
+            fix: Some("remove the key".to_owned()),
         })?;
         match (key, alias.meaning) {
             (Some(key), _) => Ok((&key.path, value)),
@@ -171,11 +171,11 @@ impl Keys {
         }
     }
 
-    /// Returns a hint with the known keys most like `path`, if any is alike.
+    /// Returns a fix that names the known keys most like `path`, if any is alike.
     ///
     /// Names are compared without their section, which would make everything in
     /// it look alike; a key in the wrong section is a common slip, too.
-    pub(crate) fn nearest_hint(&self, path: &str) -> Option<String> {
+    pub(crate) fn nearest_fix(&self, path: &str) -> Option<String> {
         let (section, name) = path.rsplit_once('.').unwrap_or(("", path));
         let offered: Vec<String> = self
             .nearest(section, name)
@@ -237,11 +237,11 @@ struct FileReading<'a> {
 impl FileReading<'_> {
     fn section(&mut self, name: &Name, body: &Node) {
         if !self.keys.sections().any(|section| section == name.text) {
-            let hint = nearest(&name.text, self.keys.sections())
+            let fix = nearest(&name.text, self.keys.sections())
                 .map(|section| format!("did you mean the section `{section}`?"))
-                .or_else(|| self.keys.nearest_hint(&name.text))
+                .or_else(|| self.keys.nearest_fix(&name.text))
                 .unwrap_or_else(|| format!("the sections are {}", self.keys.section_list()));
-            self.refuse_name(name, format!("unknown section `{}`", name.text), Some(hint));
+            self.refuse_name(name, format!("unknown section `{}`", name.text), Some(fix));
             return;
         }
         match &body.shape {
@@ -258,7 +258,7 @@ impl FileReading<'_> {
                     name.text,
                     body.describe()
                 );
-                self.refuse_value(body, Refusal { what, hint: None });
+                self.refuse_value(body, Refusal { what, fix: None });
             }
         }
     }
@@ -273,13 +273,13 @@ impl FileReading<'_> {
             None => {
                 let section = path.split('.').next().unwrap_or_default();
                 let what = format!("unknown key `{}` in section `{section}`", name.text);
-                let hint = self.keys.nearest_hint(path).or_else(|| {
+                let fix = self.keys.nearest_fix(path).or_else(|| {
                     Some(
                         "`myxtts config schema` and docs/reference/configuration.md list the keys"
                             .into(),
                     )
                 });
-                self.refuse_name(name, what, hint);
+                self.refuse_name(name, what, fix);
                 return;
             }
         };
@@ -319,11 +319,11 @@ impl FileReading<'_> {
         );
     }
 
-    fn refuse_name(&mut self, name: &Name, what: String, hint: Option<String>) {
+    fn refuse_name(&mut self, name: &Name, what: String, fix: Option<String>) {
         let width = name.text.chars().count();
         self.problems.push(
             self.source
-                .problem(name.line, name.column, width, what, hint),
+                .problem(name.line, name.column, width, what, fix),
         );
     }
 
@@ -333,7 +333,7 @@ impl FileReading<'_> {
             node.column,
             node.width(),
             refusal.what,
-            refusal.hint,
+            refusal.fix,
         ));
     }
 }

@@ -22,10 +22,10 @@ impl Source {
     /// in memory.
     pub fn read(path: &Path) -> Result<Self, Problem> {
         let name = path.display().to_string();
-        let refuse = |what: String, hint: &str| Problem {
+        let refuse = |what: String, fix: &str| Problem {
             what,
             place: Place::Named(name.clone()),
-            hint: Some(hint.to_owned()),
+            fix: Some(fix.to_owned()),
         };
         let cannot_read = |why: std::io::Error| {
             refuse(
@@ -54,7 +54,7 @@ impl Source {
                     "the file has {size} bytes, but a configuration file may have at most {LARGEST_FILE}"
                 ),
                 place: place_in(&name, &text, 1, 1, 1),
-                hint: Some("is this the dataset's metadata? that goes in `data.train_data`".into()),
+                fix: Some("is this the dataset's metadata? that goes in `data.train_data`".into()),
             });
         }
         Self::from_bytes(&name, &bytes)
@@ -73,7 +73,7 @@ impl Source {
                 return Err(Problem {
                     what: "the file is not UTF-8 text".to_owned(),
                     place: place_in(name, &lossy, line, column, 1),
-                    hint: Some("save it as UTF-8".to_owned()),
+                    fix: Some("save it as UTF-8".to_owned()),
                 });
             }
         };
@@ -116,12 +116,12 @@ impl Source {
         column: u64,
         width: usize,
         what: String,
-        hint: Option<String>,
+        fix: Option<String>,
     ) -> Problem {
         Problem {
             what,
             place: place_in(&self.name, &self.text, line, column, width),
-            hint,
+            fix,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Finding known names to offer for one that is not known.
 
-/// The most names to offer: with more, a hint is a list to search.
+/// The most names to offer: more would be a list to search.
 const MOST: usize = 3;
 /// The likeness above which two spellings have anything to do with each other.
 const ALIKE: f64 = 0.8;

@@ -66,7 +66,7 @@ fn shorten(text: &str) -> String {
 
 const UNFOLDS: &str = "the file expands to far more than a configuration can hold";
 
-fn unfold_hint() -> Option<String> {
+fn unfold_fix() -> Option<String> {
     Some("remove the aliases (`*name`) and the deep nesting".to_owned())
 }
 
@@ -151,7 +151,7 @@ fn explain(source: &Source, error: &serde_saphyr::Error) -> Problem {
             Some("replace each tab with two spaces".to_owned()),
         );
     }
-    let (what, hint) = match root_cause(error) {
+    let (what, fix) = match root_cause(error) {
         serde_saphyr::Error::DuplicateMappingKey { key, .. } => (
             match key {
                 Some(key) => format!("the key `{}` is given twice", shorten(key)),
@@ -168,21 +168,21 @@ fn explain(source: &Source, error: &serde_saphyr::Error) -> Problem {
         | serde_saphyr::Error::AliasExpansionLimitExceeded { .. }
         | serde_saphyr::Error::AliasReplayStackDepthExceeded { .. }
         | serde_saphyr::Error::RecursiveReferencesRequireWeakTypes { .. } => {
-            (UNFOLDS.to_owned(), unfold_hint())
+            (UNFOLDS.to_owned(), unfold_fix())
         }
         // The scanner has a nesting limit of its own, without an error variant.
         other if other.to_string().contains("recursion limit") => {
-            (UNFOLDS.to_owned(), unfold_hint())
+            (UNFOLDS.to_owned(), unfold_fix())
         }
         other => {
-            let hint = "`myxtts config new` writes a file to compare with";
+            let fix = "`myxtts config new` writes a file to compare with";
             (
                 format!("this is not valid YAML: {}", plain_message(other)),
-                Some(hint.to_owned()),
+                Some(fix.to_owned()),
             )
         }
     };
-    source.problem(line, column, 1, what, hint)
+    source.problem(line, column, 1, what, fix)
 }
 
 /// Returns the error inside the wrappers that only add positions.

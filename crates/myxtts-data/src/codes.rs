@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use std::{fs, io};
 
 use myxtts_audio::units::Samples;
-use myxtts_base::splitmix64;
+use myxtts_base::{report, splitmix64};
 
 use crate::cache::{
     CacheError, CachedFeatures, Element, EntryKey, EntryShape, FeatureCache, Lookup,
@@ -74,7 +74,13 @@ enum Store {
 #[derive(Debug, thiserror::Error)]
 pub enum CodesError {
     /// The file of an entry cannot be read.
-    #[error("the cached codes of clip {} cannot be read: {why}\n  fix:   make the cache folder readable, or set data.cache to memory or none", clip.0)]
+    #[error(
+        "{}",
+        report!(
+            "the cached codes of clip {} cannot be read: {why}", clip.0;
+            fix: "make the cache folder readable, or set data.cache to memory or none"
+        )
+    )]
     Read {
         /// The clip whose codes it holds.
         clip: ClipIndex,

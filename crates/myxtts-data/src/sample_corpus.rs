@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use myxtts_base::report;
 use thiserror::Error;
 
 use crate::atomic;
@@ -16,13 +17,22 @@ include!(concat!(env!("OUT_DIR"), "/corpus.rs"));
 pub enum SampleCorpusError {
     /// Neither `XDG_CACHE_HOME` nor `HOME` is set, so there is no folder to unpack it to.
     #[error(
-        "there is no cache folder for the sample corpus or the prepared files: neither XDG_CACHE_HOME nor HOME is set\n  fix:   set one of them, or give --train-data and --prepared"
+        "{}",
+        report!(
+            "there is no cache folder for the sample corpus or the prepared files: neither \
+             XDG_CACHE_HOME nor HOME is set";
+            fix: "set one of them, or give --train-data and --prepared"
+        )
     )]
     NoFolder,
     /// The corpus cannot be written.
     #[error(
-        "the sample corpus cannot be written to {}: {why}\n  fix:   make the folder writable, set XDG_CACHE_HOME to another one, or give a dataset folder",
-        path.display()
+        "{}",
+        report!(
+            "the sample corpus cannot be written to {}: {why}", path.display();
+            fix: "make the folder writable, set XDG_CACHE_HOME to another one, or give a dataset \
+                  folder"
+        )
     )]
     Write {
         /// The file that cannot be written.

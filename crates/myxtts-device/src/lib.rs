@@ -13,6 +13,7 @@
 
 mod config;
 pub mod discover;
+mod engine_error;
 mod fusion;
 mod kernels;
 mod launches;
@@ -32,6 +33,7 @@ pub use config::{
     BackendChoice, CollectiveChoice, GpuProfile, MemoryCheck, PipelineConfig, Precision,
     PrecisionChoice, StrategyConfig,
 };
+pub use engine_error::EngineError;
 pub use fusion::set_fusion;
 pub use kernels::{KernelWatch, Settling};
 pub use launches::{KernelUse, Launches};

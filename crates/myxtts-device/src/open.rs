@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use burn::tensor::wgpu::WgpuBackend;
 use burn::tensor::{Device, Tensor};
+use myxtts_base::report;
 use thiserror::Error;
 
 use crate::machine::{Adapter, Backend, GpuKind};
@@ -16,11 +17,13 @@ use crate::software;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum OpenError {
     /// A planned device cannot be opened, or fails as soon as it is used.
-    #[error(
-        "{device} cannot be opened\n  asked: backend {backend}\n  found: {why}\n  \
-         fix:   see `myxtts devices`; close programs that hold the GPU, reinstall its driver, or \
-         choose another"
-    )]
+    #[error("{}", report!(
+        "{device} cannot be opened";
+        asked: "backend {backend}";
+        found: "{why}";
+        fix: "see `myxtts devices`; close programs that hold the GPU, reinstall its driver, or \
+              choose another"
+    ))]
     Device {
         /// The label and name of the device.
         device: String,
@@ -30,10 +33,12 @@ pub enum OpenError {
         why: String,
     },
     /// Kernel fusion cannot be set as the plan has it.
-    #[error(
-        "kernel fusion cannot be switched {asked}\n  asked: training.enable_graph_mode {value}\n  \
-         found: {why}\n  fix:   unset that, or set training.enable_graph_mode to agree with it"
-    )]
+    #[error("{}", report!(
+        "kernel fusion cannot be switched {asked}";
+        asked: "training.enable_graph_mode {value}";
+        found: "{why}";
+        fix: "unset that, or set training.enable_graph_mode to agree with it"
+    ))]
     Fusion {
         /// The state that was asked for, `on` or `off`.
         asked: &'static str,

@@ -11,6 +11,8 @@ use std::panic::{self, PanicHookInfo};
 use std::sync::{Mutex, MutexGuard, Once, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
 
+use crate::engine_error::EngineError;
+
 /// How the engine and drivers say that memory ran out, in lower case.
 const OUT_OF_MEMORY: [&str; 4] = [
     "out of memory",
@@ -36,9 +38,9 @@ pub fn oom_line(words: &str) -> Option<&str> {
 ///
 /// # Errors
 /// What the engine reported when it did.
-pub fn check_for_oom() -> Result<(), String> {
+pub fn check_for_oom() -> Result<(), EngineError> {
     match FAULT.get() {
-        Some(words) => Err(words.clone()),
+        Some(line) => Err(EngineError::OutOfMemory { line: line.clone() }),
         None => Ok(()),
     }
 }

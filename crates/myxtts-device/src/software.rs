@@ -7,6 +7,7 @@
 use burn::tensor::Device;
 use burn::tensor::wgpu::{WgpuSetup, wgpu};
 use futures_lite::future::block_on;
+use myxtts_base::report;
 use thiserror::Error;
 
 use crate::discover::wgpu::{GRAPHICS_API, instance};
@@ -28,11 +29,14 @@ pub struct SoftwareGpus {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SoftwareGpuError {
     /// The variable does not hold a number in range.
-    #[error(
-        "{SOFTWARE_GPUS_VARIABLE} takes a whole number from 1 to {MOST}, but this is `{0}`\n  \
-         fix:   unset it, unless you are testing without a GPU"
-    )]
-    NotACount(String),
+    #[error("{}", report!(
+        "{SOFTWARE_GPUS_VARIABLE} takes a whole number from 1 to {MOST}, but this is `{value}`";
+        fix: "unset it, unless you are testing without a GPU"
+    ))]
+    NotACount {
+        /// What it holds.
+        value: String,
+    },
 }
 
 impl SoftwareGpus {
@@ -41,7 +45,9 @@ impl SoftwareGpus {
         let Some(value) = value else { return Ok(None) };
         match value.trim().parse() {
             Ok(count @ 1..=MOST) => Ok(Some(Self { count })),
-            _ => Err(SoftwareGpuError::NotACount(value.to_owned())),
+            _ => Err(SoftwareGpuError::NotACount {
+                value: value.to_owned(),
+            }),
         }
     }
 

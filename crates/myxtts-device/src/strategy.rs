@@ -3,6 +3,7 @@
 //! A pure function from what was asked and which ids exist to a placement. Ids
 //! are an order, honoured as written or refused; `multi_gpu` is a permission.
 
+use myxtts_base::report;
 use serde::Serialize;
 use thiserror::Error;
 
@@ -51,9 +52,11 @@ pub(crate) struct Placement {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum StrategyError {
     /// `visible_gpus` names a GPU twice.
-    #[error(
-        "GPU {id} is named twice in visible_gpus\n  asked: visible GPUs {asked}\n  fix:   name each id once"
-    )]
+    #[error("{}", report!(
+        "GPU {id} is named twice in visible_gpus";
+        asked: "visible GPUs {asked}";
+        fix: "name each id once"
+    ))]
     RepeatedVisible {
         /// The id that is repeated.
         id: u32,
@@ -61,15 +64,18 @@ pub enum StrategyError {
         asked: String,
     },
     /// `visible_gpus` is an empty list.
-    #[error(
-        "visible_gpus is an empty list\n  fix:   name at least one id, or `all`; \
-         `--set training.backend=cpu` trains on the CPU"
-    )]
+    #[error("{}", report!(
+        "visible_gpus is an empty list";
+        fix: "name at least one id, or `all`; `--set training.backend=cpu` trains on the CPU"
+    ))]
     NoneVisible,
     /// `visible_gpus` names a GPU that does not exist.
-    #[error(
-        "unknown GPU {id} in visible_gpus\n  asked: visible GPUs {asked}\n  found: {found}\n  fix:   take ids from `myxtts devices` (or `nvidia-smi -L`), or leave visible_gpus out"
-    )]
+    #[error("{}", report!(
+        "unknown GPU {id} in visible_gpus";
+        asked: "visible GPUs {asked}";
+        found: "{found}";
+        fix: "take ids from `myxtts devices` (or `nvidia-smi -L`), or leave visible_gpus out"
+    ))]
     UnknownVisible {
         /// The first unknown id.
         id: u32,
@@ -79,11 +85,12 @@ pub enum StrategyError {
         found: String,
     },
     /// Data and model are placed on the same GPU.
-    #[error(
-        "the data GPU and the model GPU are both {id}\n  \
-         asked: data GPU {id}, model GPU {id}\n  found: {found}\n  \
-         fix:   give two different ids, or drop both flags to train on one GPU"
-    )]
+    #[error("{}", report!(
+        "the data GPU and the model GPU are both {id}";
+        asked: "data GPU {id}, model GPU {id}";
+        found: "{found}";
+        fix: "give two different ids, or drop both flags to train on one GPU"
+    ))]
     SameGpu {
         /// The id given for both.
         id: u32,
@@ -91,9 +98,12 @@ pub enum StrategyError {
         found: String,
     },
     /// One id was given where two are needed.
-    #[error(
-        "{given} was given without {missing}\n  asked: {asked}\n  found: {found}\n  fix:   {fix}"
-    )]
+    #[error("{}", report!(
+        "{given} was given without {missing}";
+        asked: "{asked}";
+        found: "{found}";
+        fix: "{fix}"
+    ))]
     OneIdAlone {
         /// The flag that was given.
         given: &'static str,
@@ -107,10 +117,12 @@ pub enum StrategyError {
         fix: String,
     },
     /// There are not enough GPUs for the ids given.
-    #[error(
-        "Insufficient GPUs for Multi-GPU Mode\n  asked: {asked}\n  found: {found}\n  \
-         next:  list the GPUs with `nvidia-smi -L` or `myxtts devices`, then {fix}"
-    )]
+    #[error("{}", report!(
+        "Insufficient GPUs for Multi-GPU Mode";
+        asked: "{asked}";
+        found: "{found}";
+        fix: "list the GPUs with `nvidia-smi -L` or `myxtts devices`, then {fix}"
+    ))]
     Insufficient {
         /// What was asked for, in words.
         asked: String,

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use myxtts_audio::units::{SampleRate, Seconds};
 use myxtts_audio::{GriffinLimError, MelError};
+use myxtts_base::report;
 use myxtts_model::dvae::DvaeConfigError;
 use myxtts_model::generate::GenerateError;
 use myxtts_model::gpt::TooLong;
@@ -31,9 +32,12 @@ impl From<CardFault> for InferError {
 pub enum InferError {
     /// No trained model was found.
     #[error(
-        "{} holds no trained model: {why}\n  \
-         fix:   train one with `myxtts train`, import one with `myxtts import`, or name its folder",
-        folder.display()
+        "{}",
+        report!(
+            "{} holds no trained model: {why}", folder.display();
+            fix: "train one with `myxtts train`, import one with `myxtts import`, or name its \
+                  folder"
+        )
     )]
     NoCheckpoint {
         /// The folder that was searched.
@@ -43,8 +47,11 @@ pub enum InferError {
     },
     /// The run has not trained its GPT yet.
     #[error(
-        "{} cannot speak: it has a DVAE (step {step}) and no GPT yet\n  fix:   {fix}",
-        folder.display()
+        "{}",
+        report!(
+            "{} cannot speak: it has a DVAE (step {step}) and no GPT yet", folder.display();
+            fix: "{fix}"
+        )
     )]
     NoGpt {
         /// The folder of the run.
@@ -55,7 +62,13 @@ pub enum InferError {
         fix: String,
     },
     /// The run has checkpoints, but not the best one that was asked for.
-    #[error("{} has no best checkpoint: {why}\n  fix:   take its newest", folder.display())]
+    #[error(
+        "{}",
+        report!(
+            "{} has no best checkpoint: {why}", folder.display();
+            fix: "take its newest"
+        )
+    )]
     NoBest {
         /// The folder of the run.
         folder: PathBuf,
@@ -75,14 +88,20 @@ pub enum InferError {
     },
     /// The model card is of another version.
     #[error(
-        "the description of the model in config.json cannot be used: {0}\n  \
-         fix:   use the version of this program that wrote it, or train again"
+        "{}",
+        report!(
+            "the description of the model in config.json cannot be used: {}", .0;
+            fix: "use the version of this program that wrote it, or train again"
+        )
     )]
     Card(#[from] serde_json::Error),
     /// A field of the model card cannot be read.
     #[error(
-        "the description of the model in config.json cannot be used: its field `{field}`: {why}\n  \
-         fix:   {CARD_FIX}"
+        "{}",
+        report!(
+            "the description of the model in config.json cannot be used: its field `{field}`: {why}";
+            fix: "{CARD_FIX}"
+        )
     )]
     Unreadable {
         /// The dotted path of the field.
@@ -92,16 +111,31 @@ pub enum InferError {
     },
     /// A field of the model card cannot be true.
     #[error(
-        "the description of the model in config.json cannot be used: `{}` is {}, but {}\n  \
-         fix:   {CARD_FIX}",
-        .0.field, .0.found, .0.needed
+        "{}",
+        report!(
+            "the description of the model in config.json cannot be used: `{}` is {}, but {}",
+            .0.field, .0.found, .0.needed;
+            fix: "{CARD_FIX}"
+        )
     )]
     Field(CardFault),
     /// The public files are of a model that this program cannot speak with.
-    #[error("{0}\n  fix:   use files of XTTS v2, which were trained with the perceiver resampler")]
+    #[error(
+        "{}",
+        report!(
+            "{}", .0;
+            fix: "use files of XTTS v2, which were trained with the perceiver resampler"
+        )
+    )]
     NotXttsV2(String),
     /// The weights lack a part.
-    #[error("the weights have no {what}\n  fix:   {fix}")]
+    #[error(
+        "{}",
+        report!(
+            "the weights have no {what}";
+            fix: "{fix}"
+        )
+    )]
     Missing {
         /// The part that is missing.
         what: &'static str,
@@ -127,8 +161,11 @@ pub enum InferError {
     Speaker(#[from] SpeakerConfigError),
     /// The GPT and the DVAE do not belong together.
     #[error(
-        "the GPT has {gpt} codes and the DVAE {dvae}: they were not trained together\n  \
-         fix:   use a DVAE and a GPT of the same training or release"
+        "{}",
+        report!(
+            "the GPT has {gpt} codes and the DVAE {dvae}: they were not trained together";
+            fix: "use a DVAE and a GPT of the same training or release"
+        )
     )]
     Codes {
         /// The number of codes of the GPT.
@@ -146,21 +183,41 @@ pub enum InferError {
     #[error(transparent)]
     GriffinLim(#[from] GriffinLimError),
     /// The model has neither of the two vocoders.
-    #[error("the model cannot make audio: it has neither a waveform decoder nor a DVAE")]
+    #[error(
+        "{}",
+        report!(
+            "the model cannot make audio: it has neither a waveform decoder nor a DVAE";
+            fix: "give --checkpoint a folder of weights that have one of them"
+        )
+    )]
     NoVocoder,
     /// The voice lacks the vector that the waveform decoder needs.
     #[error(
-        "the voice was stored by a model without a waveform decoder, and this one needs its vector\n  \
-         fix:   make the voice again from its recordings with this model, or speak with --vocoder griffin-lim"
+        "{}",
+        report!(
+            "the voice was stored by a model without a waveform decoder, and this one needs its \
+             vector";
+            fix: "make the voice again from its recordings with this model, or speak with \
+                  --vocoder griffin-lim"
+        )
     )]
     NoVoiceVector,
     /// No recording of the voice was given.
-    #[error("a voice needs at least one recording of the speaker, and none was given")]
+    #[error(
+        "{}",
+        report!(
+            "a voice needs at least one recording of the speaker, and none was given";
+            fix: "give a few seconds of clean speech with --speaker-wav"
+        )
+    )]
     NoReference,
     /// A recording is too short to hear a voice in.
     #[error(
-        "a recording of {found} is too short for a voice: at least {least} are needed\n  \
-         fix:   use a few seconds of clean speech, without the silence around it"
+        "{}",
+        report!(
+            "a recording of {found} is too short for a voice: at least {least} are needed";
+            fix: "use a few seconds of clean speech, without the silence around it"
+        )
     )]
     ShortReference {
         /// The length of the recording.
@@ -170,8 +227,11 @@ pub enum InferError {
     },
     /// A recording is silent.
     #[error(
-        "a recording of {length} is silent: its highest sample is {peak:.5} of full scale\n  \
-         fix:   use a few seconds of clean speech"
+        "{}",
+        report!(
+            "a recording of {length} is silent: its highest sample is {peak:.5} of full scale";
+            fix: "use a few seconds of clean speech"
+        )
     )]
     SilentReference {
         /// The length of the recording.
@@ -181,8 +241,11 @@ pub enum InferError {
     },
     /// A recording is at another sample rate.
     #[error(
-        "the recording is at {found}, but the model needs {needed}: \
-         load it with `myxtts_audio::Loader` as the model card says"
+        "{}",
+        report!(
+            "the recording is at {found}, but the model needs {needed}";
+            fix: "load it with `myxtts_audio::Loader` as the model card says"
+        )
     )]
     Rate {
         /// The sample rate of the recording.
@@ -191,12 +254,21 @@ pub enum InferError {
         needed: SampleRate,
     },
     /// The text is empty.
-    #[error("there is nothing to say: the text is empty")]
+    #[error(
+        "{}",
+        report!(
+            "there is nothing to say: the text is empty";
+            fix: "give what should be heard with --text, or a file of it with --text-file"
+        )
+    )]
     NoText,
     /// Nothing in the text can be spoken.
     #[error(
-        "there is nothing to say in `{text}`: {why}\n  \
-         fix:   write out what should be heard, in letters that the model was trained on"
+        "{}",
+        report!(
+            "there is nothing to say in `{text}`: {why}";
+            fix: "write out what should be heard, in letters that the model was trained on"
+        )
     )]
     Unspeakable {
         /// The beginning of the text.
@@ -208,7 +280,13 @@ pub enum InferError {
     #[error(transparent)]
     VoiceFile(#[from] VoiceFileError),
     /// This model cannot speak with the voice.
-    #[error("the voice `{name}` cannot be used: {why}\n  fix:   {fix}")]
+    #[error(
+        "{}",
+        report!(
+            "the voice `{name}` cannot be used: {why}";
+            fix: "{fix}"
+        )
+    )]
     Voice {
         /// The name of the voice, or its file.
         name: String,
@@ -222,9 +300,12 @@ pub enum InferError {
     Language(#[from] EncodeError),
     /// The text cannot be split into pieces that fit the model.
     #[error(
-        "the text cannot be split to fit the model: `{}` alone is {} tokens with its language, and \
-         the model reads {}\n  fix:   use a model with room for longer texts",
-        .0.character, .0.tokens, .0.limit
+        "{}",
+        report!(
+            "the text cannot be split to fit the model: `{}` alone is {} tokens with its language, \
+             and the model reads {}", .0.character, .0.tokens, .0.limit;
+            fix: "use a model with room for longer texts"
+        )
     )]
     TooLong(SplitError),
     /// The GPT could not generate codes.
@@ -238,8 +319,11 @@ pub enum InferError {
     TooLongToCopy(#[from] TooLong),
     /// The text of a recording to copy does not fit in one piece.
     #[error(
-        "a recording is copied in one piece, but its text is split into {pieces}\n  \
-         fix:   split the recording at its sentences"
+        "{}",
+        report!(
+            "a recording is copied in one piece, but its text is split into {pieces}";
+            fix: "split the recording at its sentences"
+        )
     )]
     CopyInPieces {
         /// The number of pieces that the text is split into.
@@ -247,8 +331,12 @@ pub enum InferError {
     },
     /// The device failed while speech was made.
     #[error(
-        "the device failed while it made speech: {0}\n  \
-         fix:   a device that is out of memory does this; use another device"
+        "{}",
+        report!(
+            "the device failed while it made speech: {}", .0;
+            why: "a device that is out of memory does this";
+            fix: "use another device"
+        )
     )]
     Device(String),
 }

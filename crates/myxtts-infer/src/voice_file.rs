@@ -31,6 +31,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use myxtts_base::report;
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 use serde_json::json;
@@ -64,9 +65,12 @@ pub struct VoiceFile {
 /// A voice file that cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "the voice cannot be read: {fault}\n  --> {}\n  \
-     fix:   name a file that --save-voice wrote, or make it again from recordings of the speaker",
-    path.display()
+    "{}",
+    report!(
+        "the voice cannot be read: {fault}";
+        at: "{}", path.display();
+        fix: "name a file that --save-voice wrote, or make it again from recordings of the speaker"
+    )
 )]
 pub struct VoiceFileError {
     /// The path of the file.

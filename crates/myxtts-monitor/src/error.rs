@@ -3,16 +3,20 @@
 use std::io;
 use std::path::PathBuf;
 
+use myxtts_base::report;
+
 /// Why the monitor cannot be shown.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MonitorError {
     /// Nothing has the name that was given.
     #[error(
-        "`{}` is not a run, nor a folder of runs, nor a name below `runs`\n  \
-         found: {}\n  \
-         fix:   name a run's folder, such as `runs/NAME`, or leave it out to see all runs",
-        .asked.display(), found(.known)
+        "{}",
+        report!(
+            "`{}` is not a run, nor a folder of runs, nor a name below `runs`", asked.display();
+            found: "{}", found(known);
+            fix: "name a run's folder, such as `runs/NAME`, or leave it out to see all runs"
+        )
     )]
     NoSuchRun {
         /// What was asked for.
@@ -22,8 +26,11 @@ pub enum MonitorError {
     },
     /// What was asked for exists but cannot be read.
     #[error(
-        "{} cannot be read: {source}\n  fix:   name a folder that you may read, or run it as its owner",
-        .asked.display()
+        "{}",
+        report!(
+            "{} cannot be read: {source}", asked.display();
+            fix: "name a folder that you may read, or run it as its owner"
+        )
     )]
     Unreadable {
         /// What was asked for.
@@ -33,9 +40,12 @@ pub enum MonitorError {
     },
     /// The terminal cannot be used.
     #[error(
-        "the terminal cannot be used: {source}\n  \
-         while: {action}\n  \
-         fix:   use `myxtts monitor --once`, which needs no terminal"
+        "{}",
+        report!(
+            "the terminal cannot be used: {source}";
+            why: "it happened while {action}";
+            fix: "use `myxtts monitor --once`, which needs no terminal"
+        )
     )]
     Terminal {
         /// What was being tried.
@@ -45,7 +55,11 @@ pub enum MonitorError {
     },
     /// A thread could not be started.
     #[error(
-        "the `{name}` thread could not be started: {source}\n  fix:   end other programs, or raise the thread limit (`ulimit -u`)"
+        "{}",
+        report!(
+            "the `{name}` thread could not be started: {source}";
+            fix: "end other programs, or raise the thread limit (`ulimit -u`)"
+        )
     )]
     Thread {
         /// The name of the thread.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use myxtts_base::report;
 use serde::Serialize;
 
 use crate::sync::{Arc, Mutex, lock};
@@ -54,8 +55,12 @@ pub enum Failure {
     },
     /// A thread of the pipeline panicked, which is a defect in this program.
     #[error(
-        "the {stage} stage panicked: {why}\n  this is a defect of the program; \
-         please report it with this message"
+        "{}",
+        report!(
+            "the {stage} stage panicked: {why}";
+            why: "a bug in this program";
+            fix: "please report it with this message"
+        )
     )]
     Panicked {
         /// The stage that the thread belongs to.

@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 pub use lane::{Delivered, Lane};
 pub use setup::{Setup, SetupError, Wiring};
 
+use myxtts_base::Report;
+
 use crate::adapt::KnobChange;
 use crate::dispenser::{Dispenser, Permit, Ticket};
 use crate::failure::{Failure, PipelineStage, Stop};
@@ -56,7 +58,7 @@ pub struct Outcome {
     /// The first failure; `None` when the run reached its end.
     pub failure: Option<Failure>,
     /// Why `ledger.jsonl` is incomplete, if it is.
-    pub ledger_lost: Option<String>,
+    pub ledger_lost: Option<Report>,
     /// Every entry, if the ledger keeps them.
     pub entries: Vec<Entry>,
 }

@@ -12,6 +12,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 pub use log::{Notes, RunLog};
+use myxtts_base::report;
 
 use crate::FileError;
 use crate::units::Step;
@@ -185,8 +186,11 @@ impl std::fmt::Display for Holder {
 pub enum RunFolderError {
     /// Another process is training in the folder.
     #[error(
-        "{} is in use by {holder}; wait for it, stop it, or choose another name with --set training.name=NAME",
-        .path.display()
+        "{}",
+        report!(
+            "{} is in use by {holder}", path.display();
+            fix: "wait for it, stop it, or choose another name with --set training.name=NAME"
+        )
     )]
     Taken {
         /// The folder that is in use.
@@ -196,8 +200,11 @@ pub enum RunFolderError {
     },
     /// The folder holds files but not a run.
     #[error(
-        "{} is not a run folder: it holds files but no run.lock; \
-         choose an empty or new folder (nothing there was touched)", .path.display()
+        "{}",
+        report!(
+            "{} is not a run folder: it holds files but no run.lock", path.display();
+            fix: "choose an empty or new folder (nothing there was touched)"
+        )
     )]
     NotARun {
         /// The folder that was refused.

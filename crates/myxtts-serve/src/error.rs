@@ -7,6 +7,7 @@ use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use myxtts_base::{Report, report};
 use myxtts_infer::InferError;
 use serde_json::json;
 
@@ -15,7 +16,13 @@ use serde_json::json;
 #[non_exhaustive]
 pub enum ServeError {
     /// The server cannot listen on the address.
-    #[error("cannot listen on {address}: {why}\n  fix:   {}", fix_of(why))]
+    #[error(
+        "{}",
+        report!(
+            "cannot listen on {address}: {why}";
+            fix: "{}", fix_of(why)
+        )
+    )]
     Listen {
         /// The address that was asked for.
         address: SocketAddr,
@@ -23,35 +30,60 @@ pub enum ServeError {
         why: io::Error,
     },
     /// The system refused something else that a server needs.
-    #[error("the server cannot run: {0}")]
+    #[error(
+        "{}",
+        report!(
+            "the server cannot run: {}", .0;
+            fix: "check the limits on open files and threads (`ulimit -n`, `ulimit -u`)"
+        )
+    )]
     Io(#[from] io::Error),
     /// The address can be reached from other machines, and there is no token.
     #[error(
-        "{0} can be reached from other machines, and no token keeps strangers out\n  \
-         fix:   give one with --token, or listen on 127.0.0.1"
+        "{}",
+        report!(
+            "{} can be reached from other machines, and no token keeps strangers out", .0;
+            fix: "give one with --token, or listen on 127.0.0.1"
+        )
     )]
     Open(SocketAddr),
     /// The token that was chosen is too short, or has characters a header cannot carry.
     #[error(
-        "a token needs at least {} letters, digits or signs, without spaces\n  \
-         fix:   leave --token out: where one is needed, it is generated and printed",
-        crate::Token::SHORTEST
+        "{}",
+        report!(
+            "a token needs at least {} letters, digits or signs, without spaces",
+            crate::Token::SHORTEST;
+            fix: "leave --token out: where one is needed, it is generated and printed"
+        )
     )]
     Token,
     /// The system has no random numbers to make a token of.
     #[error(
-        "no token could be made, because the system gives no random numbers: {0}\n  \
-         fix:   choose one with --token"
+        "{}",
+        report!(
+            "no token could be made, because the system gives no random numbers: {}", .0;
+            fix: "choose one with --token"
+        )
     )]
     Random(String),
     /// There is no voice to speak with.
     #[error(
-        "there is no voice to speak with: {0}\n  \
-         fix:   put recordings (NAME.wav) or .voice files into a folder, and name it with --voices"
+        "{}",
+        report!(
+            "there is no voice to speak with: {}", .0;
+            fix: "put recordings (NAME.wav) or .voice files into a folder, and name it with \
+                  --voices"
+        )
     )]
     NoVoice(String),
     /// The folder of voices cannot be read.
-    #[error("the voices in {folder} cannot be read: {why}\n  fix:   name a folder with --voices")]
+    #[error(
+        "{}",
+        report!(
+            "the voices in {folder} cannot be read: {why}";
+            fix: "name a folder with --voices"
+        )
+    )]
     Voices {
         /// The folder, as it was given.
         folder: String,
@@ -63,8 +95,11 @@ pub enum ServeError {
     Infer(#[from] InferError),
     /// The device dropped work: what it computes cannot be trusted any more.
     #[error(
-        "the device ran out of memory, so its speech cannot be trusted any more: {0}\n  \
-         fix:   start the server again with fewer --rows, or on another device"
+        "{}",
+        report!(
+            "the device ran out of memory, so its speech cannot be trusted any more: {}", .0;
+            fix: "start the server again with fewer --rows, or on another device"
+        )
     )]
     Device(String),
 }
@@ -144,7 +179,12 @@ impl ApiError {
     /// Turns the error that ended a speech into a response: a text that cannot be
     /// said is the client's fault, everything else the server's.
     pub(crate) fn of(why: &InferError) -> Self {
-        let words = plain(&why.to_string());
+        let mut report = Report::of(why);
+        if matches!(why, InferError::NoText) {
+            // It names flags of the command line, which a client does not have.
+            report.take_fix();
+        }
+        let words = plain(&report.to_string());
         match why {
             InferError::NoText | InferError::Unspeakable { .. } | InferError::TooLong(_) => {
                 Self::request("input", words)

@@ -96,7 +96,7 @@ impl Speaker<'_> {
             let before = Instant::now();
             let events = speaking.step();
             if let Err(why) = check_for_oom() {
-                let why = ServeError::Device(why);
+                let why = ServeError::Device(why.to_string());
                 let status = StatusCode::INTERNAL_SERVER_ERROR;
                 self.queue.close();
                 stopping();

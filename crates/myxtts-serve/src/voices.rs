@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use myxtts_audio::units::Seconds;
 use myxtts_audio::{Limits, Loader};
+use myxtts_base::Report;
 use myxtts_infer::{StoredVoice, Synthesizer, Voice, VoiceFile, named_voices};
 use serde::Serialize;
 
@@ -64,7 +65,7 @@ impl VoiceBook {
                 }
                 StoredVoice::Latents { latents, vector } => {
                     let voice = synthesizer.voice_from_latents(&name, latents, vector.as_ref());
-                    let voice = voice.map_err(|why| why.to_string());
+                    let voice = voice.map_err(|why| Report::of(&why));
                     (format!("the speaker `{name}`"), voice)
                 }
             };
@@ -103,7 +104,7 @@ impl VoiceBook {
         self.voices.get(name).map(|(_, voice)| voice)
     }
 
-    fn add(&mut self, name: String, source: VoiceSource, told: &str, voice: Result<Voice, String>) {
+    fn add(&mut self, name: String, source: VoiceSource, told: &str, voice: Result<Voice, Report>) {
         match voice {
             Ok(voice) => {
                 if self.voices.insert(name, (source, voice)).is_some() {
@@ -112,7 +113,7 @@ impl VoiceBook {
                 }
             }
             Err(why) => {
-                let notice = format!("{told} is left out: {}", plain(&why));
+                let notice = format!("{told} is left out: {}", plain(&why.to_string()));
                 self.notices.push(notice);
             }
         }
@@ -120,20 +121,20 @@ impl VoiceBook {
 }
 
 /// Makes the voice of a recording, of which only the beginning is read.
-fn heard(synthesizer: &mut Synthesizer, path: &Path) -> Result<Voice, String> {
+fn heard(synthesizer: &mut Synthesizer, path: &Path) -> Result<Voice, Report> {
     let mut loader = Loader::new(synthesizer.card().audio.clone(), Limits::default());
     let most = Seconds(synthesizer.references().of_each.0 * READ);
     let loaded = loader.load_beginning(path, most);
-    let (loaded, _) = loaded.map_err(|why| why.to_string())?;
+    let (loaded, _) = loaded.map_err(|why| Report::of(&why))?;
     let voice = synthesizer.voice(&[loaded.waveform]);
-    voice.map_err(|why| why.to_string())
+    voice.map_err(|why| Report::of(&why))
 }
 
 /// Reads the voice of a `.voice` file, which must have been made with this model.
-fn read(synthesizer: &Synthesizer, path: &Path, told: &str) -> Result<Voice, String> {
-    let file = VoiceFile::read(path).map_err(|why| why.to_string())?;
+fn read(synthesizer: &Synthesizer, path: &Path, told: &str) -> Result<Voice, Report> {
+    let file = VoiceFile::read(path).map_err(|why| Report::of(&why))?;
     let voice = synthesizer.voice_from_file(told, &file);
-    voice.map_err(|why| why.to_string())
+    voice.map_err(|why| Report::of(&why))
 }
 
 /// Lists the voices in a folder, in the order of their names.

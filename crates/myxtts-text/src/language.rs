@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use myxtts_base::report;
+
 /// A language as users write it: `en`, `fa`, `zh-cn`.
 ///
 /// Any tag of this shape is a language. Which of them are *cleaned* is the
@@ -14,10 +16,15 @@ pub struct Language(String);
 /// A text that is not a language tag.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is not a language tag\n  hint: two or three letters, optionally with a region: `fa`, `en`, \
-     `pt-br`"
+    "{}",
+    report!(
+        "`{given}` is not a language tag";
+        fix: "write two or three letters, optionally with a region: `fa`, `en`, `pt-br`"
+    )
 )]
-pub struct LanguageError(String);
+pub struct LanguageError {
+    given: String,
+}
 
 impl Language {
     /// Returns the tag in the vocabulary. The reference drops the region of every
@@ -100,7 +107,9 @@ impl FromStr for Language {
         if base_is_fine && rest_is_fine {
             Ok(Self(tag))
         } else {
-            Err(LanguageError(text.to_owned()))
+            Err(LanguageError {
+                given: text.to_owned(),
+            })
         }
     }
 }
@@ -131,7 +140,7 @@ mod tests {
         }
         insta::assert_snapshot!("english".parse::<Language>().unwrap_err(), @r"
         `english` is not a language tag
-          hint: two or three letters, optionally with a region: `fa`, `en`, `pt-br`
+          fix:   write two or three letters, optionally with a region: `fa`, `en`, `pt-br`
         ");
     }
 }

@@ -1,9 +1,13 @@
 //! Why a training stopped.
 
+use std::error::Error;
+use std::fmt;
+
+use myxtts_base::{Report, report};
 use myxtts_data::dataset::CorpusError;
 use myxtts_data::host_stage::EmptySchedule;
 use myxtts_data::schedule::BucketShape;
-use myxtts_device::oom_line;
+use myxtts_device::{EngineError, oom_line};
 use myxtts_pipeline::{Failure, SetupError};
 use myxtts_run::FileError;
 use myxtts_run::checkpoint::CheckpointError;
@@ -36,20 +40,20 @@ pub enum TrainError {
         /// The number of the step in its stage.
         step: u64,
         /// What the engine or the model reported.
-        why: String,
+        why: EngineError,
     },
     /// A device had no memory left.
-    #[error(
-        "{when} ran out of device memory\n  found: {batches}; the device says: {why}\n  \
-         fix:   halve --batch-size, and double --grad-accum to keep the clips of a step"
-    )]
+    #[error("{}", report!(
+        "{when} ran out of device memory";
+        found: "{found}";
+        fix: "halve --batch-size, and double --grad-accum to keep the clips of a step"
+    ))]
     OutOfMemory {
-        /// The step in which it happened, or "the warm-up".
+        /// The step or other work in which it happened: "step 3", "the warm-up".
         when: String,
-        /// Rows and shapes of the batches in that step.
-        batches: String,
-        /// What the engine reported, without its backtrace.
-        why: String,
+        /// Rows and shapes of the batches, where they are known, and what the engine reported,
+        /// without its backtrace.
+        found: String,
     },
     /// Too many steps in a row had a loss or gradient that was not finite.
     #[error("{0}")]
@@ -58,12 +62,12 @@ pub enum TrainError {
     #[error(transparent)]
     Replica(#[from] ReplicaError),
     /// The replicas no longer hold the same weights.
-    #[error(
-        "the replicas' weights are no longer the same after step {step}\n  why:   \
-         replicas start equal and take the same steps, so a device computes wrongly or this is a \
-         defect of the program\n  fix:   resume from the last checkpoint; if it happens again, \
-         train on one GPU and report it"
-    )]
+    #[error("{}", report!(
+        "the replicas' weights are no longer the same after step {step}";
+        why: "replicas start equal and take the same steps, so a device computes wrongly or this \
+              is a defect of the program";
+        fix: "resume from the last checkpoint; if it happens again, train on one GPU and report it"
+    ))]
     Diverged {
         /// The step after which they differed.
         step: u64,
@@ -82,49 +86,62 @@ pub enum TrainError {
     Stopped,
     /// A setting, or what it names, cannot be used.
     #[error("{0}")]
-    Usage(String),
-    /// Any other failure, as described where it happened.
+    Usage(Report),
+    /// A failure that is described where it happened.
     #[error("{0}")]
-    Failed(String),
+    Failed(Report),
+    /// Any other error of the crates below, as it came.
+    #[error(transparent)]
+    Other(Box<dyn Error + Send + Sync>),
 }
 
 impl TrainError {
     /// Makes the error of a failed step.
-    pub(crate) fn step(step: u64, why: impl Into<String>) -> Self {
+    pub(crate) fn step(step: u64, why: impl Into<EngineError>) -> Self {
         let why = why.into();
         Self::Step { step, why }
     }
 
-    /// Turns the error into [`Self::OutOfMemory`] where that is what failed. The engine has no
-    /// type for it that reaches us, only its message. Step 0 is the warm-up.
+    /// Turns the error into [`Self::OutOfMemory`] where that is what failed. Step 0 is the
+    /// warm-up.
     pub(crate) fn in_batch(self, step: u64, stats: &BatchStats) -> Self {
-        let why = match &self {
-            Self::Step { why, .. } | Self::Replica(ReplicaError::Device(why)) => why,
-            _ => return self,
+        let (Self::Step { why, .. } | Self::Replica(ReplicaError::Device(why))) = &self else {
+            return self;
+        };
+        let EngineError::OutOfMemory { line } = why else {
+            return self;
         };
         let when = match step {
             0 => "the warm-up".to_owned(),
             step => format!("step {step}"),
         };
-        Self::out_of_memory(when, why, &stats.shapes).unwrap_or(self)
+        Self::out_of_memory(when, line, &stats.shapes)
     }
 
-    /// Returns an error if `why` reports that memory ran out.
-    pub(crate) fn out_of_memory(
-        when: String,
-        why: &str,
-        shapes: &[(usize, BucketShape)],
-    ) -> Option<Self> {
-        let line = oom_line(why)?;
+    /// Makes the error of work on batches of these shapes that ran out of memory, as `line` of
+    /// the engine's report says.
+    pub(crate) fn out_of_memory(when: String, line: &str, shapes: &[(usize, BucketShape)]) -> Self {
         let batches = shapes.iter().map(|(rows, shape)| {
             let (text, codes) = (shape.text.0, shape.audio.0);
             format!("a batch of {rows} rows of {text} text tokens and {codes} codes")
         });
-        Some(Self::OutOfMemory {
+        let batches = batches.collect::<Vec<_>>().join(", ");
+        Self::OutOfMemory {
             when,
-            batches: batches.collect::<Vec<_>>().join(", "),
-            why: line.to_owned(),
-        })
+            found: format!("{batches}; the device says: {line}"),
+        }
+    }
+
+    /// Returns whether a device ran out of memory.
+    pub fn is_out_of_memory(&self) -> bool {
+        match self {
+            Self::OutOfMemory { .. } => true,
+            Self::Step { why, .. } | Self::Replica(ReplicaError::Device(why)) => {
+                matches!(why, EngineError::OutOfMemory { .. })
+            }
+            // What a stage of the pipeline or the engine below a crate reports is only a text.
+            other => oom_line(&other.to_string()).is_some(),
+        }
     }
 
     /// Whether this only says that a wait ended because `stop` was requested: a stop closes the
@@ -139,9 +156,14 @@ impl TrainError {
         ends_a_wait && stop.is_asked()
     }
 
-    /// Makes an error of anything that can be displayed.
-    pub(crate) fn failed(why: impl std::fmt::Display) -> Self {
-        Self::Failed(why.to_string())
+    /// Carries any error, or a sentence about one.
+    pub(crate) fn failed(why: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::Other(why.into())
+    }
+
+    /// Makes the error of a setting, or of what it names, in the words of the error that found it.
+    pub(crate) fn usage(why: impl fmt::Display) -> Self {
+        Self::Usage(Report::new(why.to_string()))
     }
 }
 
@@ -181,7 +203,7 @@ mod tests {
         let why = "An error happened\nout of device memory allocating 4096 bytes\n  at frame 1";
         let error = TrainError::step(7, why).in_batch(7, &stats());
         insta::assert_snapshot!(error);
-        let device = ReplicaError::Device("can't allocate buffer of size: 12".to_owned());
+        let device = ReplicaError::Device(EngineError::new("can't allocate buffer of size: 12"));
         let error = TrainError::Replica(device).in_batch(0, &stats());
         assert!(matches!(error, TrainError::OutOfMemory { .. }));
         assert!(error.to_string().starts_with("the warm-up ran out"));

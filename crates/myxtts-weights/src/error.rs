@@ -4,6 +4,8 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use myxtts_base::{Report, report};
+use myxtts_text::VocabError;
 use thiserror::Error;
 
 use crate::tensor::Dtype;
@@ -60,16 +62,15 @@ impl WeightsError {
 impl fmt::Display for WeightsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let verb = if self.writing { "written" } else { "read" };
-        write!(
-            f,
-            "{} cannot be {verb}: {}",
-            self.path.display(),
-            self.fault
-        )?;
+        let what = report!("{} cannot be {verb}: {}", self.path.display(), self.fault);
+        // A vocabulary says by itself how to mend it.
+        let mut report = Report::of(&what);
+        let fix = report.take_fix();
+        let mut report = report.fix(fix.unwrap_or_else(|| self.fault.fix().to_owned()));
         if let Some(tensor) = &self.tensor {
-            write!(f, "\n  tensor: {tensor}")?;
+            report = report.at(format!("tensor {tensor}"));
         }
-        write!(f, "\n  fix:    {}", self.fault.fix())
+        report.fmt(f)
     }
 }
 
@@ -225,9 +226,9 @@ pub enum Fault {
     /// The weights come without their configuration.
     #[error("config.json is missing, and nothing else gives the number of attention heads")]
     NoConfig,
-    /// The vocabulary cannot be used; holds why.
-    #[error("{0}")]
-    Vocabulary(String),
+    /// The vocabulary cannot be used.
+    #[error(transparent)]
+    Vocabulary(VocabError),
     /// The folder has no model.
     #[error("it has no file with model weights")]
     NoModel,

@@ -205,8 +205,8 @@ impl ModelWeights {
                 .push("there is no vocab.json: the model cannot speak without one".to_owned());
             return Ok(());
         };
-        let vocabulary = Vocabulary::from_json(bytes)
-            .map_err(|why| (None, Fault::Vocabulary(why.to_string())))?;
+        let vocabulary =
+            Vocabulary::from_json(bytes).map_err(|why| (None, Fault::Vocabulary(why)))?;
         let tokens = vocabulary.text_tokens();
         if tokens > sizes.text_tokens {
             let disagree = Fault::Disagree {

@@ -31,7 +31,7 @@ fn main() -> ExitCode {
 
 impl Failure {
     /// The contract's exit codes.
-    fn exit_code(&self) -> u8 {
+    pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Job(_) | Self::Result(_) => 1,
             Self::Usage(_) => 2,

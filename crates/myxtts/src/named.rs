@@ -4,6 +4,8 @@
 //! Pages are read whole, sources by their string literals and comments: that is
 //! where words for people stand.
 
+mod error_layout;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -138,7 +140,7 @@ fn texts(files: &[PathBuf]) -> Vec<Text> {
         let text = fs::read_to_string(file).unwrap();
         let lines = match (is_source, path.ends_with(".snap")) {
             (true, _) => {
-                let end = text.find("#[cfg(test)]\nmod tests").unwrap_or(text.len());
+                let end = text.find("\nmod tests {").unwrap_or(text.len());
                 words_of(&text[..end])
             }
             // Below the header, which names the test.

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use myxtts_base::report;
 use myxtts_config::{Origin, Settings};
 use myxtts_train::config::StageName;
 use serde::Serialize;
@@ -60,11 +61,11 @@ impl Outline {
         let stages = run.stage.names(is_chosen, run.init.is_some());
         let has = |stage: StageName| stages.contains(&stage);
         if has(StageName::Dvae) && has(StageName::Decoder) && !has(StageName::Gpt) {
-            return Err(Error::refused(
-                "--stage dvae,decoder leaves out the GPT between them\n  why:   the decoder learns \
-                 from a GPT that speaks the codes of this DVAE\n  fix:   --stage all, or one of the \
-                 two alone",
-            ));
+            return Err(Error::Refused(report!(
+                "--stage dvae,decoder leaves out the GPT between them";
+                why: "the decoder learns from a GPT that speaks the codes of this DVAE";
+                fix: "--stage all, or one of the two alone"
+            )));
         }
         let note = match (is_chosen, has(StageName::Decoder), run.init.is_some()) {
             (false, false, true) => Some(TUNED),

@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::io::{self, Write};
 
 use myxtts::{Observer, Preparing};
+use myxtts_base::{Report, report};
 use serde::Serialize;
 
 use crate::terminal::Terminal;
@@ -12,26 +13,33 @@ use crate::terminal::Terminal;
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The job was tried and failed.
-    Job(String),
+    Job(Report),
     /// The job was done, and its result, already printed, is a failure.
-    Result(String),
+    Result(Report),
     /// The job could not be tried: wrong usage or configuration.
-    Usage(String),
+    Usage(Report),
     /// The command was asked to stop, and did; the code is its exit code.
-    Stopped(String, u8),
+    Stopped(Report, u8),
 }
 
 impl Failure {
-    pub(crate) fn usage(error: impl Display) -> Self {
-        Self::Usage(error.to_string())
+    /// Makes the failure of a job that was tried, in the words of the error that ended it.
+    pub(crate) fn job(error: impl Display) -> Self {
+        Self::Job(Report::new(error.to_string()))
     }
 
-    pub(crate) fn message(&self) -> &str {
+    /// Makes the failure of a job that could not be tried, in the words of the error that says so.
+    pub(crate) fn usage(error: impl Display) -> Self {
+        Self::Usage(Report::new(error.to_string()))
+    }
+
+    /// Returns what the person reads.
+    pub(crate) fn report(&self) -> &Report {
         match self {
-            Self::Job(message)
-            | Self::Result(message)
-            | Self::Usage(message)
-            | Self::Stopped(message, _) => message,
+            Self::Job(report)
+            | Self::Result(report)
+            | Self::Usage(report)
+            | Self::Stopped(report, _) => report,
         }
     }
 }
@@ -72,7 +80,7 @@ impl Output {
     /// Prints a result that is JSON by nature.
     pub(crate) fn document(&self, document: &impl Serialize) -> Result<(), Failure> {
         let text = serde_json::to_string_pretty(document).map_err(|why| {
-            Failure::Job(format!("the result could not be written as JSON: {why}"))
+            Failure::Job(report!("the result could not be written as JSON: {why}"))
         })?;
         self.text(text)
     }
@@ -86,7 +94,7 @@ impl Output {
         match written {
             // The reader has left, as `head` does: nothing more is wanted.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-            other => other.map_err(|why| Failure::Job(format!("cannot write to stdout: {why}"))),
+            other => other.map_err(|why| Failure::Job(report!("cannot write to stdout: {why}"))),
         }
     }
 
@@ -98,13 +106,13 @@ impl Output {
     /// Reports a failure: in words on stderr, and as a document for a program.
     pub(crate) fn failure(&self, failure: &Failure) {
         match failure {
-            Failure::Stopped(message, _) => self.log(message),
-            failure => self.log(format_args!("error: {}", failure.message())),
+            Failure::Stopped(report, _) => self.log(report),
+            failure => self.log(format_args!("error: {}", failure.report())),
         }
         // At most one document may be printed, and a result was printed already.
         if self.json && !matches!(failure, Failure::Result(_) | Failure::Stopped(..)) {
             // If stdout breaks while a failure is reported, the exit code remains.
-            let _ = self.document(&serde_json::json!({ "error": failure.message() }));
+            let _ = self.document(&serde_json::json!({ "error": failure.report().to_string() }));
         }
     }
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use myxtts_audio::units::Seconds;
 use myxtts_audio::{Limits, Loader, Waveform};
+use myxtts_base::{Report, report};
 use myxtts_infer::{
     InferError, NamedVoice, StoredVoice, Synthesizer, Voice, VoiceFile, named_voices,
 };
@@ -42,10 +43,10 @@ impl VoiceSource {
     pub fn recordings(paths: Vec<PathBuf>) -> Result<Self, Error> {
         match paths.iter().find(|path| !path.is_file()) {
             None => Ok(Self::Recordings(paths)),
-            Some(path) => Err(Error::refused(format!(
-                "there is no recording of the voice here\n  --> {}\n  \
-                 fix:   name a recording after --speaker-wav",
-                path.display()
+            Some(path) => Err(Error::Refused(report!(
+                "there is no recording of the voice here";
+                at: "{}", path.display();
+                fix: "name a recording after --speaker-wav"
             ))),
         }
     }
@@ -78,14 +79,14 @@ impl VoiceSource {
             true => format!("no voice is stored in {}", checkpoint.display()),
             false => format!("the stored voices are {}", names.join(", ")),
         };
-        Err(Error::refused(match wanted {
-            Some(wanted) => format!(
-                "there is no voice `{wanted}`: {has}\n  \
-                 fix:   name one of them, or give recordings with --speaker-wav"
+        Err(Error::Refused(match wanted {
+            Some(wanted) => report!(
+                "there is no voice `{wanted}`: {has}";
+                fix: "name one of them, or give recordings with --speaker-wav"
             ),
-            None => format!(
-                "whose voice? {has}\n  \
-                 fix:   give a few seconds of a speaker with --speaker-wav FILE"
+            None => report!(
+                "whose voice? {has}";
+                fix: "give a few seconds of a speaker with --speaker-wav FILE"
             ),
         }))
     }
@@ -163,7 +164,7 @@ fn listen(paths: &[PathBuf], synthesizer: &mut Synthesizer) -> Result<Heard, Err
         let (loaded, is_whole) = loaded.map_err(Error::refused)?;
         synthesizer
             .accepts(&loaded.waveform)
-            .map_err(|why| failure_of(why, path))?;
+            .map_err(|why| failure_of(&why, path))?;
         if !is_whole {
             notices.push(format!(
                 "only the first {heard} of {} are used",
@@ -177,12 +178,6 @@ fn listen(paths: &[PathBuf], synthesizer: &mut Synthesizer) -> Result<Heard, Err
 }
 
 /// Returns the error of a recording that has no voice in it, with its path.
-fn failure_of(error: InferError, path: &Path) -> Error {
-    let words = error.to_string();
-    let (what, fix) = words.split_once("\n  fix:").unwrap_or((&words, ""));
-    let place = path.display();
-    Error::refused(match fix {
-        "" => format!("{what}\n  --> {place}"),
-        fix => format!("{what}\n  --> {place}\n  fix:{fix}"),
-    })
+fn failure_of(error: &InferError, path: &Path) -> Error {
+    Error::Refused(Report::of(error).at(path.display().to_string()))
 }

@@ -7,11 +7,20 @@
 use std::io;
 use std::path::PathBuf;
 
+use myxtts_base::report;
+
 use crate::units::{Samples, Seconds};
 
 /// A file that could not be decoded.
 #[derive(Debug, thiserror::Error)]
-#[error("{fault}\n  --> {}\n  hint: {}", path.display(), fault.hint())]
+#[error(
+    "{}",
+    report!(
+        "{fault}";
+        at: "{}", path.display();
+        fix: "{}", fault.fix()
+    )
+)]
 pub struct DecodeError {
     /// The path of the file, as the caller gave it.
     pub path: PathBuf,
@@ -109,7 +118,7 @@ fn missing(decoded: Samples, declared: Option<Samples>) -> String {
 
 impl Fault {
     /// Returns what a person can do about it.
-    pub fn hint(&self) -> &'static str {
+    pub fn fix(&self) -> &'static str {
         match self {
             Self::NotFound => "check the path in the metadata, and what it is relative to",
             Self::Permission => "give this user read access: chmod u+r, or run as the file's owner",
@@ -118,7 +127,7 @@ impl Fault {
             Self::Io(_) => "check the disk, the mount and any symbolic links on the path",
             Self::Empty => "copy or download the file again; it was probably never written",
             Self::NotAudio { .. } => {
-                "WAV, FLAC, MP3, OGG/Vorbis and M4A/AAC are read; remove or replace this file"
+                "remove or replace this file; WAV, FLAC, MP3, OGG/Vorbis and M4A/AAC are read"
             }
             Self::Truncated { .. } => "copy or download the file again; the end of it is missing",
             Self::LyingHeader { .. } => {

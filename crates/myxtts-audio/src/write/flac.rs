@@ -8,16 +8,16 @@ use flacenc::component::BitRepr;
 use flacenc::error::Verify;
 use flacenc::source::MemSource;
 
-use super::WriteError;
+use super::{FlacError, WriteError};
 use crate::cast;
 use crate::waveform::Waveform;
 
 /// Writes 16-bit FLAC. Samples beyond full scale are clipped; what is read back
 /// is what [`write_wav_pcm16`](super::write_wav_pcm16) would have written.
 pub fn write_flac_pcm16(path: &Path, waveform: &Waveform) -> Result<(), WriteError> {
-    let bytes = flac_pcm16(waveform).map_err(|why| WriteError::Encode {
+    let bytes = flac_pcm16(waveform).map_err(|source| WriteError::Encode {
         path: path.to_owned(),
-        why,
+        source,
     })?;
     fs::write(path, bytes).map_err(|source| WriteError::Io {
         path: path.to_owned(),
@@ -29,28 +29,28 @@ pub fn write_flac_pcm16(path: &Path, waveform: &Waveform) -> Result<(), WriteErr
 ///
 /// # Errors
 /// The reason the encoder gives.
-pub fn flac_pcm16(waveform: &Waveform) -> Result<Vec<u8>, String> {
+pub fn flac_pcm16(waveform: &Waveform) -> Result<Vec<u8>, FlacError> {
     let config = flacenc::config::Encoder::default()
         .into_verified()
-        .map_err(|(_, e)| e.to_string())?;
+        .map_err(|(_, why)| FlacError::new(why))?;
     let samples: Vec<i32> = waveform
         .samples
         .iter()
         .map(|&x| i32::from(cast::to_pcm16(x)))
         .collect();
-    let rate = usize::try_from(waveform.rate.hz()).map_err(|e| e.to_string())?;
+    let rate = usize::try_from(waveform.rate.hz()).map_err(FlacError::new)?;
     let source = MemSource::from_samples(&samples, 1, 16, rate);
     let mut stream = flacenc::encode_with_fixed_block_size(&config, source, config.block_size)
-        .map_err(|e| e.to_string())?;
+        .map_err(FlacError::new)?;
     // The encoder counts the last, shorter block as the smallest. The format does
     // not, and readers refuse a smallest block below 16.
     let block = config.block_size;
     stream
         .stream_info_mut()
         .set_block_sizes(block, block)
-        .map_err(|e| e.to_string())?;
+        .map_err(FlacError::new)?;
     let mut sink = ByteSink::new();
-    stream.write(&mut sink).map_err(|e| e.to_string())?;
+    stream.write(&mut sink).map_err(FlacError::new)?;
     Ok(sink.into_inner())
 }
 

@@ -7,6 +7,7 @@ use flacenc::config::Encoder;
 use flacenc::error::{Verified, Verify};
 use flacenc::source::{Fill, FrameBuf};
 
+use super::FlacError;
 use crate::cast;
 use crate::units::SampleRate;
 
@@ -24,18 +25,18 @@ impl FlacStream {
     ///
     /// # Errors
     /// The reason the encoder gives: a rate it does not support.
-    pub fn new(rate: SampleRate) -> Result<(Self, Vec<u8>), String> {
+    pub fn new(rate: SampleRate) -> Result<(Self, Vec<u8>), FlacError> {
         let config = Encoder::default().into_verified();
-        let config = config.map_err(|(_, why)| why.to_string())?;
-        let hz = usize::try_from(rate.hz()).map_err(|why| why.to_string())?;
-        let mut info = StreamInfo::new(hz, 1, 16).map_err(|why| why.to_string())?;
+        let config = config.map_err(|(_, why)| FlacError::new(why))?;
+        let hz = usize::try_from(rate.hz()).map_err(FlacError::new)?;
+        let mut info = StreamInfo::new(hz, 1, 16).map_err(FlacError::new)?;
         info.set_block_sizes(config.block_size, config.block_size)
-            .map_err(|why| why.to_string())?;
+            .map_err(FlacError::new)?;
         // Frame sizes, number of samples and checksum stay 0, which means unknown.
-        info.set_frame_sizes(0, 0).map_err(|why| why.to_string())?;
+        info.set_frame_sizes(0, 0).map_err(FlacError::new)?;
         let mut sink = ByteSink::new();
         let start = Stream::with_stream_info(info.clone());
-        start.write(&mut sink).map_err(|why| why.to_string())?;
+        start.write(&mut sink).map_err(FlacError::new)?;
         let stream = Self {
             config,
             info,
@@ -49,7 +50,7 @@ impl FlacStream {
     ///
     /// # Errors
     /// The reason the encoder gives.
-    pub fn push(&mut self, samples: &[f32]) -> Result<Vec<u8>, String> {
+    pub fn push(&mut self, samples: &[f32]) -> Result<Vec<u8>, FlacError> {
         let samples = samples.iter().map(|&x| i32::from(cast::to_pcm16(x)));
         self.held.extend(samples);
         let full = self.held.len() / self.config.block_size * self.config.block_size;
@@ -62,24 +63,22 @@ impl FlacStream {
     ///
     /// # Errors
     /// The reason the encoder gives.
-    pub fn finish(mut self) -> Result<Vec<u8>, String> {
+    pub fn finish(mut self) -> Result<Vec<u8>, FlacError> {
         let held = std::mem::take(&mut self.held);
         self.frames(&held)
     }
 
-    fn frames(&mut self, samples: &[i32]) -> Result<Vec<u8>, String> {
+    fn frames(&mut self, samples: &[i32]) -> Result<Vec<u8>, FlacError> {
         let mut sink = ByteSink::new();
         // A buffer has a smallest size; the frame is as much of it as is filled.
         let size = self.config.block_size;
         for block in samples.chunks(size) {
-            let mut buffer = FrameBuf::with_size(1, size).map_err(|why| why.to_string())?;
-            buffer
-                .fill_interleaved(block)
-                .map_err(|why| why.to_string())?;
+            let mut buffer = FrameBuf::with_size(1, size).map_err(FlacError::new)?;
+            buffer.fill_interleaved(block).map_err(FlacError::new)?;
             let frame =
                 flacenc::encode_fixed_size_frame(&self.config, &buffer, self.frames, &self.info)
-                    .map_err(|why| why.to_string())?;
-            frame.write(&mut sink).map_err(|why| why.to_string())?;
+                    .map_err(FlacError::new)?;
+            frame.write(&mut sink).map_err(FlacError::new)?;
             self.frames += 1;
         }
         Ok(sink.into_inner())

@@ -4,8 +4,11 @@ mod flac;
 mod flac_stream;
 mod wav;
 
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
+
+use myxtts_base::report;
 
 pub use flac::{flac_pcm16, write_flac_pcm16};
 pub use flac_stream::FlacStream;
@@ -17,8 +20,12 @@ pub use wav::{pcm16, wav_pcm16, wav_pcm16_header, write_wav_f32, write_wav_pcm16
 pub enum WriteError {
     /// The operating system refused.
     #[error(
-        "the recording cannot be written: {source}\n  --> {}\n  hint: check that the folder exists, is writable and has space",
-        path.display()
+        "{}",
+        report!(
+            "the recording cannot be written: {source}";
+            at: "{}", path.display();
+            fix: "check that the folder exists, is writable and has space"
+        )
     )]
     Io {
         /// The file that was to be written.
@@ -28,19 +35,27 @@ pub enum WriteError {
     },
     /// The encoder refused the waveform.
     #[error(
-        "the recording cannot be encoded as FLAC: {why}\n  --> {}\n  hint: write it as WAV",
-        path.display()
+        "{}",
+        report!(
+            "the recording cannot be encoded as FLAC: {source}";
+            at: "{}", path.display();
+            fix: "write it as WAV"
+        )
     )]
     Encode {
         /// The file that was to be written.
         path: PathBuf,
         /// The reason the encoder gave.
-        why: String,
+        source: FlacError,
     },
     /// The waveform is too long for a WAV file.
     #[error(
-        "a WAV file holds at most 4 GiB, but this waveform needs {bytes} bytes\n  --> {}\n  hint: write it in parts",
-        path.display()
+        "{}",
+        report!(
+            "a WAV file holds at most 4 GiB, but this waveform needs {bytes} bytes";
+            at: "{}", path.display();
+            fix: "write it in parts"
+        )
     )]
     TooLong {
         /// The file that was to be written.
@@ -48,6 +63,22 @@ pub enum WriteError {
         /// The size of the audio, in bytes.
         bytes: usize,
     },
+}
+
+/// The reason for which the FLAC encoder refused a waveform.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{why}")]
+pub struct FlacError {
+    why: String,
+}
+
+impl FlacError {
+    /// Takes the words of any of the encoder's own errors, of which it has several types.
+    fn new(why: impl fmt::Display) -> Self {
+        Self {
+            why: why.to_string(),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -60,7 +91,7 @@ mod tests {
         let errors = [
             WriteError::Encode {
                 path: path.clone(),
-                why: "no such rate".to_owned(),
+                source: FlacError::new("no such rate"),
             },
             WriteError::TooLong {
                 path,

@@ -260,12 +260,12 @@ fn missing_and_folder() {
     insta::assert_snapshot!(show(&dir.path().join("none.yaml")), @r"
     cannot read the configuration file: No such file or directory (os error 2)
       --> DIR/none.yaml
-      hint: give the path of a YAML file; `myxtts config new` writes one to start from
+      fix:   give the path of a YAML file; `myxtts config new` writes one to start from
     ");
     insta::assert_snapshot!(show(dir.path()), @r"
     the configuration path is a folder
       --> DIR
-      hint: give the YAML file inside it
+      fix:   give the YAML file inside it
     ");
 }
 

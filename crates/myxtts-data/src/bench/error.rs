@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use myxtts_audio::{DecodeError, LoadError, MelError, WriteError};
+use myxtts_base::report;
 use myxtts_text::{EncodeError, LanguageError, VocabError};
 
 use crate::host_stage::HostStageError;
@@ -21,7 +22,13 @@ pub enum BenchError {
     #[error(transparent)]
     Layout(#[from] LayoutError),
     /// The dataset could not be read.
-    #[error("cannot read the dataset {}: {source}", folder.display())]
+    #[error(
+        "{}",
+        report!(
+            "cannot read the dataset {}: {source}", folder.display();
+            fix: "check the disk, the mount and that this user may read the folder"
+        )
+    )]
     Read {
         /// The folder of the dataset.
         folder: PathBuf,
@@ -29,7 +36,14 @@ pub enum BenchError {
         source: io::Error,
     },
     /// A line of the dataset names no clip.
-    #[error("{why}\n  --> {}:{line}\n  hint: measure on a dataset without bad lines", file.display())]
+    #[error(
+        "{}",
+        report!(
+            "{why}";
+            at: "{}:{line}", file.display();
+            fix: "measure on a dataset without bad lines"
+        )
+    )]
     BadLine {
         /// The path of the file.
         file: PathBuf,
@@ -39,7 +53,14 @@ pub enum BenchError {
         why: String,
     },
     /// The dataset has no clips.
-    #[error("the dataset has no clips\n  --> {}", folder.display())]
+    #[error(
+        "{}",
+        report!(
+            "the dataset has no clips";
+            at: "{}", folder.display();
+            fix: "name a dataset with at least one recording and its text"
+        )
+    )]
     Empty {
         /// The folder of the dataset.
         folder: PathBuf,
@@ -66,7 +87,14 @@ pub enum BenchError {
     #[error(transparent)]
     Stage(#[from] HostStageError),
     /// A clip fits no bucket, although buckets are chosen to hold every clip.
-    #[error("clip {} of the dataset fits no bucket; this is a bug in the program", clip.0)]
+    #[error(
+        "{}",
+        report!(
+            "clip {} of the dataset fits no bucket", clip.0;
+            why: "a bug in this program: buckets are chosen to hold every clip";
+            fix: "please report it, with the dataset's layout"
+        )
+    )]
     Unscheduled {
         /// The clip that fits no bucket.
         clip: ClipIndex,

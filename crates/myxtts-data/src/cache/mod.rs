@@ -14,6 +14,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use myxtts_base::report;
 use thiserror::Error;
 
 pub use format::{Element, EntryShape, Malformed};
@@ -60,8 +61,11 @@ pub struct CachedFeatures {
 pub enum CacheError {
     /// The folder cannot be used.
     #[error(
-        "the feature cache {} cannot be used: {why}\n  \
-         fix:   make the folder writable, or set data.cache to none", path.display()
+        "{}",
+        report!(
+            "the feature cache {} cannot be used: {why}", path.display();
+            fix: "make the folder writable, or set data.cache to none"
+        )
     )]
     Folder {
         /// The folder of the cache.
@@ -71,9 +75,12 @@ pub enum CacheError {
     },
     /// An entry could not be written; the cache is as it was before.
     #[error(
-        "a feature could not be cached in {}: {why}\n  \
-         fix:   free some disk space (what is already cached stays valid), or set data.cache to memory or none",
-        path.display()
+        "{}",
+        report!(
+            "a feature could not be cached in {}: {why}", path.display();
+            fix: "free some disk space (what is already cached stays valid), or set data.cache to \
+                  memory or none"
+        )
     )]
     Write {
         /// The folder of the cache.

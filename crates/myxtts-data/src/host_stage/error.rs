@@ -6,6 +6,7 @@
 use std::path::PathBuf;
 
 use myxtts_audio::LoadError;
+use myxtts_base::report;
 use myxtts_text::EncodeError;
 
 use crate::schedule::ClipIndex;
@@ -17,9 +18,12 @@ use crate::units::{Codes, Tokens};
 pub enum HostStageError {
     /// The schedule was made for another dataset.
     #[error(
-        "the schedule asks for clip {}, which the dataset does not have\n  \
-         hint: the manifest changed after the schedule was made; prepare the dataset again",
-        clip.0
+        "{}",
+        report!(
+            "the schedule asks for clip {}, which the dataset does not have", clip.0;
+            why: "the manifest changed after the schedule was made";
+            fix: "prepare the dataset again"
+        )
     )]
     NoSuchClip {
         /// The clip that was asked for.
@@ -42,10 +46,14 @@ pub enum HostStageError {
     },
     /// More recordings are gone than the configuration allows.
     #[error(
-        "{lost} of {total} clips can no longer be read, but data.max_bad_fraction allows only {allowed:.2} %\n  \
-         last:  {last}\n  \
-         fix:   put the recordings back, or train without them: --set data.max_bad_fraction={enough}; \
-         quarantine.jsonl of the run names them"
+        "{}",
+        report!(
+            "{lost} of {total} clips can no longer be read, but data.max_bad_fraction allows only \
+             {allowed:.2} %";
+            found: "the last of them: {last}";
+            fix: "put the recordings back, which quarantine.jsonl of the run names, or train without \
+                  them: --set data.max_bad_fraction={enough}"
+        )
     )]
     TooManyLost {
         /// The number of clips that are lost.
@@ -61,9 +69,12 @@ pub enum HostStageError {
     },
     /// Nothing can stand in for a clip that is gone.
     #[error(
-        "no other clip can take the place of one that can no longer be read\n  --> {}\n  \
-         fix:   put the recording back, or prepare the dataset again",
-        audio.display()
+        "{}",
+        report!(
+            "no other clip can take the place of one that can no longer be read";
+            at: "{}", audio.display();
+            fix: "put the recording back, or prepare the dataset again"
+        )
     )]
     NoSubstitute {
         /// The recording that is gone.
@@ -81,9 +92,13 @@ pub enum HostStageError {
     },
     /// The recording is longer than the manifest said.
     #[error(
-        "clip {} has {} codes, but its bucket has room for {}\n  --> {}\n  \
-         hint: the recording changed after the dataset was indexed; prepare the dataset again",
-        clip.0, length.0, room.0, audio.display()
+        "{}",
+        report!(
+            "clip {} has {} codes, but its bucket has room for {}", clip.0, length.0, room.0;
+            at: "{}", audio.display();
+            why: "the recording changed after the dataset was indexed";
+            fix: "prepare the dataset again"
+        )
     )]
     AudioTooLong {
         /// The clip's place in the manifest.
@@ -97,10 +112,13 @@ pub enum HostStageError {
     },
     /// The transcript is longer than the manifest said.
     #[error(
-        "clip {} has {} text tokens, but its bucket has room for {}\n  --> transcript of {}\n  \
-         hint: the transcript or the vocabulary changed after the dataset was indexed; prepare \
-         the dataset again",
-        clip.0, length.0, room.0, audio.display()
+        "{}",
+        report!(
+            "clip {} has {} text tokens, but its bucket has room for {}", clip.0, length.0, room.0;
+            at: "transcript of {}", audio.display();
+            why: "the transcript or the vocabulary changed after the dataset was indexed";
+            fix: "prepare the dataset again"
+        )
     )]
     TextTooLong {
         /// The clip's place in the manifest.

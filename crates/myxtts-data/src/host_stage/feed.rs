@@ -6,6 +6,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use myxtts_audio::{Slowness, Spent};
+use myxtts_base::report;
 use myxtts_pipeline::{HostParts, HostWork, Ticket};
 
 use super::{ClipSource, HostBatch, HostStage, Scratch};
@@ -16,8 +17,11 @@ use crate::units::{Codes, Tokens};
 /// The schedule has no batch to train on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the schedule has no batches: the dataset has no clip to train on\n  \
-     fix:   see report.txt of `myxtts prepare` for what became of its clips"
+    "{}",
+    report!(
+        "the schedule has no batches: the dataset has no clip to train on";
+        fix: "see report.txt of `myxtts prepare` for what became of its clips"
+    )
 )]
 pub struct EmptySchedule;
 

@@ -10,6 +10,7 @@
 use std::collections::HashSet;
 use std::fmt;
 
+use myxtts_base::report;
 use serde::{Deserialize, Serialize};
 
 /// What one column holds.
@@ -101,12 +102,25 @@ pub struct Columns(Vec<Column>);
 pub enum ColumnsError {
     /// A word is not the name of a column.
     #[error(
-        "`{0}` is not the name of a column\n  hint: --columns takes id, text, speaker, language, written (the text before it was normalised) and `-` for a column that is not used, in the order of the table"
+        "{}",
+        report!(
+            "`{name}` is not the name of a column";
+            fix: "give --columns the names id, text, speaker, language, written (the text before it \
+                  was normalised) and `-` for a column that is not used, in the order of the table"
+        )
     )]
-    Unknown(String),
+    Unknown {
+        /// The word that was given.
+        name: String,
+    },
     /// A column is missing, or is named more than once.
     #[error(
-        "--columns {given} names `{column}` {times} times\n  hint: name it once; `id` and `text` must be there, `-` stands for a column that is not used"
+        "{}",
+        report!(
+            "--columns {given} names `{column}` {times} times";
+            fix: "name it once; `id` and `text` must be there, `-` stands for a column that is not \
+                  used"
+        )
     )]
     Times {
         /// The columns as they were given.
@@ -129,7 +143,7 @@ impl Columns {
                 .find(|(_, names)| names.contains(&name.as_str()));
             own.map(|(column, _)| *column)
                 .or(header.map(|(column, _)| *column))
-                .ok_or(ColumnsError::Unknown(name))
+                .ok_or(ColumnsError::Unknown { name })
         };
         let columns = Self(names.iter().map(column).collect::<Result<_, _>>()?);
         for (column, _) in Column::NAMES {
@@ -568,13 +582,13 @@ mod tests {
         assert_eq!(named("audio,-,text,speaker"), "id,-,text,speaker");
         insta::assert_snapshot!([named("id,words"), named("id,speaker"), named("id,text,text")].join("\n\n"), @r"
         `words` is not the name of a column
-          hint: --columns takes id, text, speaker, language, written (the text before it was normalised) and `-` for a column that is not used, in the order of the table
+          fix:   give --columns the names id, text, speaker, language, written (the text before it was normalised) and `-` for a column that is not used, in the order of the table
 
         --columns id,speaker names `text` 0 times
-          hint: name it once; `id` and `text` must be there, `-` stands for a column that is not used
+          fix:   name it once; `id` and `text` must be there, `-` stands for a column that is not used
 
         --columns id,text,text names `text` 2 times
-          hint: name it once; `id` and `text` must be there, `-` stands for a column that is not used
+          fix:   name it once; `id` and `text` must be there, `-` stands for a column that is not used
         ");
     }
 }

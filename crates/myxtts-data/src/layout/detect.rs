@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
+use myxtts_base::report;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -182,7 +183,13 @@ impl Layout {
 #[derive(Debug, Error)]
 pub enum LayoutError {
     /// The dataset cannot be read.
-    #[error("cannot read the dataset {}: {why}\n  fix:   give the folder that holds the recordings, and that this user may read", path.display())]
+    #[error(
+        "{}",
+        report!(
+            "cannot read the dataset {}: {why}", path.display();
+            fix: "give the folder that holds the recordings, and that this user may read"
+        )
+    )]
     Unreadable {
         /// The folder or file.
         path: PathBuf,
@@ -191,9 +198,14 @@ pub enum LayoutError {
     },
     /// Nothing in the folder looks like a dataset.
     #[error(
-        "no dataset in {}\n  found: {found}\n  fix:   put one of these there: metadata.csv with a \
-         wavs/ folder; metadata_train.csv and metadata_eval.csv; a CSV or text file of \
-         `audio|text` lines; a .jsonl manifest; or recordings with a .txt beside each", path.display()
+        "{}",
+        report!(
+            "no dataset in {}", path.display();
+            found: "{found}";
+            fix: "put one of these there: metadata.csv with a wavs/ folder; metadata_train.csv and \
+                  metadata_eval.csv; a CSV or text file of `audio|text` lines; a .jsonl manifest; \
+                  or recordings with a .txt beside each"
+        )
     )]
     Nothing {
         /// The folder that was searched.
@@ -203,10 +215,13 @@ pub enum LayoutError {
     },
     /// The values of a table do not tell what its columns hold.
     #[error(
-        "what do the columns of {} hold? {why}\n  \
-         found: {line}\n  \
-         fix:   name the columns in order, for example --columns id,text,speaker; the names are \
-         id, text, speaker, language, written, and - for a column that is not used", path.display()
+        "{}",
+        report!(
+            "what do the columns of {} hold? {why}", path.display();
+            found: "{line}";
+            fix: "name the columns in order, for example --columns id,text,speaker; the names are \
+                  id, text, speaker, language, written, and - for a column that is not used"
+        )
     )]
     Ambiguous {
         /// The path of the table.
@@ -218,9 +233,13 @@ pub enum LayoutError {
     },
     /// More columns were named than the table has.
     #[error(
-        "--columns {given} names {} columns, but the lines of {} have {found}\n  \
-         found: {line}\n  \
-         fix:   name exactly the columns that the lines have", given.len(), path.display()
+        "{}",
+        report!(
+            "--columns {given} names {} columns, but the lines of {} have {found}",
+            given.len(), path.display();
+            found: "{line}";
+            fix: "name exactly the columns that the lines have"
+        )
     )]
     TooManyColumns {
         /// The path of the table.
@@ -234,7 +253,11 @@ pub enum LayoutError {
     },
     /// Columns were named for a dataset that has no tables.
     #[error(
-        "--columns is for tables, but {} is {what}\n  fix:   leave --columns out", path.display()
+        "{}",
+        report!(
+            "--columns is for tables, but {} is {what}", path.display();
+            fix: "leave --columns out"
+        )
     )]
     NoColumns {
         /// The path of the dataset.

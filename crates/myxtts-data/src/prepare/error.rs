@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use myxtts_audio::WriteError;
+use myxtts_base::report;
 use myxtts_text::{LanguageError, Script};
 use thiserror::Error;
 
@@ -21,8 +22,13 @@ pub enum PrepareError {
     Language(#[from] LanguageError),
     /// The letters fit several languages.
     #[error(
-        "which language are the texts of {} in?\n  why:   they have {script} letters and do not look like English\n  found: {example}\n  fix:   --language {fix}",
-        path.display()
+        "{}",
+        report!(
+            "which language are the texts of {} in?", path.display();
+            found: "{example}";
+            why: "they have {script} letters and do not look like English";
+            fix: "--language {fix}"
+        )
     )]
     WhichLanguage {
         /// The path of the dataset.
@@ -36,8 +42,14 @@ pub enum PrepareError {
     },
     /// The language is not written with these letters.
     #[error(
-        "the texts of {} are not in the language `{language}`\n  why:   {misfits} of {all} have {script} letters, but `{language}` is not written with them\n  found: {example}\n  fix:   --language {fix}",
-        path.display()
+        "{}",
+        report!(
+            "the texts of {} are not in the language `{language}`", path.display();
+            found: "{example}";
+            why: "{misfits} of {all} have {script} letters, but `{language}` is not written with \
+                  them";
+            fix: "--language {fix}"
+        )
     )]
     WrongScript {
         /// The path of the dataset.
@@ -57,8 +69,11 @@ pub enum PrepareError {
     },
     /// The metadata cannot be read to its end.
     #[error(
-        "the metadata of {} cannot be read to its end: {why}\n  fix:   check the disk and the mount, then run the command again",
-        path.display()
+        "{}",
+        report!(
+            "the metadata of {} cannot be read to its end: {why}", path.display();
+            fix: "check the disk and the mount, then run the command again"
+        )
     )]
     Metadata {
         /// The dataset or the file.
@@ -68,8 +83,12 @@ pub enum PrepareError {
     },
     /// The results would lie in the dataset's folder, and be read as one.
     #[error(
-        "the results cannot go into the dataset's own folder {}\n  why:   its manifest would be read as metadata next time\n  fix:   leave --prepared out, or give a folder below or beside it",
-        path.display()
+        "{}",
+        report!(
+            "the results cannot go into the dataset's own folder {}", path.display();
+            why: "its manifest would be read as metadata next time";
+            fix: "leave --prepared out, or give a folder below or beside it"
+        )
     )]
     SameFolder {
         /// The folder of both.
@@ -77,8 +96,12 @@ pub enum PrepareError {
     },
     /// A result cannot be written.
     #[error(
-        "cannot write {}: {why}\n  fix:   free some disk space, or give a writable folder with --prepared; what was already written stays valid",
-        path.display()
+        "{}",
+        report!(
+            "cannot write {}: {why}", path.display();
+            fix: "free some disk space, or give a writable folder with --prepared; what was \
+                  already written stays valid"
+        )
     )]
     Output {
         /// The file or folder that cannot be written.
@@ -88,8 +111,11 @@ pub enum PrepareError {
     },
     /// A file of ours is not as we wrote it.
     #[error(
-        "{}:{line} is not in the form that `myxtts prepare` writes: {why}\n  fix:   run `myxtts prepare` again",
-        path.display()
+        "{}",
+        report!(
+            "{}:{line} is not in the form that `myxtts prepare` writes: {why}", path.display();
+            fix: "run `myxtts prepare` again"
+        )
     )]
     Malformed {
         /// The path of the file.
@@ -107,7 +133,12 @@ pub enum PrepareError {
     Stopped,
     /// The counts do not add up, which is a fault of this program.
     #[error(
-        "{total} clips went in, but {kept} kept and {quarantined} quarantined came out\n  why:   a bug in this program; none of the result can be trusted\n  fix:   please report it, with the dataset's layout"
+        "{}",
+        report!(
+            "{total} clips went in, but {kept} kept and {quarantined} quarantined came out";
+            why: "a bug in this program; none of the result can be trusted";
+            fix: "please report it, with the dataset's layout"
+        )
     )]
     Lost {
         /// The number of rows read.

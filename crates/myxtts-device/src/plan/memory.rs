@@ -9,6 +9,7 @@
 
 use std::fmt;
 
+use myxtts_base::report;
 use myxtts_config::units::Megabytes;
 use serde::Serialize;
 use thiserror::Error;
@@ -229,10 +230,13 @@ impl DeviceMemory {
 
 /// By the estimate the training needs more memory than a device has.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error(
-    "the training does not fit {device}\n  asked: {asked}\n  needs: {needed}, by estimate: {needs}\n  \
-     found: {found}\n  fix:   {fix}; or `--set data.memory_check=warn` to try it as it is"
-)]
+#[error("{}", report!(
+    "the training does not fit {device}";
+    asked: "{asked}";
+    found: "{found}";
+    why: "it needs {needed}, by estimate: {needs}";
+    fix: "{fix}; or `--set data.memory_check=warn` to try it as it is"
+))]
 pub struct TooLarge {
     device: String,
     asked: String,

@@ -14,6 +14,7 @@ mod precision;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use myxtts_base::report;
 use myxtts_config::units::{Megabytes, Seconds};
 use serde::Serialize;
 use thiserror::Error;
@@ -147,10 +148,12 @@ pub enum PlanError {
     #[error(transparent)]
     Strategy(#[from] StrategyError),
     /// A backend was named that has no device.
-    #[error(
-        "the backend {backend} has no GPU to use\n  asked: training.backend {backend}\n  \
-         found: {found}\n  fix:   see `myxtts devices`, or set training.backend to auto"
-    )]
+    #[error("{}", report!(
+        "the backend {backend} has no GPU to use";
+        asked: "training.backend {backend}";
+        found: "{found}";
+        fix: "see `myxtts devices`, or set training.backend to auto"
+    ))]
     Backend {
         /// The backend that was named.
         backend: Backend,
@@ -158,10 +161,12 @@ pub enum PlanError {
         found: String,
     },
     /// A precision was named that a device cannot compute.
-    #[error(
-        "{device} cannot compute in {asked}\n  asked: precision {asked}\n  found: {found}\n  \
-         fix:   choose one of those, or `auto`"
-    )]
+    #[error("{}", report!(
+        "{device} cannot compute in {asked}";
+        asked: "precision {asked}";
+        found: "{found}";
+        fix: "choose one of those, or `auto`"
+    ))]
     Precision {
         /// The label and name of the device.
         device: String,
@@ -171,10 +176,12 @@ pub enum PlanError {
         found: String,
     },
     /// A memory budget is larger than the device.
-    #[error(
-        "the memory budgets do not fit {device}\n  asked: {asked}\n  found: {found}\n  \
-         fix:   {fix}"
-    )]
+    #[error("{}", report!(
+        "the memory budgets do not fit {device}";
+        asked: "{asked}";
+        found: "{found}";
+        fix: "{fix}"
+    ))]
     Budget {
         /// The label and name of the device.
         device: String,
@@ -189,12 +196,12 @@ pub enum PlanError {
     #[error(transparent)]
     Memory(Box<TooLarge>),
     /// The device ring is larger than the number of batches that may be in flight.
-    #[error(
-        "the device ring does not fit the buffer\n  \
-         asked: data.prefetch_buffer_size {ring}, data.pipeline_buffer_size {buffer}\n  \
-         found: the buffer bounds all batches in flight, and the host needs one of them\n  \
-         fix:   set prefetch_buffer_size to at most {most}, or pipeline_buffer_size to at least {least}"
-    )]
+    #[error("{}", report!(
+        "the device ring does not fit the buffer";
+        asked: "data.prefetch_buffer_size {ring}, data.pipeline_buffer_size {buffer}";
+        found: "the buffer bounds all batches in flight, and the host needs one of them";
+        fix: "set prefetch_buffer_size to at most {most}, or pipeline_buffer_size to at least {least}"
+    ))]
     Ring {
         /// Batches asked for on the device.
         ring: u32,

@@ -159,7 +159,7 @@ fn errors_of_the_strategy_table() {
     error: Insufficient GPUs for Multi-GPU Mode
       asked: data GPU 0, model GPU 1
       found: 1 GPU (0)
-      next:  list the GPUs with `nvidia-smi -L` or `myxtts devices`, then give two of their ids with --data-gpu and --model-gpu, or drop both flags
+      fix:   list the GPUs with `nvidia-smi -L` or `myxtts devices`, then give two of their ids with --data-gpu and --model-gpu, or drop both flags
     ");
     insta::assert_snapshot!(text(4, |r| {
         ids(Some(0), Some(3))(r);
@@ -168,7 +168,7 @@ fn errors_of_the_strategy_table() {
     error: Insufficient GPUs for Multi-GPU Mode
       asked: data GPU 0, model GPU 3
       found: 2 GPUs (0,1) visible, of 4 installed
-      next:  list the GPUs with `nvidia-smi -L` or `myxtts devices`, then give two of their ids with --data-gpu and --model-gpu, or drop both flags
+      fix:   list the GPUs with `nvidia-smi -L` or `myxtts devices`, then give two of their ids with --data-gpu and --model-gpu, or drop both flags
     ");
     insta::assert_snapshot!(text(2, |r| {
         ids(Some(0), None)(r);
@@ -177,7 +177,7 @@ fn errors_of_the_strategy_table() {
     error: Insufficient GPUs for Multi-GPU Mode
       asked: data GPU 0, multi_gpu on
       found: 2 GPUs (0,1)
-      next:  list the GPUs with `nvidia-smi -L` or `myxtts devices`, then use at least three GPUs, or give --model-gpu too for one data GPU and one model GPU, or drop --data-gpu
+      fix:   list the GPUs with `nvidia-smi -L` or `myxtts devices`, then use at least three GPUs, or give --model-gpu too for one data GPU and one model GPU, or drop --data-gpu
     ");
     insta::assert_snapshot!(text(2, ids(Some(1), Some(1))), @r"
     error: the data GPU and the model GPU are both 1

@@ -166,10 +166,7 @@ fn every_error_says_what_was_asked_what_was_found_and_what_to_do() {
         let Err(error) = result else { return };
         let text = error.to_string();
         assert!(text.contains("asked: "), "{name}: {text}");
-        assert!(
-            text.contains("fix:   ") || text.contains("next:  "),
-            "{name}: {text}"
-        );
+        assert!(text.contains("fix:   "), "{name}: {text}");
         if !matches!(
             error,
             PlanError::Strategy(StrategyError::RepeatedVisible { .. })

@@ -135,18 +135,17 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// Reads an error in our form, in which the line of the fix begins with `fix:`.
+    /// Takes an error apart into its cause and its fix.
     pub fn new(section: SectionName, error: &str) -> Self {
-        let (fix, cause): (Vec<&str>, Vec<&str>) = error
-            .lines()
-            // What is drawn below a line of a file keeps its column.
-            .map(|line| line.strip_prefix("  ").unwrap_or(line).trim_end())
-            .partition(|line| line.starts_with("fix:"));
-        let fix = fix.first().map(|fix| fix.trim_start_matches("fix:").trim());
+        let mut report = myxtts_base::Report::of(&error);
+        let fix = report.take_fix();
+        let words = report.to_string();
+        // What is drawn below a line of a file keeps its column.
+        let plain = |line: &str| line.strip_prefix("  ").unwrap_or(line).trim_end().to_owned();
         Self {
             section,
-            cause: cause.into_iter().map(str::to_owned).collect(),
-            fix: fix.map(str::to_owned),
+            cause: words.lines().map(plain).collect(),
+            fix: fix.map(|fix| fix.lines().collect::<Vec<_>>().join("; ")),
         }
     }
 }

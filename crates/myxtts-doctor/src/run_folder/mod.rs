@@ -12,6 +12,8 @@ mod tests;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use myxtts_base::report;
+
 use crate::collect::{Collector, DeviceLine, LedgerLine, StepLine};
 use crate::lang::Lang;
 use crate::signal::Signal;
@@ -84,7 +86,13 @@ impl Note {
 #[derive(Debug, thiserror::Error)]
 pub enum NotARun {
     /// The folder is not there, or may not be read.
-    #[error("{} cannot be read: {why}\n  fix:   name a run's folder, as in --run runs/NAME; `myxtts train` makes one", path.display())]
+    #[error(
+        "{}",
+        report!(
+            "{} cannot be read: {why}", path.display();
+            fix: "name a run's folder, as in --run runs/NAME; `myxtts train` makes one"
+        )
+    )]
     Unreadable {
         /// The folder that was named.
         path: PathBuf,
@@ -92,7 +100,14 @@ pub enum NotARun {
         why: std::io::Error,
     },
     /// The folder is not that of a run.
-    #[error("{} is not a run folder: it has none of config.yaml, plan.json and metrics.jsonl\n  fix:   name a run's folder, as in --run runs/NAME; `myxtts train` makes one", path.display())]
+    #[error(
+        "{}",
+        report!(
+            "{} is not a run folder: it has none of config.yaml, plan.json and metrics.jsonl",
+            path.display();
+            fix: "name a run's folder, as in --run runs/NAME; `myxtts train` makes one"
+        )
+    )]
     Foreign {
         /// The folder that was named.
         path: PathBuf,

@@ -1,6 +1,7 @@
 //! What a training step of a DVAE needs from one batch.
 
 use burn::tensor::{Int, Tensor};
+use myxtts_base::report;
 use serde::{Deserialize, Serialize};
 
 use super::{Dvae, MovingAverage, flat, run, unflat};
@@ -35,8 +36,11 @@ impl Reconstruction {
 /// The mel has a length that its reconstruction cannot have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "a DVAE that makes one code of {stride} frames cannot be trained on {frames} frames: \
-     cut segments whose length is a multiple of {stride}"
+    "{}",
+    report!(
+        "a DVAE that makes one code of {stride} frames cannot be trained on {frames} frames";
+        fix: "cut segments whose length is a multiple of {stride}"
+    )
 )]
 pub struct RaggedMel {
     /// The frames of the mel.

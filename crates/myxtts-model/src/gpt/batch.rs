@@ -8,6 +8,7 @@
 use std::ops::Range;
 
 use burn::tensor::{Bool, Device, Int, Tensor};
+use myxtts_base::report;
 
 use super::config::GptConfig;
 use super::quirks::RowLengths;
@@ -108,8 +109,11 @@ impl GptBatch {
 /// The model has fewer positions than a sequence needs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{found} {what} do not fit the model, which has positions for {most}: \
-     shorten the clip or the text, or use a model with more positions"
+    "{}",
+    report!(
+        "{found} {what} do not fit the model, which has positions for {most}";
+        fix: "shorten the clip or the text, or use a model with more positions"
+    )
 )]
 pub struct TooLong {
     what: &'static str,

@@ -1,6 +1,7 @@
 //! The parts of the GPT that are not trained, given by the start of their names.
 
 use burn::tensor::Device;
+use myxtts_base::report;
 
 use super::Gpt;
 use super::config::{GptConfig, Vocabulary};
@@ -8,7 +9,7 @@ use crate::conditioning::PerceiverConfig;
 use crate::init::Init;
 use crate::params::names;
 
-/// The most names in a hint: more would be a list to search.
+/// The most names in a fix: more would be a list to search.
 const MOST_OFFERED: usize = 3;
 
 /// The reasons for which parts cannot be frozen.
@@ -17,9 +18,11 @@ const MOST_OFFERED: usize = 3;
 pub enum FreezeError {
     /// An empty name, with which every name begins.
     #[error(
-        "an empty name would freeze the whole GPT, and nothing would be trained\n  hint: its parts \
-         are {}",
-        listed(parts)
+        "{}",
+        report!(
+            "an empty name would freeze the whole GPT, and nothing would be trained";
+            fix: "name some of its parts: {}", listed(parts, "and")
+        )
     )]
     Empty {
         /// The parts that the GPT has.
@@ -27,8 +30,11 @@ pub enum FreezeError {
     },
     /// A name with which no part begins.
     #[error(
-        "no part of the GPT has a name that begins with `{name}`\n  hint: there is {}",
-        listed(near)
+        "{}",
+        report!(
+            "no part of the GPT has a name that begins with `{name}`";
+            fix: "name {}", listed(near, "or")
+        )
     )]
     Unknown {
         /// The name that was given.
@@ -38,16 +44,21 @@ pub enum FreezeError {
     },
     /// The names together cover the whole GPT.
     #[error(
-        "the names freeze the whole GPT, and nothing would be trained\n  hint: leave one of \
-         them out"
+        "{}",
+        report!(
+            "the names freeze the whole GPT, and nothing would be trained";
+            fix: "leave one of them out"
+        )
     )]
     Everything,
 }
 
-fn listed(names: &[String]) -> String {
+fn listed(names: &[String], joined_by: &str) -> String {
     let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     match quoted.as_slice() {
-        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        [first @ .., last] if !first.is_empty() => {
+            format!("{} {joined_by} {last}", first.join(", "))
+        }
         _ => quoted.concat(),
     }
 }
@@ -196,17 +207,17 @@ mod tests {
         let told = cases.map(|names| check(names).unwrap_err());
         insta::assert_snapshot!(told.join("\n"), @r"
         an empty name would freeze the whole GPT, and nothing would be trained
-          hint: its parts are `conditioning_encoder`, `conditioning_perceiver`, `text_embedding`, `mel_embedding`, `gpt`, `mel_pos_embedding`, `text_pos_embedding`, `final_norm`, `text_head` and `mel_head`
+          fix:   name some of its parts: `conditioning_encoder`, `conditioning_perceiver`, `text_embedding`, `mel_embedding`, `gpt`, `mel_pos_embedding`, `text_pos_embedding`, `final_norm`, `text_head` and `mel_head`
         no part of the GPT has a name that begins with `text_embeding`
-          hint: there is `text_embedding`
+          fix:   name `text_embedding`
         no part of the GPT has a name that begins with `gpt.h.9.`
-          hint: there is `gpt.h.0`, `gpt.h.1` and `gpt.h.2`
+          fix:   name `gpt.h.0`, `gpt.h.1` or `gpt.h.2`
         no part of the GPT has a name that begins with `embedding`
-          hint: there is `text_embedding`, `mel_embedding`, `mel_pos_embedding` and `text_pos_embedding`
+          fix:   name `text_embedding`, `mel_embedding`, `mel_pos_embedding` or `text_pos_embedding`
         no part of the GPT has a name that begins with `transformer`
-          hint: there is `conditioning_encoder`, `conditioning_perceiver`, `text_embedding`, `mel_embedding`, `gpt`, `mel_pos_embedding`, `text_pos_embedding`, `final_norm`, `text_head` and `mel_head`
+          fix:   name `conditioning_encoder`, `conditioning_perceiver`, `text_embedding`, `mel_embedding`, `gpt`, `mel_pos_embedding`, `text_pos_embedding`, `final_norm`, `text_head` or `mel_head`
         the names freeze the whole GPT, and nothing would be trained
-          hint: leave one of them out
+          fix:   leave one of them out
         ");
     }
 }

@@ -452,13 +452,13 @@ fn a_search_is_not_drawn() {
     let error = generate(&speaking, voice_1nd.clone(), &[3], config).unwrap_err();
     insta::assert_snapshot!(error.to_string(), @r"
     3 beams cannot be drawn at random: a search with beams keeps the best
-      fix: choose greedily, or leave it at 1 beam
+      fix:   choose greedily, or leave it at 1 beam
     ");
     let mut generation = Generation::new(&speaking);
     let error = generation.admit(voice_1nd, &[3], config).unwrap_err();
     insta::assert_snapshot!(error.to_string(), @r"
     3 beams cannot run beside other rows: their rows are all of one text
-      fix: search texts one at a time, or leave it at 1 beam
+      fix:   search texts one at a time, or leave it at 1 beam
     ");
 }
 

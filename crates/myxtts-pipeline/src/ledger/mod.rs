@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
+use myxtts_base::Report;
 use serde::Serialize;
 
 pub use summary::{RingReport, StageReport, Summary};
@@ -200,7 +201,7 @@ impl Ledger {
     }
 
     /// Writes what is left, and returns the first error of the file, if there was one.
-    pub fn finish(&self) -> Result<(), String> {
+    pub fn finish(&self) -> Result<(), Report> {
         self.writer.as_ref().map_or(Ok(()), Writer::finish)
     }
 }

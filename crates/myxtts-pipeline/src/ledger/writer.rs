@@ -4,11 +4,13 @@ use std::io::{BufWriter, Write};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
+use myxtts_base::{Report, report};
+
 use super::Entry;
 use crate::sync::{Mutex, lock};
 
 /// Ends with the first error of the file.
-type Writing = JoinHandle<Result<(), String>>;
+type Writing = JoinHandle<Result<(), Report>>;
 
 /// The thread that writes entries.
 #[derive(Debug)]
@@ -17,7 +19,7 @@ pub(super) struct Writer {
     /// holds less than a ring does.
     sender: Mutex<Option<Sender<Entry>>>,
     /// Absent when it has been joined; the error is that of starting it.
-    thread: Mutex<Option<Result<Writing, String>>>,
+    thread: Mutex<Option<Result<Writing, Report>>>,
 }
 
 impl Writer {
@@ -28,7 +30,7 @@ impl Writer {
             .spawn(move || write_all(out, &receiver));
         Self {
             sender: Mutex::new(Some(sender)),
-            thread: Mutex::new(Some(thread.map_err(words))),
+            thread: Mutex::new(Some(thread.map_err(lost))),
         }
     }
 
@@ -39,19 +41,19 @@ impl Writer {
         }
     }
 
-    pub(super) fn finish(&self) -> Result<(), String> {
+    pub(super) fn finish(&self) -> Result<(), Report> {
         drop(lock(&self.sender).take());
         match lock(&self.thread).take() {
             Some(Ok(thread)) => thread
                 .join()
-                .unwrap_or_else(|_| Err("the ledger's writer panicked".to_owned())),
+                .unwrap_or_else(|_| Err(Report::new("the ledger's writer panicked"))),
             Some(Err(why)) => Err(why),
             None => Ok(()),
         }
     }
 }
 
-fn write_all(out: impl Write, entries: &Receiver<Entry>) -> Result<(), String> {
+fn write_all(out: impl Write, entries: &Receiver<Entry>) -> Result<(), Report> {
     let mut out = BufWriter::new(out);
     while let Ok(entry) = entries.recv() {
         line(&mut out, &entry)?;
@@ -59,18 +61,19 @@ fn write_all(out: impl Write, entries: &Receiver<Entry>) -> Result<(), String> {
         for entry in entries.try_iter() {
             line(&mut out, &entry)?;
         }
-        out.flush().map_err(words)?;
+        out.flush().map_err(lost)?;
     }
     Ok(())
 }
 
-fn line(out: &mut impl Write, entry: &Entry) -> Result<(), String> {
-    let text = serde_json::to_string(entry).map_err(|why| why.to_string())?;
-    writeln!(out, "{text}").map_err(words)
+fn line(out: &mut impl Write, entry: &Entry) -> Result<(), Report> {
+    let text = serde_json::to_string(entry).map_err(|why| lost(why.into()))?;
+    writeln!(out, "{text}").map_err(lost)
 }
 
-fn words(why: std::io::Error) -> String {
-    format!(
-        "the ledger could not be written: {why}\n  fix: free some space; the run itself is not affected"
+fn lost(why: std::io::Error) -> Report {
+    report!(
+        "the ledger could not be written: {why}";
+        fix: "free some space; the run itself is not affected"
     )
 }

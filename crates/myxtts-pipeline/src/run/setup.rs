@@ -1,5 +1,7 @@
 //! The settings that a pipeline is built from.
 
+use myxtts_base::report;
+
 use crate::adapt::{Bounds, Knobs};
 use crate::failure::PipelineStage;
 use crate::ring::RingBounds;
@@ -40,10 +42,12 @@ pub struct Setup {
 pub enum SetupError {
     /// Too few batches may be in flight for the number of lanes.
     #[error(
-        "a buffer of {buffer} {} cannot feed {lanes} model devices: each needs {PER_LANE} in \
-         flight, one in use and one ready\n  fix: set --buffer-size to at least {}",
-        if *.buffer == 1 { "batch" } else { "batches" },
-        .lanes * PER_LANE
+        "{}",
+        report!(
+            "a buffer of {buffer} {} cannot feed {lanes} model devices: each needs {PER_LANE} in \
+             flight, one in use and one ready", if *buffer == 1 { "batch" } else { "batches" };
+            fix: "set --buffer-size to at least {}", lanes * PER_LANE
+        )
     )]
     Buffer {
         /// The number of batches that may be in flight.
@@ -53,8 +57,11 @@ pub enum SetupError {
     },
     /// A ring that cannot hold even one batch.
     #[error(
-        "the {ring} ring may hold {bytes} bytes and the largest batch takes {largest}\n  \
-         fix: lower --batch-size, or raise the memory budget"
+        "{}",
+        report!(
+            "the {ring} ring may hold {bytes} bytes and the largest batch takes {largest}";
+            fix: "lower --batch-size, or raise the memory budget"
+        )
     )]
     Ring {
         /// The name of the ring.
@@ -76,7 +83,11 @@ pub enum SetupError {
     },
     /// The system could not start a thread.
     #[error(
-        "the thread of the {stage} stage could not be started: {why}\n  fix: lower --num-workers"
+        "{}",
+        report!(
+            "the thread of the {stage} stage could not be started: {why}";
+            fix: "lower --num-workers"
+        )
     )]
     Thread {
         /// The stage that the thread is for.

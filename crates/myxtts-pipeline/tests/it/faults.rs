@@ -178,6 +178,6 @@ fn a_ledger_that_cannot_be_written_is_told() {
     assert_eq!(outcome.failure, None);
     insta::assert_snapshot!(outcome.ledger_lost.unwrap(), @r"
     the ledger could not be written: No space left on device (os error 28)
-      fix: free some space; the run itself is not affected
+      fix:   free some space; the run itself is not affected
     ");
 }

@@ -42,11 +42,11 @@ fn setups_that_cannot_run() {
     };
     insta::assert_snapshot!(words(&tight, 1), @r"
     a buffer of 3 batches cannot feed 2 model devices: each needs 2 in flight, one in use and one ready
-      fix: set --buffer-size to at least 4
+      fix:   set --buffer-size to at least 4
     ");
     insta::assert_snapshot!(words(&small, 1), @r"
     the host ring may hold 5 bytes and the largest batch takes 9
-      fix: lower --batch-size, or raise the memory budget
+      fix:   lower --batch-size, or raise the memory budget
     ");
     insta::assert_snapshot!(words(&good, 2), @"the wiring has 1 data devices and 2 were given");
 }

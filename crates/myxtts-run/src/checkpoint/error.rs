@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use myxtts_base::report;
+
 use super::Checkpoint;
 use crate::FileError;
 use crate::units::{Bytes, Step};
@@ -14,7 +16,14 @@ pub enum CheckpointError {
     #[error(transparent)]
     Io(#[from] FileError),
     /// There is no such checkpoint.
-    #[error("no checkpoint of step {step} in {}; there are {known}", .folder.display())]
+    #[error(
+        "{}",
+        report!(
+            "no checkpoint of step {step} in {}", folder.display();
+            found: "{known}";
+            fix: "name a step that has one with --resume STEP"
+        )
+    )]
     NoSuchStep {
         /// The step that was asked for.
         step: Step,
@@ -25,8 +34,11 @@ pub enum CheckpointError {
     },
     /// `best.json` names a checkpoint that is gone.
     #[error(
-        "{} names step {step}, but there is no such checkpoint; \
-         delete that file, or resume another step with --resume STEP", .pointer.display()
+        "{}",
+        report!(
+            "{} names step {step}, but there is no such checkpoint", pointer.display();
+            fix: "delete that file, or resume another step with --resume STEP"
+        )
     )]
     BestIsGone {
         /// The path of `best.json`.
@@ -44,8 +56,11 @@ pub enum CheckpointError {
     },
     /// A pointer file that is not what it should be.
     #[error(
-        "{} cannot be read: {reason}; delete it, the checkpoints themselves are untouched",
-        .path.display()
+        "{}",
+        report!(
+            "{} cannot be read: {reason}", path.display();
+            fix: "delete it; the checkpoints themselves are untouched"
+        )
     )]
     Pointer {
         /// The path of `last.json` or `best.json`.
@@ -55,8 +70,11 @@ pub enum CheckpointError {
     },
     /// The checkpoint was written by a newer program.
     #[error(
-        "{} has schema {found}, but this program reads up to {known}; \
-         resume with the version of myxtts that wrote it, or a newer one", .path.display()
+        "{}",
+        report!(
+            "{} has schema {found}, but this program reads up to {known}", path.display();
+            fix: "resume with the version of myxtts that wrote it, or a newer one"
+        )
     )]
     NewerSchema {
         /// The path of the manifest.
@@ -95,7 +113,14 @@ pub enum CheckpointError {
         expected: String,
     },
     /// A checkpoint is damaged; this names the others that are not.
-    #[error("{what}\n  found: {}\n  fix:   {}", whole_steps(.whole), fix(.whole, .folder))]
+    #[error(
+        "{}",
+        report!(
+            "{what}";
+            found: "{}", whole_steps(whole);
+            fix: "{}", fix(whole, folder)
+        )
+    )]
     Damaged {
         /// What is wrong with the checkpoint.
         what: Box<CheckpointError>,
@@ -106,8 +131,11 @@ pub enum CheckpointError {
     },
     /// A name that is not a plain relative path.
     #[error(
-        "`{name}` cannot be a file of a checkpoint: {reason}; \
-         use plain names with `/` between folders"
+        "{}",
+        report!(
+            "`{name}` cannot be a file of a checkpoint: {reason}";
+            fix: "use plain names with `/` between folders"
+        )
     )]
     Name {
         /// The name that was refused.
@@ -123,7 +151,11 @@ pub enum CheckpointError {
     },
     /// The thread that writes checkpoints is gone.
     #[error(
-        "the thread that writes checkpoints stopped without answering; the last checkpoint on disk is intact"
+        "{}",
+        report!(
+            "the thread that writes checkpoints stopped without answering";
+            fix: "resume from the last checkpoint on disk, which is intact"
+        )
     )]
     WriterGone,
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use myxtts_base::report;
 use serde::{Deserialize, Serialize};
 
 use crate::units::Step;
@@ -109,40 +110,37 @@ impl std::error::Error for TooManyBadSteps {}
 
 impl fmt::Display for TooManyBadSteps {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} steps in a row had a loss or gradient that is not a finite number:",
-            self.0.len()
-        )?;
-        for BadStep {
+        let steps: Vec<String> = self.0.iter().map(BadStep::to_string).collect();
+        let report = report!(
+            "{} steps in a row had a loss or gradient that is not a finite number", steps.len();
+            found: "{}", steps.join("\n");
+            fix: "lower --lr, lengthen the warm-up or use --precision f32; if the same clips come \
+                  up again, listen to them\nthe last checkpoint is older than these steps"
+        );
+        report.fmt(f)
+    }
+}
+
+impl fmt::Display for BadStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
             step,
             loss,
             gradient_norm,
             clips,
-        } in &self.0
-        {
-            let named: Vec<_> = clips.iter().take(CLIPS_NAMED).map(String::as_str).collect();
-            write!(
-                f,
-                "\n  step {step}: loss {loss}, gradient norm {gradient_norm}; clips "
-            )?;
-            write!(
-                f,
-                "{}",
-                if named.is_empty() {
-                    "not known".into()
-                } else {
-                    named.join(", ")
-                }
-            )?;
-            if clips.len() > CLIPS_NAMED {
-                write!(f, " and {} more", clips.len() - CLIPS_NAMED)?;
-            }
-        }
+        } = self;
+        let named: Vec<_> = clips.iter().take(CLIPS_NAMED).map(String::as_str).collect();
+        let named = match named.is_empty() {
+            true => "not known".to_owned(),
+            false => named.join(", "),
+        };
         write!(
             f,
-            "\nlower --lr, lengthen the warm-up or use --precision f32; \
-             if the same clips come up again, listen to them. The last checkpoint is older than these steps."
-        )
+            "step {step}: loss {loss}, gradient norm {gradient_norm}; clips {named}"
+        )?;
+        match clips.len().checked_sub(CLIPS_NAMED) {
+            None | Some(0) => Ok(()),
+            Some(more) => write!(f, " and {more} more"),
+        }
     }
 }

@@ -8,6 +8,7 @@ mod shape;
 #[cfg(test)]
 mod tests;
 
+use myxtts_base::report;
 use serde::{Deserialize, Serialize};
 
 pub use shape::Shape;
@@ -102,8 +103,11 @@ pub enum LrScheduleError {
     },
     /// The cosine ends within the warm-up.
     #[error(
-        "the cosine ends at step {total}, within the {warmup} steps of warm-up; \
-         shorten the warm-up or train longer"
+        "{}",
+        report!(
+            "the cosine ends at step {total}, within the {warmup} steps of warm-up";
+            fix: "shorten the warm-up or train longer"
+        )
     )]
     Total {
         /// The step at which the cosine would end.
@@ -119,8 +123,11 @@ pub enum LrScheduleError {
     },
     /// Milestones out of order or within the warm-up.
     #[error(
-        "milestone {milestone} does not come after {after}; milestones must increase, \
-         and start after the warm-up"
+        "{}",
+        report!(
+            "milestone {milestone} does not come after {after}";
+            fix: "let milestones increase, and start after the warm-up"
+        )
     )]
     Milestone {
         /// The milestone that is out of place.

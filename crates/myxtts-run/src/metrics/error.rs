@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use myxtts_base::report;
+
 use crate::FileError;
 
 /// A metrics file that could not be written or read.
@@ -13,8 +15,11 @@ pub enum MetricsError {
     Io(#[from] FileError),
     /// A line before the last is not a record.
     #[error(
-        "{}:{line} is not a metrics record: {reason}; \
-         correct or remove that line, or move the file away", .path.display()
+        "{}",
+        report!(
+            "{}:{line} is not a metrics record: {reason}", path.display();
+            fix: "correct or remove that line, or move the file away"
+        )
     )]
     Line {
         /// The path of the metrics file.

@@ -4,6 +4,8 @@ mod mp3;
 mod opus;
 mod whole;
 
+use std::error::Error;
+
 use myxtts_audio::units::SampleRate;
 use myxtts_audio::{FlacStream, ResampleSpec, ResampleStream, pcm16, wav_pcm16_header};
 
@@ -54,7 +56,11 @@ impl Format {
 
     /// Makes an encoder for sound at `spoken`. Where the sound is not `streamed`,
     /// headers wait until its length is known.
-    pub(crate) fn encoder(self, spoken: SampleRate, streamed: bool) -> Result<Encoder, String> {
+    pub(crate) fn encoder(
+        self,
+        spoken: SampleRate,
+        streamed: bool,
+    ) -> Result<Encoder, EncodeError> {
         let rate = self.rate(spoken);
         let kind: Box<dyn Kind> = match (self, streamed) {
             (Self::Wav, true) => Box::new(Wav(Some(wav_pcm16_header(rate)))),
@@ -81,22 +87,25 @@ pub(crate) struct Encoder {
     kind: Box<dyn Kind>,
 }
 
-/// One of the formats, at its own rate. Errors are the encoder's messages.
+/// Why sound could not be encoded: an error of one of the encoders.
+pub(crate) type EncodeError = Box<dyn Error + Send + Sync>;
+
+/// One of the formats, at its own rate.
 trait Kind: Send {
     /// Encodes samples and returns the bytes that are complete by now.
-    fn push(&mut self, samples: &[f32]) -> Result<Vec<u8>, String>;
+    fn push(&mut self, samples: &[f32]) -> Result<Vec<u8>, EncodeError>;
     /// Ends the sound and returns the last bytes.
-    fn finish(self: Box<Self>) -> Result<Vec<u8>, String>;
+    fn finish(self: Box<Self>) -> Result<Vec<u8>, EncodeError>;
 }
 
 impl Encoder {
     /// Encodes samples and returns the bytes that are complete by now.
-    pub(crate) fn push(&mut self, samples: &[f32]) -> Result<Vec<u8>, String> {
+    pub(crate) fn push(&mut self, samples: &[f32]) -> Result<Vec<u8>, EncodeError> {
         self.kind.push(&self.resampler.push(samples))
     }
 
     /// Ends the sound and returns the last bytes.
-    pub(crate) fn finish(mut self) -> Result<Vec<u8>, String> {
+    pub(crate) fn finish(mut self) -> Result<Vec<u8>, EncodeError> {
         let mut bytes = self.kind.push(&self.resampler.finish())?;
         bytes.extend(self.kind.finish()?);
         Ok(bytes)
@@ -107,13 +116,13 @@ impl Encoder {
 struct Wav(Option<Vec<u8>>);
 
 impl Kind for Wav {
-    fn push(&mut self, samples: &[f32]) -> Result<Vec<u8>, String> {
+    fn push(&mut self, samples: &[f32]) -> Result<Vec<u8>, EncodeError> {
         let mut bytes = self.0.take().unwrap_or_default();
         bytes.extend(pcm16(samples));
         Ok(bytes)
     }
 
-    fn finish(self: Box<Self>) -> Result<Vec<u8>, String> {
+    fn finish(self: Box<Self>) -> Result<Vec<u8>, EncodeError> {
         Ok(self.0.unwrap_or_default())
     }
 }
@@ -124,13 +133,13 @@ struct Flac {
 }
 
 impl Kind for Flac {
-    fn push(&mut self, samples: &[f32]) -> Result<Vec<u8>, String> {
+    fn push(&mut self, samples: &[f32]) -> Result<Vec<u8>, EncodeError> {
         let mut bytes = std::mem::take(&mut self.start);
         bytes.extend(self.stream.push(samples)?);
         Ok(bytes)
     }
 
-    fn finish(self: Box<Self>) -> Result<Vec<u8>, String> {
+    fn finish(self: Box<Self>) -> Result<Vec<u8>, EncodeError> {
         let mut bytes = self.start;
         bytes.extend(self.stream.finish()?);
         Ok(bytes)

@@ -3,7 +3,7 @@
 use myxtts_audio::units::SampleRate;
 use rusty_mp3::{Mp3Encoder, Mp3EncoderConfig};
 
-use super::Kind;
+use super::{EncodeError, Kind};
 
 /// Kilobits a second. The wide-band PESQ of speech is 4.6 at this rate, and 4.4
 /// at 64 (`benchmarks/speech_formats.md`).
@@ -62,10 +62,8 @@ impl Mp3 {
 }
 
 impl Kind for Mp3 {
-    fn push(&mut self, samples: &[f32]) -> Result<Vec<u8>, String> {
-        self.encoder
-            .push_pcm_f32(samples, 1, self.rate.hz())
-            .map_err(|why| why.to_string())?;
+    fn push(&mut self, samples: &[f32]) -> Result<Vec<u8>, EncodeError> {
+        self.encoder.push_pcm_f32(samples, 1, self.rate.hz())?;
         Ok(match self.streamed {
             true => self.frames(),
             // The first frame is filled in at the end.
@@ -73,7 +71,7 @@ impl Kind for Mp3 {
         })
     }
 
-    fn finish(mut self: Box<Self>) -> Result<Vec<u8>, String> {
+    fn finish(mut self: Box<Self>) -> Result<Vec<u8>, EncodeError> {
         self.encoder.finish();
         Ok(self.frames())
     }

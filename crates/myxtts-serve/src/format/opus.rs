@@ -3,7 +3,7 @@
 use myxtts_audio::units::SampleRate;
 use opus_pure::{Application, MAX_PACKET_BYTES, OggOpusWriter, OpusEncoder, OpusHead};
 
-use super::Kind;
+use super::{EncodeError, Kind};
 
 /// The bit rate, in bits a second: full-band speech, with room to spare.
 const RATE: i32 = 48_000;
@@ -31,14 +31,13 @@ pub(super) struct Opus {
 }
 
 impl Opus {
-    pub(super) fn new(rate: SampleRate) -> Result<Self, String> {
-        let hz = i32::try_from(rate.hz()).map_err(|why| why.to_string())?;
-        let mut encoder =
-            OpusEncoder::new(hz, 1, Application::Audio).map_err(|why| why.to_string())?;
+    pub(super) fn new(rate: SampleRate) -> Result<Self, EncodeError> {
+        let hz = i32::try_from(rate.hz())?;
+        let mut encoder = OpusEncoder::new(hz, 1, Application::Audio)?;
         encoder.bitrate_bps = RATE;
         let head = OpusHead::for_encoder(&encoder, rate.hz());
         let skip = usize::from(head.pre_skip);
-        let mut ogg = OggOpusWriter::new(Vec::new(), head).map_err(|why| why.to_string())?;
+        let mut ogg = OggOpusWriter::new(Vec::new(), head)?;
         ogg.set_page_target(PAGE);
         Ok(Self {
             encoder,
@@ -51,12 +50,9 @@ impl Opus {
         })
     }
 
-    fn encode(&mut self, samples: &[f32]) -> Result<Vec<u8>, String> {
+    fn encode(&mut self, samples: &[f32]) -> Result<Vec<u8>, EncodeError> {
         let mut packet = vec![0; MAX_PACKET_BYTES];
-        let size = self
-            .encoder
-            .encode(samples, samples.len(), &mut packet)
-            .map_err(|why| why.to_string())?;
+        let size = self.encoder.encode(samples, samples.len(), &mut packet)?;
         packet.truncate(size);
         Ok(packet)
     }
@@ -68,7 +64,7 @@ impl Opus {
 }
 
 impl Kind for Opus {
-    fn push(&mut self, samples: &[f32]) -> Result<Vec<u8>, String> {
+    fn push(&mut self, samples: &[f32]) -> Result<Vec<u8>, EncodeError> {
         self.heard += samples.len();
         self.held.extend_from_slice(samples);
         // The last packet says where the sound ends, so one is always kept.
@@ -77,29 +73,25 @@ impl Kind for Opus {
         let whole = std::mem::replace(&mut self.held, rest);
         for samples in whole.chunks(self.packet) {
             let packet = self.encode(samples)?;
-            self.ogg
-                .write_packet(&packet)
-                .map_err(|why| why.to_string())?;
+            self.ogg.write_packet(&packet)?;
         }
         Ok(self.pages())
     }
 
     /// Ends the stream. Silence pushes out what the encoder still holds; the time of
     /// the last page says where the sound ended, so that nobody hears the silence.
-    fn finish(mut self: Box<Self>) -> Result<Vec<u8>, String> {
+    fn finish(mut self: Box<Self>) -> Result<Vec<u8>, EncodeError> {
         let end = self.skip + self.heard * self.ticks;
         let rest = self.held.len() + self.skip.div_ceil(self.ticks);
         let mut held = std::mem::take(&mut self.held);
         held.resize(rest.next_multiple_of(self.packet), 0.0);
         for samples in held.chunks(self.packet) {
             let packet = self.encode(samples)?;
-            let before = usize::try_from(self.ogg.granule()).map_err(|why| why.to_string())?;
+            let before = usize::try_from(self.ogg.granule())?;
             let ticks = (self.packet * self.ticks).min(end.saturating_sub(before));
-            let ticks = u32::try_from(ticks).map_err(|why| why.to_string())?;
-            self.ogg
-                .write_packet_with_duration(&packet, ticks)
-                .map_err(|why| why.to_string())?;
+            let ticks = u32::try_from(ticks)?;
+            self.ogg.write_packet_with_duration(&packet, ticks)?;
         }
-        self.ogg.finish().map_err(|why| why.to_string())
+        Ok(self.ogg.finish()?)
     }
 }

@@ -4,7 +4,7 @@
 use myxtts_audio::units::SampleRate;
 use myxtts_audio::{Waveform, flac_pcm16, wav_pcm16};
 
-use super::Kind;
+use super::{EncodeError, Kind};
 
 pub(super) struct WholeWav(Waveform);
 
@@ -30,23 +30,23 @@ fn silence(rate: SampleRate) -> Waveform {
 }
 
 impl Kind for WholeWav {
-    fn push(&mut self, samples: &[f32]) -> Result<Vec<u8>, String> {
+    fn push(&mut self, samples: &[f32]) -> Result<Vec<u8>, EncodeError> {
         self.0.samples.extend_from_slice(samples);
         Ok(Vec::new())
     }
 
-    fn finish(self: Box<Self>) -> Result<Vec<u8>, String> {
-        wav_pcm16(&self.0).ok_or_else(|| "the speech is longer than a WAV file holds".to_owned())
+    fn finish(self: Box<Self>) -> Result<Vec<u8>, EncodeError> {
+        wav_pcm16(&self.0).ok_or_else(|| "the speech is longer than a WAV file holds".into())
     }
 }
 
 impl Kind for WholeFlac {
-    fn push(&mut self, samples: &[f32]) -> Result<Vec<u8>, String> {
+    fn push(&mut self, samples: &[f32]) -> Result<Vec<u8>, EncodeError> {
         self.0.samples.extend_from_slice(samples);
         Ok(Vec::new())
     }
 
-    fn finish(self: Box<Self>) -> Result<Vec<u8>, String> {
-        flac_pcm16(&self.0)
+    fn finish(self: Box<Self>) -> Result<Vec<u8>, EncodeError> {
+        Ok(flac_pcm16(&self.0)?)
     }
 }

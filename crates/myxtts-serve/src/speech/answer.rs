@@ -13,7 +13,7 @@ use tokio::task::spawn_blocking;
 
 use super::sse;
 use crate::error::ApiError;
-use crate::format::{Encoder, Format};
+use crate::format::{EncodeError, Encoder, Format};
 use crate::queue::Reply;
 
 /// The form of a response.
@@ -159,7 +159,7 @@ async fn finish(encoder: Encoder) -> Result<Vec<u8>, ApiError> {
         .unwrap_or_else(|why| Err(internal(why.to_string())))
 }
 
-fn internal(why: String) -> ApiError {
+fn internal(why: EncodeError) -> ApiError {
     let words = format!("the audio could not be encoded: {why}");
     ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, words)
 }

@@ -2,14 +2,19 @@
 
 use std::path::PathBuf;
 
+use myxtts_base::report;
+
 /// Why a vocabulary was refused. Every message ends with the way out.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum VocabError {
     /// The file could not be read at all.
     #[error(
-        "cannot read the vocabulary {}: {why}\n  hint: check the path; it is the `vocab.json` that \
-         came with the model", path.display()
+        "{}",
+        report!(
+            "cannot read the vocabulary {}: {why}", path.display();
+            fix: "check the path; it is the `vocab.json` that came with the model"
+        )
     )]
     Unreadable {
         /// The file asked for.
@@ -19,8 +24,11 @@ pub enum VocabError {
     },
     /// The file is larger than any vocabulary: a wrong file, or an attack.
     #[error(
-        "the vocabulary has {bytes} bytes, more than the limit of {limit}\n  hint: name the \
-         tokenizer's `vocab.json` (a few hundred kilobytes), not a model"
+        "{}",
+        report!(
+            "the vocabulary has {bytes} bytes, more than the limit of {limit}";
+            fix: "name the tokenizer's `vocab.json` (a few hundred kilobytes), not a model"
+        )
     )]
     TooLarge {
         /// The size of the file in bytes.
@@ -30,9 +38,12 @@ pub enum VocabError {
     },
     /// The file is not JSON, or is JSON of another shape.
     #[error(
-        "the vocabulary is not in the tokenizer layout, line {line} column {column}: {why}\n  \
-         hint: expected {{\"added_tokens\": [...], \"model\": {{\"type\": \"BPE\", \"vocab\": \
-         {{...}}, \"merges\": [...]}}}}, as the `tokenizers` package writes it"
+        "{}",
+        report!(
+            "the vocabulary is not in the tokenizer layout, line {line} column {column}: {why}";
+            fix: "write it as the `tokenizers` package does: {{\"added_tokens\": [...], \"model\": \
+                  {{\"type\": \"BPE\", \"vocab\": {{...}}, \"merges\": [...]}}}}"
+        )
     )]
     Layout {
         /// The line, counted from 1.
@@ -44,8 +55,12 @@ pub enum VocabError {
     },
     /// A setting of the file asks for behaviour that XTTS vocabularies never use.
     #[error(
-        "the vocabulary sets `{key}` to {value}, which this tokenizer does not support\n  hint: an XTTS \
-         vocabulary has {expected}"
+        "{}",
+        report!(
+            "the vocabulary sets `{key}` to {value}, which this tokenizer does not support";
+            why: "an XTTS vocabulary has {expected}";
+            fix: "take the `vocab.json` that came with the model"
+        )
     )]
     Setting {
         /// The key, with dots.
@@ -57,9 +72,13 @@ pub enum VocabError {
     },
     /// A special token that the model needs is not there.
     #[error(
-        "the vocabulary has no `{token}` among its added tokens\n  hint: the model needs [STOP], \
-         [UNK], [SPACE] and [START]; take the `vocab.json` that belongs to the checkpoint, or make \
-         one with `Vocabulary::train`"
+        "{}",
+        report!(
+            "the vocabulary has no `{token}` among its added tokens";
+            why: "the model needs [STOP], [UNK], [SPACE] and [START]";
+            fix: "take the `vocab.json` that belongs to the checkpoint, or make one with \
+                  `Vocabulary::train`"
+        )
     )]
     MissingSpecial {
         /// The token that is missing.
@@ -67,8 +86,12 @@ pub enum VocabError {
     },
     /// Two tokens have one id.
     #[error(
-        "tokens `{first}` and `{second}` both have id {id}\n  hint: every token needs its own row \
-         of the embedding; the file was edited or merged by hand: use the original"
+        "{}",
+        report!(
+            "tokens `{first}` and `{second}` both have id {id}";
+            why: "every token needs its own row of the embedding";
+            fix: "use the original file; this one was edited or merged by hand"
+        )
     )]
     DuplicateId {
         /// The id of both tokens.
@@ -80,8 +103,11 @@ pub enum VocabError {
     },
     /// One token has two ids.
     #[error(
-        "token `{token}` is listed with id {first} and with id {second}\n  hint: the file was \
-         edited or merged by hand: use the original"
+        "{}",
+        report!(
+            "token `{token}` is listed with id {first} and with id {second}";
+            fix: "use the original file; this one was edited or merged by hand"
+        )
     )]
     DuplicateToken {
         /// The token that is listed twice.
@@ -93,8 +119,12 @@ pub enum VocabError {
     },
     /// An id so large that the embedding would not fit anywhere.
     #[error(
-        "token `{token}` has id {id}, more than the limit of {limit}\n  hint: the model keeps one \
-         embedding row for every id up to the largest; number the tokens without such a gap"
+        "{}",
+        report!(
+            "token `{token}` has id {id}, more than the limit of {limit}";
+            why: "the model keeps one embedding row for every id up to the largest";
+            fix: "number the tokens without such a gap"
+        )
     )]
     IdTooLarge {
         /// The token that has the id.
@@ -106,9 +136,13 @@ pub enum VocabError {
     },
     /// A merge names a token that is not in the vocabulary.
     #[error(
-        "merge {line} (`{left}` + `{right}`) needs the token `{missing}`, which is not in the \
-         vocabulary\n  hint: the merges and the tokens come from different files: take both from \
-         the same one"
+        "{}",
+        report!(
+            "merge {line} (`{left}` + `{right}`) needs the token `{missing}`, which is not in the \
+             vocabulary";
+            why: "the merges and the tokens come from different files";
+            fix: "take both from the same one"
+        )
     )]
     MergeOfUnknown {
         /// The position in `model.merges`, counted from 1.
@@ -122,8 +156,11 @@ pub enum VocabError {
     },
     /// A merge is not two tokens.
     #[error(
-        "merge {line} is `{text}`, not two tokens\n  hint: a merge is written \"left right\" or \
-         [\"left\", \"right\"]"
+        "{}",
+        report!(
+            "merge {line} is `{text}`, not two tokens";
+            fix: "write a merge as \"left right\" or [\"left\", \"right\"]"
+        )
     )]
     MalformedMerge {
         /// The position in `model.merges`, counted from 1.
@@ -133,8 +170,12 @@ pub enum VocabError {
     },
     /// A token cannot be used: it is empty, or has white space inside.
     #[error(
-        "`{token}` cannot be a token: {why}\n  hint: the text is split at white space first, and \
-         the space itself is [SPACE]"
+        "{}",
+        report!(
+            "`{token}` cannot be a token: {why}";
+            why: "the text is split at white space first, and the space itself is [SPACE]";
+            fix: "take the `vocab.json` that came with the model"
+        )
     )]
     UnusableToken {
         /// The token, with its characters escaped.
@@ -144,9 +185,12 @@ pub enum VocabError {
     },
     /// The target of a training or growth cannot be met.
     #[error(
-        "a vocabulary of {target} tokens was asked for, but {needed} are needed for the special \
-         tokens and the characters alone\n  hint: ask for at least {needed}, or lower the \
-         character coverage"
+        "{}",
+        report!(
+            "a vocabulary of {target} tokens was asked for, but {needed} are needed for the \
+             special tokens and the characters alone";
+            fix: "ask for at least {needed}, or lower the character coverage"
+        )
     )]
     TargetTooSmall {
         /// The number of tokens asked for.
@@ -173,8 +217,12 @@ pub enum EncodeError {
     /// The Python reference spells the tag out in letters here, and trains on
     /// the noise.
     #[error(
-        "the vocabulary has no language tag `[{tag}]` (it has {known})\n  hint: add the tag to the \
-         vocabulary and let the model learn it, or choose one of these languages"
+        "{}",
+        report!(
+            "the vocabulary has no language tag `[{tag}]` (it has {known})";
+            fix: "add the tag to the vocabulary and let the model learn it, or choose one of these \
+                  languages"
+        )
     )]
     NoLanguageTag {
         /// The tag that is missing.

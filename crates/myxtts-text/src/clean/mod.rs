@@ -26,6 +26,7 @@ mod words;
 
 use std::fmt;
 
+use myxtts_base::report;
 use unicode_normalization::{UnicodeNormalization, is_nfc};
 
 use crate::Language;
@@ -80,19 +81,20 @@ impl fmt::Display for Unsupported {
             what,
             text,
         } = self;
-        write!(
-            f,
-            "no {what} for `{language}`: `{text}` was left as written"
-        )?;
-        f.write_str(match what {
+        let fix = match what {
             Gap::NumberWords | Gap::OrdinalWords => {
-                "\n  hint: write the number out in the transcript, as it is spoken"
+                "write the number out in the transcript, as it is spoken"
             }
             Gap::Romanisation => {
-                "\n  hint: write the transcript in Latin letters (pinyin, romaji, romaja), or train \
-                 a vocabulary on the script itself"
+                "write the transcript in Latin letters (pinyin, romaji, romaja), or train a \
+                 vocabulary on the script itself"
             }
-        })
+        };
+        let report = report!(
+            "no {what} for `{language}`: `{text}` was left as written";
+            fix: "{fix}"
+        );
+        report.fmt(f)
     }
 }
 

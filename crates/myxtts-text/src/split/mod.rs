@@ -18,6 +18,7 @@ mod boundary;
 mod pause;
 
 use boundary::Level;
+use myxtts_base::report;
 pub use pause::{Break, Piece, pieces};
 
 use crate::{Language, Vocabulary, clean};
@@ -29,8 +30,11 @@ pub struct Limit(pub usize);
 /// A text that cannot be cut small enough.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{character}` alone is {tokens} tokens, more than the limit of {limit}\n  hint: raise the \
-     limit; the released model takes about 400 text tokens"
+    "{}",
+    report!(
+        "`{character}` alone is {tokens} tokens, more than the limit of {limit}";
+        fix: "raise the limit; the released model takes about 400 text tokens"
+    )
 )]
 pub struct SplitError {
     /// The character that is too large.

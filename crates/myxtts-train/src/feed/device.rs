@@ -11,7 +11,7 @@ use myxtts_data::codes::CodesCache;
 use myxtts_data::host_stage::{HostBatch, PreparedBatch};
 use myxtts_data::schedule::{BucketShape, ConditioningSpec};
 use myxtts_data::units::Codes;
-use myxtts_device::check_for_oom;
+use myxtts_device::{EngineError, check_for_oom};
 use myxtts_model::dvae::Dvae;
 use myxtts_model::gpt::{GptBatch, Quirks, RowLengths};
 use myxtts_model::mel::Mels;
@@ -148,14 +148,16 @@ impl DeviceFeed {
     /// Makes a batch and waits until it is complete on the device.
     pub fn batch(&mut self, filled: &PreparedBatch) -> Result<GptBatch, String> {
         let host = &filled.batch;
-        self.computed(filled).map_err(|why| {
-            let shapes = [(host.rows(), host.shape())];
-            let memory = TrainError::out_of_memory("the data stage".to_owned(), &why, &shapes);
-            memory.map_or(why, |error| error.to_string())
+        self.computed(filled).map_err(|why| match why {
+            EngineError::OutOfMemory { line } => {
+                let shapes = [(host.rows(), host.shape())];
+                TrainError::out_of_memory("the data stage".to_owned(), &line, &shapes).to_string()
+            }
+            EngineError::Other { text } => text,
         })
     }
 
-    fn computed(&mut self, filled: &PreparedBatch) -> Result<GptBatch, String> {
+    fn computed(&mut self, filled: &PreparedBatch) -> Result<GptBatch, EngineError> {
         let host = &filled.batch;
         let (rows, columns) = (host.rows(), host.shape().audio.0 as usize);
         let lengths: Vec<i32> = host.wave_lengths().iter().map(|n| codes_of(*n)).collect();
@@ -169,7 +171,7 @@ impl DeviceFeed {
         let conditioning_bcs = self
             .conditioning_mel
             .forward(host.conditioning_bs(), rows, &self.uploads)
-            .map_err(words)?;
+            .map_err(EngineError::new)?;
         let batch = GptBatch {
             text_bt: self.int_2(host.text_bt().to_vec(), host.tokens_per_row()),
             text_lengths_b: self.int_1(text_lengths.collect()),
@@ -189,12 +191,12 @@ impl DeviceFeed {
         &mut self,
         host: &HostBatch,
         lengths_b: &Tensor<1, Int>,
-    ) -> Result<Tensor<2, Int>, String> {
+    ) -> Result<Tensor<2, Int>, EngineError> {
         let (rows, columns) = (host.rows(), host.shape().audio.0 as usize);
         let mel_bct = self
             .codes_mel
             .forward(host.wave_bn(), rows, &self.uploads)
-            .map_err(words)?;
+            .map_err(EngineError::new)?;
         sleep(self.faults.encode);
         // A centred mel has one frame more than the wave has hops, and so one code too many.
         let codes_bm = self.dvae.encode(mel_bct).narrow(1, 0, columns);
@@ -207,19 +209,25 @@ impl DeviceFeed {
 
     /// Waits for the device, and keeps new codes. Values are read back because
     /// the engine reports a failed operation to whoever reads its result.
-    fn finish(&self, filled: &PreparedBatch, batch: &GptBatch) -> Result<(), String> {
+    fn finish(&self, filled: &PreparedBatch, batch: &GptBatch) -> Result<(), EngineError> {
         if filled.codes_bm().is_none() {
-            let codes_bm = batch.codes_bm.clone().try_into_data().map_err(words)?;
+            let codes_bm = batch
+                .codes_bm
+                .clone()
+                .try_into_data()
+                .map_err(EngineError::new)?;
             // Codes that are kept on disk must be right, so check for a memory fault first.
             check_for_oom()?;
             if let Some(cache) = &self.codes {
                 let codes_bm: Vec<i64> = codes_bm.iter::<i64>().collect();
-                cache.write(&filled.batch, &codes_bm).map_err(words)?;
+                cache
+                    .write(&filled.batch, &codes_bm)
+                    .map_err(EngineError::new)?;
             }
         }
         let one = batch.conditioning_bcs.clone().slice([0..1, 0..1, 0..1]);
-        one.try_into_data().map_err(words)?;
-        self.device.sync().map_err(words)
+        one.try_into_data().map_err(EngineError::new)?;
+        self.device.sync().map_err(EngineError::new)
     }
 
     fn int_1(&self, values: Vec<i32>) -> Tensor<1, Int> {
@@ -288,8 +296,4 @@ fn prompts(host: &HostBatch) -> Vec<i32> {
             [sample(start), sample(start + length)]
         })
         .collect()
-}
-
-fn words(why: impl std::fmt::Display) -> String {
-    why.to_string()
 }

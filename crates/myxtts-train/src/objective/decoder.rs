@@ -3,11 +3,12 @@
 use burn::module::Module;
 use burn::tensor::{Device, Gradients, Tensor};
 use myxtts_audio::MelError;
+use myxtts_device::EngineError;
 use myxtts_model::hifigan::{
     Discriminator, DiscriminatorOutput, HifiganDecoder, MelLoss, SpectralLoss, discriminator_loss,
     feature_matching_loss, generator_adversarial_loss,
 };
-use myxtts_model::params::{Unread, Weights, load, unread};
+use myxtts_model::params::{LoadError, Unread, Weights, load, unread};
 
 use super::{Loss, Objective};
 use crate::feed::DecoderBatch;
@@ -207,14 +208,14 @@ impl Objective for DecoderObjective {
         batch: &DecoderBatch,
         shares: &[f64],
         _key: u64,
-    ) -> Result<Loss<()>, String> {
+    ) -> Result<Loss<()>, EngineError> {
         let share = shares.first().copied().unwrap_or(1.0);
         let loss = match (phase, self.curriculum.part_at(self.step)) {
             (DISCRIMINATOR, _) => Ok(self.discriminators_loss(batch, share)),
             (_, LearningPart::Spectral) => self.generator_spectral_loss(batch, share),
             _ => self.generator_loss(batch, share),
         };
-        loss.map_err(|why| why.to_string())
+        loss.map_err(EngineError::new)
     }
 
     fn begin_step(&mut self, step: u64) -> bool {
@@ -271,9 +272,9 @@ impl Objective for DecoderObjective {
         tensors
     }
 
-    fn with_state(mut self, state: &dyn Weights) -> Result<Self, String> {
-        self.decoder = load(self.decoder, state, "").map_err(|why| why.to_string())?;
-        self.discriminator = load(self.discriminator, state, "").map_err(|why| why.to_string())?;
+    fn with_state(mut self, state: &dyn Weights) -> Result<Self, LoadError> {
+        self.decoder = load(self.decoder, state, "")?;
+        self.discriminator = load(self.discriminator, state, "")?;
         Ok(self)
     }
 }

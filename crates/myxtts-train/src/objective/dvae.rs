@@ -5,8 +5,9 @@
 //! and the codes it makes are the GPT's data, which must not depend on how a device rounds.
 
 use burn::tensor::{Device, Gradients, Int, Tensor};
+use myxtts_device::EngineError;
 use myxtts_model::dvae::{Dvae, MovingAverage, Reconstruction};
-use myxtts_model::params::{Unread, Weights, load, unread};
+use myxtts_model::params::{LoadError, Unread, Weights, load, unread};
 
 use super::{Loss, Objective};
 use crate::feed::SegmentBatch;
@@ -78,10 +79,10 @@ impl Objective for DvaeObjective {
         batch: &SegmentBatch,
         shares: &[f64],
         _key: u64,
-    ) -> Result<Loss<CodesChosen>, String> {
+    ) -> Result<Loss<CodesChosen>, EngineError> {
         let mel_bct = Tensor::from_inner(batch.mel_bct.clone());
         let step = self.dvae.step(mel_bct, self.config.reconstruction);
-        let step = step.map_err(|why| why.to_string())?;
+        let step = step.map_err(EngineError::new)?;
         let share = shares.first().copied().unwrap_or(1.0);
         // Rows without a clip are silence that nobody recorded, so the mean is over the others.
         let rows_b11 = Tensor::from_inner(batch.rows_b.clone());
@@ -148,8 +149,8 @@ impl Objective for DvaeObjective {
         unread(&self.dvae)
     }
 
-    fn with_state(mut self, state: &dyn Weights) -> Result<Self, String> {
-        self.dvae = load(self.dvae, state, "").map_err(|why| why.to_string())?;
+    fn with_state(mut self, state: &dyn Weights) -> Result<Self, LoadError> {
+        self.dvae = load(self.dvae, state, "")?;
         Ok(self)
     }
 }

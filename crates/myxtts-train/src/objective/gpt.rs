@@ -10,8 +10,9 @@ use std::mem;
 
 use burn::module::Module;
 use burn::tensor::{Device, Gradients};
+use myxtts_device::EngineError;
 use myxtts_model::gpt::{Gpt, GptBatch, Quirks, StepDropout};
-use myxtts_model::params::{Unread, Weights, load, unread};
+use myxtts_model::params::{LoadError, Unread, Weights, load, unread};
 use myxtts_ops::{Compute, each_on_compute_pool, is_cpu};
 
 use super::{Loss, Objective, Pass};
@@ -84,7 +85,7 @@ impl GptObjective {
         batch: &GptBatch,
         shares: &[f64],
         key: u64,
-    ) -> Result<Loss<()>, String> {
+    ) -> Result<Loss<()>, EngineError> {
         let GptObjectiveConfig {
             text_weight,
             mel_weight,
@@ -98,7 +99,7 @@ impl GptObjective {
         let output = self
             .gpt
             .forward(&batch.clone().autodiff(), quirks, drop.as_ref())
-            .map_err(|why| why.to_string())?;
+            .map_err(EngineError::new)?;
         let losses = output.losses(label_smoothing);
         // Once nobody else holds the logits, their memory can be reused for their gradients.
         mem::drop(output);
@@ -185,7 +186,7 @@ impl Objective for GptObjective {
         batch: &GptBatch,
         shares: &[f64],
         key: u64,
-    ) -> Result<Loss<()>, String> {
+    ) -> Result<Loss<()>, EngineError> {
         self.loss_from(0, batch, shares, key)
     }
 
@@ -196,7 +197,7 @@ impl Objective for GptObjective {
         shares: &[f64],
         key: u64,
         scale: f64,
-    ) -> Result<Pass<()>, String> {
+    ) -> Result<Pass<()>, EngineError> {
         let pieces = self.pieces(batch, shares);
         if pieces.is_empty() {
             let loss = self.loss(phase, batch, shares, key)?;
@@ -207,9 +208,9 @@ impl Objective for GptObjective {
             let loss = forked.loss_from(piece.first_row, &piece.batch, &piece.shares, key)?;
             Ok(Pass::backward(&forked, phase, loss, scale))
         });
-        let passes: Result<Vec<_>, String> = passes.into_iter().collect();
+        let passes: Result<Vec<_>, EngineError> = passes.into_iter().collect();
         let whole = passes?.into_iter().reduce(join);
-        whole.ok_or_else(|| "a batch without rows".to_owned())
+        whole.ok_or_else(|| EngineError::new("a batch without rows"))
     }
 
     fn gradients(&self, _phase: usize, gradients: Gradients) -> NamedGradients {
@@ -239,8 +240,8 @@ impl Objective for GptObjective {
         unread(&self.gpt)
     }
 
-    fn with_state(mut self, state: &dyn Weights) -> Result<Self, String> {
-        self.gpt = load(self.gpt, state, "").map_err(|why| why.to_string())?;
+    fn with_state(mut self, state: &dyn Weights) -> Result<Self, LoadError> {
+        self.gpt = load(self.gpt, state, "")?;
         Ok(self)
     }
 }

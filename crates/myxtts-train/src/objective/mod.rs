@@ -8,7 +8,8 @@ mod dvae;
 mod gpt;
 
 use burn::tensor::{Device, Gradients, Tensor};
-use myxtts_model::params::{ReadError, StateDict, Unread, Weights, read_all};
+use myxtts_device::EngineError;
+use myxtts_model::params::{LoadError, ReadError, StateDict, Unread, Weights, read_all};
 use myxtts_ops::Compute;
 
 pub(crate) use decoder::{DISCRIMINATOR, DISCRIMINATOR_FILE};
@@ -99,7 +100,7 @@ pub trait Objective: Sized + Send + Sync + 'static {
         batch: &Self::Batch,
         shares: &[f64],
         key: u64,
-    ) -> Result<Loss<Self::Trace>, String>;
+    ) -> Result<Loss<Self::Trace>, EngineError>;
 
     /// Computes the losses and the gradients of a batch, the gradients multiplied by `scale`.
     fn forward_backward(
@@ -109,7 +110,7 @@ pub trait Objective: Sized + Send + Sync + 'static {
         shares: &[f64],
         key: u64,
         scale: f64,
-    ) -> Result<Pass<Self::Trace>, String> {
+    ) -> Result<Pass<Self::Trace>, EngineError> {
         let loss = self.loss(phase, batch, shares, key)?;
         Ok(Pass::backward(self, phase, loss, scale))
     }
@@ -158,5 +159,5 @@ pub trait Objective: Sized + Send + Sync + 'static {
     }
 
     /// Loads `state` into the model.
-    fn with_state(self, state: &dyn Weights) -> Result<Self, String>;
+    fn with_state(self, state: &dyn Weights) -> Result<Self, LoadError>;
 }

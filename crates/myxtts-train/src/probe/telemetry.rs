@@ -61,7 +61,7 @@ pub fn measure_telemetry(
     let job = &Job::of(training);
     let place = tempfile::tempdir().map_err(TrainError::failed)?;
     let folder = RunFolder::take(place.path().join("run"));
-    let folder = folder.map_err(|why| TrainError::Failed(why.to_string()))?;
+    let folder = folder.map_err(TrainError::failed)?;
     let log = RunLog::open(&folder.log(), observer)?;
     let per_epoch = Cell::new(1);
     let mut observer = Alternating {

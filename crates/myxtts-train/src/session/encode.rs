@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use burn::tensor::Device;
+use myxtts_base::report;
 use myxtts_data::config::CacheKind;
 use myxtts_pipeline::Ticket;
 use myxtts_run::signals::StopRequest;
@@ -46,10 +47,9 @@ pub fn encode(
     check(job)?;
     let initial_weights = InitialWeights::init(weights, job)?;
     let Some(dvae) = &initial_weights.dvae else {
-        return Err(TrainError::Usage(format!(
-            "{} has no DVAE to encode with\n  fix:   name a run, or weights that were imported \
-             with their dvae.pth",
-            weights.display()
+        return Err(TrainError::Usage(report!(
+            "{} has no DVAE to encode with", weights.display();
+            fix: "name a run, or weights that were imported with their dvae.pth"
         )));
     };
     let training_data = TrainingData::read(
@@ -80,7 +80,7 @@ pub fn encode(
         Arc::default(),
         Faults::default(),
     );
-    let mut device_stage = device_stage(device).map_err(TrainError::Failed)?;
+    let mut device_stage = device_stage(device).map_err(TrainError::failed)?;
     let mut done = Encoded {
         notices: initial_weights.notices.into_iter().chain(notice).collect(),
         ..Encoded::default()
@@ -92,12 +92,12 @@ pub fn encode(
             // Stopping here is safe: every entry in the cache is complete.
             unless_stopped(stop)?;
             let filled = host.prepare(Ticket { step, lane }, spare.take());
-            let filled = filled.map_err(TrainError::Failed)?;
+            let filled = filled.map_err(TrainError::failed)?;
             let clips = filled.batch.clips().iter().flatten().count();
             match filled.codes_bm() {
                 Some(_) => done.cached += clips,
                 None => {
-                    device_stage.batch(&filled).map_err(TrainError::Failed)?;
+                    device_stage.batch(&filled).map_err(TrainError::failed)?;
                     done.encoded += clips;
                 }
             }
@@ -111,19 +111,19 @@ pub fn encode(
 /// Refuses jobs whose codes could not be kept, or would not be found again.
 fn check(job: &Job) -> Result<(), TrainError> {
     if job.cache != CacheKind::Disk {
-        return Err(TrainError::Usage(
-            "--encode has nowhere to keep codes\n  found: data.cache is not disk\n  fix:   --cache \
-             disk"
-                .to_owned(),
-        ));
+        return Err(TrainError::Usage(report!(
+            "--encode has nowhere to keep codes";
+            found: "data.cache is not disk";
+            fix: "--cache disk"
+        )));
     }
     if !job.plan.static_shapes {
-        return Err(TrainError::Usage(
-            "--encode needs static shapes\n  why:   a clip's codes depend on its padding, and \
-             without static shapes every batch pads it differently\n  fix:   set \
-             data.static_shapes to true, or leave --encode out"
-                .to_owned(),
-        ));
+        return Err(TrainError::Usage(report!(
+            "--encode needs static shapes";
+            why: "a clip's codes depend on its padding, and without static shapes every batch \
+                  pads it differently";
+            fix: "set data.static_shapes to true, or leave --encode out"
+        )));
     }
     Ok(())
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use burn::tensor::TensorData;
+use myxtts_base::report;
 use myxtts_data::dataset::train_texts;
 use myxtts_infer::{ModelCard, state_dict};
 use myxtts_model::params::StateDict;
@@ -38,18 +39,18 @@ impl InitialWeights {
             Ok(folder) => folder,
             Err(why) => {
                 let codes = Self::codes(folder)?;
-                return codes.ok_or_else(|| TrainError::Usage(why.to_string()));
+                return codes.ok_or_else(|| TrainError::usage(why));
             }
         };
-        let checkpoint = read_ours(&folder).map_err(|why| TrainError::Usage(why.to_string()))?;
-        let mut card =
-            ModelCard::of(&checkpoint).map_err(|why| TrainError::Usage(why.to_string()))?;
+        let checkpoint = read_ours(&folder).map_err(TrainError::usage)?;
+        let mut card = ModelCard::of(&checkpoint).map_err(TrainError::usage)?;
         if checkpoint.mel_stats.is_none() {
-            return Err(TrainError::Usage(format!(
-                "the weights of --init have no mel statistics\n  --> {}\n  why:   the DVAE and the \
-                 GPT were trained on mels divided by them, and hear others differently\n  fix:   \
-                 put mel_stats.pth beside model.pth and import again",
-                folder.display()
+            return Err(TrainError::Usage(report!(
+                "the weights of --init have no mel statistics";
+                at: "{}", folder.display();
+                why: "the DVAE and the GPT were trained on mels divided by them, and hear others \
+                      differently";
+                fix: "put mel_stats.pth beside model.pth and import again"
             )));
         }
         // What is stored is how this training loads audio, and speaking must load it the same
@@ -79,7 +80,7 @@ impl InitialWeights {
         let Ok(folder) = myxtts_infer::resolve(folder, myxtts_infer::Pick::Newest) else {
             return Ok(None);
         };
-        let checkpoint = read_ours(&folder).map_err(|why| TrainError::Usage(why.to_string()))?;
+        let checkpoint = read_ours(&folder).map_err(TrainError::usage)?;
         let vocabulary = checkpoint.vocabulary.as_deref().map(Vocabulary::from_json);
         let vocabulary = vocabulary.transpose().map_err(TrainError::failed)?;
         Ok(vocabulary.map(Arc::new))

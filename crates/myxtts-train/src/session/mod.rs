@@ -65,7 +65,7 @@ pub fn run(
     observer: Arc<dyn Observer>,
 ) -> Result<Finished, TrainError> {
     let job = &Job::of(request);
-    let folder = RunFolder::take(&job.run).map_err(|why| TrainError::Usage(why.to_string()))?;
+    let folder = RunFolder::take(&job.run).map_err(TrainError::usage)?;
     let log = Arc::new(RunLog::open(&folder.log(), observer)?);
     // Whoever asked for the training knows the plan already.
     let _ = log.note(&job.plan.to_string());

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::sync::Arc;
 
+use myxtts_base::report;
 use myxtts_data::host_stage::Tell;
 use myxtts_data::prepare::{QUARANTINE, Quarantined};
 use myxtts_run::FileError;
@@ -36,7 +37,7 @@ pub(super) fn lost_clips(folder: &RunFolder, log: &Arc<RunLog>) -> Result<Tell, 
     let log = Arc::clone(log);
     let path = folder.quarantine();
     let file = std::fs::File::options().append(true).open(&path);
-    let mut file = file.map_err(|why| TrainError::Failed(format!("{}: {why}", path.display())))?;
+    let mut file = file.map_err(|why| TrainError::Failed(report!("{}: {why}", path.display())))?;
     Ok(Box::new(move |clip: &Quarantined| {
         // A failure to record this must not end the run.
         let line = serde_json::to_string(clip).unwrap_or_default();

@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
+use myxtts_base::report;
 use myxtts_run::FileError;
 use myxtts_run::checkpoint::{Checkpoint, Retention, Store};
 use myxtts_run::run_folder::{RunFolder, RunLog};
@@ -112,12 +113,11 @@ fn find(store: &Store, job: &Job) -> Result<Option<Checkpoint>, TrainError> {
         Resume::Step(step) => Ok(Some(store.at(Step(step))?)),
         Resume::Word(ResumeWord::Never) => match store.latest()? {
             None => Ok(None),
-            Some(checkpoint) => Err(TrainError::Usage(format!(
-                "{} holds a run of {} steps\n  asked: --resume never\n  fix:   --resume auto to \
-                 continue it, --reset-training to start again with its weights, or another name with --set \
-                 training.name=NAME",
-                job.run.display(),
-                checkpoint.step()
+            Some(checkpoint) => Err(TrainError::Usage(report!(
+                "{} holds a run of {} steps", job.run.display(), checkpoint.step();
+                asked: "--resume never";
+                fix: "--resume auto to continue it, --reset-training to start again with its \
+                      weights, or another name with --set training.name=NAME"
             ))),
         },
     }

@@ -13,8 +13,6 @@ use crate::error::TrainError;
 pub(crate) fn check(checkpoint: &Checkpoint, job: &Job) -> Result<Vec<String>, TrainError> {
     let old = checkpoint.manifest().sections.get("config");
     let comparison = compare(old.unwrap_or(&Value::Null), &job.config, &resume_rules());
-    comparison
-        .check()
-        .map_err(|refused| TrainError::Usage(refused.to_string()))?;
+    comparison.check().map_err(TrainError::usage)?;
     Ok(comparison.notices().collect())
 }

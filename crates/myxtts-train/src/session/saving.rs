@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use burn::tensor::TensorData;
+use myxtts_base::report;
 use myxtts_infer::{state_dict, tensor_data};
 use myxtts_model::params::{StateDict, Unread, Weights};
 use myxtts_run::checkpoint::{Checkpoint, Content, Snapshot};
@@ -167,7 +168,7 @@ pub(crate) fn restore<T: Objective>(
     let raw = has(RAW).then(|| Stored::open(checkpoint, &[(RAW, "")]));
     let raw = raw.transpose()?;
     let objective = state.objective.with_state(raw.as_ref().unwrap_or(&model));
-    state.objective = objective.map_err(TrainError::Failed)?;
+    state.objective = objective.map_err(TrainError::failed)?;
     let device = state.objective.device();
     for (phase, optimizer) in state.optimizers.iter_mut().enumerate() {
         let name = optimizer_file(phase);
@@ -230,7 +231,7 @@ impl Weights for Stored<'_> {
 
 fn unusable(checkpoint: &Checkpoint, name: &str, why: impl std::fmt::Display) -> TrainError {
     let path = checkpoint.folder().join(name);
-    TrainError::Failed(format!("{} cannot be used: {why}", path.display()))
+    TrainError::Failed(report!("{} cannot be used: {why}", path.display()))
 }
 
 /// Reads a section of a manifest.
@@ -241,10 +242,10 @@ pub(crate) fn section<D: serde::de::DeserializeOwned>(
     let value = checkpoint.manifest().sections.get(name);
     let value = value.cloned().unwrap_or(Value::Null);
     serde_json::from_value(value).map_err(|why| {
-        TrainError::Failed(format!(
-            "the checkpoint {} has no usable section `{name}`: {why}\n  fix:   resume from another \
-             with --resume STEP",
-            checkpoint.folder().display()
+        TrainError::Failed(report!(
+            "the checkpoint {} has no usable section `{name}`: {why}",
+            checkpoint.folder().display();
+            fix: "resume from another with --resume STEP"
         ))
     })
 }
@@ -271,7 +272,7 @@ pub(crate) fn file<'a>(
     tensors: Vec<TensorStream<'a>>,
 ) -> Result<Content<'a>, TrainError> {
     let stream = SafetensorsStream::new(tensors)
-        .map_err(|fault| TrainError::Failed(format!("{name} cannot be written: {fault}")))?;
+        .map_err(|fault| TrainError::Failed(report!("{name} cannot be written: {fault}")))?;
     Ok(streamed(name, stream))
 }
 

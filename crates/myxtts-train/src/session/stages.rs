@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
+use myxtts_base::report;
 use myxtts_infer::ModelCard;
 use myxtts_model::gpt::ParameterCount;
 use myxtts_pipeline::Outcome;
@@ -66,10 +67,10 @@ impl Run<'_> {
         }
         match &self.start {
             None => Ok(()),
-            Some(position) => Err(TrainError::Usage(format!(
-                "the run is in the {} stage, which this command does not train\n  fix:   name it \
-                 with --stage, as the command that started the run did",
-                position.stage.name()
+            Some(position) => Err(TrainError::Usage(report!(
+                "the run is in the {} stage, which this command does not train",
+                position.stage.name();
+                fix: "name it with --stage, as the command that started the run did"
             ))),
         }
     }
@@ -82,12 +83,12 @@ impl Run<'_> {
             self.job.stages.as_slice(),
         ) && self.resumed.is_none()
         {
-            return Err(TrainError::Usage(
-                "a new DVAE would make the trained GPT worthless\n  why:   the GPT of --init speaks \
-                 the codes of its own DVAE, and training the DVAE changes what they mean\n  fix:   \
-                 --stage gpt to fine-tune it, or leave --init out"
-                    .to_owned(),
-            ));
+            return Err(TrainError::Usage(report!(
+                "a new DVAE would make the trained GPT worthless";
+                why: "the GPT of --init speaks the codes of its own DVAE, and training the DVAE \
+                      changes what they mean";
+                fix: "--stage gpt to fine-tune it, or leave --init out"
+            )));
         }
         Ok(())
     }

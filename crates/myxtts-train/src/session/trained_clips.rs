@@ -1,6 +1,7 @@
 //! Identifies the clips a run is trained on, so that a resumed run notices when they have
 //! changed.
 
+use myxtts_base::report;
 use myxtts_data::dataset::Corpus;
 use myxtts_run::checkpoint::Checkpoint;
 use serde::{Deserialize, Serialize};
@@ -75,13 +76,13 @@ impl TrainedClips {
         }
         let then: Self = saving::section(checkpoint, SECTION)?;
         if self.train != then.train {
-            return Err(TrainError::Usage(format!(
-                "the dataset has changed since the checkpoint of step {}\n  found: to train on, \
-                 {}\n  why:   batches are made from the clips by their place, so the run would \
-                 silently become another one\n  fix:   put the dataset back as it was, or begin \
-                 again on the new one with the weights of this run: --reset-training",
-                checkpoint.step(),
-                self.train.changed_from(&then.train)
+            return Err(TrainError::Usage(report!(
+                "the dataset has changed since the checkpoint of step {}", checkpoint.step();
+                found: "to train on, {}", self.train.changed_from(&then.train);
+                why: "batches are made from the clips by their place, so the run would silently \
+                      become another one";
+                fix: "put the dataset back as it was, or begin again on the new one with the \
+                      weights of this run: --reset-training"
             )));
         }
         Ok((self.validation != then.validation).then(|| {

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use burn::tensor::Device;
+use myxtts_base::report;
 use myxtts_data::schedule::Schedule;
 use myxtts_infer::state_dict;
 use myxtts_model::hifigan::{Discriminator, HifiganConfig, HifiganDecoder};
@@ -41,12 +42,11 @@ impl Run<'_> {
         let (Some(dvae), Some(gpt), Some(card)) =
             (&initial_weights.dvae, gpt, &mut initial_weights.card)
         else {
-            return Err(TrainError::Usage(
-                "the decoder needs a trained GPT and its DVAE, and there is none\n  why:   the \
-                 decoder learns to turn the GPT's latents of recordings into audio\n  fix:   --stage \
-                 all, or --init DIR with a trained model or run"
-                    .to_owned(),
-            ));
+            return Err(TrainError::Usage(report!(
+                "the decoder needs a trained GPT and its DVAE, and there is none";
+                why: "the decoder learns to turn the GPT's latents of recordings into audio";
+                fix: "--stage all, or --init DIR with a trained model or run"
+            )));
         };
         let decoder = decoder_card(job.decoder_size, card);
         card.decoder = Some(decoder.clone());
@@ -205,8 +205,8 @@ pub(crate) fn schedule(
 /// Reads the discriminators beside a decoder that was trained here, if they have learned
 /// anything: those of a stage that taught spectra alone have taken no step.
 fn discriminator_of(init: &Path) -> Result<Option<StateDict>, TrainError> {
-    let folder = myxtts_infer::resolve(init, myxtts_infer::Pick::Newest)
-        .map_err(|why| TrainError::Usage(why.to_string()))?;
+    let folder =
+        myxtts_infer::resolve(init, myxtts_infer::Pick::Newest).map_err(TrainError::usage)?;
     let tensors = |name: &str| {
         let file = folder.join(name);
         let read = file.is_file().then(|| read_safetensors(&file));

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use burn::tensor::{Device, Tensor, TensorData};
+use myxtts_base::report;
 use myxtts_data::host_stage::{HostFeed, Segments};
 use myxtts_data::schedule::Schedule;
 use myxtts_model::dvae::Dvae;
@@ -98,7 +99,7 @@ pub(crate) fn schedule(
 ) -> Result<Schedule, TrainError> {
     let lengths = &training_data.train.lengths;
     segment_schedule(lengths, job.segments.dvae_batch, replicas, job.seed)
-        .map_err(|clip| TrainError::Failed(format!("clip {} fits no batch", clip.0)))
+        .map_err(|clip| TrainError::Failed(report!("clip {} fits no batch", clip.0)))
 }
 
 /// Makes a new DVAE that starts from the data: the first layer subtracts the mean of each band,

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use burn::tensor::Device;
+use myxtts_base::report;
 use myxtts_data::schedule::Schedule;
 use myxtts_infer::ModelCard;
 use myxtts_model::gpt::{Gpt, check_frozen};
@@ -43,7 +44,7 @@ impl Run<'_> {
         // The configuration was checked against the size it names, but weights of `--init` may
         // have another number of blocks.
         check_frozen(&card.gpt, &job.frozen)
-            .map_err(|why| TrainError::Usage(format!("training.freeze: {why}")))?;
+            .map_err(|why| TrainError::Usage(report!("training.freeze: {why}")))?;
         let dvae = frozen_dvae(&card, &dvae_weights)?;
         let schedule = schedule(job, training_data, placement.replicas(), self.bound(&card))?;
         let schedule = Arc::new(schedule);
@@ -139,12 +140,11 @@ impl Run<'_> {
 }
 
 fn no_dvae() -> TrainError {
-    TrainError::Usage(
-        "the GPT needs a trained DVAE, and there is none\n  why:   the GPT learns the codes that a \
-         DVAE makes of recordings\n  fix:   --stage all, or --init DIR with weights that have a \
-         DVAE"
-            .to_owned(),
-    )
+    TrainError::Usage(report!(
+        "the GPT needs a trained DVAE, and there is none";
+        why: "the GPT learns the codes that a DVAE makes of recordings";
+        fix: "--stage all, or --init DIR with weights that have a DVAE"
+    ))
 }
 
 /// The GPT that a replica begins with: of earlier weights, of a checkpoint that

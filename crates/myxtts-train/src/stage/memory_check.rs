@@ -1,5 +1,6 @@
 //! Whether the batches of a training fit the memory of its devices.
 
+use myxtts_base::report;
 use myxtts_data::schedule::{BucketShape, Schedule};
 use myxtts_device::{DeviceMemory, MemoryCheck, Share, Verdict, Workload};
 use myxtts_infer::ModelCard;
@@ -68,15 +69,12 @@ fn refusal(job: &Job, demand: &Demand, memory: &DeviceMemory) -> TrainError {
         Some(batch_size) => format!("--batch-size {batch_size} is the largest that fits"),
         None => "shorter clips (--max-mel-frames) or a smaller model".to_owned(),
     };
-    TrainError::Usage(format!(
-        "the batches of this training do not fit {}\n  asked: --batch-size {}\n  needs: {} MB for \
-         the {}, by estimate: {}\n  found: {}\n  fix:   {fix}; or `--set data.memory_check=warn` \
-         to try it as it is",
-        memory.device,
-        job.plan.batch_size,
-        memory.needed_mb.0,
-        memory.work(),
-        memory.needs,
-        memory.found(),
+    TrainError::Usage(report!(
+        "the batches of this training do not fit {}", memory.device;
+        asked: "--batch-size {}", job.plan.batch_size;
+        found: "{}", memory.found();
+        why: "they need {} MB for the {}, by estimate: {}",
+            memory.needed_mb.0, memory.work(), memory.needs;
+        fix: "{fix}; or `--set data.memory_check=warn` to try it as it is"
     ))
 }

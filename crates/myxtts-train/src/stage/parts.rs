@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use burn::module::Module;
 use burn::tensor::Device;
+use myxtts_base::report;
 use myxtts_data::cache::FeatureCache;
 use myxtts_data::codes::CodesCache;
 use myxtts_data::config::CacheKind;
@@ -125,7 +126,7 @@ pub(crate) fn batches(
         job.seed,
         most,
     )
-    .map_err(|clip| TrainError::Failed(format!("clip {} fits no bucket", clip.0)))
+    .map_err(|clip| TrainError::Failed(report!("clip {} fits no bucket", clip.0)))
 }
 
 /// Opens the cache of codes that the job asks for, with a message if codes of another DVAE were

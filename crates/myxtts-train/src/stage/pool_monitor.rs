@@ -3,6 +3,7 @@
 
 use burn::tensor::Device;
 use myxtts_base::process::resident_memory;
+use myxtts_base::report;
 use myxtts_device::DeviceMemory;
 
 use crate::error::TrainError;
@@ -152,14 +153,11 @@ impl Budget {
     fn keep(&self, held: Option<u64>) -> Result<(), TrainError> {
         match held.filter(|held| *held > self.bytes) {
             None => Ok(()),
-            Some(held) => Err(TrainError::Failed(format!(
-                "{} holds more than its memory budget\n  asked: {} MB in all (memory isolation is \
-                 on)\n  found: {} MB held by the training\n  fix:   raise {}, or take a smaller \
-                 --batch-size",
-                self.label,
-                self.bytes / MEGABYTE,
-                megabytes(held),
-                self.flags
+            Some(held) => Err(TrainError::Failed(report!(
+                "{} holds more than its memory budget", self.label;
+                asked: "{} MB in all (memory isolation is on)", self.bytes / MEGABYTE;
+                found: "{} MB held by the training", megabytes(held);
+                fix: "raise {}, or take a smaller --batch-size", self.flags
             ))),
         }
     }

@@ -1,5 +1,6 @@
 //! From the plan's precision to the model's.
 
+use myxtts_base::report;
 use myxtts_device::Precision;
 use myxtts_ops::Compute;
 
@@ -17,16 +18,18 @@ pub(crate) fn on(precision: Precision, placement: &Placement) -> Result<Compute,
         Precision::Bf16 => Compute::Bf16,
         Precision::F16 => Compute::F16,
     };
+    let asked = precision.name();
     match placement
         .models
         .iter()
         .all(|device| compute.runs_on(device))
     {
         true => Ok(compute),
-        false => Err(TrainError::Usage(format!(
-            "a model device cannot compute in {asked}\n  asked: precision {asked}\n  found: the \
-             engine has no {asked} products on this backend\n  fix:   --precision f32",
-            asked = precision.name()
+        false => Err(TrainError::Usage(report!(
+            "a model device cannot compute in {asked}";
+            asked: "precision {asked}";
+            found: "the engine has no {asked} products on this backend";
+            fix: "--precision f32"
         ))),
     }
 }

@@ -10,7 +10,7 @@ mod state;
 mod step_batches;
 mod step_metrics;
 
-use myxtts_device::check_for_oom;
+use myxtts_device::{EngineError, check_for_oom};
 use myxtts_model::init::mix;
 use myxtts_pipeline::Lane;
 use myxtts_run::lr::LrSchedule;
@@ -155,7 +155,7 @@ fn synchronize<T: Objective>(
     stats: &BatchStats,
 ) -> Result<(), TrainError> {
     let synced = objective.device().inner().sync();
-    let computed = synced.map_err(|why| why.to_string());
+    let computed = synced.map_err(EngineError::new);
     let computed = computed.and_then(|()| check_for_oom());
     computed.map_err(|why| TrainError::step(step, why).in_batch(step, stats))
 }

@@ -10,6 +10,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use burn::tensor::distributed::{ReduceOperation, all_reduce};
 use burn::tensor::{Device, Tensor, TensorData};
+use myxtts_base::report;
+use myxtts_device::EngineError;
 
 use super::meter::Meter;
 use crate::optim::NamedGradients;
@@ -268,14 +270,18 @@ impl Replica {
         let own_1 = Tensor::<1>::from_data([self.rank as f32 + 1.0], device);
         let mean_1 = all_reduce(own_1, ReduceOperation::Mean, devices.to_vec()).resolve();
         let mean = mean_1.try_into_vec_as::<f32>();
-        let mean = mean.map_err(|why| ReplicaError::Collective(why.to_string()))?;
+        let mean = mean.map_err(|why| ReplicaError::Collective {
+            why: why.to_string(),
+        })?;
         let expected = (self.world_size() as f32 + 1.0) / 2.0;
         match mean.first() {
             Some(mean) if (mean - expected).abs() < 1e-3 => Ok(()),
-            found => Err(ReplicaError::Collective(format!(
-                "the mean of 1 to {} should be {expected} and is {found:?}",
-                self.world_size()
-            ))),
+            found => Err(ReplicaError::Collective {
+                why: format!(
+                    "the mean of 1 to {} should be {expected} and is {found:?}",
+                    self.world_size()
+                ),
+            }),
         }
     }
 
@@ -318,7 +324,7 @@ impl Replica {
         let lengths: Vec<usize> = held.iter().map(|gradient_n| gradient_n.dims()[0]).collect();
         let read = || Tensor::cat(held, 0).try_into_vec_as::<f32>();
         let values = self.meter.reading_for_all_reduce(read);
-        let values = values.map_err(|why| ReplicaError::Device(why.to_string()))?;
+        let values = values.map_err(|why| ReplicaError::Device(EngineError::new(why)))?;
         let values = self.mean(values)?;
         let count = values.len();
         let upload = || Tensor::<1>::from_data(TensorData::new(values, [count]), &device);
@@ -350,13 +356,16 @@ pub enum ReplicaError {
     PeerLost(#[from] PeerLost),
     /// The gradients cannot be read from the device.
     #[error("the gradients could not be read from the device: {0}")]
-    Device(String),
+    Device(EngineError),
     /// The GPUs cannot average among themselves.
-    #[error(
-        "NCCL does not average between these GPUs: {0}\n  fix:   --set training.collective=host \
-         averages through the host, which is slower"
-    )]
-    Collective(String),
+    #[error("{}", report!(
+        "NCCL does not average between these GPUs: {why}";
+        fix: "--set training.collective=host averages through the host, which is slower"
+    ))]
+    Collective {
+        /// What went wrong when it was tried.
+        why: String,
+    },
 }
 
 #[cfg(test)]

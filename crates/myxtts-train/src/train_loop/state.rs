@@ -94,7 +94,8 @@ impl<T: Objective> State<T> {
             *data = TensorData::new(values, data.shape().to_vec());
         }
         let objective = self.objective.with_state(&state);
-        let objective = objective.map_err(|why| TrainError::step(self.done + 1, why))?;
+        let objective =
+            objective.map_err(|why| TrainError::step(self.done + 1, why.to_string()))?;
         Ok(Self { objective, ..self })
     }
 

@@ -182,7 +182,7 @@ fn a_changed_dataset_is_told() {
         train(&job)
     };
     let said = |result: Result<Finished, TrainError>| match result {
-        Err(TrainError::Usage(said)) => said,
+        Err(TrainError::Usage(said)) => said.to_string(),
         other => panic!("{other:?}"),
     };
     let messages = [said(rows(3, "lamps")), said(rows(8, "lamps"))];

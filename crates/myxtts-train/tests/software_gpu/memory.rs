@@ -11,7 +11,7 @@ use myxtts_data::schedule::BucketShape;
 use myxtts_data::units::{Codes, Tokens};
 use myxtts_model::init::Init;
 use myxtts_model::layers::Linear;
-use myxtts_model::params::{StateDict, Unread, Weights, load, unread};
+use myxtts_model::params::{LoadError, StateDict, Unread, Weights, load, unread};
 use myxtts_run::guard::{SpikeAction, SpikeSettings};
 use myxtts_train::TrainError;
 use myxtts_train::feed::{BatchStats, DeviceBatch};
@@ -20,7 +20,8 @@ use myxtts_train::optim::{AdamW, AdamWConfig, NamedGradients};
 use myxtts_train::train_loop::{Guards, LossScale, State, StepObserver, StepReport};
 
 use myxtts_device::{
-    DeviceMemory, MemoryCheck, MemoryNeeds, PlanRequest, Precision, Share, Verdict, open,
+    DeviceMemory, EngineError, MemoryCheck, MemoryNeeds, PlanRequest, Precision, Share, Verdict,
+    open,
 };
 use myxtts_run::observer::Silent;
 use myxtts_run::signals::StopRequest;
@@ -167,7 +168,7 @@ impl Objective for Hungry {
 
     const WEIGHTS: &'static [(&'static str, &'static str)] = &[];
 
-    fn loss(&self, _: usize, rows: &usize, _: &[f64], _: u64) -> Result<Loss<()>, String> {
+    fn loss(&self, _: usize, rows: &usize, _: &[f64], _: u64) -> Result<Loss<()>, EngineError> {
         let device = self.device().inner();
         let rows: Vec<Tensor<1>> = (0..*rows)
             .map(|row| Tensor::full([ROW], row as f64, &device))
@@ -198,10 +199,8 @@ impl Objective for Hungry {
         unread(&self.0)
     }
 
-    fn with_state(self, state: &dyn Weights) -> Result<Self, String> {
-        load(self.0, state, "")
-            .map(Self)
-            .map_err(|why| why.to_string())
+    fn with_state(self, state: &dyn Weights) -> Result<Self, LoadError> {
+        load(self.0, state, "").map(Self)
     }
 }
 

@@ -3,6 +3,7 @@
 //! docs/reference/flags.md are made from this table.
 
 use clap::{Arg, ArgAction, ArgMatches};
+use myxtts_base::{Report, report};
 
 use crate::config::GivenFlag;
 
@@ -481,7 +482,7 @@ fn argument(flag: &Flag) -> Arg {
 /// Returns what was given on the command line: the file, and the values by key.
 pub(crate) fn given(
     matches: &ArgMatches,
-) -> Result<(Option<std::path::PathBuf>, Vec<GivenFlag>), String> {
+) -> Result<(Option<std::path::PathBuf>, Vec<GivenFlag>), Report> {
     let mut given = Vec::new();
     for flag in all() {
         // A command that does not take the flag was not given it.
@@ -506,8 +507,9 @@ pub(crate) fn given(
     }
     for set in matches.get_many::<String>(SET).into_iter().flatten() {
         let Some((key, value)) = set.split_once('=') else {
-            return Err(format!(
-                "--set takes KEY=VALUE, but this is `{set}`\n  hint: for example --set data.language=fa"
+            return Err(report!(
+                "--set takes KEY=VALUE, but this is `{set}`";
+                fix: "for example --set data.language=fa"
             ));
         };
         given.push(GivenFlag {

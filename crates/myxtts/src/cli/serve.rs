@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, Command, value_parser};
+use myxtts_base::Report;
 use myxtts_text::Language;
 
 use super::flags;
@@ -107,11 +108,11 @@ pub(super) fn command() -> Command {
 
 /// Parses a numeric address. Other names would have to be looked up, and could mean
 /// several addresses.
-fn host(text: &str) -> Result<IpAddr, String> {
+fn host(text: &str) -> Result<IpAddr, Report> {
     match text {
         "localhost" => Ok(Ipv4Addr::LOCALHOST.into()),
         _ => text
             .parse()
-            .map_err(|_| "expected an address such as 127.0.0.1, 0.0.0.0 or ::1".to_owned()),
+            .map_err(|_| Report::new("expected an address such as 127.0.0.1, 0.0.0.0 or ::1")),
     }
 }

@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, Command, value_parser};
+use myxtts_base::{Report, report};
 use myxtts_infer::{SamplingDefaults, Vocoder};
 use myxtts_text::Language;
 
@@ -216,29 +217,29 @@ fn file(name: &'static str, shown: &'static str) -> Arg {
         .value_parser(value_parser!(PathBuf))
 }
 
-fn vocoder(text: &str) -> Result<Vocoder, String> {
+fn vocoder(text: &str) -> Result<Vocoder, Report> {
     [Vocoder::Hifigan, Vocoder::GriffinLim]
         .into_iter()
         .find(|vocoder| vocoder.name() == text)
-        .ok_or_else(|| "expected hifigan or griffin-lim".to_owned())
+        .ok_or_else(|| Report::new("expected hifigan or griffin-lim"))
 }
 
-fn format(text: &str) -> Result<Format, String> {
+fn format(text: &str) -> Result<Format, Report> {
     match text {
         "wav" => Ok(Format::Wav),
         "pcm" => Ok(Format::Pcm),
-        _ => Err("expected wav or pcm".to_owned()),
+        _ => Err("expected wav or pcm".into()),
     }
 }
 
 /// Parses a number and checks that it is within `range`.
-pub(crate) fn between<T>(text: &str, range: &RangeInclusive<T>) -> Result<T, String>
+pub(crate) fn between<T>(text: &str, range: &RangeInclusive<T>) -> Result<T, Report>
 where
     T: std::str::FromStr + PartialOrd + std::fmt::Display,
 {
     match text.parse::<T>() {
         Ok(number) if range.contains(&number) => Ok(number),
-        _ => Err(format!(
+        _ => Err(report!(
             "expected a number from {} to {}",
             range.start(),
             range.end()

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use clap::ArgMatches;
 use myxtts::internal::config::in_declared_order;
+use myxtts_base::{Report, report};
 use myxtts_config::units::Megabytes;
 use myxtts_config::{Keys, Layer, Settings};
 use myxtts_device::discover::host;
@@ -25,7 +26,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         Some(("schema", _)) => output.document(config::keys().schema()),
         Some(("presets", _)) => list_presets(output),
         Some(("new", matches)) => new(matches, output),
-        _ => Err(Failure::Usage("no subcommand was given".to_owned())),
+        _ => Err(Failure::Usage("no subcommand was given".into())),
     }
 }
 
@@ -115,9 +116,8 @@ fn validate(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
         config::load_with(&keys, &given, || nothing, Init::IfThere).map_err(Failure::usage)?;
     let request = config::plan_request(&settings);
     plan(&request, &machine_with_all(&request)).map_err(|why| {
-        Failure::Usage(format!(
-            "{why}\n  note:  no device was queried: these are imaginary GPUs; `myxtts plan` looks at \
-             this machine"
+        Failure::Usage(Report::of(&why).why(
+            "no device was queried: these are imaginary GPUs; `myxtts plan` looks at this machine",
         ))
     })?;
     let count = layer.iter().count();
@@ -238,11 +238,11 @@ fn write_new(path: &Path, text: &str, replace: bool) -> Result<(), Failure> {
         }
     };
     write().map_err(|why| match why.kind() {
-        ErrorKind::AlreadyExists => Failure::Usage(format!(
-            "{} already exists\n  fix:   give another name, or --force to replace it",
-            path.display()
+        ErrorKind::AlreadyExists => Failure::Usage(report!(
+            "{} already exists", path.display();
+            fix: "give another name, or --force to replace it"
         )),
-        _ => Failure::Job(format!("cannot write {}: {why}", path.display())),
+        _ => Failure::Job(report!("cannot write {}: {why}", path.display())),
     })
 }
 

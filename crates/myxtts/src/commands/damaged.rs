@@ -8,6 +8,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
+use myxtts_base::report;
 use myxtts_config::shell;
 use myxtts_run::checkpoint::{Checkpoint, CheckpointError, whole_steps};
 use myxtts_run::units::Step;
@@ -45,10 +46,13 @@ pub(super) fn explained(
         None => "put back a copy of its files, or train again".to_owned(),
     };
     let steps: Vec<Step> = whole.iter().map(Checkpoint::step).collect();
+    let message = message.to_string();
     let first = message.lines().next().unwrap_or_default();
-    Failure::Job(format!(
-        "{first}\n  why:   {what}\n  found: {}\n  fix:   {fix}",
-        whole_steps(&steps)
+    Failure::Job(report!(
+        "{first}";
+        why: "{what}";
+        found: "{}", whole_steps(&steps);
+        fix: "{fix}"
     ))
 }
 
@@ -62,10 +66,10 @@ pub(super) fn resuming(what: &CheckpointError, whole: &[Step], run: &Path) -> Fa
             with_flag(arguments, "--checkpoint-dir", beside(run))
         }
     };
-    Failure::Job(format!(
-        "{what}\n  found: {}\n  fix:   {}",
-        whole_steps(whole),
-        line(arguments)
+    Failure::Job(report!(
+        "{what}";
+        found: "{}", whole_steps(whole);
+        fix: "{}", line(arguments)
     ))
 }
 

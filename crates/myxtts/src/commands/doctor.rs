@@ -31,13 +31,13 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
             "something keeps training from running; see the report",
             "چیزی جلوی آموزش را می‌گیرد؛ گزارش را ببینید",
         );
-        return Err(Failure::Result(what.to_owned()));
+        return Err(Failure::Result(what.into()));
     }
     Ok(())
 }
 
 fn of_run(folder: &Path, lang: Lang) -> Result<Report, Failure> {
-    let reading = read_run(folder).map_err(|why| Failure::Job(why.in_lang(lang)))?;
+    let reading = read_run(folder).map_err(|why| Failure::job(why.in_lang(lang)))?;
     Ok(Report::new(
         reading.signals,
         Extra {

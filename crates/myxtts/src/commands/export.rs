@@ -14,7 +14,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     let (asked, out) = super::from_and_out(matches)?;
     let from = resolve(asked, Pick::Newest).map_err(|error| match error {
         InferError::NoCheckpoint { .. } | InferError::NoGpt { .. } => Failure::usage(error),
-        other => Failure::Job(other.to_string()),
+        other => Failure::job(other),
     })?;
     export(&from, out, output).map_err(|failure| {
         damaged::explained(failure, &from, |line, other| {
@@ -24,13 +24,12 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
 }
 
 fn export(from: &Path, out: &Path, output: &Output) -> Result<(), Failure> {
-    let failed = |error: myxtts_weights::WeightsError| Failure::Job(error.to_string());
-    let checkpoint = read_ours(from).map_err(failed)?;
+    let checkpoint = read_ours(from).map_err(Failure::job)?;
     if checkpoint.model.is_some() {
         // A card that is wrong would be published as a configuration.
-        ModelCard::of(&checkpoint).map_err(|why| Failure::Job(why.to_string()))?;
+        ModelCard::of(&checkpoint).map_err(Failure::job)?;
     }
-    write_public(out, &checkpoint).map_err(failed)?;
+    write_public(out, &checkpoint).map_err(Failure::job)?;
     let report = Report::of(&checkpoint, out);
     output.result(&report.document(), &report)
 }

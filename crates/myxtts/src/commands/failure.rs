@@ -15,8 +15,8 @@ impl From<Error> for Failure {
             Error::Training(why) => train_failure(*why),
             Error::Speech(why) => synthesize::failure(*why),
             Error::Stopped(signal, words) => stopped(signal, words),
-            Error::Refused(why) => Self::usage(why),
-            Error::Failed(why) => Self::Job(why.to_string()),
+            Error::Refused(why) => Self::Usage(why),
+            Error::Failed(why) => Self::Job(why),
         }
     }
 }
@@ -29,7 +29,7 @@ fn dataset_failure(error: PrepareError) -> Failure {
         | PrepareError::WhichLanguage { .. }
         | PrepareError::WrongScript { .. }
         | PrepareError::SameFolder { .. } => Failure::usage(error),
-        other => Failure::Job(other.to_string()),
+        other => Failure::job(other),
     }
 }
 
@@ -37,6 +37,6 @@ fn dataset_failure(error: PrepareError) -> Failure {
 pub(super) fn train_failure(error: TrainError) -> Failure {
     match error {
         TrainError::Usage(message) => Failure::Usage(message),
-        other => Failure::Job(other.to_string()),
+        other => Failure::job(other),
     }
 }

@@ -12,9 +12,8 @@ use crate::output::{Failure, Output};
 
 pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
     let (from, out) = super::from_and_out(matches)?;
-    let failed = |error: myxtts_weights::WeightsError| Failure::Job(error.to_string());
-    let checkpoint = read_public(from).map_err(failed)?;
-    write_ours(out, &checkpoint).map_err(failed)?;
+    let checkpoint = read_public(from).map_err(Failure::job)?;
+    write_ours(out, &checkpoint).map_err(Failure::job)?;
     let report = Report::of(&checkpoint, out);
     output.result(&report.document(), &report)
 }

@@ -1,11 +1,13 @@
 //! Commands that are not implemented yet. They say so.
 
+use myxtts_base::report;
+
 use crate::output::Failure;
 
 pub(super) fn run(name: &str) -> Result<(), Failure> {
-    Err(Failure::Usage(format!(
-        "`myxtts {name}` is not in this version\n  \
-         found: this version prepares data, trains and speaks\n  \
-         next:  `myxtts train`, `myxtts synthesize`, `myxtts devices` and `myxtts plan` work today"
+    Err(Failure::Usage(report!(
+        "`myxtts {name}` is not in this version";
+        found: "this version prepares data, trains and speaks";
+        fix: "`myxtts train`, `myxtts synthesize`, `myxtts devices` and `myxtts plan` work today"
     )))
 }

@@ -27,6 +27,7 @@ use std::path::{Path, PathBuf};
 use clap::ArgMatches;
 use myxtts::internal::{dataset, discover_through, memory};
 use myxtts::{Machine, StopRequest, StopSignal, discover, probe};
+use myxtts_base::report;
 use myxtts_config::Layer;
 use myxtts_device::discover::ProbeAnswer;
 
@@ -56,7 +57,7 @@ pub(crate) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         Some(("probe-backend", matches)) => probe_backend(matches, output),
         Some(("probe-steps", matches)) => steps::run(matches, output),
         Some((name, _)) => later::run(name),
-        None => Err(Failure::Usage("no command was given".to_owned())),
+        None => Err(Failure::Usage("no command was given".into())),
     }
 }
 
@@ -74,19 +75,19 @@ fn given(matches: &ArgMatches) -> Result<Given, Failure> {
 /// The end of a command that a signal stopped before there was anything to keep.
 fn stopped(signal: StopSignal, words: impl std::fmt::Display) -> Failure {
     let code = u8::try_from(signal.exit_code()).unwrap_or(1);
-    Failure::Stopped(format!("{}: {words}", signal.name()), code)
+    Failure::Stopped(report!("{}: {words}", signal.name()), code)
 }
 
 /// Catches the signals that ask for an orderly end.
 fn stop_request() -> Result<StopRequest, Failure> {
-    StopRequest::install().map_err(|why| Failure::Job(format!("signals cannot be caught: {why}")))
+    StopRequest::install().map_err(|why| Failure::Job(report!("signals cannot be caught: {why}")))
 }
 
 /// Returns the two folders of `import` and `export`; both are required arguments.
 fn from_and_out(matches: &ArgMatches) -> Result<(&Path, &Path), Failure> {
     let path = |name| {
         let path = matches.get_one::<PathBuf>(name).map(PathBuf::as_path);
-        path.ok_or_else(|| Failure::Usage(format!("`{name}` was not given")))
+        path.ok_or_else(|| Failure::Usage(report!("`{name}` was not given")))
     };
     Ok((path("from")?, path("out")?))
 }
@@ -119,13 +120,13 @@ fn probe_backend(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
         .map_or("", String::as_str);
     match probe(name) {
         Some(answer) => output.document(&answer),
-        None => Err(Failure::Usage(format!("`{name}` is not a GPU backend"))),
+        None => Err(Failure::Usage(report!("`{name}` is not a GPU backend"))),
     }
 }
 
 fn completions(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
     let Some(shell) = matches.get_one::<clap_complete::Shell>("shell") else {
-        return Err(Failure::Usage("name a shell".to_owned()));
+        return Err(Failure::Usage("name a shell".into()));
     };
     let mut script = Vec::new();
     clap_complete::generate(*shell, &mut cli::command(), "myxtts", &mut script);

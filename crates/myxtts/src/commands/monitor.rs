@@ -5,6 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use clap::ArgMatches;
+use myxtts_base::{Report, report};
 use myxtts_device::telemetry::{HostTelemetry, PcieLink, Readings, SystemTelemetry, Telemetry};
 use myxtts_device::{BackendChoice, Gpu, Machine, Reading};
 use myxtts_monitor::{
@@ -26,14 +27,14 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         return output.result(&once.document(), once.text());
     }
     let stop = StopRequest::install()
-        .map_err(|why| Failure::Job(format!("signals cannot be caught: {why}")))?;
+        .map_err(|why| Failure::Job(report!("signals cannot be caught: {why}")))?;
     match watch(asked, has_colour(), devices(), &stop).map_err(failure)? {
         Ending::Quit => Ok(()),
         Ending::Stopped(signal) => Err(Failure::Stopped(
-            format!("stopped by {}", signal.name()),
+            report!("stopped by {}", signal.name()),
             u8::try_from(signal.exit_code()).unwrap_or(u8::MAX),
         )),
-        Ending::TerminalGone => Err(Failure::Job("the terminal is gone".to_owned())),
+        Ending::TerminalGone => Err(Failure::Job("the terminal is gone".into())),
     }
 }
 
@@ -45,7 +46,7 @@ fn has_colour() -> bool {
 fn failure(error: MonitorError) -> Failure {
     match error.is_usage() {
         true => Failure::usage(error),
-        false => Failure::Job(error.to_string()),
+        false => Failure::job(error),
     }
 }
 
@@ -57,7 +58,7 @@ fn devices() -> ReadMachine {
 }
 
 struct Asked {
-    machine: Result<Machine, String>,
+    machine: Result<Machine, Report>,
     telemetry: SystemTelemetry,
     host: HostTelemetry,
 }
@@ -67,7 +68,7 @@ impl Asked {
         let mut host = HostTelemetry::new();
         host.read();
         let asked = Self {
-            machine: super::machine().map_err(|failure| failure.message().to_owned()),
+            machine: super::machine().map_err(|failure| failure.report().clone()),
             telemetry: SystemTelemetry::new(),
             host,
         };
@@ -101,7 +102,7 @@ impl Asked {
     fn why_no_gpu(&self) -> Option<String> {
         let machine = match &self.machine {
             Ok(machine) => machine,
-            Err(why) => return Some(why.clone()),
+            Err(why) => return Some(why.to_string()),
         };
         let reasons = machine.backends.iter().filter_map(|report| {
             let why = report.unavailable.as_ref()?;

@@ -2,6 +2,7 @@
 
 use clap::ArgMatches;
 use myxtts::internal::Outline;
+use myxtts_base::report;
 use myxtts_config::units::Megabytes;
 use myxtts_device::discover::host;
 use myxtts_device::{Backend, Machine, Plan, plan};
@@ -50,16 +51,14 @@ fn assumed(matches: &ArgMatches, count: u32) -> Result<Vec<Megabytes>, Failure> 
         [] => Ok(all(ASSUMED_MEMORY)),
         [memory] => Ok(all(*memory)),
         each if each.len() == count as usize => Ok(given),
-        each => Err(Failure::Usage(format!(
-            "--assume-memory names {} sizes for {count} GPUs\n  fix:   one size for all, or one for \
-             each: --assume-gpus {} --assume-memory {}",
-            each.len(),
-            each.len(),
-            each.iter()
-                .map(|mb| mb.0.to_string())
-                .collect::<Vec<_>>()
-                .join(",")
-        ))),
+        each => {
+            let sizes: Vec<String> = each.iter().map(|mb| mb.0.to_string()).collect();
+            Err(Failure::Usage(report!(
+                "--assume-memory names {} sizes for {count} GPUs", each.len();
+                fix: "one size for all, or one for each: --assume-gpus {} --assume-memory {}",
+                    each.len(), sizes.join(",")
+            )))
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::ArgMatches;
 use myxtts::internal::train_request;
 use myxtts::{Machine, StopRequest, cpu, plan};
+use myxtts_base::{Report, report};
 use myxtts_config::Settings;
 use myxtts_data::prepare::prepare;
 use myxtts_text::Vocabulary;
@@ -63,21 +64,16 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     let stop = stop_request()?;
     let report = with_progress(output, &stop, |watch| prepare(&request, watch))?;
     let problem = match report.check() {
-        Err(too_many) => Some(too_many.to_string()),
-        Ok(()) if report.kept == 0 => Some(format!(
-            "no clip of {} is left to train on\n  why:   {} were read, {} quarantined\n  fix:   see {}",
-            report.dataset,
-            report.total,
-            report.quarantined,
-            request
-                .out
-                .join(myxtts_data::prepare::REPORT_TEXT)
-                .display()
+        Err(too_many) => Some(Report::new(too_many.to_string())),
+        Ok(()) if report.kept == 0 => Some(report!(
+            "no clip of {} is left to train on", report.dataset;
+            why: "{} were read, {} quarantined", report.total, report.quarantined;
+            fix: "see {}", request.out.join(myxtts_data::prepare::REPORT_TEXT).display()
         )),
         Ok(()) => None,
     };
     let mut document = json!(report);
-    document["error"] = json!(problem);
+    document["error"] = json!(problem.as_ref().map(Report::to_string));
     let mut words = report.to_string();
     if let (true, None, Some(weights)) = (encodes, &problem, given("checkpoint")) {
         let place = request.out.clone();
@@ -104,9 +100,9 @@ fn codes(
     let plan = plan(settings, machine)?;
     let dataset = prepared_in(settings, prepared, stop, output)?;
     let training = train_request(settings, &plan, dataset, String::new())?;
-    let placement = Placement::of(&plan).map_err(|why| Failure::Job(why.to_string()))?;
+    let placement = Placement::of(&plan).map_err(Failure::job)?;
     let Some(device) = placement.data.first() else {
-        return Err(Failure::Job("the plan has no data device".to_owned()));
+        return Err(Failure::Job("the plan has no data device".into()));
     };
     let replicas = placement.replicas();
     let mut bar = ProgressBar::new();

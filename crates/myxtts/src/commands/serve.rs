@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use clap::ArgMatches;
 use myxtts_audio::units::Seconds;
+use myxtts_base::report;
 use myxtts_run::signals::{StopRequest, StopSignal};
 use myxtts_serve::{Patience, ServeConfig, ServeError, Served, Token, VoiceBook, bind};
 use myxtts_text::Language;
@@ -51,7 +52,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     let folder = matches.get_one::<PathBuf>("voices").map(PathBuf::as_path);
     let voices = VoiceBook::gather(&mut model.synthesizer, &checkpoint, folder).map_err(failure)?;
     let stop = StopRequest::install()
-        .map_err(|why| Failure::Job(format!("signals cannot be caught: {why}")))?;
+        .map_err(|why| Failure::Job(report!("signals cannot be caught: {why}")))?;
     let closed = Arc::new(AtomicBool::new(false));
     if matches.get_flag("parent") {
         let (closed, stop) = (Arc::clone(&closed), stop.clone());
@@ -63,7 +64,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
             }
         };
         parent::when_gone(leave)
-            .map_err(|why| Failure::Job(format!("standard input cannot be watched: {why}")))?;
+            .map_err(|why| Failure::Job(report!("standard input cannot be watched: {why}")))?;
     }
     let started = Started {
         url: format!("http://{}", listening.address()),
@@ -89,7 +90,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
                 false => signal.name(),
             };
             Err(Failure::Stopped(
-                format!("stopped by {by}: {}", said(&served)),
+                report!("stopped by {by}: {}", said(&served)),
                 u8::try_from(signal.exit_code()).unwrap_or(u8::MAX),
             ))
         }
@@ -102,7 +103,7 @@ fn config(matches: &ArgMatches, checkpoint: &Path) -> Result<ServeConfig, Failur
         let number = matches.get_one::<u32>(name).copied().unwrap_or(1);
         usize::try_from(number).unwrap_or(usize::MAX)
     };
-    let missing = || Failure::Usage("no address was given".to_owned());
+    let missing = || Failure::Usage("no address was given".into());
     let host = *matches.get_one::<IpAddr>("host").ok_or_else(missing)?;
     let written = match matches.get_one::<PathBuf>("token-file") {
         Some(file) => Some(token_in(file)?),
@@ -129,9 +130,9 @@ fn config(matches: &ArgMatches, checkpoint: &Path) -> Result<ServeConfig, Failur
 /// Reads the token in a file, which may end in a line break.
 fn token_in(file: &Path) -> Result<String, Failure> {
     let text = fs::read_to_string(file).map_err(|why| {
-        Failure::Usage(format!(
-            "the token in {} cannot be read: {why}\n  fix:   name a file of text with --token-file",
-            file.display()
+        Failure::Usage(report!(
+            "the token in {} cannot be read: {why}", file.display();
+            fix: "name a file of text with --token-file"
         ))
     })?;
     Ok(text.trim_end().to_owned())
@@ -173,8 +174,8 @@ fn failure(error: ServeError) -> Failure {
         ServeError::Open(_)
         | ServeError::Token
         | ServeError::NoVoice(_)
-        | ServeError::Voices { .. } => Failure::Usage(words),
-        _ => Failure::Job(words),
+        | ServeError::Voices { .. } => Failure::usage(words),
+        _ => Failure::job(words),
     }
 }
 

@@ -70,7 +70,7 @@ fn report(finished: &Finished, output: &Output) -> Result<(), Failure> {
         // Where the terminal is gone there is nobody to tell, and the code says it.
         let _ = output.result(&document, "");
         let code = u8::try_from(signal.exit_code()).unwrap_or(1);
-        return Err(Failure::Stopped(finished.words(), code));
+        return Err(Failure::Stopped(finished.words().into(), code));
     }
     let mut words = format!("{}\n", finished.words());
     if let Some(samples) = &finished.samples {

@@ -3,6 +3,7 @@
 //! This is part of loading, so that `train`, `plan`, `prepare`, `config show` and `config
 //! validate` refuse the same configurations.
 
+use myxtts_base::{Report, report};
 use myxtts_config::{Problem, Problems, Settings};
 use myxtts_data::layout::Columns;
 use myxtts_model::gpt::{Vocabulary, check_frozen};
@@ -21,17 +22,14 @@ pub(super) fn check(settings: &Settings<Config>) -> Result<(), Problems> {
         training,
     } = &settings.config;
     let mut problems = Vec::new();
-    let mut refuse = |key: &str, what: String, hint: Option<String>| {
-        let place = settings.place(key);
-        problems.push(Problem { what, place, hint });
+    let mut refuse = |key: &str, report: Report| {
+        problems.push(Problem::of(&report, settings.place(key)));
     };
     if let Some(Err(why)) = data.dataset.language.as_deref().map(str::parse::<Language>) {
-        let (what, hint) = hinted(&why.to_string());
-        refuse("data.language", format!("`data.language`: {what}"), hint);
+        refuse("data.language", report!("`data.language`: {why}"));
     }
     if let Some(Err(why)) = data.dataset.columns.as_deref().map(Columns::named) {
-        let (what, hint) = hinted(&why.to_string());
-        refuse("data.columns", format!("`data.columns`: {what}"), hint);
+        refuse("data.columns", report!("`data.columns`: {why}"));
     }
     let (shortest, longest) = (data.shapes.conditioning_min, data.shapes.conditioning_max);
     if shortest.0 > longest.0 {
@@ -41,23 +39,23 @@ pub(super) fn check(settings: &Settings<Config>) -> Result<(), Problems> {
         };
         refuse(
             "data.conditioning_min",
-            format!(
+            report!(
                 "`data.conditioning_min` is {shortest}{}, longer than `data.conditioning_max`, \
                  {longest}{}",
                 origin("data.conditioning_min"),
-                origin("data.conditioning_max"),
+                origin("data.conditioning_max");
+                fix: "set both, the shorter as the minimum"
             ),
-            Some("set both, the shorter as the minimum".to_owned()),
         );
     }
     if let Some(why) = not_a_folder_name(&training.run.name) {
         refuse(
             "training.name",
-            format!(
+            report!(
                 "`training.name` must be one plain folder name below `runs`, and `{}` {why}",
-                training.run.name.escape_debug()
+                training.run.name.escape_debug();
+                fix: "for a folder anywhere else: --checkpoint-dir DIR"
             ),
-            Some("for a folder anywhere else: --checkpoint-dir DIR".to_owned()),
         );
     }
     // Weights of `training.init` have their own number of blocks, which the run knows only after
@@ -66,24 +64,11 @@ pub(super) fn check(settings: &Settings<Config>) -> Result<(), Problems> {
     if training.run.init.is_none()
         && let Err(why) = check_frozen(&model.size.gpt(Vocabulary::XTTS_V2), frozen)
     {
-        let (what, hint) = hinted(&why.to_string());
-        refuse(
-            "training.freeze",
-            format!("`training.freeze`: {what}"),
-            hint,
-        );
+        refuse("training.freeze", report!("`training.freeze`: {why}"));
     }
     match problems.is_empty() {
         true => Ok(()),
         false => Err(Problems(problems)),
-    }
-}
-
-/// Splits a message from the hint at its end: the place is shown between the two.
-fn hinted(message: &str) -> (String, Option<String>) {
-    match message.split_once("\n  hint: ") {
-        Some((what, hint)) => (what.to_owned(), Some(hint.to_owned())),
-        None => (message.to_owned(), None),
     }
 }
 

@@ -224,11 +224,8 @@ fn at_home(path: &Path, home: Option<&str>) -> Result<PathBuf, Problem> {
     let Some(text) = path.to_str() else {
         return Ok(path.to_owned());
     };
-    let expanded = expand_home(text, home).map_err(|what| Problem {
-        what,
-        place: Place::Named("flag --config".to_owned()),
-        hint: Some("write the full path".to_owned()),
-    })?;
+    let expanded = expand_home(text, home)
+        .map_err(|why| Problem::of(&why, Place::Named("flag --config".to_owned())))?;
     Ok(PathBuf::from(expanded))
 }
 

@@ -50,13 +50,8 @@ impl StartingWeights {
                 summary,
             })),
             Err(why) => {
-                let why = why.to_string();
-                let (what, hint) = match why.split_once("\n  fix:   ") {
-                    Some((what, fix)) => (what.to_owned(), Some(fix.to_owned())),
-                    None => (why, None),
-                };
                 let place = chosen.place("training.init");
-                Err(Problems::from(Problem { what, place, hint }))
+                Err(Problems::from(Problem::of(&why, place)))
             }
         }
     }
@@ -139,7 +134,7 @@ impl StartingWeights {
                     shown(&value)
                 ),
                 place: settings.place(key),
-                hint: Some(format!(
+                fix: Some(format!(
                     "leave `{key}` out: it comes from the weights; or leave `training.init` out to \
                      train from scratch"
                 )),

@@ -65,7 +65,7 @@ fn commands_of_later_versions_say_so_and_exit_2() {
     insta::assert_snapshot!(myxtts(&["dashboard", "--dry"]).stderr, @r"
     error: `myxtts dashboard` is not in this version
       found: this version prepares data, trains and speaks
-      next:  `myxtts train`, `myxtts synthesize`, `myxtts devices` and `myxtts plan` work today
+      fix:   `myxtts train`, `myxtts synthesize`, `myxtts devices` and `myxtts plan` work today
     ");
 }
 

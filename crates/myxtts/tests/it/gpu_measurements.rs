@@ -251,10 +251,21 @@ fn limited(program: &Command, bytes: u64) -> Command {
     command
 }
 
-fn tuned_rows(document: &Value, before: u32) -> u32 {
+fn found_rows(document: &Value) -> u32 {
+    let trials = document["trials"].as_array().unwrap();
+    let fitting = trials.iter().filter(|trial| trial["is_kept"] == true);
+    let rows = fitting.filter_map(|trial| trial["tried"].as_str()?.strip_prefix("batch size "));
+    let rows = rows.map(|rows| rows.parse().unwrap()).max().unwrap();
+    // It is written unless it trains slower than the batch it replaces.
     let edits = document["edits"].as_array().unwrap();
     let edited = edits.iter().find(|edit| edit[0] == "data.batch_size");
-    edited.map_or(before, |edit| edit[2].as_str().unwrap().parse().unwrap())
+    let together = trials.iter().find(|trial| trial["tried"] == "all together");
+    let is_slower = together.is_some_and(|trial| trial["is_kept"] == false);
+    match edited {
+        Some(edit) => assert_eq!(edit[2], rows.to_string(), "{document}"),
+        None => assert!(is_slower || together.is_none(), "{document}"),
+    }
+    rows
 }
 
 /// The budget is that of a training: what the engine holds on the device.
@@ -268,7 +279,7 @@ fn tune_finds_the_largest_batch_that_a_budget_holds() {
     tuning_desk(folder.path());
     let run = tune(folder.path(), 16, None, &with_budgets());
     assert_eq!(run.code, Some(0));
-    let found = tuned_rows(&run.json(), 16);
+    let found = found_rows(&run.json());
     only_the_file_is_new(folder.path(), true);
 
     // By brute force: every size from the one that was found, which must fit, until three in

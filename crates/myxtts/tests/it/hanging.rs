@@ -133,3 +133,33 @@ fn a_trial_that_hangs_ends_tuning_without_a_file() {
     names_its_place(&run.stderr);
     assert!(!folder.path().join("myxtts.tuned.yaml").exists());
 }
+
+/// `profile` by itself measures in its own process, where a signal would stop its watchdog, too.
+/// So the limit is shorter than a step of this model takes, and that step is the hang.
+#[test]
+fn a_measurement_that_hangs_ends_the_process_with_the_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    hums(&folder.path().join("clips"), &[9000; 64]);
+    let run = command_in(folder.path())
+        .args(["profile", "--trace=trace.json", "--model-size=small"])
+        .args(["--train-data=clips", "--language=en", "--batch-size=64"])
+        .args([
+            "--buckets=1",
+            "--set=training.backend=cpu",
+            "--hang-limit=1",
+        ])
+        .output()
+        .unwrap();
+    let said = String::from_utf8(run.stderr).unwrap();
+    assert_eq!(run.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("error: the measurement: no progress for 1 s at `"),
+        "{said}"
+    );
+    assert!(said.contains("\n  fix:   if the machine is only slow, give --hang-limit"));
+    // Nor is a file left that was begun.
+    let left = fs::read_dir(folder.path()).unwrap();
+    let left = left.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let left: Vec<String> = left.filter(|name| name != "cache").collect();
+    assert_eq!(left, ["clips"]);
+}

@@ -330,7 +330,7 @@ fn without_allow_fallback_nothing_falls_back() {
     error: Insufficient GPUs for Multi-GPU Mode
       asked: data GPU 0, model GPU 1
       found: 1 GPU (0)
-      next:  list the GPUs with `nvidia-smi -L` or `myxtts devices`, then give two of their ids with --data-gpu and --model-gpu, or drop both flags
+      fix:   list the GPUs with `nvidia-smi -L` or `myxtts devices`, then give two of their ids with --data-gpu and --model-gpu, or drop both flags
     ");
     let allowed = myxtts(&[&asked[..], &["--allow-fallback"]].concat());
     assert_eq!(allowed.code, Some(0));

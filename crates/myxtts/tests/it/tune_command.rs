@@ -220,6 +220,50 @@ fn a_trial_without_memory_ends_alone() {
     }
 }
 
+/// A signal in the middle of a measurement ends it and the measured process, and neither the
+/// file that was begun nor the configuration of the trial stays.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_signal_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    few_clips(&path.join("few"), 12);
+    let tmp = path.join("tmp");
+    fs::create_dir(&tmp).unwrap();
+    let mut tune = command_in(path)
+        .env("TMPDIR", &tmp)
+        .args(["tune", "--train-data=few", "--steps=1000000"])
+        .args(["--seconds=600", "--set=training.backend=cpu"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The configuration of a trial lies there as long as it is measured.
+    let in_tmp = || fs::read_dir(&tmp).unwrap().count();
+    while in_tmp() == 0 {
+        assert!(tune.try_wait().unwrap().is_none(), "it ended by itself");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let kill = Command::new("kill").arg(tune.id().to_string()).status();
+    assert!(kill.unwrap().success());
+    let output = tune.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(143), "{said}");
+    let last = said.lines().last().unwrap();
+    assert_eq!(
+        last,
+        "SIGTERM: stopped while measuring; nothing was written"
+    );
+    assert_eq!(in_tmp(), 0);
+    let mut left: Vec<_> = fs::read_dir(path)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name != "cache")
+        .collect();
+    left.sort();
+    assert_eq!(left, ["few", "tmp"]);
+}
+
 /// The most address space that a process takes until it ends, in bytes.
 #[cfg(target_os = "linux")]
 pub fn most_address_space(command: &mut Command) -> u64 {

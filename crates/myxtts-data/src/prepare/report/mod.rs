@@ -5,6 +5,7 @@ mod text;
 use std::collections::BTreeMap;
 
 use myxtts_audio::units::{Samples, Seconds};
+use myxtts_base::report;
 use myxtts_text::Language;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -289,9 +290,14 @@ pub struct UnsupportedText {
 /// More bad clips than `data.max_bad_fraction`.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[error(
-    "{bad} of {total} clips are bad ({percent:.2} %), but data.max_bad_fraction allows only {allowed:.2} %\n  \
-     where: {report}\n  \
-     fix:   correct or remove the clips named in quarantine.jsonl, or accept them: --set data.max_bad_fraction={enough}"
+    "{}",
+    report!(
+        "{bad} of {total} clips are bad ({percent:.2} %), but data.max_bad_fraction allows only \
+         {allowed:.2} %";
+        at: "{report}";
+        fix: "correct or remove the clips named in quarantine.jsonl, or accept them: --set \
+              data.max_bad_fraction={enough}"
+    )
 )]
 pub struct TooManyBad {
     bad: u64,

@@ -16,6 +16,7 @@ mod window;
 
 use burn::module::Module;
 use burn::tensor::Tensor;
+use myxtts_base::report;
 
 use frames::Interpolation;
 use host::{HostGenerator, HostStream};
@@ -27,8 +28,12 @@ use super::interpolate::FrameRates;
 /// The waveform could not be read from the device.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error(
-    "the waveform could not be read from the device: {0}\n  \
-     fix: a device out of memory does this; speak shorter texts or use another device"
+    "{}",
+    report!(
+        "the waveform could not be read from the device: {}", .0;
+        why: "a device out of memory does this";
+        fix: "speak shorter texts or use another device"
+    )
 )]
 pub struct WaveError(pub String);
 

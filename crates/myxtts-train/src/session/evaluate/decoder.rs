@@ -87,11 +87,11 @@ impl<'a> DecoderEvaluator<'a> {
             steps_per_epoch: 1,
         };
         let feed = self.frozen.feed(&self.device, cutting, None);
-        let mut feed = feed.map_err(TrainError::Failed)?;
+        let mut feed = feed.map_err(TrainError::failed)?;
         let conditioning = self.card.conditioning;
         let mut segments = vec![];
         let give = |filled: PreparedBatch| {
-            segments.push(feed.batch(&filled, 0).map_err(TrainError::Failed)?);
+            segments.push(feed.batch(&filled, 0).map_err(TrainError::failed)?);
             Ok(())
         };
         held_out(
@@ -129,7 +129,7 @@ impl<'a> DecoderEvaluator<'a> {
                 companions.clone(),
                 Segments::Fixed,
             )?;
-            let batch = feed.whole(&filled).map_err(TrainError::Failed)?;
+            let batch = feed.whole(&filled).map_err(TrainError::failed)?;
             clips.push((format!("copy_{index}.wav"), batch));
         }
         Ok(Prepared { segments, clips })

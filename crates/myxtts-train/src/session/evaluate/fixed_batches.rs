@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use burn::tensor::Device;
+use myxtts_base::report;
 use myxtts_data::dataset::Corpus;
 use myxtts_data::host_stage::{Clip, PreparedBatch, Segments};
 use myxtts_data::schedule::{
@@ -34,7 +35,7 @@ pub(super) fn held_out(
     let (clips, lengths) = (&corpus.clips[..some], &corpus.lengths[..some]);
     let shapes = choose_buckets(lengths, job.buckets);
     let schedule = Schedule::new(lengths, &shapes, job.plan.batch_size, 1, 0)
-        .map_err(|clip| TrainError::Failed(format!("clip {} fits no bucket", clip.0)))?;
+        .map_err(|clip| TrainError::Failed(report!("clip {} fits no bucket", clip.0)))?;
     for step in 0..schedule.steps_per_epoch() {
         unless_stopped(stop)?;
         if let Some(batch) = schedule.batch(0, step, 0) {
@@ -105,5 +106,5 @@ pub(crate) fn fixed_segments(
     let filled = filled(training_data, &clips, &batch, spec, None, segments)?;
     let feed = SegmentFeed::new(device, front_end, job.segments.dvae_frames);
     let batch = feed.map_err(TrainError::failed)?.batch(&filled.batch);
-    batch.map(Some).map_err(TrainError::Failed)
+    batch.map(Some).map_err(TrainError::failed)
 }

@@ -106,7 +106,7 @@ impl<'a> GptEvaluator<'a> {
         let conditioning = self.card.conditioning;
         let give = |filled: myxtts_data::host_stage::PreparedBatch| {
             batches.push(DeviceBatch {
-                batch: feed.batch(&filled).map_err(TrainError::Failed)?,
+                batch: feed.batch(&filled).map_err(TrainError::failed)?,
                 stats: feed.stats(&filled.batch),
             });
             Ok(())

@@ -374,10 +374,8 @@ impl<T: Objective, E: Evaluator<T>> StageObserver<T> for Recorder<'_, T, E> {
 
 /// Fails if the device ran out of memory: numbers and sound made then are not kept.
 fn check_for_oom_in(what: &str) -> Result<(), TrainError> {
-    check_for_oom().map_err(|why| {
-        TrainError::Failed(format!(
-            "{what} ran out of device memory\n  found: {why}\n  fix:   halve --batch-size, and \
-             double --grad-accum to keep the clips of a step"
-        ))
+    check_for_oom().map_err(|why| TrainError::OutOfMemory {
+        when: what.to_owned(),
+        found: why.to_string(),
     })
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::ArgMatches;
+use myxtts_base::report;
 use myxtts_data::bench::{BenchError, generate, measure};
 use myxtts_text::Vocabulary;
 use serde_json::json;
@@ -29,7 +30,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         Some(folder) => folder.clone(),
         None => {
             let folder = tempfile::tempdir().map_err(|why| {
-                Failure::Job(format!(
+                Failure::Job(report!(
                     "cannot make a folder for the generated corpus: {why}"
                 ))
             })?;
@@ -49,5 +50,5 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
 }
 
 fn job(error: BenchError) -> Failure {
-    Failure::Job(error.to_string())
+    Failure::job(error)
 }

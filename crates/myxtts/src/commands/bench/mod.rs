@@ -25,7 +25,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         Some(("telemetry", matches)) => telemetry::run(matches, output),
         Some(("train", matches)) => train::run(matches, output),
         Some(("pipeline", matches)) => pipeline::run(matches, output),
-        _ => Err(Failure::Usage("no subcommand was given".to_owned())),
+        _ => Err(Failure::Usage("no subcommand was given".into())),
     }
 }
 

@@ -20,6 +20,6 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         batch_size: number("batch-size").unwrap_or(1),
         workers: given.unwrap_or_else(cores),
     };
-    let report = measure(&request).map_err(|why| Failure::Job(why.to_string()))?;
+    let report = measure(&request).map_err(Failure::job)?;
     Document::print(report, output)
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use burn::tensor::Device;
 use clap::ArgMatches;
+use myxtts_base::report;
 use myxtts_device::Host;
 use myxtts_device::discover::host;
 use myxtts_train::bench::{CASES, StepFigures, median_step};
@@ -52,7 +53,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     for case in CASES {
         output.log(format_args!("{}: {} steps", case.name, steps));
         let figures = median_step(&case.bench(), &Device::flex(), steps);
-        let figures = figures.map_err(|why| Failure::Job(why.to_string()))?;
+        let figures = figures.map_err(Failure::job)?;
         cases.push(Measured {
             case: case.name,
             parameters: case.parameters(),
@@ -61,7 +62,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         });
     }
     let Some(main) = cases.first().cloned() else {
-        return Err(Failure::Job("no case was measured".to_owned()));
+        return Err(Failure::Job("no case was measured".into()));
     };
     let document = Document {
         machine: host(),
@@ -74,10 +75,9 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
 
 fn read_peer(path: &PathBuf) -> Result<Peer, Failure> {
     let problem = |why: String| {
-        Failure::Usage(format!(
-            "{} is not a record of the peer: {why}\n  fix: write one with \
-             `benchmarks/step_vs_pytorch --record FILE`",
-            path.display()
+        Failure::Usage(report!(
+            "{} is not a record of the peer: {why}", path.display();
+            fix: "write one with `benchmarks/step_vs_pytorch --record FILE`"
         ))
     };
     let text = std::fs::read_to_string(path).map_err(|why| problem(why.to_string()))?;

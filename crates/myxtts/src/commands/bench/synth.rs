@@ -10,6 +10,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 use clap::ArgMatches;
 use myxtts_audio::units::{SampleRate, Samples};
 use myxtts_base::process::peak_memory;
+use myxtts_base::report;
 use myxtts_data::units::Codes;
 use myxtts_infer::{InFile, ModelCard, Modules};
 use myxtts_model::ModelSize;
@@ -109,7 +110,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     let rounds = usize::try_from(rounds).unwrap_or(1);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let folder = tempfile::tempdir()
-        .map_err(|why| Failure::Job(format!("cannot make a folder for the model: {why}")))?;
+        .map_err(|why| Failure::Job(report!("cannot make a folder for the model: {why}")))?;
     let python = matches.get_one::<PathBuf>("peer");
     let peer = python.map(|python| Peer::start(python, size, threads, folder.path()));
     let mut peer = peer.transpose()?;
@@ -256,11 +257,11 @@ impl Subject {
             .map_err(job)?;
         if !import.status.success() {
             let words = String::from_utf8_lossy(&import.stderr);
-            return Err(Failure::Job(format!("the reference's weights: {words}")));
+            return Err(Failure::Job(report!("the reference's weights: {words}")));
         }
         let voice = read_safetensors(&folder.join("voice.safetensors")).map_err(job)?;
         let tensor = |name: &str| {
-            let missing = || Failure::Job(format!("voice.safetensors has no tensor {name}"));
+            let missing = || Failure::Job(report!("voice.safetensors has no tensor {name}"));
             let tensor = voice.get(name).ok_or_else(missing)?;
             let data = TensorData::new(tensor.to_f32(), tensor.shape().to_vec());
             Ok::<_, Failure>(Tensor::<3>::from_data(data, &device))
@@ -269,7 +270,7 @@ impl Subject {
         let card = ModelCard::of(&checkpoint).map_err(job)?;
         let config = card
             .decoder
-            .ok_or_else(|| Failure::Job("the reference's weights have no decoder".to_owned()))?;
+            .ok_or_else(|| Failure::Job("the reference's weights have no decoder".into()))?;
         let decoder = HifiganDecoder::new(&Init::blank(&device), &config.hifigan).map_err(job)?;
         let tensors = InFile(&checkpoint.hifigan_decoder);
         let decoder = params::load(decoder, &tensors, "hifigan_decoder").map_err(job)?;
@@ -315,7 +316,7 @@ impl Subject {
         let samples = self.decoder.waveform(said.latents_1nd, speaker_1c1, 1.0);
         let heard = samples.map_err(job)?.len() as f64 / RATE;
         if said.codes.len() != codes || (heard - self.seconds_of(codes)).abs() > 0.1 {
-            return Err(Failure::Job(format!(
+            return Err(Failure::Job(report!(
                 "{} codes and {heard} s of audio were made, but {codes} codes were asked for",
                 said.codes.len()
             )));
@@ -340,12 +341,12 @@ impl Subject {
                 }
             }
         }
-        Err(Failure::Job("100 codes gave no audio".to_owned()))
+        Err(Failure::Job("100 codes gave no audio".into()))
     }
 }
 
 fn job(error: impl fmt::Display) -> Failure {
-    Failure::Job(error.to_string())
+    Failure::job(error)
 }
 
 fn median(mut values: Vec<f64>) -> f64 {

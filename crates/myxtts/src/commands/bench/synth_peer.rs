@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
+use myxtts_base::report;
 use myxtts_model::ModelSize;
 use serde::Deserialize;
 use serde_json::Value;
@@ -53,14 +54,14 @@ impl Peer {
             .stderr(Stdio::null())
             .spawn()
             .map_err(|why| {
-                Failure::Usage(format!(
-                    "{} cannot be started: {why}\n  fix: give the Python of an environment \
-                     with coqui-tts, as benchmarks/synth_vs_reference.py describes",
-                    python.display()
+                Failure::Usage(report!(
+                    "{} cannot be started: {why}", python.display();
+                    fix: "give the Python of an environment with coqui-tts, as \
+                          benchmarks/synth_vs_reference.py describes"
                 ))
             })?;
         let (Some(requests), Some(answers)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err(Failure::Job("the reference has no pipes".to_owned()));
+            return Err(Failure::Job("the reference has no pipes".into()));
         };
         let mut peer = Self {
             child,
@@ -127,5 +128,5 @@ impl Drop for Peer {
 }
 
 fn garbled(why: &str) -> Failure {
-    Failure::Job(format!("the reference did not answer: {why}"))
+    Failure::Job(report!("the reference did not answer: {why}"))
 }

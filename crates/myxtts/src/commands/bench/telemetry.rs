@@ -36,7 +36,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         pairs as usize,
         Arc::new(Terminal::new(1)),
     );
-    let figures = figures.map_err(|why| Failure::Job(why.to_string()))?;
+    let figures = figures.map_err(Failure::job)?;
     Document::print(
         Report {
             size,

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::ArgMatches;
 use myxtts::internal::train_request;
 use myxtts::prepare;
+use myxtts_base::report;
 use myxtts_device::plan;
 use myxtts_run::signals::StopRequest;
 use myxtts_train::placement::Placement;
@@ -74,7 +75,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         });
     }
     let Some(main) = sizes.first().cloned() else {
-        return Err(Failure::Usage("no size was given".to_owned()));
+        return Err(Failure::Usage("no size was given".into()));
     };
     Document::print(
         Report {
@@ -93,7 +94,7 @@ fn figures(
     output: &Output,
 ) -> Result<TrainFigures, Failure> {
     let (training, placement) = bench_training(size, batch_size, output)?;
-    measure(&training, &placement, u64::from(steps)).map_err(|why| Failure::Job(why.to_string()))
+    measure(&training, &placement, u64::from(steps)).map_err(Failure::job)
 }
 
 /// Returns a training of a preset on the sample corpus.
@@ -125,16 +126,15 @@ pub(super) fn bench_training(
     let stop = StopRequest::new();
     let dataset = prepare(&settings, &stop, output)?;
     let training = train_request(&settings, &plan, dataset, String::new())?;
-    let placement = Placement::of(&plan).map_err(|why| Failure::Job(why.to_string()))?;
+    let placement = Placement::of(&plan).map_err(Failure::job)?;
     Ok((training, placement.reading(&plan, &machine)))
 }
 
 fn read(path: &PathBuf) -> Result<Peer, Failure> {
     let wrong = |why: String| {
-        Failure::Usage(format!(
-            "{} is not a record of the reference: {why}\n  fix: write one with \
-             `benchmarks/train_vs_reference.py ... > FILE`",
-            path.display()
+        Failure::Usage(report!(
+            "{} is not a record of the reference: {why}", path.display();
+            fix: "write one with `benchmarks/train_vs_reference.py ... > FILE`"
         ))
     };
     let text = std::fs::read_to_string(path).map_err(|why| wrong(why.to_string()))?;

@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use myxtts_base::report;
 use myxtts_config::Source;
 use myxtts_doctor::{Diagnosis, Edit, Lang};
 use serde::Serialize;
@@ -72,9 +73,9 @@ pub(super) fn write(file: Option<&Path>, diagnosis: &Diagnosis) -> Result<Option
             .iter()
             .map(|e| format!("{}: {}", e.key, e.new))
             .collect();
-        return Err(Failure::Job(format!(
-            "{name} is written in a way that cannot be edited safely: {why}\n  fix:   set these yourself: {}",
-            lines.join(", ")
+        return Err(Failure::Job(report!(
+            "{name} is written in a way that cannot be edited safely: {why}";
+            fix: "set these yourself: {}", lines.join(", ")
         )));
     }
     let path = beside(file);
@@ -95,9 +96,9 @@ pub(super) fn write(file: Option<&Path>, diagnosis: &Diagnosis) -> Result<Option
 }
 
 fn failed(what: &str, path: &Path, why: &std::io::Error) -> Failure {
-    Failure::Job(format!(
-        "cannot {what} {}: {why}\n  fix:   run it where you may write, or make the edits yourself",
-        path.display()
+    Failure::Job(report!(
+        "cannot {what} {}: {why}", path.display();
+        fix: "run it where you may write, or make the edits yourself"
     ))
 }
 

@@ -10,6 +10,7 @@ use clap::ArgMatches;
 use myxtts::Error;
 use myxtts::internal::config::effective_yaml;
 use myxtts::internal::train_request;
+use myxtts_base::report;
 use myxtts_config::{Settings, shell};
 use myxtts_data::prepare::{Ready, Report as Prepared};
 use myxtts_data::storage::{StorageRequest, storage};
@@ -76,8 +77,9 @@ pub(super) struct Looked {
 /// what depends on it is skipped.
 pub(super) fn look(given: &Given, asked: Asked, output: &Output) -> Looked {
     let mut looked = Looked::default();
-    let fails =
-        |section: SectionName| move |failure: Failure| Problem::new(section, failure.message());
+    let fails = |section: SectionName| {
+        move |failure: Failure| Problem::new(section, &failure.report().to_string())
+    };
     let result = crate::commands::machine().map_err(fails(SectionName::Devices));
     let result = result.and_then(|machine| {
         looked.signals.machine.backends = Signal::Known(backends(&machine));
@@ -93,10 +95,10 @@ pub(super) fn look(given: &Given, asked: Asked, output: &Output) -> Looked {
         let training = training
             .map_err(Failure::from)
             .map_err(fails(SectionName::Configuration))?;
-        let opened = Placement::of(&plan).map_err(|why| Failure::Job(why.to_string()));
+        let opened = Placement::of(&plan).map_err(Failure::job);
         let placement = opened.map_err(fails(SectionName::Devices))?;
         let measured = measured(&training, &placement, asked);
-        let measured = measured.map_err(|why| Failure::Job(why.to_string()));
+        let measured = measured.map_err(Failure::job);
         let measured = measured.map_err(fails(SectionName::PipelineSpeed))?;
         let known = std::mem::take(&mut looked.signals);
         looked.signals = measured;
@@ -123,10 +125,9 @@ fn prepared(settings: &Settings<Config>, asked: Asked, output: &Output) -> Resul
     let configured = &settings.config.data.dataset;
     let folder = dataset(configured.train_data.as_deref())?;
     if !folder.exists() {
-        return Err(Failure::Job(format!(
-            "there is no dataset at {}\n  fix:   --train-data DIR, or leave it out for the sample \
-             corpus",
-            folder.display()
+        return Err(Failure::Job(report!(
+            "there is no dataset at {}", folder.display();
+            fix: "--train-data DIR, or leave it out for the sample corpus"
         )));
     }
     let out = output_folder(
@@ -156,10 +157,10 @@ fn prepared(settings: &Settings<Config>, asked: Asked, output: &Output) -> Resul
 
 fn unprepared(folder: &Path, waited: Duration) -> Failure {
     let command = shell::command([OsStr::new("prepare"), folder.as_os_str()]);
-    Failure::Job(format!(
-        "{} is not prepared, and preparing it takes more than {} s\n  fix:   {command}",
-        folder.display(),
-        waited.as_secs()
+    Failure::Job(report!(
+        "{} is not prepared, and preparing it takes more than {} s",
+            folder.display(), waited.as_secs();
+        fix: "{command}"
     ))
 }
 

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use myxtts_audio::{Limits, Loader, Waveform, write_wav_pcm16};
+use myxtts_base::{Report, report};
 use myxtts_device::check_for_oom;
 use myxtts_infer::{InferError, SpeakOptions, Synthesizer, Vocoder, Voice};
 use myxtts_model::generate::SamplingConfig;
@@ -55,7 +56,7 @@ pub(super) struct Subject<'a> {
     /// Why there are no scores against the recording.
     unscored: Option<String>,
     /// The voice that the sentence is spoken in; copies have that of their recording.
-    voice: Result<(Voice, String), String>,
+    voice: Result<(Voice, String), Report>,
 }
 
 /// A recording with what it is compared by.
@@ -101,9 +102,9 @@ impl Bench {
             chosen,
             sampling: None,
             loader,
-            analyser: Analyser::new().map_err(|why| Failure::Job(why.to_string()))?,
+            analyser: Analyser::new().map_err(Failure::job)?,
             scratch: tempfile::tempdir().map_err(|why| {
-                Failure::Job(format!(
+                Failure::Job(report!(
                     "cannot make a folder for clips in the temporary folder: {why}"
                 ))
             })?,
@@ -135,7 +136,7 @@ impl Bench {
                 options,
                 recording,
                 unscored,
-                voice: Err(OF_RECORDING.to_owned()),
+                voice: Err(OF_RECORDING.into()),
             });
         }
         let own = recording.as_ref().map(|recorded| &recorded.waveform);
@@ -143,7 +144,7 @@ impl Bench {
         let voice = match (voice, own) {
             (Ok(voice), _) => Ok(voice),
             // A silent recording has no voice: this sentence fails, but others may not.
-            (Err(why), Some(_)) => Err(why.message().to_owned()),
+            (Err(why), Some(_)) => Err(why.report().clone()),
             (Err(why), None) => return Err(why),
         };
         Ok(Subject {
@@ -214,11 +215,11 @@ impl Bench {
         let made = match self.made(subject, way, &mut outcome) {
             Ok(waveform) => Some(waveform),
             Err(why) => {
-                outcome.failed = Some(why);
+                outcome.failed = Some(why.to_string());
                 None
             }
         };
-        check_for_oom().map_err(|why| failure(InferError::Device(why)))?;
+        check_for_oom().map_err(|why| failure(InferError::Device(why.to_string())))?;
         let mut measured = None;
         if let Some(waveform) = &made {
             outcome.seconds = Some(waveform.duration().0);
@@ -235,8 +236,8 @@ impl Bench {
         subject: &Subject<'_>,
         way: Way,
         outcome: &mut Outcome,
-    ) -> Result<Waveform, String> {
-        let words = |why: InferError| why.to_string();
+    ) -> Result<Waveform, Report> {
+        let words = |why: InferError| Report::new(why.to_string());
         let options = SpeakOptions {
             vocoder: way.vocoder(),
             ..subject.options.clone()
@@ -245,10 +246,10 @@ impl Bench {
         let waveform = match way {
             Way::Copied(_) => {
                 let Some(recorded) = &subject.recording else {
-                    return Err("its recording cannot be read".to_owned());
+                    return Err("its recording cannot be read".into());
                 };
                 let Some(voice) = &recorded.voice else {
-                    return Err("its recording has no voice in it".to_owned());
+                    return Err("its recording has no voice in it".into());
                 };
                 OF_RECORDING.clone_into(&mut outcome.voice);
                 let started = Instant::now();
@@ -273,7 +274,7 @@ impl Bench {
             }
         };
         match waveform.is_empty() {
-            true => Err("the model stopped before it made any audio".to_owned()),
+            true => Err("the model stopped before it made any audio".into()),
             false => Ok(waveform),
         }
     }
@@ -354,7 +355,7 @@ impl Bench {
             return Ok(());
         };
         let path = self.scratch.path().join("clip.wav");
-        write_wav_pcm16(&path, waveform).map_err(|why| Failure::Job(why.to_string()))?;
+        write_wav_pcm16(&path, waveform).map_err(Failure::job)?;
         match recogniser.transcript(&path) {
             Ok(transcript) => {
                 let cleaned = |text: &str| clean(text, &subject.options.language).text;
@@ -363,11 +364,12 @@ impl Bench {
                 outcome.characters = Some(edits(&characters(&text), &characters(&heard)));
                 outcome.transcript = Some(transcript);
             }
-            Err(Unheard::Failed(why)) => outcome.unheard = Some(why),
+            Err(Unheard::Failed(why)) => outcome.unheard = Some(why.to_string()),
             Err(Unheard::NotStarted(why)) => {
-                return Err(Failure::Usage(format!(
-                    "the recogniser cannot be started: {why}\n  \
-                     fix:   name a program that is installed after --recogniser, for example 'listen {{wav}}'"
+                return Err(Failure::Usage(report!(
+                    "the recogniser cannot be started: {why}";
+                    fix: "name a program that is installed after --recogniser, for example \
+                          'listen {{wav}}'"
                 )));
             }
         }

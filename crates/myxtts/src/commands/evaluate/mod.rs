@@ -37,10 +37,10 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     let sentences = Sentences::of(matches, &checkpoint, output)?;
     let copies = matches.get_flag("copy");
     if copies && sentences.list.iter().all(|one| one.recording.is_none()) {
-        return Err(Failure::Usage(format!(
-            "there is nothing to copy: no sentence of {} has a recording\n  \
-             fix:   name JSON lines with `recording` after --sentences, or a dataset after --dataset",
-            sentences.from
+        return Err(Failure::Usage(myxtts_base::report!(
+            "there is nothing to copy: no sentence of {} has a recording", sentences.from;
+            fix: "name JSON lines with `recording` after --sentences, or a dataset after \
+                  --dataset"
         )));
     }
     let voices = Voices::of(matches, &checkpoint)?;
@@ -71,7 +71,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     let report = evaluate(bench, &sentences, &ways, report)?;
     let problem = report.problem();
     output.result(&report, &report)?;
-    problem.map_or(Ok(()), |problem| Err(Failure::Result(problem)))
+    problem.map_or(Ok(()), |problem| Err(Failure::Result(problem.into())))
 }
 
 /// Measures every sentence in every way.

@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use myxtts_audio::{Waveform, wav_pcm16};
+use myxtts_base::report;
 use myxtts_score::{Analysis, Comparison};
 
 use super::picture;
@@ -55,10 +56,10 @@ impl Page {
     }
 
     fn unwritable(&self, why: &io::Error) -> Failure {
-        Failure::Job(format!(
-            "the page cannot be written: {why}\n  --> {}\n  \
-             fix:   name a folder after --page that may be written to and has space",
-            self.folder.display()
+        Failure::Job(report!(
+            "the page cannot be written: {why}";
+            at: "{}", self.folder.display();
+            fix: "name a folder after --page that may be written to and has space"
         ))
     }
 

@@ -5,12 +5,14 @@
 //! other than text, that is reported, and the clip has no part in the figures.
 
 use std::ffi::OsString;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use myxtts_base::{Report, report};
 
 /// The placeholder for the clip's path.
 const PLACE: &str = "{wav}";
@@ -34,20 +36,20 @@ pub(crate) struct Recogniser {
 #[derive(Debug)]
 pub(super) enum Unheard {
     /// The program could not be started at all, and never will be.
-    NotStarted(String),
+    NotStarted(Report),
     /// Something went wrong with this clip.
-    Failed(String),
+    Failed(Report),
 }
 
 impl Recogniser {
     /// Reads a command with `{wav}` in it.
-    pub(crate) fn parse(typed: &str) -> Result<Self, String> {
+    pub(crate) fn parse(typed: &str) -> Result<Self, Report> {
         let words = split(typed)?;
         if words.is_empty() {
-            return Err("expected a command, for example 'listen {wav}'".to_owned());
+            return Err("expected a command, for example 'listen {wav}'".into());
         }
         if !words.iter().skip(1).any(|word| word.contains(PLACE)) {
-            return Err(format!(
+            return Err(report!(
                 "the command needs {PLACE} where the clip's path goes, for example 'listen {PLACE}'"
             ));
         }
@@ -74,17 +76,17 @@ impl Recogniser {
             .stderr(Stdio::piped())
             .spawn();
         let mut child = child.map_err(|why| {
-            Unheard::NotStarted(format!("`{}`: {why}", program.to_string_lossy()))
+            Unheard::NotStarted(report!("`{}`: {why}", program.to_string_lossy()))
         })?;
         let printed = child.stdout.take().map(reading);
         let beside = child.stderr.take().map(reading);
         let Some(status) = self.wait(&mut child) else {
-            return Err(Unheard::Failed(format!(
+            return Err(Unheard::Failed(report!(
                 "it had not finished after {} s and was stopped",
                 self.timeout.as_secs_f64()
             )));
         };
-        let status = status.map_err(Unheard::Failed)?;
+        let status = status.map_err(|why| Unheard::Failed(Report::new(why.to_string())))?;
         if !status.success() {
             let beside = beside.and_then(|beside| received(&beside));
             let beside = String::from_utf8_lossy(&beside.unwrap_or_default()).into_owned();
@@ -95,14 +97,14 @@ impl Recogniser {
                 .chars()
                 .take(200)
                 .collect();
-            return Err(Unheard::Failed(format!("it ended with {status}: {last}")));
+            return Err(Unheard::Failed(report!("it ended with {status}: {last}")));
         }
         let printed = printed.and_then(|printed| received(&printed));
         text_of(printed).map_err(Unheard::Failed)
     }
 
     /// Waits for the end; `None` if the program had to be stopped.
-    fn wait(&self, child: &mut Child) -> Option<Result<ExitStatus, String>> {
+    fn wait(&self, child: &mut Child) -> Option<io::Result<ExitStatus>> {
         let started = Instant::now();
         loop {
             match child.try_wait() {
@@ -114,7 +116,7 @@ impl Recogniser {
                     let _ = child.wait();
                     return None;
                 }
-                Err(why) => return Some(Err(why.to_string())),
+                Err(why) => return Some(Err(why)),
             }
         }
     }
@@ -130,7 +132,7 @@ fn reading(pipe: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
         let _ = pipe.by_ref().take(MOST_BYTES + 1).read_to_end(&mut bytes);
         let _ = sender.send(bytes);
         // Excess output is read and dropped, so that a full pipe does not block the program.
-        let _ = std::io::copy(&mut pipe, &mut std::io::sink());
+        let _ = io::copy(&mut pipe, &mut io::sink());
     });
     receiver
 }
@@ -139,15 +141,15 @@ fn received(pipe: &Receiver<Vec<u8>>) -> Option<Vec<u8>> {
     pipe.recv_timeout(GRACE).ok()
 }
 
-fn text_of(printed: Option<Vec<u8>>) -> Result<String, String> {
+fn text_of(printed: Option<Vec<u8>>) -> Result<String, Report> {
     let bytes = printed.ok_or("it ended, but something it started still holds its stdout open")?;
     if bytes.len() as u64 > MOST_BYTES {
-        return Err(format!(
+        return Err(report!(
             "it printed more than {MOST_BYTES} bytes, which is not a transcript"
         ));
     }
     let text = String::from_utf8(bytes)
-        .map_err(|why| format!("what it printed is not text in UTF-8: {why}"))?;
+        .map_err(|why| report!("what it printed is not text in UTF-8: {why}"))?;
     Ok(text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
@@ -165,7 +167,7 @@ fn with_path(word: &str, wav: &Path) -> OsString {
 
 /// Splits words as a shell would: quotes keep spaces, and a backslash outside single quotes
 /// keeps the next character. Nothing else is special.
-fn split(typed: &str) -> Result<Vec<String>, String> {
+fn split(typed: &str) -> Result<Vec<String>, Report> {
     let mut words: Vec<String> = vec![];
     let mut word: Option<String> = None;
     let mut quote: Option<char> = None;
@@ -187,7 +189,7 @@ fn split(typed: &str) -> Result<Vec<String>, String> {
         }
     }
     if quote.is_some() {
-        return Err("a quote in the command is not closed".to_owned());
+        return Err("a quote in the command is not closed".into());
     }
     words.extend(word);
     Ok(words)
@@ -211,7 +213,7 @@ mod tests {
 
     #[test]
     fn a_command_without_a_place_for_the_clip_is_refused() {
-        let refused = |typed: &str| Recogniser::parse(typed).unwrap_err();
+        let refused = |typed: &str| Recogniser::parse(typed).unwrap_err().to_string();
         insta::assert_snapshot!(
             [
                 refused(""),

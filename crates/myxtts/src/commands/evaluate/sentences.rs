@@ -5,6 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
+use myxtts_base::report;
 use myxtts_config::units::Megabytes;
 use myxtts_data::layout::{self, Split};
 use myxtts_data::prepare::{Clip, MANIFEST, Manifest, place};
@@ -60,10 +61,9 @@ impl Sentences {
             (None, None) => of_run(checkpoint, output)?,
         };
         if found.list.is_empty() {
-            return Err(Failure::Usage(format!(
-                "there is nothing to evaluate: no sentence in {}\n  \
-                 fix:   write one sentence per line, or name another list with --sentences",
-                found.from
+            return Err(Failure::Usage(report!(
+                "there is nothing to evaluate: no sentence in {}", found.from;
+                fix: "write one sentence per line, or name another list with --sentences"
             )));
         }
         let limit = matches.get_one::<u32>("limit").map(|limit| *limit as usize);
@@ -82,10 +82,10 @@ impl Sentences {
 
 fn of_file(path: &Path) -> Result<Sentences, Failure> {
     let unreadable = |why: String| {
-        Failure::Usage(format!(
-            "the sentences cannot be read: {why}\n  --> {}\n  \
-             fix:   name a text file in UTF-8 with one sentence per line, or JSON lines with `text`",
-            path.display()
+        Failure::Usage(report!(
+            "the sentences cannot be read: {why}";
+            at: "{}", path.display();
+            fix: "name a text file in UTF-8 with one sentence per line, or JSON lines with `text`"
         ))
     };
     let mut bytes = Vec::new();
@@ -179,24 +179,25 @@ fn of_json(path: &Path, number: usize, line: &str) -> Result<Sentence, Failure> 
 }
 
 fn wrong_line(path: &Path, number: usize, why: &str, fix: &str) -> Failure {
-    Failure::Usage(format!(
-        "line {number} of the sentences cannot be used: {why}\n  --> {}:{number}\n  fix:   {fix}",
-        path.display()
+    Failure::Usage(report!(
+        "line {number} of the sentences cannot be used: {why}";
+        at: "{}:{number}", path.display();
+        fix: "{fix}"
     ))
 }
 
 /// Returns the held-out clips of a dataset: those a preparation held out, else those the dataset
 /// sets apart, else all.
 fn of_dataset(folder: &Path) -> Result<Sentences, Failure> {
-    let prepared = place(folder).map_err(|why| Failure::Job(why.to_string()))?;
+    let prepared = place(folder).map_err(Failure::job)?;
     if prepared.folder.join(MANIFEST).is_file() {
         return of_manifest(&prepared.folder, Some(Split::Validation));
     }
     let layout = layout::detect(folder, None).map_err(Failure::usage)?;
-    let rows = layout::rows(&layout).map_err(|why| Failure::Job(why.to_string()))?;
+    let rows = layout::rows(&layout).map_err(Failure::job)?;
     let (mut list, mut bad) = (vec![], vec![]);
     for row in rows {
-        match row.map_err(|why| Failure::Job(why.to_string()))? {
+        match row.map_err(Failure::job)? {
             Ok(entry) => list.push((
                 entry.split,
                 Sentence {
@@ -239,10 +240,10 @@ fn of_dataset(folder: &Path) -> Result<Sentences, Failure> {
 
 /// Returns the clips of a part of a prepared folder; all clips if the part is empty.
 fn of_manifest(folder: &Path, part: Option<Split>) -> Result<Sentences, Failure> {
-    let manifest = Manifest::open(folder).map_err(|why| Failure::Job(why.to_string()))?;
+    let manifest = Manifest::open(folder).map_err(Failure::job)?;
     let mut clips: Vec<Clip> = vec![];
     for clip in manifest {
-        clips.push(clip.map_err(|why| Failure::Job(why.to_string()))?);
+        clips.push(clip.map_err(Failure::job)?);
     }
     let is_wanted = |clip: &Clip| part.is_none_or(|part| clip.split == part);
     let has_part = clips.iter().any(is_wanted);
@@ -275,17 +276,18 @@ fn of_run(checkpoint: &Path, output: &Output) -> Result<Sentences, Failure> {
         .map(|run| run.join("config.yaml"))
         .filter(|file| file.is_file());
     let Some(file) = file else {
-        return Err(Failure::Usage(format!(
+        return Err(Failure::Usage(report!(
             "which sentences? {} is not a checkpoint of a run, whose validation clips could be \
-             taken\n  fix:   name a list with --sentences FILE, or a dataset with --dataset DIR",
-            checkpoint.display()
+             taken",
+            checkpoint.display();
+            fix: "name a list with --sentences FILE, or a dataset with --dataset DIR"
         )));
     };
     let lost = |why: &str| {
-        Failure::Usage(format!(
-            "the validation clips of the run cannot be found: {why}\n  --> {}\n  \
-             fix:   name a list with --sentences FILE, or a dataset with --dataset DIR",
-            file.display()
+        Failure::Usage(report!(
+            "the validation clips of the run cannot be found: {why}";
+            at: "{}", file.display();
+            fix: "name a list with --sentences FILE, or a dataset with --dataset DIR"
         ))
     };
     let home = |(name, _): &(String, String)| name == "HOME" || name == "USERPROFILE";
@@ -317,7 +319,7 @@ fn of_run(checkpoint: &Path, output: &Output) -> Result<Sentences, Failure> {
     let stop = StopRequest::new();
     let out = output_folder(named.prepared.as_deref(), &folder, part, output)?;
     let ready = prepare_folder(&settings, folder, out, vocabulary.as_ref(), &stop, output)
-        .map_err(|why| lost(Failure::from(why).message()))?;
+        .map_err(|why| lost(&why.to_string()))?;
     of_manifest(&ready.folder, split)
 }
 

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use clap::ArgMatches;
 use myxtts::VoiceSource;
 use myxtts_audio::Waveform;
+use myxtts_base::report;
 use myxtts_infer::{InferError, Synthesizer, Voice, named_voices};
 use myxtts_train::session::voice_file_name;
 
@@ -115,10 +116,10 @@ impl Voices {
             Some(speaker) => format!("is spoken by {speaker}"),
             None => "names no speaker".to_owned(),
         };
-        Failure::Usage(format!(
-            "whose voice? sentence {} {speaker}, and {has}\n  \
-             fix:   give a few seconds of a speaker with --speaker-wav FILE, or a stored voice with --speaker NAME",
-            sentence.id
+        Failure::Usage(report!(
+            "whose voice? sentence {} {speaker}, and {has}", sentence.id;
+            fix: "give a few seconds of a speaker with --speaker-wav FILE, or a stored voice \
+                  with --speaker NAME"
         ))
     }
 

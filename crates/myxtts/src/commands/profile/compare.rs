@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::Subject;
 use crate::commands::steps::{self, Candidate, Ended, Measured, StepFigures, medians};
+use crate::commands::stop_request;
 use crate::output::{Failure, Output};
 
 /// A mode that is slower by less than this is as good, since it needs fewer devices.
@@ -99,11 +100,13 @@ pub(super) fn run(subject: &Subject, matches: &ArgMatches, output: &Output) -> R
         0 | 1 => vec![Mode::Single],
         _ => vec![Mode::Single, Mode::Split, Mode::Mirrored],
     };
+    let stop = stop_request()?;
     let candidates: Vec<Candidate<'_>> = modes
         .iter()
         .map(|mode| Candidate {
             keys: &subject.keys,
             settings: &subject.settings,
+            stop: &stop,
             edits: mode.edits(&gpus),
         })
         .collect();
@@ -113,7 +116,7 @@ pub(super) fn run(subject: &Subject, matches: &ArgMatches, output: &Output) -> R
             modes[index].name()
         ));
     };
-    subject.prepare_once(output)?;
+    subject.prepare_once(&stop, output)?;
     let measured = medians(&candidates, steps::effort(matches), tell)?;
     let rows = modes.iter().zip(measured);
     let rows = rows.map(|(mode, measured)| Row::new(*mode, &gpus, measured));
@@ -121,7 +124,7 @@ pub(super) fn run(subject: &Subject, matches: &ArgMatches, output: &Output) -> R
     output.result(&comparison, &comparison)?;
     match comparison.recommended {
         Some(_) => Ok(()),
-        None => Err(Failure::Result(comparison.reason)),
+        None => Err(Failure::Result(comparison.reason.into())),
     }
 }
 
@@ -257,28 +260,7 @@ mod tests {
     use super::*;
 
     fn row(mode: Mode, speed: Option<f64>) -> Row {
-        let figures = speed.map(|audio_per_s| StepFigures {
-            steps: 20,
-            step_s: 10.0 / audio_per_s,
-            audio_per_s,
-            clips_per_s: audio_per_s / 3.0,
-            data_wait_pct: 1.25,
-            averaging_pct: 0.5,
-            kernels_per_step: Some(812.0),
-            syncs_per_step: 1.0,
-            moved_bytes_per_step: 2.5e6,
-            padding_pct: 4.0,
-            strategy: "Cpu".to_owned(),
-            batch_size: 8,
-            accumulation: 1,
-            replicas: 1,
-            workers: 1,
-            ring: 8,
-            precision: "f32".to_owned(),
-            peak_rss_bytes: None,
-            device_bytes: None,
-            shapes: vec![],
-        });
+        let figures = speed.map(StepFigures::sample);
         Row {
             mode,
             flags: mode.flags(&[0, 1]),

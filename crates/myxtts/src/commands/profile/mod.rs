@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use clap::ArgMatches;
 use myxtts::internal::train_request;
 use myxtts::prepare;
+use myxtts_base::report;
 use myxtts_config::{Keys, Settings};
 use myxtts_device::{Backend, Host, Machine, Plan, plan};
 use myxtts_profile::{Profile, StepTime, svg, write_trace};
@@ -19,7 +20,8 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::failure::train_failure;
-use super::{memory, steps};
+use super::memory;
+use super::steps::{self, Ended, Watchdog};
 use crate::config::{self, Config};
 use crate::new_file::NewFile;
 use crate::output::{Failure, Output};
@@ -63,26 +65,29 @@ impl Subject {
 
     /// Prepares the dataset before anything is measured. What cannot be trained as asked is
     /// refused here, in the words of `train`.
-    fn prepare_once(&self, output: &Output) -> Result<(), Failure> {
-        steps::prepare_once(&self.settings, &self.plan()?, output)
+    fn prepare_once(&self, stop: &StopRequest, output: &Output) -> Result<(), Failure> {
+        steps::prepare_once(&self.settings, &self.plan()?, stop, output)
     }
 }
 
 /// Measures the stages for a few steps on the devices of the plan.
 fn stages(subject: &Subject, matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
     let [trace, picture] = ["trace", "svg"].map(|name| matches.get_one::<PathBuf>(name));
-    // Unwritable files are reported before anything is measured.
-    let files = [trace, picture].map(|path| path.map(|path| begin_file(path)).transpose());
-    let [trace_file, picture_file] = files;
-    let (trace_file, picture_file) = (trace_file?, picture_file?);
+    // Unwritable files are reported before anything is measured. They are begun again when there
+    // is something to write: a signal in between leaves nothing beside them.
+    for path in [trace, picture].into_iter().flatten() {
+        drop(begin_file(path)?);
+    }
     let plan = subject.plan()?;
     // Signals end this command as they end any program: it keeps nothing.
     let stop = StopRequest::new();
     let dataset = prepare(&subject.settings, &stop, output)?;
     let training = train_request(&subject.settings, &plan, dataset, String::new())?;
-    let placement = Placement::of(&plan).map_err(|why| Failure::Job(why.to_string()))?;
+    let placement = Placement::of(&plan).map_err(Failure::job)?;
+    let watchdog = watchdog(matches, output)?;
     let request = ProbeRequest {
         launches: LaunchesAsked::Counted,
+        listener: watchdog.listener(),
         ..steps::asked(matches)
     };
     output.log(format_args!(
@@ -103,42 +108,59 @@ fn stages(subject: &Subject, matches: &ArgMatches, output: &Output) -> Result<()
         }
         false => None,
     };
+    drop(watchdog);
     let report = Report::new(
         &measured,
         timed.as_ref(),
         &plan,
         subject.machine.host.clone(),
     );
-    if let (Some(path), Some(file)) = (trace, trace_file) {
+    if let Some(path) = trace {
         let mut text = vec![];
         write_trace(&report.profile, &report.about(), &mut text)
-            .and_then(|()| file.keep(&text))
             .map_err(|why| unwritten(path, &why))?;
+        write_file(path, &text)?;
         output.log(format_args!(
             "{} written; open it at https://ui.perfetto.dev",
             path.display()
         ));
     }
-    if let (Some(path), Some(file)) = (picture, picture_file) {
-        file.keep(svg(&report.profile).as_bytes())
-            .map_err(|why| unwritten(path, &why))?;
+    if let Some(path) = picture {
+        write_file(path, svg(&report.profile).as_bytes())?;
         output.log(format_args!("{} written", path.display()));
     }
     output.result(&report, &report)
 }
 
+/// Ends this process, with the reason, if the measurement hangs.
+fn watchdog(matches: &ArgMatches, output: &Output) -> Result<Watchdog, Failure> {
+    let output = Output::new(output.is_json());
+    let bark = move |ended: Ended| {
+        let failure = ended.failure("the measurement");
+        output.failure(&failure);
+        std::process::exit(i32::from(failure.exit_code()));
+    };
+    let dog = Watchdog::start(steps::effort(matches).hang_limit, bark);
+    dog.map_err(|why| Failure::Job(report!("no thread can be started: {why}")))
+}
+
 fn begin_file(path: &Path) -> Result<NewFile, Failure> {
     NewFile::beside(path).map_err(|why| {
-        Failure::Usage(format!(
-            "{} cannot be written: {why}\n  fix:   name a file in a folder that exists and may be \
-             written to",
-            path.display()
+        Failure::Usage(report!(
+            "{} cannot be written: {why}", path.display();
+            fix: "name a file in a folder that exists and may be written to"
         ))
     })
 }
 
+fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    begin_file(path)?
+        .keep(bytes)
+        .map_err(|why| unwritten(path, &why))
+}
+
 fn unwritten(path: &Path, why: &std::io::Error) -> Failure {
-    Failure::Job(format!("{} was not written: {why}", path.display()))
+    Failure::Job(report!("{} was not written: {why}", path.display()))
 }
 
 /// Returns the model's devices, and that of the data if it is another one.

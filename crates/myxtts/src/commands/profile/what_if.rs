@@ -3,6 +3,7 @@
 use std::fmt;
 
 use clap::ArgMatches;
+use myxtts_base::report;
 use myxtts_config::Origin;
 use myxtts_doctor::{Gain, what_if};
 use serde::Serialize;
@@ -10,6 +11,7 @@ use serde_json::Value;
 
 use super::Subject;
 use crate::commands::steps::{self, Candidate, Ended, Measured, StepFigures, medians};
+use crate::commands::stop_request;
 use crate::output::{Failure, Output};
 
 /// Two configurations, and what the second gains.
@@ -41,13 +43,16 @@ pub(super) fn run(
     let now = subject.settings.layer().get(&key);
     let now = now.map_or(Value::Null, |setting| setting.value.clone());
     if now == then {
-        return Err(Failure::Usage(format!(
-            "{key} is already {now}: there is nothing to compare\n  fix:   name another value"
+        return Err(Failure::Usage(report!(
+            "{key} is already {now}: there is nothing to compare";
+            fix: "name another value"
         )));
     }
+    let stop = stop_request()?;
     let candidate = |edits| Candidate {
         keys: &subject.keys,
         settings: &subject.settings,
+        stop: &stop,
         edits,
     };
     let candidates = [
@@ -63,14 +68,14 @@ pub(super) fn run(
             ));
         }
     };
-    subject.prepare_once(output)?;
+    subject.prepare_once(&stop, output)?;
     let measured = medians(&candidates, steps::effort(matches), tell)?;
     let mut both = vec![];
     for (name, measured) in names.iter().zip(measured) {
         both.push(measured.map_err(|ended| ended.failure(name))?);
     }
     let Ok([without, with]) = <[Measured; 2]>::try_from(both) else {
-        return Err(Failure::Job("a side was not measured".to_owned()));
+        return Err(Failure::Job("a side was not measured".into()));
     };
     let what_if = WhatIf::of(key, [now, then], [without, with]);
     output.result(&what_if, &what_if)
@@ -79,9 +84,9 @@ pub(super) fn run(
 /// Returns the key that is meant, and the value in the form of a configuration.
 fn edited(subject: &Subject, edit: &str) -> Result<(String, Value), Failure> {
     let Some((key, value)) = edit.split_once('=') else {
-        return Err(Failure::Usage(format!(
-            "--what-if takes KEY=VALUE, but this is `{edit}`\n  hint: for example --what-if \
-             data.num_workers=4"
+        return Err(Failure::Usage(report!(
+            "--what-if takes KEY=VALUE, but this is `{edit}`";
+            fix: "for example --what-if data.num_workers=4"
         )));
     };
     let origin = Origin::Flag("--what-if".to_owned());
@@ -93,8 +98,9 @@ fn edited(subject: &Subject, edit: &str) -> Result<(String, Value), Failure> {
         .iter()
         .map(|(key, setting)| (key.to_owned(), setting.value.clone()));
     edits.last().ok_or_else(|| {
-        Failure::Usage(format!(
-            "{key} sets nothing\n  fix:   name a key of `myxtts config show`"
+        Failure::Usage(report!(
+            "{key} sets nothing";
+            fix: "name a key of `myxtts config show`"
         ))
     })
 }

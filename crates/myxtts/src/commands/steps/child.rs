@@ -5,14 +5,17 @@ use std::io::Write;
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
+use myxtts_base::{Report, report};
 use myxtts_config::{Keys, Settings};
 use myxtts_device::oom_line;
 use myxtts_doctor::Signals;
+use myxtts_run::signals::StopRequest;
 use serde_json::Value;
 
-use super::watched::{Hung, Left, Watched};
+use super::watched::{Ceased, Left, Watched};
 use super::{Answer, NO_MEMORY, StepFigures};
 use crate::commands::config::chosen_yaml;
+use crate::commands::stopped;
 use crate::config::{Config, settings_in_environment};
 use crate::output::Failure;
 
@@ -58,19 +61,22 @@ impl Ended {
     pub(crate) fn failure(self, what: &str) -> Failure {
         let words = format!("{what}: {self}");
         Failure::Job(match self {
-            Self::Refused(why) => why,
-            Self::Well(_) => format!("{what} was not measured"),
-            Self::NoMemory(_) => format!(
-                "{words}\n  fix:   give --batch-size a smaller value, or take a smaller --model-size"
+            Self::Refused(why) => why.into(),
+            Self::Well(_) => report!("{what} was not measured"),
+            Self::NoMemory(_) => report!(
+                "{words}";
+                fix: "give --batch-size a smaller value, or take a smaller --model-size"
             ),
-            Self::Died(_) => format!(
-                "{words}\n  fix:   update the driver, or train on another backend with \
-                 `--set training.backend=cpu`; `myxtts devices` lists what there is"
+            Self::Died(_) => report!(
+                "{words}";
+                fix: "update the driver, or train on another backend with \
+                      `--set training.backend=cpu`; `myxtts devices` lists what there is"
             ),
-            Self::Hung { .. } => format!(
-                "{words}\n  fix:   if the machine is only slow, give --hang-limit more seconds; if not, \
-                 the driver hangs: update it, or train on another backend with \
-                 `--set training.backend=cpu`"
+            Self::Hung { .. } => report!(
+                "{words}";
+                fix: "if the machine is only slow, give --hang-limit more seconds; if not, the \
+                      driver hangs: update it, or train on another backend with \
+                      `--set training.backend=cpu`"
             ),
         })
     }
@@ -94,6 +100,8 @@ pub(crate) struct Effort {
 pub(crate) struct Candidate<'a> {
     pub(crate) keys: &'a Keys,
     pub(crate) settings: &'a Settings<Config>,
+    /// The request that ends a measurement early.
+    pub(crate) stop: &'a StopRequest,
     /// The keys and their new values; no value undoes a choice.
     pub(crate) edits: Vec<(String, Option<Value>)>,
 }
@@ -113,7 +121,8 @@ impl Candidate<'_> {
     /// Measures this candidate once.
     ///
     /// # Errors
-    /// Returns an error if the process could not be started or its answer made no sense.
+    /// Returns an error if the process could not be started or its answer made no sense, or if a
+    /// stop was asked for.
     pub(crate) fn measure(&self, effort: Effort) -> Result<Ended, Failure> {
         self.run(effort, &[])
     }
@@ -128,21 +137,22 @@ impl Candidate<'_> {
     }
 
     fn run(&self, effort: Effort, more: &[&str]) -> Result<Ended, Failure> {
-        let lost = |why: String| {
-            Failure::Job(format!(
-                "the measuring process was lost: {why}\n  fix:   try again; `myxtts train` with the \
-                 same configuration says more where it fails, too"
+        let lost = |why: Report| {
+            Failure::Job(report!(
+                "the measuring process was lost: {why}";
+                fix: "try again; `myxtts train` with the same configuration says more where it \
+                      fails, too"
             ))
         };
         let mut file = tempfile::Builder::new()
             .prefix("myxtts-")
             .suffix(".yaml")
             .tempfile()
-            .map_err(|why| lost(format!("no temporary file could be made: {why}")))?;
+            .map_err(|why| lost(report!("no temporary file could be made: {why}")))?;
         let text = chosen_yaml(self.keys, self.settings, &self.edits);
         let written = file.write_all(text.as_bytes()).and_then(|()| file.flush());
-        written.map_err(|why| lost(format!("{}: {why}", file.path().display())))?;
-        let program = std::env::current_exe().map_err(|why| lost(why.to_string()))?;
+        written.map_err(|why| lost(report!("{}: {why}", file.path().display())))?;
+        let program = std::env::current_exe().map_err(|why| lost(why.to_string().into()))?;
         let mut command = Command::new(program);
         command.args(["probe-steps", "--json", "--parent"]);
         // If nothing is chosen there is no file: an empty one would be refused.
@@ -158,15 +168,19 @@ impl Candidate<'_> {
         }
         let seconds = effort.hang_limit;
         let patience = Duration::from_secs(u64::from(seconds));
-        let waited = Watched::start(&mut command).and_then(|child| child.wait(patience));
-        match waited.map_err(|why| lost(why.to_string()))? {
+        let waited = Watched::start(&mut command).and_then(|child| child.wait(patience, self.stop));
+        match waited.map_err(|why| lost(why.to_string().into()))? {
             Ok(left) => judge(&left).map_err(lost),
-            Err(Hung { at }) => Ok(Ended::Hung { at, seconds }),
+            Err(Ceased::Hung { at }) => Ok(Ended::Hung { at, seconds }),
+            Err(Ceased::Asked(signal)) => Err(stopped(
+                signal,
+                "stopped while measuring; nothing was written",
+            )),
         }
     }
 }
 
-fn judge(left: &Left) -> Result<Ended, String> {
+fn judge(left: &Left) -> Result<Ended, Report> {
     let Left {
         status,
         stdout,
@@ -174,7 +188,7 @@ fn judge(left: &Left) -> Result<Ended, String> {
     } = left;
     if status.success() {
         let answer = serde_json::from_str(stdout);
-        let answer = answer.map_err(|why| format!("its figures make no sense: {why}"))?;
+        let answer = answer.map_err(|why| report!("its figures make no sense: {why}"))?;
         return Ok(Ended::Well(Box::new(answer)));
     }
     let document: Option<Value> = serde_json::from_str(stdout).ok();
@@ -196,7 +210,7 @@ fn judge(left: &Left) -> Result<Ended, String> {
         (None, Some(_)) if oom_line(stderr).is_some() => Ok(Ended::NoMemory(
             oom_line(stderr).unwrap_or_default().to_owned(),
         )),
-        (None, Some(_)) => Err(format!("{status}\n{}", stderr.trim_end())),
+        (None, Some(_)) => Err(report!("{status}\n{}", stderr.trim_end())),
     }
 }
 
@@ -308,7 +322,7 @@ mod tests {
         // A driver that crashes is not said to be out of memory.
         let crashed = of(ExitStatus::from_raw(11), "");
         assert!(matches!(crashed, Ok(Ended::Died(_))), "{crashed:?}");
-        let broken = of(exited(101), "").unwrap_err();
+        let broken = of(exited(101), "").unwrap_err().to_string();
         assert!(broken.ends_with("words on stderr"), "{broken}");
         assert!(of(exited(0), "not figures").is_err());
     }

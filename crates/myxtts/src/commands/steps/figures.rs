@@ -119,3 +119,33 @@ fn moved_bytes(probe: &Probe) -> f64 {
     let bytes: u64 = moved.map(|entry| entry.bytes).sum();
     bytes as f64 / probe.steps.len().max(1) as f64
 }
+
+#[cfg(test)]
+impl StepFigures {
+    /// Figures of a configuration that trains on so many seconds of audio per second, for tests
+    /// of what is made of them.
+    pub(crate) fn sample(audio_per_s: f64) -> Self {
+        Self {
+            steps: 20,
+            step_s: 10.0 / audio_per_s,
+            audio_per_s,
+            clips_per_s: audio_per_s / 3.0,
+            data_wait_pct: 1.25,
+            averaging_pct: 0.5,
+            kernels_per_step: Some(812.0),
+            syncs_per_step: 1.0,
+            moved_bytes_per_step: 2.5e6,
+            padding_pct: 4.0,
+            strategy: "Cpu".to_owned(),
+            batch_size: 8,
+            accumulation: 1,
+            replicas: 1,
+            workers: 1,
+            ring: 8,
+            precision: "f32".to_owned(),
+            peak_rss_bytes: None,
+            device_bytes: None,
+            shapes: vec![],
+        }
+    }
+}

@@ -6,10 +6,13 @@
 
 mod child;
 mod figures;
+mod progress;
+mod watchdog;
 mod watched;
 
 pub(crate) use child::{Candidate, Effort, Ended, Measured, medians};
 pub(crate) use figures::{Answer, StepFigures};
+pub(crate) use watchdog::Watchdog;
 
 use std::io::Write;
 use std::time::Duration;
@@ -17,8 +20,9 @@ use std::time::Duration;
 use clap::ArgMatches;
 use myxtts::internal::train_request;
 use myxtts::prepare;
+use myxtts_base::report;
 use myxtts_config::Settings;
-use myxtts_device::{Plan, oom_line, plan};
+use myxtts_device::{Plan, plan};
 use myxtts_run::signals::StopRequest;
 use myxtts_train::placement::Placement;
 use myxtts_train::probe::{LaunchesAsked, Listener, ProbeRequest, probe};
@@ -53,7 +57,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     let dataset = prepare(&settings, &stop, output)?;
     let training = train_request(&settings, &plan, dataset, String::new())?;
     listener.tell("opening the devices");
-    let placement = Placement::of(&plan).map_err(|why| Failure::Job(why.to_string()))?;
+    let placement = Placement::of(&plan).map_err(Failure::job)?;
     let request = match matches.get_flag("fits") {
         // Two steps after every shape, however long they take.
         true => ProbeRequest {
@@ -71,9 +75,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         },
     };
     let probe = probe(&training, &placement, &request).map_err(|error| match error {
-        error if oom_line(&error.to_string()).is_some() => {
-            Failure::Job(format!("{NO_MEMORY} {error}"))
-        }
+        error if error.is_out_of_memory() => Failure::Job(report!("{NO_MEMORY} {error}")),
         other => train_failure(other),
     })?;
     output.document(&Answer {
@@ -104,11 +106,10 @@ pub(super) fn effort(matches: &ArgMatches) -> Effort {
 pub(super) fn prepare_once(
     settings: &Settings<Config>,
     plan: &Plan,
+    stop: &StopRequest,
     output: &Output,
 ) -> Result<(), Failure> {
-    // Signals end it as they end any program, and the measured process ends with it.
-    let stop = StopRequest::new();
-    let dataset = prepare(settings, &stop, output)?;
+    let dataset = prepare(settings, stop, output)?;
     train_request(settings, plan, dataset, String::new())?;
     Ok(())
 }

@@ -1,5 +1,5 @@
 //! A watched process: it does not outlive the one that waits for it, and is stopped if it makes
-//! no progress.
+//! no progress or a signal asks for the end.
 //!
 //! A driver that hangs does so inside a call that never returns, where that process cannot check
 //! a clock. So it reports on its standard error where it is, and the process that started it has
@@ -7,18 +7,18 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use myxtts_run::signals::{StopRequest, StopSignal};
+
+use super::progress::Progress;
 
 /// The beginning of a line on standard error that says where the process is.
 pub(super) const AT: &str = "at: ";
 
-/// Where a process is before it has said so.
-const STARTING: &str = "starting";
-
-/// The time between two looks at a process.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// The time between two looks at a measurement.
+pub(super) const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// The output and exit status of a process.
 #[derive(Debug)]
@@ -28,16 +28,19 @@ pub(super) struct Left {
     pub(super) stderr: String,
 }
 
-/// A process that made no progress, and where it was.
+/// Why a process was stopped before its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Hung {
-    pub(super) at: String,
+pub(super) enum Ceased {
+    /// It made no progress, and this is where it was.
+    Hung { at: String },
+    /// This process was asked to stop.
+    Asked(StopSignal),
 }
 
 /// A child process that is killed when it is dropped.
 pub(super) struct Watched {
     child: Child,
-    last: Arc<Mutex<(String, Instant)>>,
+    progress: Progress,
     /// The threads that read its pipes, until somebody wants the text.
     stdout: Option<JoinHandle<String>>,
     stderr: Option<JoinHandle<String>>,
@@ -52,13 +55,13 @@ impl Watched {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()?;
-        let last = Arc::new(Mutex::new((STARTING.to_owned(), Instant::now())));
+        let progress = Progress::new();
         // Both pipes are drained, or a talkative driver would block on a full one.
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-        let told = Arc::clone(&last);
+        let told = progress.clone();
         Ok(Self {
             child,
-            last,
+            progress,
             stdout: Some(std::thread::spawn(move || {
                 let mut text = vec![];
                 // Output that is lost is not worth an error.
@@ -71,10 +74,7 @@ impl Watched {
                 for line in lines.into_iter().flatten().map_while(Result::ok) {
                     let line = String::from_utf8_lossy(&line).into_owned();
                     match line.strip_prefix(AT) {
-                        Some(at) => {
-                            let mut last = told.lock().unwrap_or_else(PoisonError::into_inner);
-                            *last = (at.to_owned(), Instant::now());
-                        }
+                        Some(at) => told.note(at),
                         None => {
                             words.push_str(&line);
                             words.push('\n');
@@ -86,18 +86,24 @@ impl Watched {
         })
     }
 
-    /// Waits for the end of the process, and kills it if it has said nothing new for `patience`.
-    pub(super) fn wait(mut self, patience: Duration) -> std::io::Result<Result<Left, Hung>> {
+    /// Waits for the end of the process, and kills it if it has said nothing new for `patience`
+    /// or if a stop is asked for.
+    pub(super) fn wait(
+        mut self,
+        patience: Duration,
+        stop: &StopRequest,
+    ) -> std::io::Result<Result<Left, Ceased>> {
         let status = loop {
+            // A terminal sends its signal to both: asked first, lest the child's end by the
+            // same signal look like a result.
+            if let Some(signal) = stop.asked() {
+                return Ok(Err(Ceased::Asked(signal)));
+            }
             if let Some(status) = self.child.try_wait()? {
                 break status;
             }
-            let (at, since) = {
-                let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-                (last.0.clone(), last.1.elapsed())
-            };
-            if since >= patience {
-                return Ok(Err(Hung { at }));
+            if let Some(at) = self.progress.stuck(patience) {
+                return Ok(Err(Ceased::Hung { at }));
             }
             std::thread::sleep(LOOK_EVERY);
         };
@@ -124,13 +130,16 @@ impl Drop for Watched {
 #[cfg(test)]
 #[cfg(unix)]
 mod tests {
+    use std::time::Instant;
+
+    use super::super::progress::STARTING;
     use super::*;
 
-    fn shell(script: &str, patience: u64) -> Result<Left, Hung> {
+    fn shell(script: &str, patience: u64) -> Result<Left, Ceased> {
         let watched = Watched::start(Command::new("sh").args(["-c", script]));
         watched
             .unwrap()
-            .wait(Duration::from_millis(patience))
+            .wait(Duration::from_millis(patience), &StopRequest::new())
             .unwrap()
     }
 
@@ -153,9 +162,20 @@ mod tests {
         let stuck = "echo at: step 7 >&2; sleep 600";
         let begin = Instant::now();
         let at = "step 7".to_owned();
-        assert_eq!(shell(stuck, 1_000).unwrap_err(), Hung { at });
+        assert_eq!(shell(stuck, 1_000).unwrap_err(), Ceased::Hung { at });
         assert!(begin.elapsed() < Duration::from_secs(300));
-        let silent = shell("sleep 600", 200).unwrap_err();
-        assert_eq!(silent.at, STARTING);
+        let at = STARTING.to_owned();
+        assert_eq!(shell("sleep 600", 200).unwrap_err(), Ceased::Hung { at });
+    }
+
+    #[test]
+    fn a_request_to_stop_ends_it_at_once() {
+        let stop = StopRequest::new();
+        let watched = Watched::start(Command::new("sh").args(["-c", "sleep 600"])).unwrap();
+        stop.ask(StopSignal::Terminate);
+        let begin = Instant::now();
+        let ceased = watched.wait(Duration::from_secs(600), &stop).unwrap();
+        assert_eq!(ceased.unwrap_err(), Ceased::Asked(StopSignal::Terminate));
+        assert!(begin.elapsed() < Duration::from_secs(300));
     }
 }

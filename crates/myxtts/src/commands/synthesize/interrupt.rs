@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use myxtts_base::report;
 use myxtts_run::signals::StopRequest;
 
 use crate::output::{Failure, Output};
@@ -25,7 +26,7 @@ impl Undisturbed {
     /// Catches SIGINT, SIGTERM and SIGHUP from now on.
     pub(super) fn install() -> Result<Self, Failure> {
         let stop = StopRequest::install()
-            .map_err(|why| Failure::Job(format!("signals cannot be caught: {why}")))?;
+            .map_err(|why| Failure::Job(report!("signals cannot be caught: {why}")))?;
         let writing = Arc::new(Mutex::new(()));
         let undisturbed = Self { writing };
         let watched = undisturbed.clone();

@@ -68,7 +68,7 @@ pub(super) fn failure(error: InferError) -> Failure {
         | InferError::SilentReference { .. }
         | InferError::Voice { .. }
         | InferError::VoiceFile(_)
-        | InferError::NoVoiceVector => Failure::Usage(words),
-        _ => Failure::Job(words),
+        | InferError::NoVoiceVector => Failure::usage(words),
+        _ => Failure::job(words),
     }
 }

@@ -1,6 +1,7 @@
 //! How texts are spoken: the model's defaults, the flags, and the fields of a line in a file.
 
 use clap::ArgMatches;
+use myxtts_base::report;
 use myxtts_infer::{ModelCard, SamplingDefaults, SpeakOptions, Synthesizer, Vocoder};
 use myxtts_model::generate::{Choice, SamplingConfig};
 use myxtts_text::Language;
@@ -101,15 +102,13 @@ impl Chosen {
         match (&self.language, spoken) {
             (Some(language), _) => Ok(language.clone()),
             (None, [only]) => only.parse().map_err(Failure::usage),
-            (None, []) => Err(Failure::Usage(
-                "which language? the model does not say which it speaks\n  \
-                 fix:   name that of the text, for example --language fa"
-                    .to_owned(),
-            )),
-            (None, [first, ..]) => Err(Failure::Usage(format!(
-                "which language? the model speaks {}\n  fix:   name that of the text, for example \
-                 --language {first}",
-                spoken.join(", ")
+            (None, []) => Err(Failure::Usage(report!(
+                "which language? the model does not say which it speaks";
+                fix: "name that of the text, for example --language fa"
+            ))),
+            (None, [first, ..]) => Err(Failure::Usage(report!(
+                "which language? the model speaks {}", spoken.join(", ");
+                fix: "name that of the text, for example --language {first}"
             ))),
         }
     }

@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
+use myxtts_base::report;
 
 use super::batch::lines::{self, Parsed};
 use super::text;
@@ -50,11 +51,11 @@ impl Request {
         let path = |name: &str| matches.get_one::<PathBuf>(name).cloned();
         if let Some(folder) = path("out-dir") {
             let Some(file) = path("text-file") else {
-                return Err(Failure::Usage(
-                    "--out-dir takes its lines from a file\n  \
-                     fix:   name it with --text-file: one text per line, or JSON lines in a .jsonl file"
-                        .to_owned(),
-                ));
+                return Err(Failure::Usage(report!(
+                    "--out-dir takes its lines from a file";
+                    fix: "name it with --text-file: one text per line, or JSON lines in a .jsonl \
+                          file"
+                )));
             };
             let lines = lines::read(&file)?;
             return Ok(Self::Lines { lines, folder });
@@ -75,18 +76,17 @@ impl Request {
             }
             (false, None) if save_voice.is_some() => None,
             (true, None) => {
-                return Err(Failure::Usage(
-                    "where does the speech go?\n  \
-                     fix:   name a file with --out FILE.wav, or play it while it is made with --stream"
-                        .to_owned(),
-                ));
+                return Err(Failure::Usage(report!(
+                    "where does the speech go?";
+                    fix: "name a file with --out FILE.wav, or play it while it is made with \
+                          --stream"
+                )));
             }
             (false, _) => {
-                return Err(Failure::Usage(
-                    "what should be said?\n  \
-                     fix:   give it with --text \"...\", --text-file FILE, or --text - for stdin"
-                        .to_owned(),
-                ));
+                return Err(Failure::Usage(report!(
+                    "what should be said?";
+                    fix: "give it with --text \"...\", --text-file FILE, or --text - for stdin"
+                )));
             }
         };
         Ok(Self::One(Wanted { save_voice, speech }))
@@ -100,36 +100,32 @@ fn target(matches: &ArgMatches, output: &Output) -> Result<Option<Target>, Failu
     let is_stdout = out.is_some_and(|out| out == Path::new("-"));
     if stream || is_stdout {
         if let Some(out) = out.filter(|_| !is_stdout) {
-            return Err(Failure::Usage(format!(
-                "--stream writes to stdout, and --out {} is a file, which appears whole or not at \
-                 all\n  fix:   leave one of them out, or write --stream > {}",
-                out.display(),
-                out.display()
+            return Err(Failure::Usage(report!(
+                "--stream writes to stdout, and --out {} is a file, which appears whole or not \
+                 at all", out.display();
+                fix: "leave one of them out, or write --stream > {}", out.display()
             )));
         }
         if output.is_json() {
-            return Err(Failure::Usage(
-                "--json prints its document where the audio goes\n  \
-                 fix:   write the audio to a file with --out FILE.wav, or leave --json out"
-                    .to_owned(),
-            ));
+            return Err(Failure::Usage(report!(
+                "--json prints its document where the audio goes";
+                fix: "write the audio to a file with --out FILE.wav, or leave --json out"
+            )));
         }
         if io::stdout().is_terminal() {
-            return Err(Failure::Usage(
-                "a terminal cannot play audio\n  \
-                 fix:   send stdout to a player or a file, for example: ... --stream | aplay"
-                    .to_owned(),
-            ));
+            return Err(Failure::Usage(report!(
+                "a terminal cannot play audio";
+                fix: "send stdout to a player or a file, for example: ... --stream | aplay"
+            )));
         }
         let format = format.unwrap_or(Format::Wav);
         return Ok(Some(Target::Stdout { format, stream }));
     }
     if format.is_some() {
-        return Err(Failure::Usage(
-            "--format applies to stdout, and nothing goes there\n  \
-             fix:   add --stream or --out -, or leave --format out"
-                .to_owned(),
-        ));
+        return Err(Failure::Usage(report!(
+            "--format applies to stdout, and nothing goes there";
+            fix: "add --stream or --out -, or leave --format out"
+        )));
     }
     if let Some(out) = out {
         must_end(out, "out", "wav")?;
@@ -148,9 +144,9 @@ fn must_end(path: &Path, flag: &str, kind: &str) -> Result<(), Failure> {
         "wav" => "only WAV files are written",
         _ => "name a file that ends in .voice, so that it is recognised as one",
     };
-    Err(Failure::Usage(format!(
-        "--{flag} {} does not end in .{kind}\n  fix:   {fix}",
-        path.display()
+    Err(Failure::Usage(report!(
+        "--{flag} {} does not end in .{kind}", path.display();
+        fix: "{fix}"
     )))
 }
 
@@ -163,9 +159,9 @@ fn try_to_write(path: &Path, what: &str, flag: &str) -> Result<(), Failure> {
 
 /// Returns the failure of a file that cannot be written.
 pub(super) fn unwritable(what: &str, flag: &str, path: &Path, why: &io::Error) -> Failure {
-    Failure::Job(format!(
-        "the {what} cannot be written: {why}\n  --> {}\n  \
-         fix:   name a file after {flag} in a folder that exists, may be written to and has space",
-        path.display()
+    Failure::Job(report!(
+        "the {what} cannot be written: {why}";
+        at: "{}", path.display();
+        fix: "name a file after {flag} in a folder that exists, may be written to and has space"
     ))
 }

@@ -7,6 +7,7 @@ use std::time::Instant;
 use clap::ArgMatches;
 use myxtts::{Model, VoiceSource};
 use myxtts_audio::{Waveform, wav_pcm16};
+use myxtts_base::report;
 use myxtts_device::check_for_oom;
 use myxtts_infer::{InferError, Synthesizer, Voice};
 
@@ -103,22 +104,27 @@ pub(super) fn run(matches: &ArgMatches, wanted: Wanted, output: &Output) -> Resu
 
 /// Checks that there is something to write.
 fn check(speech: &Waveform) -> Result<(), Failure> {
-    check_for_oom().map_err(|why| failure(InferError::Device(why)))?;
+    check_for_oom().map_err(|why| failure(InferError::Device(why.to_string())))?;
     match speech.is_empty() {
-        true => Err(Failure::Job(NO_SOUND.to_owned())),
+        true => Err(Failure::Job(no_sound())),
         false => Ok(()),
     }
 }
 
-/// The error of a model that was not trained enough.
-pub(super) const NO_SOUND: &str = "the model stopped before it made any audio\n  \
-                                   fix:   try another --seed, or train it longer";
+/// Returns the error of a model that was not trained enough.
+pub(super) fn no_sound() -> myxtts_base::Report {
+    report!(
+        "the model stopped before it made any audio";
+        fix: "try another --seed, or train it longer"
+    )
+}
 
 pub(super) fn wav(speech: &Waveform, path: &Path) -> Result<Vec<u8>, Failure> {
     wav_pcm16(speech).ok_or_else(|| {
-        Failure::Job(format!(
-            "the speech is longer than a WAV file holds\n  --> {}\n  fix:   speak the text in parts",
-            path.display()
+        Failure::Job(report!(
+            "the speech is longer than a WAV file holds";
+            at: "{}", path.display();
+            fix: "speak the text in parts"
         ))
     })
 }
@@ -133,7 +139,7 @@ fn save(
     let file = synthesizer
         .voice_file(voice, source.origin())
         .map_err(failure)?;
-    check_for_oom().map_err(|why| failure(InferError::Device(why)))?;
+    check_for_oom().map_err(|why| failure(InferError::Device(why.to_string())))?;
     let bytes = file.bytes();
     let written = undisturbed.write(|| NewFile::beside(path)?.keep(&bytes));
     written.map_err(|why| unwritable("voice", "--save-voice", path, &why))

@@ -5,11 +5,12 @@ use std::ops::ControlFlow;
 
 use myxtts_audio::units::Samples;
 use myxtts_audio::{Waveform, pcm16, wav_pcm16, wav_pcm16_header};
+use myxtts_base::report;
 use myxtts_device::check_for_oom;
 use myxtts_infer::{InferError, Said, SpeakOptions, Synthesizer, Voice};
 
 use super::failure;
-use super::single::NO_SOUND;
+use super::single::no_sound;
 use crate::cli::Format;
 use crate::output::Failure;
 
@@ -49,9 +50,9 @@ pub(super) fn stream(
         None => {}
     }
     let said = said.map_err(failure)?;
-    check_for_oom().map_err(|why| failure(InferError::Device(why)))?;
+    check_for_oom().map_err(|why| failure(InferError::Device(why.to_string())))?;
     match length {
-        Samples(0) => Err(Failure::Job(NO_SOUND.to_owned())),
+        Samples(0) => Err(Failure::Job(no_sound())),
         length => Ok(Some((said, length))),
     }
 }
@@ -79,8 +80,8 @@ fn send(parts: &[&[u8]]) -> io::Result<()> {
 }
 
 fn unwritten(why: &io::Error) -> Failure {
-    Failure::Job(format!(
-        "the audio cannot be written to stdout: {why}\n  \
-         fix:   send it to a player or to a disk with space"
+    Failure::Job(report!(
+        "the audio cannot be written to stdout: {why}";
+        fix: "send it to a player or to a disk with space"
     ))
 }

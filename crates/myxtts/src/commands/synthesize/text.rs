@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
+use myxtts_base::report;
 
 use crate::output::Failure;
 
@@ -25,17 +26,17 @@ pub(super) fn read(matches: &ArgMatches) -> Result<String, Failure> {
     }
     let Some(path) = matches.get_one::<PathBuf>("text-file") else {
         return Err(Failure::Usage(
-            "neither --text nor --text-file was given".to_owned(),
+            "neither --text nor --text-file was given".into(),
         ));
     };
     if path == Path::new(STDIN) {
         return stdin();
     }
     if path.extension().is_some_and(|kind| kind == "jsonl") {
-        return Err(Failure::Usage(format!(
-            "JSON lines become one recording each\n  --> {}\n  \
-             fix:   name a folder for the recordings with --out-dir instead of --out",
-            path.display()
+        return Err(Failure::Usage(report!(
+            "JSON lines become one recording each";
+            at: "{}", path.display();
+            fix: "name a folder for the recordings with --out-dir instead of --out"
         )));
     }
     let place = path.display().to_string();
@@ -53,17 +54,19 @@ fn limited(source: impl Read, place: &str) -> Result<String, Failure> {
     let read = source.take(LONGEST_TEXT + 1).read_to_end(&mut bytes);
     read.map_err(|why| unreadable(place, &why.to_string()))?;
     if bytes.len() as u64 > LONGEST_TEXT {
-        return Err(Failure::Usage(format!(
-            "the text is longer than {LONGEST_TEXT} bytes, about two hours of speech\n  --> {place}\n  \
-             fix:   split it into several files, or into lines, and speak those with --out-dir"
+        return Err(Failure::Usage(report!(
+            "the text is longer than {LONGEST_TEXT} bytes, about two hours of speech";
+            at: "{place}";
+            fix: "split it into several files, or into lines, and speak those with --out-dir"
         )));
     }
     String::from_utf8(bytes).map_err(|why| unreadable(place, &why.to_string()))
 }
 
 pub(super) fn unreadable(place: &str, why: &str) -> Failure {
-    Failure::Usage(format!(
-        "the text cannot be read: {why}\n  --> {place}\n  \
-         fix:   name a text file in UTF-8, or give the text with --text"
+    Failure::Usage(report!(
+        "the text cannot be read: {why}";
+        at: "{place}";
+        fix: "name a text file in UTF-8, or give the text with --text"
     ))
 }

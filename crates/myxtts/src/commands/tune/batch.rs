@@ -5,6 +5,7 @@
 //! passes it has met the worst case. On the CPU a larger batch is faster only up to a point, so
 //! the search goes by speed.
 
+use myxtts_base::report;
 use myxtts_device::{DeviceMemory, Plan};
 use serde_json::json;
 
@@ -106,11 +107,14 @@ fn by_memory(
         Ok(is_fit && !is_whole)
     })?;
     let Some(rows) = found else {
-        let why = last_words.map_or(String::new(), |words| format!("\n  why:   {words}"));
-        return Err(Failure::Job(format!(
-            "not even a batch of one row fits in memory{why}\n  fix:   a smaller --model-size, or \
-             shorter clips (--max-mel-frames)"
-        )));
+        let report = report!(
+            "not even a batch of one row fits in memory";
+            fix: "a smaller --model-size, or shorter clips (--max-mel-frames)"
+        );
+        return Err(Failure::Job(match last_words {
+            Some(words) => report.why(words),
+            None => report,
+        }));
     };
     if rows != tuner.plan.batch_size {
         edits.extend(with_batch(tuner, rows));

@@ -17,11 +17,13 @@ use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
 use myxtts_device::{Backend, Plan, plan};
+use myxtts_run::signals::StopRequest;
 use serde_json::Value;
 
 use super::config::chosen_yaml;
 use super::memory;
 use super::steps::{self, Candidate, Effort, Ended, Measured, StepFigures, medians};
+use super::stop_request;
 use crate::config;
 use crate::new_file::NewFile;
 use crate::output::{Failure, Output};
@@ -49,6 +51,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         settings: &settings,
         plan: &plan,
         effort: steps::effort(matches),
+        stop: stop_request()?,
         output,
     };
     match verified {
@@ -65,6 +68,7 @@ struct Tuner<'a> {
     settings: &'a myxtts_config::Settings<config::Config>,
     plan: &'a Plan,
     effort: Effort,
+    stop: StopRequest,
     output: &'a Output,
 }
 
@@ -82,6 +86,7 @@ impl Tuner<'_> {
         Candidate {
             keys: self.keys,
             settings: self.settings,
+            stop: &self.stop,
             edits,
         }
     }
@@ -95,7 +100,7 @@ impl Tuner<'_> {
         let candidates = [self.candidate(now), self.candidate(then)];
         let measured = medians(&candidates, self.effort, |_, _, _| {})?;
         <[_; 2]>::try_from(measured)
-            .map_err(|_| Failure::Job("a configuration was not measured".to_owned()))
+            .map_err(|_| Failure::Job("a configuration was not measured".into()))
     }
 }
 
@@ -104,17 +109,16 @@ fn tune(tuner: &Tuner<'_>, matches: &ArgMatches) -> Result<(), Failure> {
     let out = out.map_or(Path::new("myxtts.tuned.yaml"), PathBuf::as_path);
     let is_forced = matches.get_flag("force");
     if out.exists() && !is_forced {
-        return Err(Failure::Usage(format!(
-            "{} already exists\n  fix:   give another name with --out, or --force to replace it",
-            out.display()
+        return Err(Failure::Usage(myxtts_base::report!(
+            "{} already exists", out.display();
+            fix: "give another name with --out, or --force to replace it"
         )));
     }
     // An unwritable file is reported before hours of measuring.
     let file = NewFile::beside(out).map_err(|why| {
-        Failure::Usage(format!(
-            "{} cannot be written: {why}\n  fix:   name a file in a folder that exists and may be \
-             written to",
-            out.display()
+        Failure::Usage(myxtts_base::report!(
+            "{} cannot be written: {why}", out.display();
+            fix: "name a file in a folder that exists and may be written to"
         ))
     })?;
     let Tuner { output, plan, .. } = tuner;
@@ -123,7 +127,7 @@ fn tune(tuner: &Tuner<'_>, matches: &ArgMatches) -> Result<(), Failure> {
         device(plan),
         tuner.effort.steps
     ));
-    steps::prepare_once(tuner.settings, plan, output)?;
+    steps::prepare_once(tuner.settings, plan, &tuner.stop, output)?;
     let mut trials = vec![];
     let mut tell = |trial: Trial| {
         output.log(&trial);
@@ -138,14 +142,21 @@ fn tune(tuner: &Tuner<'_>, matches: &ArgMatches) -> Result<(), Failure> {
         batch::tune(tuner, &mut edits, &mut tell)?;
     }
     knobs::tune(tuner, &is_asked, &mut edits, &mut tell)?;
-    let (edits, standing) = settle(tuner, edits, &mut tell)?;
-    let record = Record::of(&standing.tuned, device(plan), tuner.effort.steps);
+    let [default, tuned] = tuner.against(&[], &edits)?;
+    let Settled {
+        edits,
+        trial,
+        default,
+        tuned,
+    } = settle(edits, default, tuned)?;
+    trial.into_iter().for_each(&mut tell);
+    let record = Record::of(&tuned, device(plan), tuner.effort.steps);
     let report = Report {
         file: out.display().to_string(),
         device: device(plan),
         edits: shown(tuner, &edits),
-        default: standing.default,
-        tuned: standing.tuned,
+        default,
+        tuned,
         trials,
     };
     let body = chosen_yaml(tuner.keys, tuner.settings, &edits);
@@ -154,60 +165,68 @@ fn tune(tuner: &Tuner<'_>, matches: &ArgMatches) -> Result<(), Failure> {
         true => file.keep(text.as_bytes()),
         false => file.keep_new(text.as_bytes()),
     };
-    written.map_err(|why| Failure::Job(format!("{} was not written: {why}", out.display())))?;
+    written.map_err(|why| {
+        Failure::Job(myxtts_base::report!(
+            "{} was not written: {why}",
+            out.display()
+        ))
+    })?;
     output.result(&report, &report)
 }
 
-/// The default and the tuned configuration, measured in turn.
-struct Standing {
+/// What is kept of the edits, and the two configurations measured in turn.
+#[derive(Debug)]
+struct Settled {
+    edits: Edits,
+    /// The comparison, if there was anything to compare.
+    trial: Option<Trial>,
     default: StepFigures,
     tuned: StepFigures,
 }
 
-/// Measures all edits together against none: what each gains alone need not add up. Edits that
-/// do not are dropped.
+/// Judges all edits together against none: what each gains alone need not add up, and on a GPU
+/// the largest batch that fits need not be the fastest. Edits that make a training slower are
+/// dropped.
 fn settle(
-    tuner: &Tuner<'_>,
     edits: Edits,
-    tell: &mut dyn FnMut(Trial),
-) -> Result<(Edits, Standing), Failure> {
+    default: Result<Measured, Ended>,
+    tuned: Result<Measured, Ended>,
+) -> Result<Settled, Failure> {
+    const ALL: &str = "all together";
     let is_changed = !edits.is_empty();
-    let [default, tuned] = tuner.against(&[], &edits)?;
-    let grows = edits.iter().any(|(key, _)| key == "data.batch_size") && tuner.is_gpu();
     match (default, tuned) {
         (Ok(default), Ok(tuned)) => {
-            let (was, is) = (default.figures.audio_per_s, tuned.figures.audio_per_s);
-            // On a GPU the batch was chosen by memory, and is kept.
-            let is_kept = is >= was || grows;
-            if is_changed {
-                tell(Trial::of(
-                    "all together",
-                    "the default",
-                    &tuned,
-                    was,
-                    is_kept,
-                ));
-            }
+            let was = default.figures.audio_per_s;
+            let is_kept = tuned.figures.audio_per_s >= was;
+            let trial = Trial::of(ALL, "the default", &tuned, was, is_kept);
+            let default = default.figures;
             let (edits, tuned) = match is_kept {
                 true => (edits, tuned.figures),
-                false => (vec![], default.figures.clone()),
+                false => (vec![], default.clone()),
             };
-            let default = default.figures;
-            Ok((edits, Standing { default, tuned }))
+            Ok(Settled {
+                edits,
+                trial: is_changed.then_some(trial),
+                default,
+                tuned,
+            })
         }
         // The original configuration may not fit: then only the tuned one has figures.
-        (Err(Ended::NoMemory(_)), Ok(tuned)) if is_changed => {
-            let tuned = tuned.figures;
-            let default = tuned.clone();
-            Ok((edits, Standing { default, tuned }))
-        }
+        (Err(Ended::NoMemory(_)), Ok(tuned)) if is_changed => Ok(Settled {
+            edits,
+            trial: None,
+            default: tuned.figures.clone(),
+            tuned: tuned.figures,
+        }),
         // A measurement may need more than the trial that asked whether a batch fits. What runs
         // out in it is not worth a file, and what nobody changed is still good.
         (Ok(default), Err(ended @ (Ended::NoMemory(_) | Ended::Died(_)))) if is_changed => {
-            tell(Trial::without_figures("all together", &ended));
-            let default = default.figures;
-            let tuned = default.clone();
-            Ok((vec![], Standing { default, tuned }))
+            Ok(Settled {
+                edits: vec![],
+                trial: Some(Trial::without_figures(ALL, &ended)),
+                tuned: default.figures.clone(),
+                default: default.figures,
+            })
         }
         (Err(ended), _) => Err(ended.failure("the configuration as it is")),
         (_, Err(ended)) => Err(ended.failure("the configuration that was found")),
@@ -245,4 +264,62 @@ fn shown(tuner: &Tuner<'_>, edits: &Edits) -> Vec<[String; 3]> {
         .iter()
         .map(|(key, value)| [key.clone(), old(key), show(value.as_ref())]);
     rows.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measured(audio_per_s: f64) -> Result<Measured, Ended> {
+        Ok(Measured {
+            figures: StepFigures::sample(audio_per_s),
+            signals: myxtts_doctor::Signals::default(),
+            rounds: vec![audio_per_s],
+        })
+    }
+
+    fn larger() -> Edits {
+        vec![("data.batch_size".to_owned(), Some(64.into()))]
+    }
+
+    fn no_memory() -> Result<Measured, Ended> {
+        Err(Ended::NoMemory("the process ended by signal 9".to_owned()))
+    }
+
+    #[test]
+    fn what_is_slower_is_dropped_however_well_it_fits() {
+        let kept = settle(larger(), measured(10.0), measured(10.0)).unwrap();
+        assert_eq!(kept.edits, larger());
+        let dropped = settle(larger(), measured(10.0), measured(9.9)).unwrap();
+        assert_eq!(dropped.edits, vec![]);
+        assert_eq!(dropped.tuned, dropped.default);
+        assert_eq!(dropped.tuned.audio_per_s.to_string(), "10");
+        let words = dropped.trial.unwrap().to_string();
+        assert!(
+            words.ends_with("-1.0 % against the default: not kept"),
+            "{words}"
+        );
+        let unchanged = settle(vec![], measured(10.0), measured(9.9)).unwrap();
+        assert!(unchanged.trial.is_none());
+    }
+
+    #[test]
+    fn what_runs_out_of_memory_at_the_end_is_dropped_and_told() {
+        let settled = settle(larger(), measured(10.0), no_memory()).unwrap();
+        assert_eq!(settled.edits, vec![]);
+        assert_eq!(settled.tuned, settled.default);
+        let words = settled.trial.unwrap().to_string();
+        assert!(
+            words.contains("out of memory: the process ended"),
+            "{words}"
+        );
+    }
+
+    #[test]
+    fn a_default_that_does_not_fit_leaves_the_tuned_one() {
+        let settled = settle(larger(), no_memory(), measured(9.0)).unwrap();
+        assert_eq!(settled.edits, larger());
+        assert!(settle(vec![], no_memory(), no_memory()).is_err());
+        assert!(settle(larger(), no_memory(), no_memory()).is_err());
+    }
 }

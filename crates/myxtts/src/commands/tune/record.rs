@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
+use myxtts_base::report;
 use serde::{Deserialize, Serialize};
 
 use super::{Tuner, device};
@@ -58,13 +59,12 @@ struct Verified {
 
 pub(super) fn verify(tuner: &Tuner<'_>, path: &Path) -> Result<(), Failure> {
     let text = std::fs::read_to_string(path)
-        .map_err(|why| Failure::Usage(format!("{}: {why}", path.display())))?;
+        .map_err(|why| Failure::Usage(report!("{}: {why}", path.display())))?;
     let Some(record) = Record::find(&text) else {
-        return Err(Failure::Usage(format!(
-            "{} has no record to compare with: a line that begins with `{}`\n  fix:   write the file \
-             with `myxtts tune --out FILE`",
-            path.display(),
-            MARK.trim_end()
+        return Err(Failure::Usage(report!(
+            "{} has no record to compare with: a line that begins with `{}`",
+                path.display(), MARK.trim_end();
+            fix: "write the file with `myxtts tune --out FILE`"
         )));
     };
     let effort = Effort {
@@ -81,18 +81,16 @@ pub(super) fn verify(tuner: &Tuner<'_>, path: &Path) -> Result<(), Failure> {
     let measured = match measured.into_iter().next() {
         Some(Ok(measured)) => measured,
         Some(Err(ended)) => return Err(ended.failure(&path.display().to_string())),
-        None => return Err(Failure::Job("nothing was measured".to_owned())),
+        None => return Err(Failure::Job("nothing was measured".into())),
     };
     let here = device(tuner.plan);
     let verified = Verified::of(path, &record, measured.rounds, &here);
     tuner.output.result(&verified, &verified)?;
     match verified.is_kept {
         true => Ok(()),
-        false => Err(Failure::Result(format!(
-            "{} trains {:.1} % slower than its record\n  fix:   look for other work on the machine with \
-             `myxtts doctor`, or tune again",
-            path.display(),
-            verified.lost_pct
+        false => Err(Failure::Result(report!(
+            "{} trains {:.1} % slower than its record", path.display(), verified.lost_pct;
+            fix: "look for other work on the machine with `myxtts doctor`, or tune again"
         ))),
     }
 }

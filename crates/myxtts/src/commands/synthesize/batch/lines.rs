@@ -17,6 +17,7 @@ use std::io::Read;
 use std::ops::RangeInclusive;
 use std::path::{Component, Path, PathBuf};
 
+use myxtts_base::{Report, report};
 use myxtts_infer::{SamplingDefaults, Vocoder};
 use myxtts_text::Language;
 use serde::Deserialize;
@@ -105,17 +106,19 @@ pub(in super::super) fn read(path: &Path) -> Result<Vec<Parsed>, Failure> {
         .read_to_end(&mut bytes)
         .map_err(unread)?;
     if bytes.len() as u64 > LARGEST_FILE {
-        return Err(Failure::Usage(format!(
-            "the file of lines is larger than {LARGEST_FILE} bytes\n  --> {place}\n  \
-             fix:   split it into several files"
+        return Err(Failure::Usage(report!(
+            "the file of lines is larger than {LARGEST_FILE} bytes";
+            at: "{place}";
+            fix: "split it into several files"
         )));
     }
     let is_json = path.extension().is_some_and(|kind| kind == "jsonl");
     let lines = parse(&bytes, is_json);
     match lines.is_empty() {
-        true => Err(Failure::Usage(format!(
-            "there is nothing to say: the file has no lines\n  --> {place}\n  \
-             fix:   write one text per line"
+        true => Err(Failure::Usage(report!(
+            "there is nothing to say: the file has no lines";
+            at: "{place}";
+            fix: "write one text per line"
         ))),
         false => Ok(lines),
     }
@@ -128,13 +131,15 @@ fn parse(bytes: &[u8], is_json: bool) -> Vec<Parsed> {
     let lines = lines.filter(|(_, line)| !line.trim_ascii().is_empty());
     lines
         .map(|(number, line)| {
-            let failed = |why: String| Failed { line: number, why };
+            let failed = |why: Report| Failed {
+                line: number,
+                why: why.to_string(),
+            };
             if line.len() as u64 > LONGEST_TEXT {
-                let why = format!("it is longer than {LONGEST_TEXT} bytes");
-                return Err(failed(why));
+                return Err(failed(report!("it is longer than {LONGEST_TEXT} bytes")));
             }
             let text = std::str::from_utf8(line)
-                .map_err(|why| failed(format!("it is not UTF-8: {why}")))?;
+                .map_err(|why| failed(report!("it is not UTF-8: {why}")))?;
             let line = match is_json {
                 true => object(number, text),
                 false => Ok(plain(number, text.trim().to_owned())),
@@ -145,8 +150,10 @@ fn parse(bytes: &[u8], is_json: bool) -> Vec<Parsed> {
                 None => Ok(line),
                 Some(first) => {
                     taken.insert(line.file.to_lowercase(), first);
-                    let why = format!("its recording {} is that of line {first}", line.file);
-                    Err(failed(why))
+                    Err(failed(report!(
+                        "its recording {} is that of line {first}",
+                        line.file
+                    )))
                 }
             }
         })
@@ -164,18 +171,18 @@ fn plain(number: usize, text: String) -> Line {
     }
 }
 
-fn object(number: usize, text: &str) -> Result<Line, String> {
+fn object(number: usize, text: &str) -> Result<Line, Report> {
     // A list of as many values would be taken for the fields in order.
     if !text.trim_start().starts_with('{') {
-        return Err("it is not an object: it does not begin with `{`".to_owned());
+        return Err("it is not an object: it does not begin with `{`".into());
     }
     let fields: Fields = serde_json::from_str(text).map_err(|why| {
         // The parser counts lines of its own, of which there is only one.
         let why = why.to_string().replace("at line 1 column", "at column");
-        format!("it is not an object with these fields: {why}")
+        report!("it is not an object with these fields: {why}")
     })?;
     let within = |name: &str, value: Option<f32>, range: RangeInclusive<f32>| match value {
-        Some(value) if !range.contains(&value) => Err(format!(
+        Some(value) if !range.contains(&value) => Err(report!(
             "its `{name}` is {value}, but {} to {} is needed",
             range.start(),
             range.end()
@@ -185,14 +192,14 @@ fn object(number: usize, text: &str) -> Result<Line, String> {
     let language = fields.language.as_deref().map(str::parse::<Language>);
     let speed = fields.speed;
     if let Some(speed) = speed.filter(|speed| !SPEEDS.contains(speed)) {
-        return Err(format!(
+        return Err(report!(
             "its `speed` is {speed}, but {} to {} is needed",
             SPEEDS.start(),
             SPEEDS.end()
         ));
     }
     if let Some(beams) = fields.beams.filter(|beams| !BEAMS.contains(beams)) {
-        return Err(format!(
+        return Err(report!(
             "its `beams` is {beams}, but {} to {} is needed",
             BEAMS.start(),
             BEAMS.end()
@@ -204,7 +211,7 @@ fn object(number: usize, text: &str) -> Result<Line, String> {
         (None, Some(file), None) => Some(Wish::Voice(file)),
         (None, None, Some(OneOrMore::One(path))) => Some(Wish::Recordings(vec![path])),
         (None, None, Some(OneOrMore::More(paths))) => Some(Wish::Recordings(paths)),
-        _ => return Err("it has more than one of `speaker`, `voice` and `speaker_wav`".to_owned()),
+        _ => return Err("it has more than one of `speaker`, `voice` and `speaker_wav`".into()),
     };
     let id = fields.id.map(|id| match id {
         Id::Text(text) => text,
@@ -219,7 +226,9 @@ fn object(number: usize, text: &str) -> Result<Line, String> {
     line.id = id;
     line.voice = voice;
     line.chosen = Chosen {
-        language: language.transpose().map_err(|why| why.to_string())?,
+        language: language
+            .transpose()
+            .map_err(|why| Report::new(why.to_string()))?,
         vocoder: fields.vocoder,
         speed,
         seed: fields.seed,
@@ -243,7 +252,7 @@ fn object(number: usize, text: &str) -> Result<Line, String> {
 }
 
 /// Returns the file name of the recording with this id.
-fn name_of(id: &str) -> Result<String, String> {
+fn name_of(id: &str) -> Result<String, Report> {
     let is_name = !id.is_empty()
         && id.len() <= LONGEST_NAME
         && !id.starts_with('.')
@@ -252,12 +261,12 @@ fn name_of(id: &str) -> Result<String, String> {
             .any(|c| c.is_control() || r#"/\:*?"<>|"#.contains(c));
     match is_name {
         true => Ok(format!("{id}.wav")),
-        false => Err(format!("its `id` {id:?} cannot be the name of a file")),
+        false => Err(report!("its `id` {id:?} cannot be the name of a file")),
     }
 }
 
 /// Checks that a recording is below the folder.
-fn path_below(out: &str) -> Result<String, String> {
+fn path_below(out: &str) -> Result<String, Report> {
     let path = Path::new(out);
     let names: Option<Vec<&str>> = path
         .components()
@@ -273,7 +282,7 @@ fn path_below(out: &str) -> Result<String, String> {
         Some(names) if is_wav && !out.contains(['\\', '\0']) && out.len() <= 4 * LONGEST_NAME => {
             Ok(names.join("/"))
         }
-        _ => Err(format!(
+        _ => Err(report!(
             "its `out` {out:?} is not a WAV file below --out-dir"
         )),
     }

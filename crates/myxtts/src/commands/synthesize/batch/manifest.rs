@@ -9,6 +9,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use myxtts_base::report;
 use serde::{Deserialize, Serialize};
 
 use super::super::report::Similar;
@@ -67,10 +68,10 @@ impl Manifest {
     pub(super) fn open(folder: &Path) -> Result<Self, Failure> {
         let path = folder.join(NAME);
         let unopened = |why: &dyn std::fmt::Display| {
-            Failure::Job(format!(
-                "the manifest cannot be used: {why}\n  --> {}\n  \
-                 fix:   name another folder after --out-dir, or one that may be written to",
-                path.display()
+            Failure::Job(report!(
+                "the manifest cannot be used: {why}";
+                at: "{}", path.display();
+                fix: "name another folder after --out-dir, or one that may be written to"
             ))
         };
         let mut options = OpenOptions::new();

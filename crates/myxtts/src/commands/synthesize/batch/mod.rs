@@ -34,7 +34,7 @@ use self::voices::Voices;
 use super::interrupt::Undisturbed;
 use super::options::{Chosen, seed};
 use super::report::{Similar, unended};
-use super::single::{NO_SOUND, wav};
+use super::single::{no_sound, wav};
 use super::voice_source;
 use crate::commands::model::{checkpoint, open_model};
 use crate::new_file::NewFile;
@@ -94,7 +94,7 @@ pub(super) fn run(
     output.result(&report, &report)?;
     match report.failed.len() {
         0 => Ok(()),
-        count => Err(Failure::Result(format!(
+        count => Err(Failure::Result(myxtts_base::report!(
             "{count} of {} lines could not be spoken",
             report.lines
         ))),
@@ -170,7 +170,7 @@ impl Batch<'_> {
     fn begin(&mut self, line: Line, speaking: &mut Speaking<'_>) {
         let number = line.number;
         if let Err(why) = self.try_to_begin(line, speaking) {
-            self.fail(number, why.message().to_owned());
+            self.fail(number, why.report());
         }
     }
 
@@ -217,7 +217,7 @@ impl Batch<'_> {
             rate,
         };
         if speech.is_empty() {
-            self.fail(number, NO_SOUND.to_owned());
+            self.fail(number, no_sound());
             return Ok(());
         }
         let similarity = self.is_compared.then(|| {
@@ -265,7 +265,8 @@ impl Batch<'_> {
         Ok(())
     }
 
-    fn fail(&mut self, line: usize, why: String) {
+    fn fail(&mut self, line: usize, why: impl std::fmt::Display) {
+        let why = why.to_string();
         self.progress.clear();
         let shown = why.lines().next().unwrap_or_default();
         self.output.log(format_args!("line {line}: {shown}"));
@@ -284,10 +285,10 @@ impl Batch<'_> {
 }
 
 fn unwritable(folder: &Path, why: &io::Error) -> Failure {
-    Failure::Job(format!(
-        "the recordings cannot be written: {why}\n  --> {}\n  \
-         fix:   name a folder after --out-dir that may be written to and has space; the same command \
-         resumes",
-        folder.display()
+    Failure::Job(myxtts_base::report!(
+        "the recordings cannot be written: {why}";
+        at: "{}", folder.display();
+        fix: "name a folder after --out-dir that may be written to and has space; the same \
+              command resumes"
     ))
 }

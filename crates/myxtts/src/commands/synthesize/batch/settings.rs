@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use myxtts_base::report;
 use myxtts_infer::{SpeakOptions, Voice};
 use serde_json::json;
 
@@ -26,9 +27,9 @@ pub(super) fn settings(text: &str, options: &SpeakOptions, voice: &str, model: &
 pub(super) fn model(checkpoint: &Path) -> Result<String, Failure> {
     let path = checkpoint.join("config.json");
     let bytes = fs::read(&path).map_err(|why| {
-        Failure::Job(format!(
-            "the description of the model cannot be read: {why}\n  --> {}",
-            path.display()
+        Failure::Job(report!(
+            "the description of the model cannot be read: {why}";
+            at: "{}", path.display()
         ))
     })?;
     Ok(hash(&bytes))
@@ -40,7 +41,7 @@ pub(super) fn voice(voice: &Voice) -> Result<String, Failure> {
     let tensors = [Some(&voice.latents_1nd), voice.vector_1c1.as_ref()];
     for tensor in tensors.into_iter().flatten() {
         let numbers = tensor.clone().try_into_vec_as::<f32>().map_err(|why| {
-            Failure::Job(format!("the voice cannot be read from the device: {why}"))
+            Failure::Job(report!("the voice cannot be read from the device: {why}"))
         })?;
         let bytes: Vec<u8> = numbers.into_iter().flat_map(f32::to_le_bytes).collect();
         hasher.update(&bytes);

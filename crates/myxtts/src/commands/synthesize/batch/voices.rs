@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use myxtts::{Heard, VoiceSource};
+use myxtts_base::Report;
 use myxtts_infer::Synthesizer;
 
 use super::lines::Wish;
@@ -30,7 +31,7 @@ pub(super) struct Voices {
     checkpoint: PathBuf,
     /// The voices, or why one cannot be had: that is tried once and reported for each of its
     /// lines.
-    known: BTreeMap<Option<Wish>, Result<Known, String>>,
+    known: BTreeMap<Option<Wish>, Result<Known, Report>>,
 }
 
 impl Voices {
@@ -56,7 +57,7 @@ impl Voices {
             self.known.clear();
         }
         let made = self.make(wish.as_ref(), synthesizer);
-        let kept = made.map_err(|why| why.message().to_owned());
+        let kept = made.map_err(|why| why.report().clone());
         self.known.insert(wish, kept.clone());
         kept.map_err(Failure::Usage)
     }
