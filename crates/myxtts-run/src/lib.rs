@@ -2,7 +2,7 @@
 //!
 //! [`schedule`] says how fast to learn and [`guard`] whether a step may count.
 //! [`checkpoint`] keeps what was learnt; [`metrics`], [`tensorboard`] and
-//! [`progress`] report it; [`run_folder`] says where everything lies. [`signals`]
+//! [`progress`] report it, and an [`observer`] watches; [`run_folder`] says where everything lies. [`signals`]
 //! says when to stop, and [`compare`] whether a run may resume under a changed
 //! configuration. Nothing here touches a device.
 
@@ -14,6 +14,7 @@ mod file_error;
 pub mod guard;
 pub mod lr;
 pub mod metrics;
+pub mod observer;
 pub mod progress;
 pub mod rotating;
 pub mod run_folder;

@@ -7,11 +7,11 @@ mod figures;
 #[cfg(test)]
 mod named;
 mod new_file;
-mod outline;
 mod output;
 mod progress;
 #[cfg(test)]
 mod reference;
+mod terminal;
 
 use std::process::ExitCode;
 

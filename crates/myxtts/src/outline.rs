@@ -9,14 +9,14 @@ use myxtts_train::config::StageName;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::config::Config;
-use crate::output::Failure;
+use crate::error::Error;
+use crate::settings::Config;
 
 /// The stages and values of a training, each value with its origin.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Outline {
+pub struct Outline {
     /// The parts that are trained, in order.
-    pub(crate) stages: Vec<StageName>,
+    pub stages: Vec<StageName>,
     /// Why these stages were chosen, and what is left out.
     note: Option<&'static str>,
     values: Vec<Told>,
@@ -51,13 +51,17 @@ const TUNED: &str = "fine-tuning keeps the DVAE whose codes the GPT knows, and t
                      it is; --stage gpt,decoder trains it too";
 
 impl Outline {
-    pub(crate) fn of(settings: &Settings<Config>) -> Result<Self, Failure> {
+    /// Outlines the training that a configuration asks for.
+    ///
+    /// # Errors
+    /// When its stages do not belong together.
+    pub fn of(settings: &Settings<Config>) -> Result<Self, Error> {
         let run = &settings.config.training.run;
         let is_chosen = settings.is_chosen("training.stage");
         let stages = run.stage.names(is_chosen, run.init.is_some());
         let has = |stage: StageName| stages.contains(&stage);
         if has(StageName::Dvae) && has(StageName::Decoder) && !has(StageName::Gpt) {
-            return Err(Failure::Usage(report!(
+            return Err(Error::Refused(report!(
                 "--stage dvae,decoder leaves out the GPT between them";
                 why: "the decoder learns from a GPT that speaks the codes of this DVAE";
                 fix: "--stage all, or one of the two alone"

@@ -3,8 +3,11 @@
 use std::fmt::Display;
 use std::io::{self, Write};
 
+use myxtts::{Observer, Preparing};
 use myxtts_base::{Report, report};
 use serde::Serialize;
+
+use crate::terminal::Terminal;
 
 /// The reason why a command did not do its job.
 #[derive(Debug)]
@@ -44,11 +47,16 @@ impl Failure {
 /// Prints results in the form that was asked for.
 pub(crate) struct Output {
     json: bool,
+    /// Where a preparation is shown. A training has a terminal of its own, for its threads.
+    terminal: Terminal,
 }
 
 impl Output {
     pub(crate) fn new(json: bool) -> Self {
-        Self { json }
+        Self {
+            json,
+            terminal: Terminal::new(1),
+        }
     }
 
     /// Returns whether stdout is reserved for one JSON document.
@@ -106,5 +114,19 @@ impl Output {
             // If stdout breaks while a failure is reported, the exit code remains.
             let _ = self.document(&serde_json::json!({ "error": failure.report().to_string() }));
         }
+    }
+}
+
+impl Observer for Output {
+    fn line(&self, message: &str) {
+        self.terminal.line(message);
+    }
+
+    fn preparing(&self, preparing: &Preparing) {
+        self.terminal.preparing(preparing);
+    }
+
+    fn progress_ended(&self) {
+        self.terminal.progress_ended();
     }
 }

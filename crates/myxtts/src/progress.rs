@@ -17,9 +17,15 @@ pub(crate) struct ProgressBar {
 
 impl ProgressBar {
     pub(crate) fn new() -> Self {
+        Self::begun(Duration::ZERO)
+    }
+
+    /// Makes the bar of work that began `elapsed` ago.
+    pub(crate) fn begun(elapsed: Duration) -> Self {
+        let now = Instant::now();
         Self {
             is_shown: io::stderr().is_terminal(),
-            started: Instant::now(),
+            started: now.checked_sub(elapsed).unwrap_or(now),
             drawn: None,
         }
     }

@@ -1,4 +1,4 @@
-//! `train.log`: what the terminal shows, with the time of each line.
+//! `train.log`: what an observer is told, with the time of each line.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -7,35 +7,41 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::FileError;
+use crate::observer::Observer;
 
-/// Writes each line to the log and to `W`, usually standard error.
-#[derive(Debug)]
-pub struct RunLog<W> {
-    sinks: Mutex<(File, W)>,
+/// Writes each line to the log and tells it to an observer.
+pub struct RunLog {
+    file: Mutex<File>,
+    observer: Arc<dyn Observer>,
 }
 
-impl<W: Write> RunLog<W> {
-    /// Opens the log at `path` to append to it, and repeats every line to `also`.
+impl RunLog {
+    /// Opens the log at `path` to append to it, and repeats every line to `observer`.
     ///
     /// # Errors
     /// When the file cannot be opened.
-    pub fn open(path: &Path, also: W) -> Result<Self, FileError> {
+    pub fn open(path: &Path, observer: Arc<dyn Observer>) -> Result<Self, FileError> {
         let file = OpenOptions::new().create(true).append(true).open(path);
         let file = file.map_err(FileError::when("open", path))?;
         Ok(Self {
-            sinks: Mutex::new((file, also)),
+            file: Mutex::new(file),
+            observer,
         })
+    }
+
+    /// Returns who is told the lines.
+    pub fn observer(&self) -> &dyn Observer {
+        &*self.observer
     }
 
     /// Logs `message`; each of its lines gets a timestamp in the file.
     ///
     /// # Errors
-    /// When either of the two cannot be written; the other was tried.
+    /// When the file cannot be written; the observer was told all the same.
     pub fn line(&self, message: &str) -> io::Result<()> {
         let kept = self.note(message);
-        let mut sinks = self.sinks();
-        let shown = writeln!(sinks.1, "{}", message.trim_end_matches('\n'));
-        kept.and(shown)
+        self.observer.line(message.trim_end_matches('\n'));
+        kept
     }
 
     /// Logs `message` to the file only.
@@ -51,34 +57,33 @@ impl<W: Write> RunLog<W> {
             .lines()
             .map(|line| format!("{time} {line}\n"))
             .collect();
-        self.sinks().0.write_all(stamped.as_bytes())
+        self.file().write_all(stamped.as_bytes())
     }
 
     /// Returns a writer of whole lines to the file only.
-    pub fn notes(this: &Arc<Self>) -> Notes<W> {
+    pub fn notes(this: &Arc<Self>) -> Notes {
         Notes {
             log: Arc::clone(this),
             unwritten: vec![],
         }
     }
 
-    /// Locks both sinks. A thread that panicked while it held the lock wrote a
+    /// Locks the file. A thread that panicked while it held the lock wrote a
     /// whole line or part of one; neither is a reason to lose this line.
-    fn sinks(&self) -> MutexGuard<'_, (File, W)> {
-        self.sinks
+    fn file(&self) -> MutexGuard<'_, File> {
+        self.file
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 
 /// A writer that collects text, and logs it to the file when it is flushed.
-#[derive(Debug)]
-pub struct Notes<W> {
-    log: Arc<RunLog<W>>,
+pub struct Notes {
+    log: Arc<RunLog>,
     unwritten: Vec<u8>,
 }
 
-impl<W: Write> Write for Notes<W> {
+impl Write for Notes {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.unwritten.extend_from_slice(bytes);
         Ok(bytes.len())
@@ -113,7 +118,20 @@ fn utc(seconds: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, Mutex};
+
     use super::{RunLog, utc};
+    use crate::observer::Observer;
+
+    /// Keeps the lines that it is told.
+    #[derive(Default)]
+    struct Told(Mutex<Vec<String>>);
+
+    impl Observer for Told {
+        fn line(&self, message: &str) {
+            self.0.lock().unwrap().push(message.to_owned());
+        }
+    }
 
     /// By counting days one at a time.
     fn slow(mut days: u64) -> (u64, u64, u64) {
@@ -151,12 +169,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("train.log");
         for _ in 0..2 {
-            let mut shown = Vec::new();
-            let log = RunLog::open(&path, &mut shown).unwrap();
+            let told = Arc::new(Told::default());
+            let log = RunLog::open(&path, Arc::<Told>::clone(&told)).unwrap();
             log.line("one\n  two").unwrap();
             log.line("three\n").unwrap();
-            drop(log);
-            assert_eq!(String::from_utf8(shown).unwrap(), "one\n  two\nthree\n");
+            assert_eq!(*told.0.lock().unwrap(), ["one\n  two", "three"]);
         }
         let kept = std::fs::read_to_string(&path).unwrap();
         let words: Vec<_> = kept

@@ -5,7 +5,6 @@
 //! follow each other are the same work, and a machine that grows slow grows slow for both.
 
 use std::cell::Cell;
-use std::io::{self, Stderr};
 use std::rc::Weak;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,6 +12,7 @@ use std::time::{Duration, Instant};
 use myxtts_device::telemetry::SystemTelemetry;
 use myxtts_pipeline::{Pipeline, Start};
 use myxtts_run::metrics::{MetricsWriter, Record};
+use myxtts_run::observer::Observer;
 use myxtts_run::run_folder::{RunFolder, RunLog};
 use myxtts_run::units::Step;
 use serde::Serialize;
@@ -50,17 +50,19 @@ pub struct TelemetryFigures {
 /// Epochs that fill caches and are not counted.
 const WARM_UP: usize = 2;
 
-/// Trains for `pairs` pairs of epochs, and compares the two of each.
+/// Trains for `pairs` pairs of epochs, and compares the two of each. The observer is told if
+/// readings of the devices end before the training.
 pub fn measure_telemetry(
     training: &TrainRequest,
     placement: &Placement,
     pairs: usize,
+    observer: Arc<dyn Observer>,
 ) -> Result<TelemetryFigures, TrainError> {
     let job = &Job::of(training);
     let place = tempfile::tempdir().map_err(TrainError::failed)?;
     let folder = RunFolder::take(place.path().join("run"));
     let folder = folder.map_err(TrainError::failed)?;
-    let log = RunLog::open(&folder.log(), io::stderr())?;
+    let log = RunLog::open(&folder.log(), observer)?;
     let per_epoch = Cell::new(1);
     let mut observer = Alternating {
         metrics: MetricsWriter::open(folder.metrics(), None)?.0,
@@ -92,7 +94,7 @@ struct Alternating<'a> {
     folder: RunFolder,
     metrics: MetricsWriter,
     checkup: Checkup,
-    log: Arc<RunLog<Stderr>>,
+    log: Arc<RunLog>,
     placement: &'a Placement,
     sample_rate: f64,
     per_epoch: &'a Cell<u64>,

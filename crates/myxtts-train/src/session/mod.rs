@@ -24,7 +24,6 @@ pub(crate) mod training_data;
 mod verdict;
 
 use std::collections::BTreeMap;
-use std::io::{self, Stderr};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -32,6 +31,7 @@ use myxtts_device::telemetry::SystemTelemetry;
 use myxtts_run::FileError;
 use myxtts_run::checkpoint::Checkpoint;
 use myxtts_run::metrics;
+use myxtts_run::observer::Observer;
 use myxtts_run::run_folder::{RunFolder, RunLog};
 use myxtts_run::signals::StopRequest;
 use myxtts_text::{CleanOptions, Language, clean_with};
@@ -57,17 +57,17 @@ use trained_clips::TrainedClips;
 use training_data::TrainingData;
 use verdict::judged;
 
-/// Trains.
+/// Trains, and tells the observer.
 pub fn run(
     request: &TrainRequest,
     placement: &Placement,
     stop: StopRequest,
+    observer: Arc<dyn Observer>,
 ) -> Result<Finished, TrainError> {
     let job = &Job::of(request);
     let folder = RunFolder::take(&job.run).map_err(TrainError::usage)?;
-    let log = RunLog::open(&folder.log(), io::stderr())?;
-    let log = Arc::new(log);
-    // The terminal shows the plan already.
+    let log = Arc::new(RunLog::open(&folder.log(), observer)?);
+    // Whoever asked for the training knows the plan already.
     let _ = log.note(&job.plan.to_string());
     let stop_notice = StopNotice::start(&stop, &log);
     let mut resume_point = ResumePoint::find(job, &folder, &log)?;
@@ -145,7 +145,7 @@ impl<'a> Run<'a> {
         resume_point: ResumePoint,
         training_data: TrainingData,
         folder: RunFolder,
-        log: Arc<RunLog<Stderr>>,
+        log: Arc<RunLog>,
         stop: &StopRequest,
     ) -> Result<(Self, InitialWeights), TrainError> {
         let ResumePoint {
@@ -162,7 +162,7 @@ impl<'a> Run<'a> {
         }
         keep_quarantine(job, &training_data, &folder)?;
         job.dataset.reading.finish();
-        training_data.lost.tell(lost_clips(&folder)?);
+        training_data.lost.tell(lost_clips(&folder, &log)?);
         let bounds_rows = resumed.as_ref().is_none_or(saving::bounds_rows);
         let mut outputs = RunOutputs::open(
             job,

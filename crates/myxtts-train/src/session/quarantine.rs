@@ -1,6 +1,7 @@
 //! The clips that a run does without, and why.
 
-use std::io::{self, Write};
+use std::io::Write;
+use std::sync::Arc;
 
 use myxtts_base::report;
 use myxtts_data::host_stage::Tell;
@@ -32,8 +33,8 @@ pub(super) fn keep_quarantine(
 }
 
 /// Returns a function that records recordings that vanish while the run trains.
-pub(super) fn lost_clips(folder: &RunFolder) -> Result<Tell, TrainError> {
-    let log = RunLog::open(&folder.log(), io::stderr()).map_err(TrainError::failed)?;
+pub(super) fn lost_clips(folder: &RunFolder, log: &Arc<RunLog>) -> Result<Tell, TrainError> {
+    let log = Arc::clone(log);
     let path = folder.quarantine();
     let file = std::fs::File::options().append(true).open(&path);
     let mut file = file.map_err(|why| TrainError::Failed(report!("{}: {why}", path.display())))?;

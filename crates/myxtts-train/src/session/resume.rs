@@ -1,6 +1,5 @@
 //! Where a run begins: at a checkpoint of its own, at earlier weights, or from scratch.
 
-use std::io::Stderr;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
@@ -28,11 +27,7 @@ pub(super) struct ResumePoint {
 
 impl ResumePoint {
     /// Opens the checkpoints of a run, and finds where it stands among them.
-    pub(super) fn find(
-        job: &Job,
-        folder: &RunFolder,
-        log: &RunLog<Stderr>,
-    ) -> Result<Self, TrainError> {
+    pub(super) fn find(job: &Job, folder: &RunFolder, log: &RunLog) -> Result<Self, TrainError> {
         let say = |line: &str| {
             let _ = log.line(line);
         };

@@ -5,7 +5,6 @@
 //! goes away is one that cannot be read, and a file that cannot be written ends the readings but
 //! not the run.
 
-use std::io::Stderr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -42,7 +41,7 @@ impl Sampler {
         gpus: Vec<(u32, Gpu)>,
         telemetry: impl FnOnce() -> T + Send + 'static,
         every: Duration,
-        log: Arc<RunLog<Stderr>>,
+        log: Arc<RunLog>,
     ) -> Result<Self, FileError> {
         let file = RotatingFile::open(path, MOST)?;
         let (running, is_over) = channel();
@@ -163,6 +162,7 @@ mod tests {
 
     use myxtts_device::telemetry::PcieLink;
     use myxtts_device::{Machine, PlanRequest, discover};
+    use myxtts_run::observer::Silent;
 
     use super::*;
 
@@ -200,7 +200,7 @@ mod tests {
     fn a_card_that_goes_away_is_one_that_cannot_be_read() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("devices.jsonl");
-        let log = RunLog::open(&folder.path().join("train.log"), std::io::stderr()).unwrap();
+        let log = RunLog::open(&folder.path().join("train.log"), Arc::new(Silent)).unwrap();
         let going = || Going(AtomicU32::new(0));
         let every = Duration::from_millis(20);
         let sampler =

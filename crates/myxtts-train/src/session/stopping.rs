@@ -1,6 +1,5 @@
 //! Answers a request to stop at once.
 
-use std::io::Write;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
@@ -19,10 +18,7 @@ pub(crate) struct StopNotice {
 impl StopNotice {
     /// Starts the thread, which ends when this is dropped. If no thread can be started nothing is
     /// reported, and the run stops all the same.
-    pub(crate) fn start<W: Write + Send + 'static>(
-        stop: &StopRequest,
-        log: &Arc<RunLog<W>>,
-    ) -> Self {
+    pub(crate) fn start(stop: &StopRequest, log: &Arc<RunLog>) -> Self {
         let (listening, is_over) = channel();
         let (stop, log) = (stop.clone(), Arc::clone(log));
         let thread = thread::Builder::new().name("stop".to_owned());

@@ -1,6 +1,5 @@
 //! The stage that trains the GPT.
 
-use std::io::Stderr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use burn::tensor::Device;
@@ -167,7 +166,7 @@ fn initial(
 }
 
 /// Somebody who writes what the warm-up says into the log.
-fn listener(log: Arc<RunLog<Stderr>>) -> Listener {
+fn listener(log: Arc<RunLog>) -> Listener {
     Listener::new(move |line| {
         // If the terminal is gone, nobody is there to read this.
         let _ = log.line(line);

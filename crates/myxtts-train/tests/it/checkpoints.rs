@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use burn::tensor::Device;
 use myxtts_infer::Modules;
 use myxtts_model::gpt::GptConfig;
 use myxtts_model::params::state_dict;
+use myxtts_run::observer::Silent;
 use myxtts_run::signals::StopRequest;
 use myxtts_train::TrainError;
 use myxtts_train::config::{Resume, StageWord, Stages};
@@ -22,7 +24,12 @@ use crate::mini;
 
 fn train(job: &TrainRequest) -> Result<Finished, TrainError> {
     let here = Placement::on(&Device::flex());
-    run(job, &here, StopRequest::install().unwrap())
+    run(
+        job,
+        &here,
+        StopRequest::install().unwrap(),
+        Arc::new(Silent),
+    )
 }
 
 /// A job of `steps` a stage, with a checkpoint every so many.

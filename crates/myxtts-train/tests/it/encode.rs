@@ -1,7 +1,10 @@
 //! Codes made before a training.
 
+use std::sync::Arc;
+
 use burn::tensor::Device;
 use myxtts_data::config::CacheKind;
+use myxtts_run::observer::Silent;
 use myxtts_run::signals::StopRequest;
 use myxtts_train::TrainError;
 use myxtts_train::placement::Placement;
@@ -28,7 +31,7 @@ fn cached(cache: CacheKind, mut job: TrainRequest) -> TrainRequest {
 
 fn train(job: &TrainRequest) {
     let stop = StopRequest::install().unwrap();
-    run(job, &Placement::on(&Device::flex()), stop).unwrap();
+    run(job, &Placement::on(&Device::flex()), stop, Arc::new(Silent)).unwrap();
     assert_eq!(mini::losses(&job.folder()).len(), 4);
 }
 

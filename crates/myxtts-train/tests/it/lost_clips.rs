@@ -2,8 +2,10 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use burn::tensor::Device;
+use myxtts_run::observer::Silent;
 use myxtts_run::signals::StopRequest;
 use myxtts_train::placement::Placement;
 use myxtts_train::session::{TrainRequest, run};
@@ -12,7 +14,12 @@ use crate::mini;
 
 fn train(job: &TrainRequest) -> Result<(), String> {
     let placement = Placement::on(&Device::flex());
-    let finished = run(job, &placement, StopRequest::install().unwrap());
+    let finished = run(
+        job,
+        &placement,
+        StopRequest::install().unwrap(),
+        Arc::new(Silent),
+    );
     finished.map(|_| ()).map_err(|why| why.to_string())
 }
 

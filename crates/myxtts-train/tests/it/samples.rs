@@ -3,8 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use burn::tensor::Device;
+use myxtts_run::observer::Silent;
 use myxtts_run::signals::StopRequest;
 use myxtts_train::placement::Placement;
 use myxtts_train::session::run;
@@ -37,7 +39,13 @@ fn rendered_beside_the_training_they_are_the_same() {
     };
     let trained = [("here", here), ("beside", beside)].map(|(name, placement)| {
         let job = mini::kept_in(&folder.path().join(name), &job);
-        run(&job, &placement, StopRequest::install().unwrap()).unwrap();
+        run(
+            &job,
+            &placement,
+            StopRequest::install().unwrap(),
+            Arc::new(Silent),
+        )
+        .unwrap();
         job.folder()
     });
     let [waited, went_on] = trained.each_ref().map(|run| samples(run));

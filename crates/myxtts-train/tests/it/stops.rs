@@ -10,6 +10,7 @@ use burn::tensor::Device;
 use myxtts_data::host_stage::{Clip, ClipSource, ClipView, HostFeed};
 use myxtts_data::schedule::{ClipIndex, Schedule};
 use myxtts_run::metrics::MEASURED;
+use myxtts_run::observer::Silent;
 use myxtts_run::signals::{StopRequest, StopSignal};
 use myxtts_train::feed::{DeviceFeed, FrontEnd, LargestBatch};
 use myxtts_train::objective::GptObjective;
@@ -176,7 +177,8 @@ fn a_step_of_many_batches_does_not_hold_up_a_stop() {
 }
 
 fn train(job: &TrainRequest, stop: &StopRequest) -> Finished {
-    run(job, &Placement::on(&Device::flex()), stop.clone()).unwrap()
+    let here = Placement::on(&Device::flex());
+    run(job, &here, stop.clone(), Arc::new(Silent)).unwrap()
 }
 
 /// Lines of `metrics.jsonl` without what was measured, and none that hold nothing

@@ -1,10 +1,12 @@
 //! What a training writes down about its time.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use burn::tensor::Device;
 use myxtts_doctor::{Lang, diagnose, read_run};
 use myxtts_run::metrics::{Line, read};
+use myxtts_run::observer::Silent;
 use myxtts_run::signals::StopRequest;
 use myxtts_train::config::{StageWord, Stages};
 use myxtts_train::placement::Placement;
@@ -37,7 +39,13 @@ fn the_parts_of_a_stage_are_all_its_time() {
     let keys = &mut job.config.training.run;
     (keys.validate_every, keys.checkpoint_every) = (7, 5);
     keys.max_steps = Some(40);
-    run(&job, &Placement::on(&Device::flex()), StopRequest::new()).unwrap();
+    run(
+        &job,
+        &Placement::on(&Device::flex()),
+        StopRequest::new(),
+        Arc::new(Silent),
+    )
+    .unwrap();
     for stage in ["dvae", "gpt"] {
         let lines = of_stage(&job.folder(), stage);
         let sum = |name: &str| lines.iter().filter_map(|line| line.f64(name)).sum::<f64>();
@@ -100,7 +108,13 @@ fn the_verdict_is_said_and_kept() {
     let keys = &mut job.config.training.run;
     keys.stage = Stages::One(StageWord::Dvae);
     (keys.epochs, keys.max_steps) = (30, Some(90));
-    run(&job, &Placement::on(&Device::flex()), StopRequest::new()).unwrap();
+    run(
+        &job,
+        &Placement::on(&Device::flex()),
+        StopRequest::new(),
+        Arc::new(Silent),
+    )
+    .unwrap();
     let log = std::fs::read_to_string(job.folder().join("train.log")).unwrap();
     let said = |when: &str| {
         let line = log.lines().find(|line| line.contains(when));
@@ -137,7 +151,7 @@ fn the_cost_of_recording_is_measured() {
     let folder = tempfile::tempdir().unwrap();
     let job = mini::job(folder.path());
     let placement = Placement::on(&Device::flex());
-    let figures = measure_telemetry(&job, &placement, 3).unwrap();
+    let figures = measure_telemetry(&job, &placement, 3, Arc::new(Silent)).unwrap();
     assert_eq!((figures.pairs, figures.steps), (3, 4));
     assert!(figures.with_s > 0.0 && figures.without_s > 0.0);
     assert!((0.0..100.0).contains(&figures.thread_pct), "{figures:?}");
@@ -154,7 +168,12 @@ fn figures_that_cannot_be_written_do_not_end_a_run() {
     std::fs::create_dir_all(job.folder().join("devices.jsonl")).unwrap();
     std::fs::create_dir_all(job.folder().join("findings.json/taken")).unwrap();
     std::fs::write(job.folder().join("run.lock"), "").unwrap();
-    let finished = run(&job, &Placement::on(&Device::flex()), StopRequest::new());
+    let finished = run(
+        &job,
+        &Placement::on(&Device::flex()),
+        StopRequest::new(),
+        Arc::new(Silent),
+    );
     assert_eq!(finished.unwrap().steps, 4);
     let log = std::fs::read_to_string(job.folder().join("train.log")).unwrap();
     for words in [
@@ -171,7 +190,13 @@ fn figures_that_cannot_be_written_do_not_end_a_run() {
 fn the_ledger_knows_the_parts_of_the_work() {
     let folder = tempfile::tempdir().unwrap();
     let job = mini::job(folder.path());
-    run(&job, &Placement::on(&Device::flex()), StopRequest::new()).unwrap();
+    run(
+        &job,
+        &Placement::on(&Device::flex()),
+        StopRequest::new(),
+        Arc::new(Silent),
+    )
+    .unwrap();
     let entries = ledger(&job.folder());
     let us = |entry: &Value, name: &str| entry[name].as_u64();
     for entry in &entries {

@@ -4,6 +4,7 @@
 //! because the limit stays. The engine goes on as if nothing had happened.
 
 use std::process::Command;
+use std::sync::Arc;
 
 use burn::tensor::{Device, Gradients, Tensor};
 use myxtts_data::schedule::BucketShape;
@@ -22,6 +23,7 @@ use myxtts_device::{
     DeviceMemory, EngineError, MemoryCheck, MemoryNeeds, PlanRequest, Precision, Share, Verdict,
     open,
 };
+use myxtts_run::observer::Silent;
 use myxtts_run::signals::StopRequest;
 use myxtts_train::placement::Placement;
 use myxtts_train::session::run;
@@ -122,7 +124,13 @@ fn a_budget_is_enforced_on_a_gpu() {
     job.plan.memory = vec![budget];
     job.config.data.pipeline.memory_check = MemoryCheck::Warn;
     let placement = Placement::on(&open(planned).unwrap());
-    let error = run(&job, &placement, StopRequest::install().unwrap()).unwrap_err();
+    let error = run(
+        &job,
+        &placement,
+        StopRequest::install().unwrap(),
+        Arc::new(Silent),
+    )
+    .unwrap_err();
     let words = error.to_string();
     assert!(
         words.starts_with("GPU 0 holds more than its memory budget\n  asked: 1 MB in all"),

@@ -1,8 +1,11 @@
 //! A whole training on every placement, against the same on the CPU.
 
+use std::sync::Arc;
+
 use burn::tensor::Device;
 use myxtts_device::discover::{discover, probe};
 use myxtts_device::{PlanRequest, SoftwareGpus, plan};
+use myxtts_run::observer::Silent;
 use myxtts_run::signals::StopRequest;
 use myxtts_train::placement::Placement;
 use myxtts_train::session::run;
@@ -33,7 +36,13 @@ fn losses(name: &str, placement: &Placement) -> Vec<f64> {
     let folder = tempfile::tempdir().unwrap();
     let mut job = mini::kept_in(&folder.path().join(name), &mini::job(folder.path()));
     job.config.training.run.max_steps = Some(GPT_STEPS);
-    let finished = run(&job, placement, StopRequest::install().unwrap()).unwrap();
+    let finished = run(
+        &job,
+        placement,
+        StopRequest::install().unwrap(),
+        Arc::new(Silent),
+    )
+    .unwrap();
     assert_eq!(finished.steps, STEPS, "{name}");
     assert_eq!(finished.shapes_after_warmup, 0, "{name}");
     let late = finished.kernels_after_warmup;

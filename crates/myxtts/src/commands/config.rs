@@ -5,9 +5,10 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use clap::ArgMatches;
+use myxtts::internal::config::in_declared_order;
 use myxtts_base::{Report, report};
 use myxtts_config::units::Megabytes;
-use myxtts_config::{Keys, Layer, Setting, Settings};
+use myxtts_config::{Keys, Layer, Settings};
 use myxtts_device::discover::host;
 use myxtts_device::{Machine, PlanRequest, plan, presets};
 use myxtts_model::ModelSize;
@@ -72,31 +73,6 @@ fn shown_text(keys: &Keys, settings: &Settings<Config>) -> String {
     table(&rows)
 }
 
-/// Returns the configuration in force as a file that reproduces it, with the origin of every
-/// value.
-pub(super) fn effective_yaml(keys: &Keys, settings: &Settings<Config>) -> String {
-    let mut text = String::new();
-    let mut section = "";
-    for (path, setting) in in_declared_order(keys, settings) {
-        let Some((of, key)) = path.split_once('.') else {
-            continue;
-        };
-        if of != section {
-            text.push_str(&format!("{of}:\n"));
-            section = of;
-        }
-        // A JSON value is a YAML value; a value that is not set becomes a comment.
-        let line = match (&setting.value, keys.get(path)) {
-            (Value::Null, Some(key_of)) => {
-                format!("  # {key}: {}", key_of.show(&setting.value))
-            }
-            (value, _) => format!("  {key}: {value}"),
-        };
-        text.push_str(&format!("{line}  # {}\n", setting.origin));
-    }
-    text
-}
-
 /// Returns what a person chose, and these edits, as a file that reproduces it. An edit without a
 /// value undoes a choice.
 pub(super) fn chosen_yaml(
@@ -123,21 +99,6 @@ pub(super) fn chosen_yaml(
         text.push_str(&format!("  {}: {value}\n", key.name()));
     }
     text
-}
-
-fn in_declared_order<'a>(
-    keys: &'a Keys,
-    settings: &'a Settings<Config>,
-) -> impl Iterator<Item = (&'a str, &'a Setting)> {
-    let layer = settings.layer();
-    let declared = keys.iter().map(|key| key.path.as_str());
-    let others = layer
-        .iter()
-        .map(|(path, _)| path)
-        .filter(|path| keys.get(path).is_none());
-    declared
-        .chain(others)
-        .filter_map(|path| Some((path, layer.get(path)?)))
 }
 
 /// Checks what `train` would check before it looks at data or devices. The plan is made for a

@@ -3,21 +3,19 @@
 mod bench;
 mod config;
 mod damaged;
-mod dataset;
 mod devices;
 mod doctor;
 pub(crate) mod evaluate;
 mod export;
+mod failure;
 mod import;
 mod later;
-pub(crate) mod memory;
 mod model;
 mod monitor;
 mod parent;
 mod plan;
 mod prepare;
 mod profile;
-mod request;
 mod serve;
 mod steps;
 mod synthesize;
@@ -27,12 +25,11 @@ mod tune;
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
+use myxtts::internal::{dataset, discover_through, memory};
+use myxtts::{Machine, StopRequest, StopSignal, discover, probe};
 use myxtts_base::report;
 use myxtts_config::Layer;
-use myxtts_device::discover::guard::Guard;
-use myxtts_device::discover::{ProbeAnswer, discover, probe};
-use myxtts_device::{Backend, Machine, SOFTWARE_GPUS_VARIABLE, SoftwareGpus};
-use myxtts_run::signals::{StopRequest, StopSignal};
+use myxtts_device::discover::ProbeAnswer;
 
 use crate::cli::{self, flags};
 use crate::config::Given;
@@ -108,31 +105,21 @@ fn environment() -> Vec<(String, String)> {
 
 /// Returns what this machine has. Each backend is probed in a process of its own.
 fn machine() -> Result<Machine, Failure> {
-    let variable = std::env::var_os(SOFTWARE_GPUS_VARIABLE);
-    let value = variable.as_ref().map(|value| value.to_string_lossy());
-    let software = SoftwareGpus::from_value(value.as_deref()).map_err(Failure::usage)?;
-    let probe: Box<dyn Fn(Backend) -> ProbeAnswer> = match std::env::current_exe() {
-        Ok(program) => {
-            let guard = Guard::new(program, &["probe-backend"]);
-            Box::new(move |backend| guard.probe(backend))
-        }
-        Err(why) => Box::new(move |_| ProbeAnswer {
+    Ok(match std::env::current_exe() {
+        Ok(program) => discover(program)?,
+        Err(why) => discover_through(move |_| ProbeAnswer {
             gpus: vec![],
             unavailable: Some(format!("the probe could not be started: {why}")),
-        }),
-    };
-    Ok(discover(software, probe))
+        })?,
+    })
 }
 
 fn probe_backend(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
     let name = matches
         .get_one::<String>("backend")
         .map_or("", String::as_str);
-    match Backend::GPU
-        .into_iter()
-        .find(|backend| backend.name() == name)
-    {
-        Some(backend) => output.document(&probe(backend)),
+    match probe(name) {
+        Some(answer) => output.document(&answer),
         None => Err(Failure::Usage(report!("`{name}` is not a GPU backend"))),
     }
 }

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
-use myxtts_device::{open, plan};
-use myxtts_infer::{InferError, Pick, Synthesizer, newest_run, resolve};
+use myxtts::{Error, InferError, Model, Pick, resolve};
+use myxtts_infer::newest_run;
 
 use super::damaged;
 use super::synthesize::failure;
@@ -13,13 +13,6 @@ use crate::output::Failure;
 
 /// The folder that trainings put their runs in.
 const RUNS: &str = "runs";
-
-/// A loaded model and its device.
-pub(in crate::commands) struct Model {
-    pub(in crate::commands) synthesizer: Synthesizer,
-    /// The device the model is on, as shown in reports.
-    pub(in crate::commands) device: String,
-}
 
 /// Returns the folder of weights that the flags mean.
 pub(in crate::commands) fn checkpoint(matches: &ArgMatches) -> Result<PathBuf, Failure> {
@@ -39,24 +32,19 @@ pub(in crate::commands) fn checkpoint(matches: &ArgMatches) -> Result<PathBuf, F
     resolve(&folder, pick).map_err(failure)
 }
 
-impl Model {
-    pub(super) fn open(matches: &ArgMatches, checkpoint: &Path) -> Result<Self, Failure> {
-        let machine = super::machine()?;
-        let given = super::given(matches)?;
-        let settings =
-            config::load(&config::keys(), &given, || machine.clone()).map_err(Failure::usage)?;
-        let plan = plan(&config::plan_request(&settings), &machine).map_err(Failure::usage)?;
-        let Some(planned) = plan.model_devices.first() else {
-            return Err(Failure::Job("the plan has no device for the model".into()));
-        };
-        let device = open(planned).map_err(Failure::job)?;
-        Ok(Self {
-            synthesizer: Synthesizer::open(checkpoint, &device).map_err(|error| {
-                damaged::explained(failure(error), checkpoint, |line, other| {
-                    damaged::with_flag(line, "--checkpoint", other)
-                })
-            })?,
-            device: format!("{} ({})", planned.label(), planned.name),
-        })
-    }
+/// Loads the model of `checkpoint` on the device that the flags mean.
+pub(in crate::commands) fn open_model(
+    matches: &ArgMatches,
+    checkpoint: &Path,
+) -> Result<Model, Failure> {
+    let machine = super::machine()?;
+    let given = super::given(matches)?;
+    let settings =
+        config::load(&config::keys(), &given, || machine.clone()).map_err(Failure::usage)?;
+    Model::open(&settings, &machine, checkpoint).map_err(|error| match error {
+        Error::Speech(error) => damaged::explained(failure(*error), checkpoint, |line, other| {
+            damaged::with_flag(line, "--checkpoint", other)
+        }),
+        other => other.into(),
+    })
 }

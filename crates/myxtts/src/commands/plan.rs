@@ -1,6 +1,7 @@
 //! `myxtts plan`
 
 use clap::ArgMatches;
+use myxtts::internal::Outline;
 use myxtts_base::report;
 use myxtts_config::units::Megabytes;
 use myxtts_device::discover::host;
@@ -10,7 +11,6 @@ use serde::Serialize;
 use super::memory;
 use crate::config;
 use crate::figures::ModelFigures;
-use crate::outline::Outline;
 use crate::output::{Failure, Output};
 
 const ASSUMED_MEMORY: Megabytes = Megabytes(24_576);

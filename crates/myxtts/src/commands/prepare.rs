@@ -3,20 +3,18 @@
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
+use myxtts::internal::train_request;
+use myxtts::{Machine, StopRequest, cpu, plan};
 use myxtts_base::{Report, report};
 use myxtts_config::Settings;
-use myxtts_config::units::Megabytes;
 use myxtts_data::prepare::prepare;
-use myxtts_device::discover::host;
-use myxtts_device::{Machine, plan};
-use myxtts_run::signals::StopRequest;
 use myxtts_text::Vocabulary;
 use myxtts_train::placement::Placement;
 use myxtts_train::session::{Encoded, encode};
 use serde_json::json;
 
 use super::dataset::{Part, dataset, output_folder, prepared_in, request, with_progress};
-use super::request::{train_failure, train_request};
+use super::failure::train_failure;
 use super::{stop_request, stopped};
 use crate::cli::flags::DATASET;
 use crate::config::{self, Config, Given, GivenFlag};
@@ -29,7 +27,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     let machine = match encodes {
         // Codes are made in the batches of a training, which the plan decides.
         true => super::machine()?,
-        false => Machine::assume(host(), 0, Megabytes(0)),
+        false => cpu(),
     };
     let keys = config::keys();
     let mut asked = super::given(matches)?;
@@ -99,8 +97,7 @@ fn codes(
     stop: &StopRequest,
     output: &Output,
 ) -> Result<Encoded, Failure> {
-    let request = super::memory::training_request(settings, None)?;
-    let plan = plan(&request, machine).map_err(Failure::usage)?;
+    let plan = plan(settings, machine)?;
     let dataset = prepared_in(settings, prepared, stop, output)?;
     let training = train_request(settings, &plan, dataset, String::new())?;
     let placement = Placement::of(&plan).map_err(Failure::job)?;

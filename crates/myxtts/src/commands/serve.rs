@@ -16,7 +16,7 @@ use myxtts_serve::{Patience, ServeConfig, ServeError, Served, Token, VoiceBook, 
 use myxtts_text::Language;
 use serde::Serialize;
 
-use super::model::{Model, checkpoint};
+use super::model::{checkpoint, open_model};
 use super::parent;
 use crate::output::{Failure, Output};
 
@@ -48,7 +48,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     config.token = config.token.or_else(|| made.clone());
     // The port is bound before the model is loaded, so that one in use is reported at once.
     let listening = bind(config.clone()).map_err(failure)?;
-    let mut model = Model::open(matches, &checkpoint)?;
+    let mut model = open_model(matches, &checkpoint)?;
     let folder = matches.get_one::<PathBuf>("voices").map(PathBuf::as_path);
     let voices = VoiceBook::gather(&mut model.synthesizer, &checkpoint, folder).map_err(failure)?;
     let stop = StopRequest::install()

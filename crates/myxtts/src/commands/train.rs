@@ -2,49 +2,53 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
+use std::path::Path;
+use std::sync::Arc;
 
 use clap::ArgMatches;
+use myxtts::internal::Outline;
+use myxtts::{Error, Finished, TrainError, plan, prepare, train};
 use myxtts_config::shell;
-use myxtts_device::plan;
 use myxtts_run::checkpoint::CheckpointError;
-use myxtts_train::TrainError;
-use myxtts_train::config::quick_layer;
-use myxtts_train::placement::Placement;
-use myxtts_train::session::{Finished, run as train};
 use serde_json::json;
 
-use super::config::effective_yaml;
-use super::request::{train_failure, train_request};
-use super::{damaged, dataset, memory, stop_request};
+use super::failure::train_failure;
+use super::{damaged, stop_request};
 use crate::config;
-use crate::outline::Outline;
 use crate::output::{Failure, Output};
+use crate::terminal::Terminal;
 
 pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
     let machine = super::machine()?;
     let mut given = super::given(matches)?;
     if matches.get_flag("quick") {
-        given.shorthands = quick_layer();
+        given = given.quick();
     }
-    let keys = config::keys();
-    let settings = config::load(&keys, &given, || machine.clone()).map_err(Failure::usage)?;
-    let request = memory::training_request(&settings, None)?;
-    let plan = plan(&request, &machine).map_err(Failure::usage)?;
+    let settings =
+        config::load(&config::keys(), &given, || machine.clone()).map_err(Failure::usage)?;
+    let plan = plan(&settings, &machine)?;
     output.log(&plan);
     output.log(Outline::of(&settings)?);
     let stop = stop_request()?;
-    let dataset = dataset::prepared(&settings, &stop, output)?;
-    let text = effective_yaml(&keys, &settings);
-    let training = train_request(&settings, &plan, dataset, text)?;
-    let placement = Placement::of(&plan).map_err(Failure::job)?;
-    let placement = placement.reading(&plan, &machine);
-    let finished = train(&training, &placement, stop).map_err(|error| match error {
-        TrainError::Checkpoint(CheckpointError::Damaged { what, whole, .. }) => {
-            damaged::resuming(&what, &whole, &training.folder())
-        }
-        other => train_failure(other),
+    let dataset = prepare(&settings, &stop, output)?;
+    let terminal = Arc::new(Terminal::new(settings.config.training.run.log_every));
+    let finished = train(&settings, &machine, &plan, dataset, &stop, terminal);
+    let finished = finished.map_err(|error| match error {
+        Error::Training(error) => failure(*error, &settings.config.training.run.folder()),
+        other => other.into(),
     })?;
     report(&finished, output)
+}
+
+/// What a training that failed is to a person: where its checkpoint is damaged, which others are
+/// not.
+fn failure(error: TrainError, run: &Path) -> Failure {
+    match error {
+        TrainError::Checkpoint(CheckpointError::Damaged { what, whole, .. }) => {
+            damaged::resuming(&what, &whole, run)
+        }
+        other => train_failure(other),
+    }
 }
 
 fn report(finished: &Finished, output: &Output) -> Result<(), Failure> {

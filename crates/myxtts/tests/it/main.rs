@@ -23,6 +23,7 @@ mod config_command;
 mod decoder_stage;
 mod doctor_command;
 mod evaluate_command;
+mod examples;
 mod file_errors;
 mod flags_page;
 mod full_disk;

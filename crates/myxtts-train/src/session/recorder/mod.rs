@@ -224,7 +224,7 @@ impl<'a, T: Objective, E: Evaluator<T>> Recorder<'a, T, E> {
 
     /// Ends the stage: does what has not been done for its last step.
     pub(crate) fn close(&mut self, state: &State<T>) -> Result<(), TrainError> {
-        let _ = self.outputs.progress.finish();
+        self.outputs.log.observer().progress_ended();
         if let Some(kernels) = self.kernels.take() {
             let [warm, late] = kernels.finish();
             self.outputs

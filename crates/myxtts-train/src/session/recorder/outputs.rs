@@ -1,7 +1,6 @@
 //! The open files of a run.
 
 use std::collections::BTreeMap;
-use std::io::{self, IsTerminal, Stderr};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -26,11 +25,9 @@ pub(crate) struct RunOutputs {
     pub(crate) folder: RunFolder,
     pub(crate) metrics: MetricsWriter,
     pub(crate) events: EventWriter,
-    pub(crate) log: Arc<RunLog<Stderr>>,
-    /// The progress line on the terminal.
-    pub(crate) progress: Progress<Stderr>,
-    /// The same lines for the log.
-    pub(crate) kept_progress: Progress<Notes<Stderr>>,
+    pub(crate) log: Arc<RunLog>,
+    /// Lines of progress for the log.
+    pub(crate) kept_progress: Progress<Notes>,
     /// The number of the stage being trained.
     pub(crate) place: StagePlace,
     /// When the present stage began.
@@ -66,7 +63,7 @@ impl RunOutputs {
     pub(crate) fn open(
         job: &Job,
         folder: RunFolder,
-        log: Arc<RunLog<Stderr>>,
+        log: Arc<RunLog>,
         store: Store,
         resumed: Option<&Checkpoint>,
         stop: StopRequest,
@@ -92,7 +89,6 @@ impl RunOutputs {
         Ok(Self {
             metrics,
             events: EventWriter::create(&folder.tensorboard(), step)?,
-            progress: Progress::new(io::stderr(), style(job)),
             kept_progress: Progress::new(RunLog::notes(&log), quiet(job)),
             place: StagePlace::default(),
             stage_begun: Instant::now(),
@@ -110,10 +106,9 @@ impl RunOutputs {
         })
     }
 
-    /// Prints a line for people, to the log and to the terminal.
+    /// Writes a line for people to the log, and tells it to the observer.
     pub(crate) fn say(&mut self, line: &str) {
-        // If the terminal is gone, the log file still has the line.
-        let _ = self.progress.clear();
+        // A log that cannot be written must not end the run, and the observer has the line.
         let _ = self.log.line(line);
     }
 
@@ -186,13 +181,6 @@ const COPY_SHARE: u64 = 10;
 
 /// The largest checkpoint that is copied where the system does not report the peak.
 const SMALL_COPY: u64 = 32 << 20;
-
-fn style(job: &Job) -> Style {
-    match io::stderr().is_terminal() {
-        true => Style::Terminal { columns: 120 },
-        false => quiet(job),
-    }
-}
 
 fn quiet(job: &Job) -> Style {
     Style::Quiet {

@@ -105,6 +105,7 @@ impl RunOutputs {
                 };
                 let written = self.events.audio(&format!("samples/{name}"), step, wav);
                 written?;
+                self.log.observer().sample(step, &path);
             }
             let image = clip.mel.as_ref().and_then(|mel| {
                 let [bands, frames] =

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use myxtts_base::process::resident_memory;
+use myxtts_run::observer::StepMetrics;
 use myxtts_run::progress::{Numbers, StageNumbers};
 use myxtts_run::units::{Bytes, Step};
 
@@ -38,6 +39,15 @@ impl<T: Objective, E: Evaluator<T>> Recorder<'_, T, E> {
         self.outputs.metrics.append(&record)?;
         let stage = self.position.stage.name();
         let step = self.step();
+        self.outputs.log.observer().step(&StepMetrics {
+            step,
+            stage,
+            loss: report.loss,
+            parts: &report.parts,
+            gradient_norm: report.norm,
+            learning_rate: report.rate,
+            is_skipped: report.skipped.is_some(),
+        });
         let mut scalar = |name: &str, value: f32| {
             let tag = format!("{stage}/{name}");
             let written = self.outputs.events.scalar(&tag, step, value);
@@ -92,7 +102,7 @@ impl<T: Objective, E: Evaluator<T>> Recorder<'_, T, E> {
             memory_used: self.pool.held().or_else(resident_memory).map(Bytes),
             ..self.throughput.add(report, self.sample_rate, flops)
         };
-        let _ = self.outputs.progress.update(&numbers, now);
+        self.outputs.log.observer().progress(&numbers);
         let _ = self.outputs.kept_progress.update(&numbers, now);
     }
 

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use clap::ArgMatches;
+use myxtts::internal::train_request;
+use myxtts::prepare;
 use myxtts_bench::train::{PEER, PeerTraining, TrainReport, measure};
 use myxtts_device::plan;
 use myxtts_run::signals::StopRequest;
@@ -10,8 +12,6 @@ use myxtts_train::placement::Placement;
 use myxtts_train::session::TrainRequest;
 
 use super::print;
-use crate::commands::dataset::prepared;
-use crate::commands::request::train_request;
 use crate::config::{self, Given, GivenFlag};
 use crate::output::{Failure, Output};
 
@@ -67,7 +67,7 @@ pub(super) fn bench_training(
     let plan = plan(&config::plan_request(&settings), &machine).map_err(Failure::usage)?;
     // Signals end a benchmark as they end any program: it keeps nothing.
     let stop = StopRequest::new();
-    let dataset = prepared(&settings, &stop, output)?;
+    let dataset = prepare(&settings, &stop, output)?;
     let training = train_request(&settings, &plan, dataset, String::new())?;
     let placement = Placement::of(&plan).map_err(Failure::job)?;
     Ok((training, placement.reading(&plan, &machine)))

@@ -7,6 +7,9 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use clap::ArgMatches;
+use myxtts::Error;
+use myxtts::internal::config::effective_yaml;
+use myxtts::internal::train_request;
 use myxtts_base::report;
 use myxtts_config::{Settings, shell};
 use myxtts_data::prepare::{Ready, Report as Prepared};
@@ -22,10 +25,8 @@ use myxtts_train::placement::Placement;
 use myxtts_train::probe::{BatchSource, Probe, ProbeRequest, probe};
 use myxtts_train::session::TrainRequest;
 
-use crate::commands::config::effective_yaml;
 use crate::commands::dataset::{Part, dataset, output_folder, prepare_folder, prepared_in};
 use crate::commands::memory;
-use crate::commands::request::train_request;
 use crate::config::{self, Config, Given};
 use crate::output::{Failure, Output};
 
@@ -91,7 +92,9 @@ pub(super) fn look(given: &Given, asked: Asked, output: &Output) -> Looked {
         let text = effective_yaml(&config::keys(), &settings);
         let dataset = prepared_in(&settings, ready.folder.clone(), &StopRequest::new(), output);
         let training = dataset.and_then(|dataset| train_request(&settings, &plan, dataset, text));
-        let training = training.map_err(fails(SectionName::Configuration))?;
+        let training = training
+            .map_err(Failure::from)
+            .map_err(fails(SectionName::Configuration))?;
         let opened = Placement::of(&plan).map_err(Failure::job);
         let placement = opened.map_err(fails(SectionName::Devices))?;
         let measured = measured(&training, &placement, asked);
@@ -146,9 +149,9 @@ fn prepared(settings: &Settings<Config>, asked: Asked, output: &Output) -> Resul
         let _done = done;
         prepare_folder(settings, folder.clone(), out, None, &stop, output)
     });
-    ready.map_err(|failure| match failure {
-        Failure::Stopped(..) => unprepared(&folder, asked.preparation),
-        other => other,
+    ready.map_err(|error| match error {
+        Error::Stopped(..) => unprepared(&folder, asked.preparation),
+        other => other.into(),
     })
 }
 

@@ -12,9 +12,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ArgMatches;
+use myxtts::Model;
 use myxtts_infer::{Synthesizer, Vocoder};
 
-use super::model::{Model, checkpoint};
+use super::model::{checkpoint, open_model};
 use super::synthesize::{Chosen, failure};
 use crate::output::{Failure, Output};
 use crate::progress::ProgressBar;
@@ -51,7 +52,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     let Model {
         synthesizer,
         device,
-    } = Model::open(matches, &checkpoint)?;
+    } = open_model(matches, &checkpoint)?;
     let chosen = Chosen::of(matches);
     let ways = ways(&synthesizer, chosen.vocoder, copies)?;
     let bench = Bench::new(synthesizer, voices, copies, recogniser, page, chosen)?;

@@ -319,7 +319,7 @@ fn of_run(checkpoint: &Path, output: &Output) -> Result<Sentences, Failure> {
     let stop = StopRequest::new();
     let out = output_folder(named.prepared.as_deref(), &folder, part, output)?;
     let ready = prepare_folder(&settings, folder, out, vocabulary.as_ref(), &stop, output)
-        .map_err(|why| lost(&why.report().to_string()))?;
+        .map_err(|why| lost(&why.to_string()))?;
     of_manifest(&ready.folder, split)
 }
 

@@ -8,13 +8,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
+use myxtts::VoiceSource;
 use myxtts_audio::Waveform;
 use myxtts_base::report;
 use myxtts_infer::{InferError, Synthesizer, Voice, named_voices};
 use myxtts_train::session::voice_file_name;
 
 use super::sentences::Sentence;
-use crate::commands::synthesize::{VoiceSource, failure};
+use crate::commands::synthesize::{failure, voice_source};
 use crate::output::Failure;
 
 /// The voice chosen for a sentence.
@@ -46,7 +47,7 @@ impl Voices {
         let stored = named_voices(checkpoint).map_err(failure)?;
         Ok(Self {
             given: match is_given {
-                true => Some(VoiceSource::of(matches, checkpoint)?),
+                true => Some(voice_source(matches, checkpoint)?),
                 false => None,
             },
             stored: stored.into_iter().map(|voice| voice.name).collect(),

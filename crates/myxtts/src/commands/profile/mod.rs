@@ -8,6 +8,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
+use myxtts::internal::train_request;
+use myxtts::prepare;
 use myxtts_base::report;
 use myxtts_config::{Keys, Settings};
 use myxtts_device::{Backend, Host, Machine, Plan, plan};
@@ -17,9 +19,9 @@ use myxtts_train::probe::{LaunchesAsked, Probe, ProbeRequest, probe};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::request::{train_failure, train_request};
+use super::failure::train_failure;
+use super::memory;
 use super::steps::{self, Ended, Watchdog};
-use super::{dataset, memory};
 use crate::config::{self, Config};
 use crate::new_file::NewFile;
 use crate::output::{Failure, Output};
@@ -79,7 +81,7 @@ fn stages(subject: &Subject, matches: &ArgMatches, output: &Output) -> Result<()
     let plan = subject.plan()?;
     // Signals end this command as they end any program: it keeps nothing.
     let stop = StopRequest::new();
-    let dataset = dataset::prepared(&subject.settings, &stop, output)?;
+    let dataset = prepare(&subject.settings, &stop, output)?;
     let training = train_request(&subject.settings, &plan, dataset, String::new())?;
     let placement = Placement::of(&plan).map_err(Failure::job)?;
     let watchdog = watchdog(matches, output)?;

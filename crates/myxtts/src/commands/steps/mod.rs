@@ -18,6 +18,8 @@ use std::io::Write;
 use std::time::Duration;
 
 use clap::ArgMatches;
+use myxtts::internal::train_request;
+use myxtts::prepare;
 use myxtts_base::report;
 use myxtts_config::Settings;
 use myxtts_device::{Plan, plan};
@@ -25,8 +27,8 @@ use myxtts_run::signals::StopRequest;
 use myxtts_train::placement::Placement;
 use myxtts_train::probe::{LaunchesAsked, Listener, ProbeRequest, probe};
 
-use super::request::{train_failure, train_request};
-use super::{dataset, memory, parent};
+use super::failure::train_failure;
+use super::{memory, parent};
 use crate::config::{self, Config};
 use crate::output::{Failure, Output};
 
@@ -52,7 +54,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     let plan = plan(&request, &machine).map_err(Failure::usage)?;
     let stop = StopRequest::new();
     listener.tell("preparing the dataset");
-    let dataset = dataset::prepared(&settings, &stop, output)?;
+    let dataset = prepare(&settings, &stop, output)?;
     let training = train_request(&settings, &plan, dataset, String::new())?;
     listener.tell("opening the devices");
     let placement = Placement::of(&plan).map_err(Failure::job)?;
@@ -107,7 +109,7 @@ pub(super) fn prepare_once(
     stop: &StopRequest,
     output: &Output,
 ) -> Result<(), Failure> {
-    let dataset = dataset::prepared(settings, stop, output)?;
+    let dataset = prepare(settings, stop, output)?;
     train_request(settings, plan, dataset, String::new())?;
     Ok(())
 }

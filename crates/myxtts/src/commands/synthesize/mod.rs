@@ -17,15 +17,15 @@ mod request;
 mod single;
 mod stdout;
 mod text;
-mod voice;
+
+use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
-use myxtts_infer::InferError;
+use myxtts::{InferError, VoiceSource};
 
 use crate::output::{Failure, Output};
 pub(super) use options::Chosen;
 use request::Request;
-pub(super) use voice::VoiceSource;
 
 pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
     if matches.get_flag("list-voices") {
@@ -35,6 +35,21 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         Request::One(wanted) => single::run(matches, wanted, output),
         Request::Lines { lines, folder } => batch::run(matches, lines, &folder, output),
     }
+}
+
+/// Returns the voice that the flags ask for; the first stored one if they ask for none.
+pub(super) fn voice_source(
+    matches: &ArgMatches,
+    checkpoint: &Path,
+) -> Result<VoiceSource, Failure> {
+    if let Some(given) = matches.get_many::<PathBuf>("speaker-wav") {
+        return Ok(VoiceSource::recordings(given.cloned().collect())?);
+    }
+    if let Some(file) = matches.get_one::<PathBuf>("voice") {
+        return Ok(VoiceSource::file(file)?);
+    }
+    let wanted = matches.get_one::<String>("speaker");
+    Ok(VoiceSource::named(wanted.map(String::as_str), checkpoint)?)
 }
 
 /// Turns an error into a failure of usage or of the job.

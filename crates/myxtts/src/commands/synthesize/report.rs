@@ -3,13 +3,13 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use myxtts::VoiceSource;
 use myxtts_audio::units::{SampleRate, Samples, Seconds};
 use myxtts_infer::{InferError, Said, Similarity, SpeakOptions};
 use myxtts_model::generate::{Choice, SamplingConfig};
 use serde::{Deserialize, Serialize};
 
 use super::options::ChosenVocoder;
-use super::voice::VoiceSource;
 
 /// The report of a text that was spoken.
 #[derive(Serialize)]

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use clap::ArgMatches;
+use myxtts::{Model, VoiceSource};
 use myxtts_audio::{Waveform, wav_pcm16};
 use myxtts_base::report;
 use myxtts_device::check_for_oom;
@@ -14,20 +15,19 @@ use super::interrupt::Undisturbed;
 use super::options::Chosen;
 use super::report::{Report, SavedVoice, Similar};
 use super::request::{Target, Wanted, unwritable};
-use super::voice::VoiceSource;
-use super::{failure, stdout};
-use crate::commands::model::{Model, checkpoint};
+use super::{failure, stdout, voice_source};
+use crate::commands::model::{checkpoint, open_model};
 use crate::new_file::NewFile;
 use crate::output::{Failure, Output};
 
 pub(super) fn run(matches: &ArgMatches, wanted: Wanted, output: &Output) -> Result<(), Failure> {
     let checkpoint = checkpoint(matches)?;
-    let source = VoiceSource::of(matches, &checkpoint)?;
+    let source = voice_source(matches, &checkpoint)?;
     let undisturbed = Undisturbed::install()?;
     let Model {
         mut synthesizer,
         device,
-    } = Model::open(matches, &checkpoint)?;
+    } = open_model(matches, &checkpoint)?;
     let chosen = Chosen::of(matches);
     // Options are checked before recordings are read, so that what is missing is reported at
     // once.

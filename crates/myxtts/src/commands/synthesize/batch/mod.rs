@@ -21,6 +21,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use clap::ArgMatches;
+use myxtts::Model;
 use myxtts_audio::Waveform;
 use myxtts_device::check_for_oom;
 use myxtts_infer::{Event, Said, SpeakOptions, Speaking, Ticket, Utterance, Voice};
@@ -34,8 +35,8 @@ use super::interrupt::Undisturbed;
 use super::options::{Chosen, seed};
 use super::report::{Similar, unended};
 use super::single::{no_sound, wav};
-use super::voice::VoiceSource;
-use crate::commands::model::{Model, checkpoint};
+use super::voice_source;
+use crate::commands::model::{checkpoint, open_model};
 use crate::new_file::NewFile;
 use crate::output::{Failure, Output};
 use crate::progress::ProgressBar;
@@ -53,7 +54,7 @@ pub(super) fn run(
     let usual_voice = match lines.iter().flatten().all(|line| line.voice.is_some()) {
         // Nobody asked for a usual voice, so it need not exist.
         true => None,
-        false => Some(VoiceSource::of(matches, &checkpoint)?),
+        false => Some(voice_source(matches, &checkpoint)?),
     };
     let undisturbed = Undisturbed::install()?;
     fs::create_dir_all(folder).map_err(|why| unwritable(folder, &why))?;
@@ -61,7 +62,7 @@ pub(super) fn run(
     let Model {
         mut synthesizer,
         device,
-    } = Model::open(matches, &checkpoint)?;
+    } = open_model(matches, &checkpoint)?;
     let mut batch = Batch {
         chosen: Chosen::of(matches),
         is_compared: matches.get_flag("similarity"),

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use myxtts::{Heard, VoiceSource};
 use myxtts_base::Report;
 use myxtts_infer::Synthesizer;
 
-use super::super::voice::{Heard, VoiceSource};
 use super::lines::Wish;
 use super::settings;
 use crate::output::Failure;

@@ -14,17 +14,17 @@ use myxtts_text::Vocabulary as TextVocabulary;
 use myxtts_train::demand::{Clips, Demand, codes_of};
 use myxtts_train::session::SegmentSizes;
 
-use super::dataset::request;
-use crate::config::{self, Config, Sizes};
+use crate::dataset::request;
+use crate::error::Error;
 use crate::outline::Outline;
-use crate::output::Failure;
+use crate::settings::{self as config, Config, Sizes};
 
 /// Returns what a configuration asks of devices, memory included. With `clips`, the plan also
 /// says how many of them a step has.
-pub(super) fn training_request(
+pub fn training_request(
     settings: &Settings<Config>,
     clips: Option<Clips>,
-) -> Result<PlanRequest, Failure> {
+) -> Result<PlanRequest, Error> {
     let demand = Demand {
         clips,
         ..demand(settings)?
@@ -35,13 +35,13 @@ pub(super) fn training_request(
     })
 }
 
-fn demand(settings: &Settings<Config>) -> Result<Demand, Failure> {
+fn demand(settings: &Settings<Config>) -> Result<Demand, Error> {
     let Config {
         data,
         model,
         training,
     } = &settings.config;
-    let Sizes { gpt, dvae } = config::sizes(settings).map_err(Failure::usage)?;
+    let Sizes { gpt, dvae } = config::sizes(settings)?;
     let has_init = training.run.init.is_some();
     let segments = SegmentSizes::default();
     Ok(Demand {
@@ -64,7 +64,7 @@ fn demand(settings: &Settings<Config>) -> Result<Demand, Failure> {
 
 /// Returns the clips of a dataset that is prepared as this configuration wants it. `None` if it
 /// is not, or if their texts are counted with a vocabulary that comes with earlier weights.
-pub(super) fn clips(settings: &Settings<Config>) -> Option<Clips> {
+pub fn clips(settings: &Settings<Config>) -> Option<Clips> {
     let Config { data, training, .. } = &settings.config;
     if training.run.init.is_some() {
         return None;

@@ -7,6 +7,7 @@
 mod aliases;
 mod check;
 mod weights;
+mod yaml;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -17,19 +18,20 @@ use myxtts_device::{
     StrategyConfig,
 };
 use myxtts_model::gpt::Vocabulary;
-use myxtts_train::config::{quirks_layer, size_layer};
+use myxtts_train::config::{quick_layer, quirks_layer, size_layer};
 
-use crate::cli::flags;
+use crate::error::Error;
 
 pub(crate) use myxtts_train::config::{Config, Sizes};
 use weights::StartingWeights;
+pub use yaml::{effective_yaml, in_declared_order};
 
 /// Variables with our prefix that are not settings.
 const RESERVED_VARIABLES: [&str; 2] = [SOFTWARE_GPUS_VARIABLE, "MYXTTS_PARITY_DIR"];
 
 /// Variables of this process that set something: whoever is given a file with
 /// everything in it must not be given them, too.
-pub(crate) fn settings_in_environment() -> Vec<String> {
+pub fn settings_in_environment() -> Vec<String> {
     let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
     names
         .filter(|name| name.starts_with("MYXTTS_"))
@@ -37,17 +39,69 @@ pub(crate) fn settings_in_environment() -> Vec<String> {
         .collect()
 }
 
-/// What a person gave, in the order in which it wins.
+/// What a person or a program gives of a configuration; the rest is presets and defaults. What
+/// stands further down wins.
+///
+/// Keys, their types, bounds and defaults are those of `docs/reference/configuration.md`.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Given {
-    pub(crate) file: Option<PathBuf>,
-    pub(crate) environment: Vec<(String, String)>,
+pub struct Given {
+    /// A configuration file in YAML.
+    pub file: Option<PathBuf>,
+    /// Variables as `MYXTTS_SECTION_KEY`; names without that prefix are ignored, except that `HOME`
+    /// says what `~` in a path stands for.
+    pub environment: Vec<(String, String)>,
     /// Flags that stand for several keys.
-    pub(crate) shorthands: Layer,
-    pub(crate) flags: Vec<GivenFlag>,
+    pub shorthands: Layer,
+    /// Values for single keys.
+    pub flags: Vec<GivenFlag>,
 }
 
 impl Given {
+    /// Reads a configuration file.
+    #[must_use]
+    pub fn with_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.file = Some(path.into());
+        self
+    }
+
+    /// Sets one key, as `--set` does: `key` is `section.key`, and `value` is written as in a file.
+    #[must_use]
+    pub fn with(mut self, key: &str, value: impl ToString) -> Self {
+        self.flags.push(GivenFlag {
+            flag: "--set".to_owned(),
+            key: key.to_owned(),
+            value: value.to_string(),
+        });
+        self
+    }
+
+    /// Takes variables that set keys, for example those of this process.
+    #[must_use]
+    pub fn with_environment(
+        mut self,
+        variables: impl IntoIterator<Item = (String, String)>,
+    ) -> Self {
+        self.environment.extend(variables);
+        self
+    }
+
+    /// Sets what `--quick` sets: a training that shows in a minute that everything works.
+    #[must_use]
+    pub fn quick(mut self) -> Self {
+        self.shorthands = quick_layer();
+        self
+    }
+
+    /// Puts the configuration together, for `machine`: the presets depend on the memory of its
+    /// GPUs.
+    ///
+    /// # Errors
+    /// When a file cannot be read, a key is unknown, a value is not allowed or two values
+    /// contradict each other. Everything that is wrong is named at once, each with its place.
+    pub fn load(&self, machine: &Machine) -> Result<Settings<Config>, Error> {
+        Ok(load(&keys(), self, || machine.clone())?)
+    }
+
     fn home(&self) -> Option<&str> {
         let value = |wanted: &str| {
             let found = self.environment.iter().find(|(name, _)| name == wanted);
@@ -59,23 +113,26 @@ impl Given {
 
 /// A value on the command line.
 #[derive(Clone, Debug)]
-pub(crate) struct GivenFlag {
-    /// With its dashes.
-    pub(crate) flag: String,
-    /// `section.key`.
-    pub(crate) key: String,
-    pub(crate) value: String,
+pub struct GivenFlag {
+    /// The flag that gave it, with its dashes.
+    pub flag: String,
+    /// The key it sets, as `section.key`.
+    pub key: String,
+    /// The value, as text.
+    pub value: String,
 }
 
-pub(crate) fn keys() -> Keys {
-    let flags = flags::all().map(|flag| (format!("--{}", flag.long), flag.key.to_owned()));
-    Keys::of::<Config>(aliases::ALIASES).with_flags(flags)
+/// Returns every key that there is, with the names it had in older trainers.
+pub fn keys() -> Keys {
+    Keys::of::<Config>(aliases::ALIASES)
 }
 
 /// Whether the weights of `training.init` must be there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Init {
+pub enum Init {
+    /// They must be there.
     Needed,
+    /// They are read if they are there.
     IfThere,
 }
 
@@ -84,7 +141,7 @@ pub(crate) enum Init {
 ///
 /// `machine` is asked only when the GPU profile is `auto`, and only for what
 /// it lists: the presets depend on the memory of the GPUs that may be used.
-pub(crate) fn load(
+pub fn load(
     keys: &Keys,
     given: &Given,
     machine: impl FnOnce() -> Machine,
@@ -93,7 +150,7 @@ pub(crate) fn load(
 }
 
 /// [`load`], for files whose weights may be elsewhere.
-pub(crate) fn load_with(
+pub fn load_with(
     keys: &Keys,
     given: &Given,
     machine: impl FnOnce() -> Machine,
@@ -141,7 +198,7 @@ pub(crate) fn load_with(
 }
 
 /// Everything a person gave, as one layer.
-pub(crate) fn user_layer(keys: &Keys, given: &Given) -> Result<Layer, Problems> {
+pub fn user_layer(keys: &Keys, given: &Given) -> Result<Layer, Problems> {
     let home = given.home();
     let mut layer = match &given.file {
         Some(path) => keys.file(&Source::read(&at_home(path, home)?)?)?,
@@ -189,7 +246,7 @@ fn model_gpus(strategy: &StrategyConfig, pipeline: &PipelineConfig, gpus: &[Gpu]
 /// Sizes of the model that a configuration trains: those of the weights it
 /// starts from, named or not, else the preset's with the public vocabulary (a
 /// new one is learned from the transcripts and smaller).
-pub(crate) fn sizes(settings: &Settings<Config>) -> Result<Sizes, Problems> {
+pub fn sizes(settings: &Settings<Config>) -> Result<Sizes, Problems> {
     let size = settings.config.model.size;
     let named = || {
         size.gpt(Vocabulary {
@@ -218,7 +275,7 @@ pub(crate) fn chosen(settings: &Settings<Config>) -> BTreeSet<String> {
 }
 
 /// What the configuration asks of the devices.
-pub(crate) fn plan_request(settings: &Settings<Config>) -> PlanRequest {
+pub fn plan_request(settings: &Settings<Config>) -> PlanRequest {
     PlanRequest {
         strategy: settings.config.training.strategy.clone(),
         pipeline: settings.config.data.pipeline.clone(),

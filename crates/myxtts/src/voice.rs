@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::ArgMatches;
 use myxtts_audio::units::Seconds;
 use myxtts_audio::{Limits, Loader, Waveform};
 use myxtts_base::{Report, report};
@@ -10,8 +9,7 @@ use myxtts_infer::{
     InferError, NamedVoice, StoredVoice, Synthesizer, Voice, VoiceFile, named_voices,
 };
 
-use super::failure;
-use crate::output::Failure;
+use crate::error::Error;
 
 /// How much of a recording is read, as a multiple of what is used: silence before the first word
 /// is trimmed after reading.
@@ -19,7 +17,7 @@ const READ: f64 = 2.0;
 
 /// Where a voice comes from.
 #[derive(Clone, Debug)]
-pub(in crate::commands) enum VoiceSource {
+pub enum VoiceSource {
     /// Recordings of one speaker.
     Recordings(Vec<PathBuf>),
     /// A voice file that was saved.
@@ -30,31 +28,22 @@ pub(in crate::commands) enum VoiceSource {
 
 /// A voice, and the notices about it.
 #[derive(Clone, Debug)]
-pub(in crate::commands) struct Heard {
-    pub(in crate::commands) voice: Voice,
-    pub(in crate::commands) notices: Vec<String>,
+pub struct Heard {
+    /// The voice.
+    pub voice: Voice,
+    /// What a person should know about how it was made.
+    pub notices: Vec<String>,
 }
 
 impl VoiceSource {
-    /// Returns the voice that the flags ask for; the first stored one if they ask for none.
-    pub(in crate::commands) fn of(
-        matches: &ArgMatches,
-        checkpoint: &Path,
-    ) -> Result<Self, Failure> {
-        if let Some(given) = matches.get_many::<PathBuf>("speaker-wav") {
-            return Self::recordings(given.cloned().collect());
-        }
-        if let Some(file) = matches.get_one::<PathBuf>("voice") {
-            return Self::file(file);
-        }
-        let wanted = matches.get_one::<String>("speaker");
-        Self::named(wanted.map(String::as_str), checkpoint)
-    }
-
-    pub(super) fn recordings(paths: Vec<PathBuf>) -> Result<Self, Failure> {
+    /// Takes the voice of recordings of one speaker.
+    ///
+    /// # Errors
+    /// When one of them is not there.
+    pub fn recordings(paths: Vec<PathBuf>) -> Result<Self, Error> {
         match paths.iter().find(|path| !path.is_file()) {
             None => Ok(Self::Recordings(paths)),
-            Some(path) => Err(Failure::Usage(report!(
+            Some(path) => Err(Error::Refused(report!(
                 "there is no recording of the voice here";
                 at: "{}", path.display();
                 fix: "name a recording after --speaker-wav"
@@ -62,17 +51,22 @@ impl VoiceSource {
         }
     }
 
-    pub(super) fn file(path: &Path) -> Result<Self, Failure> {
-        let file = VoiceFile::read(path).map_err(|why| failure(why.into()))?;
+    /// Takes a voice that was saved to a file.
+    ///
+    /// # Errors
+    /// When it is not such a file.
+    pub fn file(path: &Path) -> Result<Self, Error> {
+        let file = VoiceFile::read(path).map_err(InferError::from)?;
         Ok(Self::File(path.to_owned(), file))
     }
 
-    /// Returns a voice stored with the model, by name or the first of them.
-    pub(in crate::commands) fn named(
-        wanted: Option<&str>,
-        checkpoint: &Path,
-    ) -> Result<Self, Failure> {
-        let stored = named_voices(checkpoint).map_err(failure)?;
+    /// Takes a voice stored with the model, by name or the first of them. `checkpoint` is the
+    /// folder of the weights, as [`resolve`](crate::resolve) returns it.
+    ///
+    /// # Errors
+    /// When there is no such voice.
+    pub fn named(wanted: Option<&str>, checkpoint: &Path) -> Result<Self, Error> {
+        let stored = named_voices(checkpoint)?;
         let found = match wanted {
             Some(wanted) => stored.iter().find(|voice| voice.name == wanted),
             None => stored.first(),
@@ -85,7 +79,7 @@ impl VoiceSource {
             true => format!("no voice is stored in {}", checkpoint.display()),
             false => format!("the stored voices are {}", names.join(", ")),
         };
-        Err(Failure::Usage(match wanted {
+        Err(Error::Refused(match wanted {
             Some(wanted) => report!(
                 "there is no voice `{wanted}`: {has}";
                 fix: "name one of them, or give recordings with --speaker-wav"
@@ -98,7 +92,7 @@ impl VoiceSource {
     }
 
     /// Returns whose voice it is, one line each.
-    pub(in crate::commands) fn words(&self) -> Vec<String> {
+    pub fn words(&self) -> Vec<String> {
         match self {
             Self::Recordings(paths) => paths
                 .iter()
@@ -114,7 +108,7 @@ impl VoiceSource {
 
     /// Returns what a saved voice says it was made from: names, without the folders of whoever
     /// made it.
-    pub(super) fn origin(&self) -> Vec<String> {
+    pub fn origin(&self) -> Vec<String> {
         let name = |path: &PathBuf| {
             let name = path.file_name().unwrap_or(path.as_os_str());
             name.to_string_lossy().into_owned()
@@ -127,22 +121,22 @@ impl VoiceSource {
     }
 
     /// Makes the voice with the model.
-    pub(in crate::commands) fn hear(
-        &self,
-        synthesizer: &mut Synthesizer,
-    ) -> Result<Heard, Failure> {
+    ///
+    /// # Errors
+    /// When a recording cannot be read or has no voice in it, or the voice is of another model.
+    pub fn hear(&self, synthesizer: &mut Synthesizer) -> Result<Heard, Error> {
         match self {
             Self::Recordings(paths) => listen(paths, synthesizer),
             Self::File(path, file) => {
                 let name = path.display().to_string();
                 let voice = synthesizer.voice_from_file(&name, file);
-                voice.map(Heard::plain).map_err(failure)
+                Ok(Heard::plain(voice?))
             }
             Self::Named(NamedVoice { name, stored }) => match stored {
                 StoredVoice::Recording(path) => listen(std::slice::from_ref(path), synthesizer),
                 StoredVoice::Latents { latents, vector } => {
                     let voice = synthesizer.voice_from_latents(name, latents, vector.as_ref());
-                    voice.map(Heard::plain).map_err(failure)
+                    Ok(Heard::plain(voice?))
                 }
             },
         }
@@ -159,7 +153,7 @@ impl Heard {
 }
 
 /// Makes the voice of recordings, reading no more of them than is used.
-fn listen(paths: &[PathBuf], synthesizer: &mut Synthesizer) -> Result<Heard, Failure> {
+fn listen(paths: &[PathBuf], synthesizer: &mut Synthesizer) -> Result<Heard, Error> {
     let mut loader = Loader::new(synthesizer.card().audio.clone(), Limits::default());
     let heard = synthesizer.references().of_each;
     let most = Seconds(heard.0 * READ);
@@ -167,7 +161,7 @@ fn listen(paths: &[PathBuf], synthesizer: &mut Synthesizer) -> Result<Heard, Fai
     let mut recordings: Vec<Waveform> = vec![];
     for path in paths {
         let loaded = loader.load_beginning(path, most);
-        let (loaded, is_whole) = loaded.map_err(Failure::usage)?;
+        let (loaded, is_whole) = loaded.map_err(Error::refused)?;
         synthesizer
             .accepts(&loaded.waveform)
             .map_err(|why| failure_of(&why, path))?;
@@ -179,11 +173,11 @@ fn listen(paths: &[PathBuf], synthesizer: &mut Synthesizer) -> Result<Heard, Fai
         }
         recordings.push(loaded.waveform);
     }
-    let voice = synthesizer.voice(&recordings).map_err(failure)?;
+    let voice = synthesizer.voice(&recordings)?;
     Ok(Heard { voice, notices })
 }
 
-/// Returns the failure of a recording that has no voice in it, with its path.
-fn failure_of(error: &InferError, path: &Path) -> Failure {
-    Failure::Usage(Report::of(error).at(path.display().to_string()))
+/// Returns the error of a recording that has no voice in it, with its path.
+fn failure_of(error: &InferError, path: &Path) -> Error {
+    Error::Refused(Report::of(error).at(path.display().to_string()))
 }
