@@ -150,13 +150,13 @@ async fn push(mut encoder: Encoder, samples: Vec<f32>) -> Result<(Encoder, Vec<u
         Ok((encoder, bytes))
     })
     .await
-    .unwrap_or_else(|why| Err(internal(why.to_string())))
+    .unwrap_or_else(|why| Err(internal(why.into())))
 }
 
 async fn finish(encoder: Encoder) -> Result<Vec<u8>, ApiError> {
     spawn_blocking(move || encoder.finish().map_err(internal))
         .await
-        .unwrap_or_else(|why| Err(internal(why.to_string())))
+        .unwrap_or_else(|why| Err(internal(why.into())))
 }
 
 fn internal(why: EncodeError) -> ApiError {
