@@ -255,7 +255,7 @@ fn found_rows(document: &Value) -> u32 {
     let trials = document["trials"].as_array().unwrap();
     let fitting = trials.iter().filter(|trial| trial["is_kept"] == true);
     let rows = fitting.filter_map(|trial| trial["tried"].as_str()?.strip_prefix("batch size "));
-    let rows = rows.map(|rows| rows.parse().unwrap()).max().unwrap();
+    let rows = rows.map(|rows| rows.parse::<u32>().unwrap()).max().unwrap();
     // It is written unless it trains slower than the batch it replaces.
     let edits = document["edits"].as_array().unwrap();
     let edited = edits.iter().find(|edit| edit[0] == "data.batch_size");
