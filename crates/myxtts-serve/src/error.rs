@@ -208,10 +208,10 @@ impl ApiError {
     }
 }
 
-/// Puts a message for a terminal into one line.
+/// Puts a message for a terminal into one line, without the spaces that align its parts.
 pub(crate) fn plain(message: &str) -> String {
-    let lines: Vec<&str> = message.lines().map(str::trim).collect();
-    lines.join("; ")
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    message.lines().map(words).collect::<Vec<_>>().join("; ")
 }
 
 impl IntoResponse for ApiError {

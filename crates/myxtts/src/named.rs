@@ -377,7 +377,8 @@ impl Known {
             || line.contains("benchmarks/")
             || line.contains("tools/")
             // The commands that start them.
-            || text.path.contains("commands/bench/");
+            || text.path.contains("commands/bench/")
+            || text.path.contains("myxtts-bench/");
         let is_of_others = |flag: &str| {
             (runs_cargo || text.is(".md") || text.is(".rs")) && CARGO.contains(&flag)
                 || names_a_script && self.scripts.contains(&format!("--{flag}"))

@@ -232,7 +232,7 @@ fn a_signal_leaves_nothing_behind() {
     fs::create_dir(&tmp).unwrap();
     let mut tune = command_in(path)
         .env("TMPDIR", &tmp)
-        .args(["tune", "--train-data=few", "--steps=1000000"])
+        .args(["tune", "--train-data=few", "--steps=100000"])
         .args(["--seconds=600", "--set=training.backend=cpu"])
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
