@@ -141,7 +141,12 @@ impl Problem {
         let fix = report.take_fix();
         let words = report.to_string();
         // What is drawn below a line of a file keeps its column.
-        let plain = |line: &str| line.strip_prefix("  ").unwrap_or(line).trim_end().to_owned();
+        let plain = |line: &str| {
+            line.strip_prefix("  ")
+                .unwrap_or(line)
+                .trim_end()
+                .to_owned()
+        };
         Self {
             section,
             cause: words.lines().map(plain).collect(),

@@ -1,6 +1,5 @@
-//! Trainings that are killed or asked to stop at random instants, and gone on
-//! with: what they wrote in the end is what an undisturbed one writes, bit for
-//! bit. CI makes a few; `tools/kill-and-resume` makes as many as it is told.
+//! Trainings that are killed or asked to stop at random instants, and then resumed:
+//! what they wrote in the end is what an undisturbed one writes, bit for bit. CI makes a few; `tools/kill-and-resume` makes as many as it is told.
 #![cfg(unix)]
 
 use std::collections::BTreeMap;

@@ -5,8 +5,8 @@
 //! passes it has met the worst case. On the CPU a larger batch is faster only up to a point, so
 //! the search goes by speed.
 
-use myxtts_base::report;
 use myxtts_base::MEGABYTE;
+use myxtts_base::report;
 use myxtts_device::{DeviceMemory, Plan};
 use serde_json::json;
 
