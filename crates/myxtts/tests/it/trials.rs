@@ -292,7 +292,7 @@ fn undisturbed(benches: &[Bench]) -> String {
 
 /// SIGKILL at random instants, once or twice in a training.
 #[test]
-fn killed_anywhere_a_training_goes_on_exactly() {
+fn killed_anywhere_a_training_resumes_exactly() {
     let benches = both();
     let runs = trials(4);
     let mut tally = Tally::default();
@@ -312,17 +312,17 @@ fn killed_anywhere_a_training_goes_on_exactly() {
         }
         bench.finish("killed");
         bench.remove("killed");
-        eprintln!("{} of {runs} went on exactly", run + 1);
+        eprintln!("{} of {runs} resumed exactly", run + 1);
     }
     tally.print(&format!(
-        "{runs} killed trainings went on exactly; {}. Kills:",
+        "{runs} killed trainings resumed exactly; {}. Kills:",
         undisturbed(&*benches)
     ));
 }
 
 /// SIGINT, SIGTERM or SIGHUP at random instants; every fifth training gets a second.
 #[test]
-fn asked_to_stop_anywhere_a_training_goes_on_exactly() {
+fn asked_to_stop_anywhere_a_training_resumes_exactly() {
     let benches = both();
     let runs = trials(4);
     let mut tally = Tally::default();
@@ -373,10 +373,10 @@ fn asked_to_stop_anywhere_a_training_goes_on_exactly() {
         }
         bench.finish("asked");
         bench.remove("asked");
-        eprintln!("{} of {runs} went on exactly", run + 1);
+        eprintln!("{} of {runs} resumed exactly", run + 1);
     }
     tally.print(&format!(
-        "{runs} trainings asked to stop went on exactly; {}; a stop took at most {:.1} s. Ends:",
+        "{runs} trainings asked to stop resumed exactly; {}; a stop took at most {:.1} s. Ends:",
         undisturbed(&*benches),
         longest.as_secs_f64(),
     ));
