@@ -131,82 +131,124 @@ impl Verdict {
     }
 }
 
-fn largest(signals: &Signals) -> Option<Cost> {
-    let steps = &signals.steps;
-    let step = *steps.step.known()?;
-    let share = |seconds: Seconds| Share::of(seconds, step);
-    let own = StepModel::of(signals).map_or(step, |model| model.own());
-    let pauses = steps.pauses.known().map(|pauses| {
-        let total = pauses.total();
-        Share::of(total, Seconds(step.0 + total.0))
-    });
-    let transfer = match (
-        signals.pipeline.upload.known(),
-        signals.pipeline.hop.known(),
-    ) {
-        (None, None) => None,
-        (upload, hop) => {
-            let upload = upload.map_or(0.0, |upload| upload.0);
-            Some(share(Seconds(upload + hop.map_or(0.0, |hop| hop.pace().0))))
+/// What the costs of a step are measured against.
+struct Costs<'a> {
+    signals: &'a Signals,
+    /// The whole step.
+    step: Seconds,
+    /// The step without its waiting for data.
+    own: Seconds,
+}
+
+impl<'a> Costs<'a> {
+    fn of(signals: &'a Signals) -> Option<Self> {
+        let step = *signals.steps.step.known()?;
+        Some(Self {
+            signals,
+            step,
+            own: StepModel::of(signals).map_or(step, |model| model.own()),
+        })
+    }
+
+    /// Returns every cost, where it is known, as a share of the step.
+    fn all(&self) -> [(CostKind, Option<Share>); 10] {
+        let steps = &self.signals.steps;
+        let padding = steps.padding.known();
+        let padding = padding.map(|padding| Share(padding.0 * self.share(self.own).0));
+        let unevenness = steps.oscillation.known();
+        let unevenness = unevenness.map(|found| self.share(found.excess));
+        let cores = steps.core_wait.known().copied();
+        let cores = cores.map(|waiting| self.share(waiting));
+        [
+            (CostKind::Padding, padding),
+            (CostKind::Pauses, self.pauses()),
+            (CostKind::Collective, self.collective()),
+            (CostKind::Transfer, self.transfer()),
+            (CostKind::KernelLaunch, self.launch()),
+            (CostKind::Compiling, self.compiling()),
+            (CostKind::Unevenness, unevenness),
+            (CostKind::Synchronising, self.synchronising()),
+            (CostKind::Cores, cores),
+            (CostKind::Straggler, self.straggler()),
+        ]
+    }
+
+    fn share(&self, seconds: Seconds) -> Share {
+        Share::of(seconds, self.step)
+    }
+
+    /// Returns the share of the pauses in a step that has them.
+    fn pauses(&self) -> Option<Share> {
+        let total = self.signals.steps.pauses.known()?.total();
+        Some(Share::of(total, Seconds(self.step.0 + total.0)))
+    }
+
+    fn transfer(&self) -> Option<Share> {
+        let pipeline = &self.signals.pipeline;
+        match (pipeline.upload.known(), pipeline.hop.known()) {
+            (None, None) => None,
+            (upload, hop) => {
+                let upload = upload.map_or(0.0, |upload| upload.0);
+                let hop = hop.map_or(0.0, |hop| hop.pace().0);
+                Some(self.share(Seconds(upload + hop)))
+            }
         }
-    };
-    let device_busy = signals
-        .model_device()
-        .and_then(|device| device.busy.known());
-    let launch = match (steps.dispatch.known(), device_busy) {
-        // The thread does nothing else, and the device could do more.
-        (Some(dispatch), Some(busy)) if share(*dispatch).0 >= 0.95 => {
-            Some(Share((1.0 - busy.0).max(0.0)))
+    }
+
+    fn launch(&self) -> Option<Share> {
+        let device = self.signals.model_device();
+        let device_busy = device.and_then(|device| device.busy.known());
+        match (self.signals.steps.dispatch.known(), device_busy) {
+            // The thread does nothing else, and the device could do more.
+            (Some(dispatch), Some(busy)) if self.share(*dispatch).0 >= 0.95 => {
+                Some(Share((1.0 - busy.0).max(0.0)))
+            }
+            _ => None,
         }
-        _ => None,
-    };
-    let compiling = steps.recompiles.known().map(|found| match found.extra {
-        Some(extra) => {
-            let all = extra.0 * found.steps as f64;
-            share(Seconds(all / steps.measured.max(1) as f64))
+    }
+
+    fn compiling(&self) -> Option<Share> {
+        let steps = &self.signals.steps;
+        steps.recompiles.known().map(|found| match found.extra {
+            Some(extra) => {
+                let all = extra.0 * found.steps as f64;
+                self.share(Seconds(all / steps.measured.max(1) as f64))
+            }
+            // Every step compiles: it costs at most all of the model's own time.
+            None if found.steps > 0 => self.share(self.own),
+            None => Share(0.0),
+        })
+    }
+
+    fn synchronising(&self) -> Option<Share> {
+        let steps = &self.signals.steps;
+        match (steps.syncs.known(), steps.read_back.known()) {
+            (Some(syncs), Some(read_back)) if *syncs > 1.0 => Some(self.share(
+                crate::rules::lost_by_waiting(self.signals, *syncs, *read_back),
+            )),
+            _ => None,
         }
-        // Every step compiles: it costs at most all of the model's own time.
-        None if found.steps > 0 => share(own),
-        None => Share(0.0),
-    });
-    let synchronising = match (steps.syncs.known(), steps.read_back.known()) {
-        (Some(syncs), Some(read_back)) if *syncs > 1.0 => Some(share(
-            crate::rules::lost_by_waiting(signals, *syncs, *read_back),
-        )),
-        _ => None,
-    };
-    let straggler = steps.replicas.known().and_then(|replicas| {
+    }
+
+    fn straggler(&self) -> Option<Share> {
+        let replicas = self.signals.steps.replicas.known()?;
         let times: Vec<f64> = replicas.iter().map(|replica| replica.step.0).collect();
         let slowest = times.iter().copied().fold(0.0, f64::max);
-        Some(share(Seconds(
-            slowest - crate::stats::percentile(&times, 0.0)?,
-        )))
-    });
-    // Averaging makes a fast replica wait for the slow one.
-    let collective = steps.collective.known().map(|collective| {
-        Share((share(*collective).0 - straggler.map_or(0.0, |lost| lost.0)).max(0.0))
-    });
-    let costs = [
-        (
-            CostKind::Padding,
-            steps
-                .padding
-                .known()
-                .map(|padding| Share(padding.0 * share(own).0)),
-        ),
-        (CostKind::Pauses, pauses),
-        (CostKind::Collective, collective),
-        (CostKind::Transfer, transfer),
-        (CostKind::KernelLaunch, launch),
-        (CostKind::Compiling, compiling),
-        (
-            CostKind::Unevenness,
-            steps.oscillation.known().map(|found| share(found.excess)),
-        ),
-        (CostKind::Synchronising, synchronising),
-        (CostKind::Cores, steps.core_wait.known().copied().map(share)),
-        (CostKind::Straggler, straggler),
-    ];
+        let fastest = crate::stats::percentile(&times, 0.0)?;
+        Some(self.share(Seconds(slowest - fastest)))
+    }
+
+    /// Returns the cost of averaging without what it makes a fast replica wait for the
+    /// slow one.
+    fn collective(&self) -> Option<Share> {
+        let collective = self.signals.steps.collective.known()?;
+        let waiting = self.straggler().map_or(0.0, |lost| lost.0);
+        Some(Share((self.share(*collective).0 - waiting).max(0.0)))
+    }
+}
+
+fn largest(signals: &Signals) -> Option<Cost> {
+    let costs = Costs::of(signals)?.all();
     costs
         .into_iter()
         .filter_map(|(kind, share)| {

@@ -39,68 +39,103 @@ impl From<Silent> for NoPrediction {
 /// If there is no model of the key, or what it needs is not known.
 pub fn what_if(signals: &Signals, key: &str, value: &str) -> Result<Gain, NoPrediction> {
     let model = StepModel::of(signals)?;
-    let number = || {
-        value
-            .parse::<u32>()
-            .ok()
-            .filter(|number| *number > 0)
-            .ok_or_else(|| NoPrediction::Value {
-                key: key.to_owned(),
-                value: value.to_owned(),
-            })
-    };
-    let settings = &signals.settings;
+    let change = Change { key, value };
     let saved = match key {
         "data.num_workers" => {
             signals.pipeline.host.need()?;
-            predict::workers(&model, signals, number()?)
+            predict::workers(&model, signals, change.number()?)
         }
-        "data.buckets" => {
-            let choices = signals.dataset.buckets.need()?;
-            let asked = number()?;
-            let choice = choices.iter().find(|choice| choice.buckets == asked);
-            let after = choice.map(|choice| choice.padding).ok_or_else(|| {
-                NoPrediction::Unavailable(format!(
-                    "the padding of {asked} buckets was not computed"
-                ))
-            })?;
-            predict::padding(&model, *signals.steps.padding.need()?, after)
-        }
-        "data.cache" => {
-            let uses_codes = settings.stage.known() != Some(&TrainStage::Dvae);
-            match (settings.cache.need()?, value) {
-                (CacheKind::None, "disk" | "memory") if uses_codes => {
-                    let device = signals.pipeline.device.need()?;
-                    predict::codes(
-                        &model,
-                        signals.pipeline.upload.known().copied(),
-                        device.threads,
-                    )
-                }
-                (CacheKind::Disk | CacheKind::Memory, "disk" | "memory") => Seconds(0.0),
-                (CacheKind::None, "disk" | "memory" | "none") => Seconds(0.0),
-                _ => return Err(NoPrediction::NoModel(format!("{key}={value}"))),
-            }
-        }
+        "data.buckets" => buckets(&model, signals, change)?,
+        "data.cache" => cache(&model, signals, change)?,
         "training.validate_every" | "training.checkpoint_every" | "training.sample_every" => {
-            let pauses = signals.steps.pauses.need()?;
-            let pause = match key {
-                "training.validate_every" => pauses.validation,
-                "training.checkpoint_every" => pauses.checkpoint,
-                _ => pauses.samples,
-            };
-            let old = settings.number(key).filter(|old| *old > 0).ok_or_else(|| {
-                NoPrediction::Unavailable(format!("the value of {key} in force is not known"))
-            })?;
-            predict::pause(pause, old, u64::from(number()?))
+            pauses(signals, change)?
         }
         "training.gradient_accumulation_steps" => {
-            let old = *settings.accumulation.need()?;
-            predict::averages(*signals.steps.collective.need()?, old, number()?)
+            let old = *signals.settings.accumulation.need()?;
+            predict::averages(*signals.steps.collective.need()?, old, change.number()?)
         }
         other => return Err(NoPrediction::NoModel(other.to_owned())),
     };
     Ok(Gain::Estimate(Seconds(saved.0 * 1000.0)))
+}
+
+/// A key, and the value that it would be set to.
+#[derive(Clone, Copy)]
+struct Change<'a> {
+    key: &'a str,
+    value: &'a str,
+}
+
+impl Change<'_> {
+    /// Returns the value as a number above 0.
+    fn number(self) -> Result<u32, NoPrediction> {
+        self.value
+            .parse::<u32>()
+            .ok()
+            .filter(|number| *number > 0)
+            .ok_or_else(|| NoPrediction::Value {
+                key: self.key.to_owned(),
+                value: self.value.to_owned(),
+            })
+    }
+}
+
+/// Returns what another number of buckets saves per step: padding.
+fn buckets(
+    model: &StepModel,
+    signals: &Signals,
+    change: Change<'_>,
+) -> Result<Seconds, NoPrediction> {
+    let choices = signals.dataset.buckets.need()?;
+    let asked = change.number()?;
+    let choice = choices.iter().find(|choice| choice.buckets == asked);
+    let after = choice.map(|choice| choice.padding).ok_or_else(|| {
+        NoPrediction::Unavailable(format!("the padding of {asked} buckets was not computed"))
+    })?;
+    Ok(predict::padding(
+        model,
+        *signals.steps.padding.need()?,
+        after,
+    ))
+}
+
+/// Returns what another cache saves per step: codes that are made anew.
+fn cache(
+    model: &StepModel,
+    signals: &Signals,
+    Change { key, value }: Change<'_>,
+) -> Result<Seconds, NoPrediction> {
+    let settings = &signals.settings;
+    let uses_codes = settings.stage.known() != Some(&TrainStage::Dvae);
+    match (settings.cache.need()?, value) {
+        (CacheKind::None, "disk" | "memory") if uses_codes => {
+            let device = signals.pipeline.device.need()?;
+            Ok(predict::codes(
+                model,
+                signals.pipeline.upload.known().copied(),
+                device.threads,
+            ))
+        }
+        (CacheKind::Disk | CacheKind::Memory, "disk" | "memory") => Ok(Seconds(0.0)),
+        (CacheKind::None, "disk" | "memory" | "none") => Ok(Seconds(0.0)),
+        _ => Err(NoPrediction::NoModel(format!("{key}={value}"))),
+    }
+}
+
+/// Returns what rarer or more frequent pauses of one kind save per step.
+fn pauses(signals: &Signals, change: Change<'_>) -> Result<Seconds, NoPrediction> {
+    let Change { key, .. } = change;
+    let pauses = signals.steps.pauses.need()?;
+    let pause = match key {
+        "training.validate_every" => pauses.validation,
+        "training.checkpoint_every" => pauses.checkpoint,
+        _ => pauses.samples,
+    };
+    let old = signals.settings.number(key).filter(|old| *old > 0);
+    let old = old.ok_or_else(|| {
+        NoPrediction::Unavailable(format!("the value of {key} in force is not known"))
+    })?;
+    Ok(predict::pause(pause, old, u64::from(change.number()?)))
 }
 
 /// Returns the share of a step that a gain amounts to.

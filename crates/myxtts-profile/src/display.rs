@@ -2,9 +2,11 @@
 
 use std::fmt;
 
+use crate::occupancy::RingUse;
 use crate::overlap::Overlap;
 use crate::profile::Profile;
 use crate::spread::Spread;
+use crate::stages::StageTimes;
 
 fn ms(seconds: f64) -> String {
     let ms = seconds * 1e3;
@@ -49,36 +51,10 @@ impl fmt::Display for Profile {
             1 => writeln!(f)?,
             batches => writeln!(f, ", {batches} batches each")?,
         }
-        table_head(f, "step, in ms", "share")?;
-        line(f, "whole step", &self.step, "100.0 %")?;
-        for part in &self.parts {
-            let share = format!("{:>5.1} %", part.share_pct);
-            line(f, &format!("  {}", part.part), &part.times, &share)?;
-        }
+        step_table(f, self)?;
         table_head(f, "batch by stage, in ms", "share of its threads")?;
         for stage in &self.stages {
-            let lived = stage.busy_s + stage.wait_in_s + stage.wait_out_s + stage.idle_s;
-            let share = |seconds: f64| match lived > 0.0 {
-                true => format!("{:>5.1} %", 100.0 * seconds / lived),
-                false => "    -".to_owned(),
-            };
-            let threads = match stage.threads {
-                1 => "1 thread".to_owned(),
-                threads => format!("{threads} threads"),
-            };
-            let name = |kind: &str| format!("{} {kind}", stage.stage);
-            let busy = format!("{} of {threads}", share(stage.busy_s));
-            line(f, &name("work"), &stage.busy, &busy)?;
-            let waits = [
-                ("waits for input", &stage.wait_in, stage.wait_in_s),
-                ("waits for room", &stage.wait_out, stage.wait_out_s),
-            ];
-            for (kind, times, seconds) in waits {
-                // The model never waits for room, and others may not either.
-                if seconds > 0.0 {
-                    line(f, &format!("  {kind}"), times, &share(seconds))?;
-                }
-            }
+            stage_lines(f, stage)?;
         }
         writeln!(
             f,
@@ -93,25 +69,67 @@ impl fmt::Display for Profile {
             Some(oscillation) => write!(f, "{oscillation}")?,
             None => writeln!(f, "It takes eight steps or more to tell how even they are.")?,
         }
+        ring_table(f, &self.rings)
+    }
+}
+
+/// Writes the times of the step and of its parts.
+fn step_table(f: &mut fmt::Formatter<'_>, profile: &Profile) -> fmt::Result {
+    table_head(f, "step, in ms", "share")?;
+    line(f, "whole step", &profile.step, "100.0 %")?;
+    for part in &profile.parts {
+        let share = format!("{:>5.1} %", part.share_pct);
+        line(f, &format!("  {}", part.part), &part.times, &share)?;
+    }
+    Ok(())
+}
+
+/// Writes the work of a stage, and its waiting if there was any.
+fn stage_lines(f: &mut fmt::Formatter<'_>, stage: &StageTimes) -> fmt::Result {
+    let lived = stage.busy_s + stage.wait_in_s + stage.wait_out_s + stage.idle_s;
+    let share = |seconds: f64| match lived > 0.0 {
+        true => format!("{:>5.1} %", 100.0 * seconds / lived),
+        false => "    -".to_owned(),
+    };
+    let threads = match stage.threads {
+        1 => "1 thread".to_owned(),
+        threads => format!("{threads} threads"),
+    };
+    let busy = format!("{} of {threads}", share(stage.busy_s));
+    line(f, &format!("{} work", stage.stage), &stage.busy, &busy)?;
+    let waits = [
+        ("waits for input", &stage.wait_in, stage.wait_in_s),
+        ("waits for room", &stage.wait_out, stage.wait_out_s),
+    ];
+    for (kind, times, seconds) in waits {
+        // The model never waits for room, and others may not either.
+        if seconds > 0.0 {
+            line(f, &format!("  {kind}"), times, &share(seconds))?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes how full the rings between the stages were.
+fn ring_table(f: &mut fmt::Formatter<'_>, rings: &[RingUse]) -> fmt::Result {
+    writeln!(
+        f,
+        "\n{:<16} {:>6} {:>6} {:>6} {:>8}  over time",
+        "ring, in batches", "mean", "least", "most", "empty"
+    )?;
+    for ring in rings {
         writeln!(
             f,
-            "\n{:<16} {:>6} {:>6} {:>6} {:>8}  over time",
-            "ring, in batches", "mean", "least", "most", "empty"
+            "  {:<14} {:>6.1} {:>6} {:>6} {:>6.1} %  {}",
+            format!("{} {}", ring.ring, ring.number),
+            ring.mean,
+            ring.least,
+            ring.most,
+            ring.empty_pct,
+            bars(&ring.over_time)
         )?;
-        for ring in &self.rings {
-            writeln!(
-                f,
-                "  {:<14} {:>6.1} {:>6} {:>6} {:>6.1} %  {}",
-                format!("{} {}", ring.ring, ring.number),
-                ring.mean,
-                ring.least,
-                ring.most,
-                ring.empty_pct,
-                bars(&ring.over_time)
-            )?;
-        }
-        Ok(())
     }
+    Ok(())
 }
 
 impl fmt::Display for Overlap {

@@ -107,43 +107,53 @@ impl Metrics {
     /// Returns the page that Prometheus reads.
     pub(crate) fn page(&self, now: &Now) -> String {
         let counts = self.counts().clone();
-        let mut page = String::new();
-        let mut family = |name: &str, kind: &str, help: &str, lines: &[(String, String)]| {
-            // Writing to a string cannot fail.
-            let _ = writeln!(page, "# HELP myxtts_{name} {help}");
-            let _ = writeln!(page, "# TYPE myxtts_{name} {kind}");
-            for (suffix, value) in lines {
-                let _ = writeln!(page, "myxtts_{name}{suffix} {value}");
-            }
-        };
-        let one = |value: String| vec![(String::new(), value)];
-        let answers: Vec<_> = counts
+        let mut page = Page::default();
+        counts.write_answers_and_endings(&mut page);
+        counts.write_gauges(now, &mut page);
+        counts.write_work(&mut page);
+        counts.write_first_audio(&mut page);
+        page.0
+    }
+
+    /// Locks the counts, which are whole between any two lines, whoever panicked.
+    fn counts(&self) -> MutexGuard<'_, Counts> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Counts {
+    fn write_answers_and_endings(&self, page: &mut Page) {
+        let answers: Vec<_> = self
             .answers
             .iter()
             .map(|(status, count)| (format!("{{status=\"{status}\"}}"), count.to_string()))
             .collect();
-        family(
+        page.family(
             "requests_total",
             "counter",
             "Responses by status.",
             &answers,
         );
         let endings = [
-            ("spoken", counts.spoken),
-            ("cancelled", counts.cancelled),
-            ("failed", counts.failed),
+            ("spoken", self.spoken),
+            ("cancelled", self.cancelled),
+            ("failed", self.failed),
         ]
         .map(|(ending, count)| (format!("{{ending=\"{ending}\"}}"), count.to_string()));
-        family(
+        page.family(
             "texts_total",
             "counter",
             "Texts started, by how they ended.",
             &endings,
         );
+    }
+
+    /// Writes what waits and what is spoken now, and the bounds of both.
+    fn write_gauges(&self, now: &Now, page: &mut Page) {
         let gauges = [
             ("queue_length", "Texts that wait.", now.queue),
             ("queue_bound", "Most texts that may wait.", now.queue_bound),
-            ("rows_busy", "Texts that are being spoken.", counts.rows),
+            ("rows_busy", "Texts that are being spoken.", self.rows),
             (
                 "rows_bound",
                 "Most texts that are spoken at the same time.",
@@ -151,44 +161,60 @@ impl Metrics {
             ),
         ];
         for (name, help, value) in gauges {
-            family(name, "gauge", help, &one(value.to_string()));
+            page.single(name, "gauge", help, value.to_string());
         }
+    }
+
+    /// Writes the sound that was made, and the time that it took.
+    fn write_work(&self, page: &mut Page) {
         let help = "Seconds of audio made.";
-        family(
-            "audio_seconds_total",
-            "counter",
-            help,
-            &one(counts.audio_s.to_string()),
-        );
+        let audio = self.audio_s.to_string();
+        page.single("audio_seconds_total", "counter", help, audio);
         let help = "Seconds spent making audio.";
-        family(
-            "synthesis_seconds_total",
-            "counter",
-            help,
-            &one(counts.busy_s.to_string()),
-        );
-        if counts.audio_s > 0.0 {
-            let factor = counts.busy_s / counts.audio_s;
+        let busy = self.busy_s.to_string();
+        page.single("synthesis_seconds_total", "counter", help, busy);
+        if self.audio_s > 0.0 {
+            let factor = self.busy_s / self.audio_s;
             let help = "Seconds spent per second of audio, since the start.";
-            family("real_time_factor", "gauge", help, &one(factor.to_string()));
+            page.single("real_time_factor", "gauge", help, factor.to_string());
         }
+    }
+
+    /// Writes the histogram of waits for the first sound.
+    fn write_first_audio(&self, page: &mut Page) {
         let mut classes = Vec::new();
         let mut below = 0;
         let ends = FIRST_AUDIO.iter().map(f64::to_string);
-        for (end, count) in ends.chain(["+Inf".to_owned()]).zip(counts.first_audio) {
+        for (end, count) in ends.chain(["+Inf".to_owned()]).zip(self.first_audio) {
             below += count;
             classes.push((format!("_bucket{{le=\"{end}\"}}"), below.to_string()));
         }
-        classes.push(("_sum".to_owned(), counts.first_audio_s.to_string()));
+        classes.push(("_sum".to_owned(), self.first_audio_s.to_string()));
         classes.push(("_count".to_owned(), below.to_string()));
         let help = "Seconds from a request to its first audio.";
-        family("first_audio_seconds", "histogram", help, &classes);
-        page
+        page.family("first_audio_seconds", "histogram", help, &classes);
+    }
+}
+
+/// A page of metrics in the text format of Prometheus.
+#[derive(Default)]
+struct Page(String);
+
+impl Page {
+    /// Adds a metric with a line for each pair of a suffix of its name and a value.
+    fn family(&mut self, name: &str, kind: &str, help: &str, lines: &[(String, String)]) {
+        let Self(page) = self;
+        // Writing to a string cannot fail.
+        let _ = writeln!(page, "# HELP myxtts_{name} {help}");
+        let _ = writeln!(page, "# TYPE myxtts_{name} {kind}");
+        for (suffix, value) in lines {
+            let _ = writeln!(page, "myxtts_{name}{suffix} {value}");
+        }
     }
 
-    /// Locks the counts, which are whole between any two lines, whoever panicked.
-    fn counts(&self) -> MutexGuard<'_, Counts> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Adds a metric that has one value.
+    fn single(&mut self, name: &str, kind: &str, help: &str, value: String) {
+        self.family(name, kind, help, &[(String::new(), value)]);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use myxtts_infer::Synthesizer;
@@ -12,7 +12,7 @@ use tokio::sync::watch;
 
 use crate::config::ServeConfig;
 use crate::error::ServeError;
-use crate::http::{Model, Phase, Shared, accept, router};
+use crate::http::{App, Model, Phase, Shared, accept, router};
 use crate::metrics::Metrics;
 use crate::queue::Queue;
 use crate::speaker::Speaker;
@@ -95,24 +95,7 @@ impl Listening {
             phase: seen.clone(),
             config: self.config,
         });
-        self.listener.set_nonblocking(true)?;
-        let runtime = Builder::new_current_thread()
-            .enable_all()
-            .max_blocking_threads(ENCODERS)
-            .build()?;
-        let listener = {
-            let _inside = runtime.enter();
-            tokio::net::TcpListener::from_std(self.listener)?
-        };
-        let serving = accept(
-            listener,
-            router(Arc::clone(&app)),
-            app.config.patience,
-            seen,
-        );
-        let http = thread::Builder::new()
-            .name("myxtts-http".to_owned())
-            .spawn(move || answer(runtime, serving))?;
+        let http = start_http(self.listener, &app, seen)?;
         let speaker = Speaker {
             queue: &app.queue,
             metrics: &app.metrics,
@@ -135,6 +118,33 @@ impl Listening {
             cut: spoken?,
         })
     }
+}
+
+/// Starts the thread that takes connections and answers them until the phase ends them.
+fn start_http(
+    listener: TcpListener,
+    app: &App,
+    phase: watch::Receiver<Phase>,
+) -> Result<JoinHandle<()>, ServeError> {
+    listener.set_nonblocking(true)?;
+    let runtime = Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(ENCODERS)
+        .build()?;
+    let listener = {
+        let _inside = runtime.enter();
+        tokio::net::TcpListener::from_std(listener)?
+    };
+    let serving = accept(
+        listener,
+        router(Arc::clone(app)),
+        app.config.patience,
+        phase,
+    );
+    let http = thread::Builder::new()
+        .name("myxtts-http".to_owned())
+        .spawn(move || answer(runtime, serving))?;
+    Ok(http)
 }
 
 /// Runs all connections, on a thread of their own.

@@ -32,66 +32,34 @@ pub(super) struct Placed {
 impl Placed {
     pub(super) fn new(spec: &TensorSpec, archive: &Archive, root: &str) -> Result<Self, Fault> {
         let entry = format!("{root}/data/{}", spec.storage.key);
-        let storage = archive.entry(&entry)?.range.clone();
+        let storage = storage_of(spec, archive, &entry)?;
         let element = spec.dtype.size();
-        // The element size the storage is counted in: bytes, if it has no type.
-        let counted = spec.storage.dtype.map_or(1, Dtype::size);
-        let elements = usize::try_from(spec.storage.elements)
-            .map_err(|_| Fault::Description("its storage has a negative size"))?;
-        let claimed = elements as u128 * counted as u128;
-        if claimed != storage.len() as u128 {
-            return Err(Fault::Storage {
-                entry,
-                claimed,
-                found: storage.len(),
-            });
-        }
-        if spec.shape.len() != spec.strides.len() || spec.shape.len() > MAX_DIMENSIONS {
-            return Err(Fault::Description("shape and strides do not match"));
-        }
-        let sizes = |numbers: &[i64]| -> Option<Vec<usize>> {
-            let sizes = numbers.iter().map(|number| usize::try_from(*number).ok());
-            sizes.collect()
-        };
-        let offset = usize::try_from(spec.offset).ok();
-        let (Some(shape), Some(strides), Some(offset)) =
-            (sizes(&spec.shape), sizes(&spec.strides), offset)
-        else {
-            return Err(Fault::Description("offset, shape or strides are negative"));
-        };
+        let layout = Layout::of(spec)?;
         let past_end = || Fault::PastEnd {
             shape: spec.shape.clone(),
             strides: spec.strides.clone(),
             offset: spec.offset,
             elements: storage.len() / element,
         };
-        let bytes = bytes_of(spec.dtype, &shape).ok_or_else(past_end)?;
-        let last = shape
-            .iter()
-            .zip(&strides)
-            .try_fold(offset, |last, (size, stride)| {
-                last.checked_add(size.saturating_sub(1).checked_mul(*stride)?)
-            })
-            .ok_or_else(past_end)?;
+        let bytes = bytes_of(spec.dtype, &layout.shape).ok_or_else(past_end)?;
+        let last = layout.last().ok_or_else(past_end)?;
         let end = last.checked_add(1).and_then(|end| end.checked_mul(element));
         if bytes > 0 && end.is_none_or(|end| end > storage.len()) {
             return Err(past_end());
         }
-        let contiguous = bytes == 0 || is_contiguous(&shape, &strides);
+        let contiguous = bytes == 0 || is_contiguous(&layout.shape, &layout.strides);
         Ok(Self {
             dtype: spec.dtype,
             entry,
             // Without elements there is no first; otherwise both products are below `end`.
-            start: if bytes == 0 { 0 } else { offset * element },
+            start: if bytes == 0 {
+                0
+            } else {
+                layout.offset * element
+            },
             bytes,
-            // A dimension of one element takes no step.
-            steps: (!contiguous).then(|| {
-                let steps = shape.iter().zip(&strides);
-                steps
-                    .map(|(size, stride)| if *size > 1 { stride * element } else { 0 })
-                    .collect()
-            }),
-            shape,
+            steps: (!contiguous).then(|| layout.steps(element)),
+            shape: layout.shape,
             storage,
         })
     }
@@ -127,6 +95,72 @@ impl Placed {
             }
         }
         Tensor::new(self.dtype, self.shape.clone(), copy)
+    }
+}
+
+/// Returns the bytes of the archive that hold the tensor's storage, which are as many as
+/// the description claims.
+fn storage_of(spec: &TensorSpec, archive: &Archive, entry: &str) -> Result<Range<usize>, Fault> {
+    let storage = archive.entry(entry)?.range.clone();
+    // The element size the storage is counted in: bytes, if it has no type.
+    let counted = spec.storage.dtype.map_or(1, Dtype::size);
+    let elements = usize::try_from(spec.storage.elements)
+        .map_err(|_| Fault::Description("its storage has a negative size"))?;
+    let claimed = elements as u128 * counted as u128;
+    if claimed != storage.len() as u128 {
+        return Err(Fault::Storage {
+            entry: entry.to_owned(),
+            claimed,
+            found: storage.len(),
+        });
+    }
+    Ok(storage)
+}
+
+/// Where the elements lie in the storage, counted in elements.
+struct Layout {
+    shape: Vec<usize>,
+    strides: Vec<usize>,
+    offset: usize,
+}
+
+impl Layout {
+    fn of(spec: &TensorSpec) -> Result<Self, Fault> {
+        if spec.shape.len() != spec.strides.len() || spec.shape.len() > MAX_DIMENSIONS {
+            return Err(Fault::Description("shape and strides do not match"));
+        }
+        let sizes = |numbers: &[i64]| -> Option<Vec<usize>> {
+            let sizes = numbers.iter().map(|number| usize::try_from(*number).ok());
+            sizes.collect()
+        };
+        let offset = usize::try_from(spec.offset).ok();
+        let (Some(shape), Some(strides), Some(offset)) =
+            (sizes(&spec.shape), sizes(&spec.strides), offset)
+        else {
+            return Err(Fault::Description("offset, shape or strides are negative"));
+        };
+        Ok(Self {
+            shape,
+            strides,
+            offset,
+        })
+    }
+
+    /// Returns the place of the last element; `None` if no number holds it.
+    fn last(&self) -> Option<usize> {
+        let mut dimensions = self.shape.iter().zip(&self.strides);
+        dimensions.try_fold(self.offset, |last, (size, stride)| {
+            last.checked_add(size.saturating_sub(1).checked_mul(*stride)?)
+        })
+    }
+
+    /// Returns the bytes from one element of `element` bytes to the next, per dimension.
+    fn steps(&self, element: usize) -> Vec<usize> {
+        let dimensions = self.shape.iter().zip(&self.strides);
+        // A dimension of one element takes no step.
+        dimensions
+            .map(|(size, stride)| if *size > 1 { stride * element } else { 0 })
+            .collect()
     }
 }
 

@@ -28,12 +28,6 @@ const SHARED: [&str; 15] = [
 ];
 
 pub(super) fn command() -> Command {
-    let path = |name: &'static str, shown: &'static str| {
-        Arg::new(name)
-            .long(name)
-            .value_name(shown)
-            .value_parser(value_parser!(PathBuf))
-    };
     Command::new("evaluate")
         .about("Measure how a model speaks: speed, endings, distance from recordings, error rates")
         .long_about(
@@ -43,51 +37,8 @@ pub(super) fn command() -> Command {
              voice; with a recogniser of yours, word and character error rates. Exits with code 1 if \
              a sentence could not be spoken or recognised.",
         )
-        .arg(
-            path("sentences", "FILE")
-                .conflicts_with("dataset")
-                .help(
-                    "Sentences, one per line; or JSON lines (.jsonl) with `text` and, if known, \
-                     `recording`, `speaker` and `language` [default: the validation clips of the run]",
-                ),
-        )
-        .arg(path("dataset", "DIR").help(
-            "A dataset, as for `prepare`, whose held-out clips are spoken and compared [default: none]",
-        ))
-        .arg(
-            Arg::new("limit")
-                .long("limit")
-                .value_name("N")
-                .value_parser(value_parser!(u32).range(1..))
-                .help("Speak only the first N sentences [default: all]"),
-        )
-        .arg(
-            Arg::new("copy")
-                .long("copy")
-                .action(ArgAction::SetTrue)
-                .help(
-                    "Speak nothing: turn the recordings into the model's codes and back, with --vocoder or \
-                     with every vocoder the model has, and compare the copies [default: off]",
-                ),
-        )
-        .arg(
-            Arg::new("recogniser")
-                .long("recogniser")
-                .value_name("COMMAND")
-                .value_parser(Recogniser::parse)
-                .help(
-                    "A command that prints the transcript of the WAV file {wav}, for example \
-                     'listen {wav}'; run without a shell, once per clip [default: none]",
-                ),
-        )
-        .arg(
-            Arg::new("recogniser-timeout")
-                .long("recogniser-timeout")
-                .value_name("SECONDS")
-                .requires("recogniser")
-                .value_parser(value_parser!(u64).range(1..=86_400))
-                .help("How long the recogniser may take for a clip before it is stopped [default: 60]"),
-        )
+        .args(sentences())
+        .args(recogniser())
         .arg(path("page", "DIR").help(
             "Write a page with mels, alignments, pitch curves and audio to DIR/index.html [default: none]",
         ))
@@ -100,6 +51,58 @@ pub(super) fn command() -> Command {
         )
         .args(shared())
         .args(flags::device_arguments())
+}
+
+/// Returns the flags that say which sentences are spoken, or which recordings are copied.
+fn sentences() -> [Arg; 4] {
+    [
+        path("sentences", "FILE").conflicts_with("dataset").help(
+            "Sentences, one per line; or JSON lines (.jsonl) with `text` and, if known, \
+             `recording`, `speaker` and `language` [default: the validation clips of the run]",
+        ),
+        path("dataset", "DIR").help(
+            "A dataset, as for `prepare`, whose held-out clips are spoken and compared [default: none]",
+        ),
+        Arg::new("limit")
+            .long("limit")
+            .value_name("N")
+            .value_parser(value_parser!(u32).range(1..))
+            .help("Speak only the first N sentences [default: all]"),
+        Arg::new("copy")
+            .long("copy")
+            .action(ArgAction::SetTrue)
+            .help(
+                "Speak nothing: turn the recordings into the model's codes and back, with --vocoder or \
+                 with every vocoder the model has, and compare the copies [default: off]",
+            ),
+    ]
+}
+
+/// Returns the flags that name the recogniser and bound its time.
+fn recogniser() -> [Arg; 2] {
+    [
+        Arg::new("recogniser")
+            .long("recogniser")
+            .value_name("COMMAND")
+            .value_parser(Recogniser::parse)
+            .help(
+                "A command that prints the transcript of the WAV file {wav}, for example \
+                 'listen {wav}'; run without a shell, once per clip [default: none]",
+            ),
+        Arg::new("recogniser-timeout")
+            .long("recogniser-timeout")
+            .value_name("SECONDS")
+            .requires("recogniser")
+            .value_parser(value_parser!(u64).range(1..=86_400))
+            .help("How long the recogniser may take for a clip before it is stopped [default: 60]"),
+    ]
+}
+
+fn path(name: &'static str, shown: &'static str) -> Arg {
+    Arg::new(name)
+        .long(name)
+        .value_name(shown)
+        .value_parser(value_parser!(PathBuf))
 }
 
 fn shared() -> Vec<Arg> {

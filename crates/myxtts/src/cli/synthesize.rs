@@ -18,6 +18,9 @@ pub(crate) const BEAMS: RangeInclusive<usize> = 2..=16;
 /// The powers of the length that `--length-penalty` takes.
 pub(crate) const LENGTH_PENALTIES: RangeInclusive<f32> = -10.0..=10.0;
 
+/// The heading of the flags that choose codes, and of those that go with them.
+const SAMPLING: &str = "Sampling";
+
 /// The format of the audio written to stdout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
@@ -143,19 +146,12 @@ fn voice(command: Command) -> Command {
 }
 
 fn sampling(command: Command) -> Command {
-    let number = |name: &'static str, range: RangeInclusive<f32>| {
-        Arg::new(name)
-            .long(name)
-            .value_name("X")
-            .help_heading("Sampling")
-            .value_parser(move |text: &str| between(text, &range))
-    };
-    command
+    let command = command
         .arg(
             Arg::new("speed")
                 .long("speed")
                 .value_name("X")
-                .help_heading("Sampling")
+                .help_heading(SAMPLING)
                 .value_parser(|text: &str| between(text, &SPEEDS))
                 .help("How fast to speak, from 0.25 to 4 [default: 1]"),
         )
@@ -163,15 +159,21 @@ fn sampling(command: Command) -> Command {
             Arg::new("seed")
                 .long("seed")
                 .value_name("N")
-                .help_heading("Sampling")
+                .help_heading(SAMPLING)
                 .value_parser(value_parser!(u64))
                 .help("Seed; the same seed gives the same speech [default: 0]"),
-        )
+        );
+    random_choice(likeliest_choice(command))
+}
+
+/// Adds the flags that choose codes without randomness.
+fn likeliest_choice(command: Command) -> Command {
+    command
         .arg(
             Arg::new("greedy")
                 .long("greedy")
                 .action(ArgAction::SetTrue)
-                .help_heading("Sampling")
+                .help_heading(SAMPLING)
                 .conflicts_with_all(["seed", "temperature", "top-k", "top-p"])
                 .help("Take the likeliest code each time, without randomness [default: off]"),
         )
@@ -179,7 +181,7 @@ fn sampling(command: Command) -> Command {
             Arg::new("beams")
                 .long("beams")
                 .value_name("N")
-                .help_heading("Sampling")
+                .help_heading(SAMPLING)
                 .value_parser(|text: &str| between(text, &BEAMS))
                 .conflicts_with_all(["seed", "temperature", "top-k", "top-p"])
                 .help("Search for the likeliest speech with N beams, without randomness [default: off]"),
@@ -190,6 +192,11 @@ fn sampling(command: Command) -> Command {
                 .requires("beams")
                 .help("Above 0 the search favours longer speech, below 0 shorter [default: 1]"),
         )
+}
+
+/// Adds the flags that shape the distribution from which codes are drawn.
+fn random_choice(command: Command) -> Command {
+    command
         .arg(
             number("temperature", SamplingDefaults::TEMPERATURES)
                 .help("Below 1 speech is steadier, above 1 livelier [default: the model's]"),
@@ -198,7 +205,7 @@ fn sampling(command: Command) -> Command {
             Arg::new("top-k")
                 .long("top-k")
                 .value_name("N")
-                .help_heading("Sampling")
+                .help_heading(SAMPLING)
                 .value_parser(value_parser!(u32))
                 .help("Draw from the N likeliest codes; 0 draws from all [default: the model's]"),
         )
@@ -208,6 +215,15 @@ fn sampling(command: Command) -> Command {
         .arg(number("repetition-penalty", SamplingDefaults::PENALTIES).help(
             "Make codes that were already spoken less likely; 1 changes nothing [default: the model's, with --greedy 1]",
         ))
+}
+
+/// Returns a flag of the sampling that takes a number within `range`.
+fn number(name: &'static str, range: RangeInclusive<f32>) -> Arg {
+    Arg::new(name)
+        .long(name)
+        .value_name("X")
+        .help_heading(SAMPLING)
+        .value_parser(move |text: &str| between(text, &range))
 }
 
 fn file(name: &'static str, shown: &'static str) -> Arg {

@@ -63,15 +63,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     request.next = next;
     let stop = stop_request()?;
     let report = with_progress(output, &stop, |watch| prepare(&request, watch))?;
-    let problem = match report.check() {
-        Err(too_many) => Some(Report::new(too_many.to_string())),
-        Ok(()) if report.kept == 0 => Some(report!(
-            "no clip of {} is left to train on", report.dataset;
-            why: "{} were read, {} quarantined", report.total, report.quarantined;
-            fix: "see {}", request.out.join(myxtts_data::prepare::REPORT_TEXT).display()
-        )),
-        Ok(()) => None,
-    };
+    let problem = problem(&report, &request.out);
     let mut document = json!(report);
     document["error"] = json!(problem.as_ref().map(Report::to_string));
     let mut words = report.to_string();
@@ -86,6 +78,19 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     }
     output.result(&document, &words)?;
     problem.map_or(Ok(()), |problem| Err(Failure::Result(problem)))
+}
+
+/// Returns why the dataset cannot be trained on, if it cannot.
+fn problem(report: &myxtts_data::prepare::Report, out: &Path) -> Option<Report> {
+    match report.check() {
+        Err(too_many) => Some(Report::new(too_many.to_string())),
+        Ok(()) if report.kept == 0 => Some(report!(
+            "no clip of {} is left to train on", report.dataset;
+            why: "{} were read, {} quarantined", report.total, report.quarantined;
+            fix: "see {}", out.join(myxtts_data::prepare::REPORT_TEXT).display()
+        )),
+        Ok(()) => None,
+    }
 }
 
 /// Encodes every clip with the DVAE of `weights`, as a training would.

@@ -249,70 +249,67 @@ impl Condition {
 /// A row of the table: its label and its cells.
 pub(super) type Row = (&'static str, Vec<String>);
 
+/// Returns a figure of the summary as it is shown, if there is one.
+type Figure = fn(&Summary) -> Option<String>;
+
+/// The rows of the table, in their order.
+const FIGURES: [(&str, Figure); 16] = [
+    ("sentences", |of| Some(of.sentences.to_string())),
+    ("  without audio", |of| counted(of.failed)),
+    ("length, median", |of| spread(of.seconds)),
+    ("real-time factor", |of| {
+        decimals(of.real_time_factor, 3, "")
+    }),
+    ("first audio, a known voice, median", |of| {
+        spread(of.first_audio_s)
+    }),
+    ("ended by itself", |of| percent(of.stop_rate)),
+    ("scored against recordings", |of| counted(of.scored)),
+    ("length relative to the recording", |of| {
+        decimals(of.length_ratio, 2, "x")
+    }),
+    ("mel-cepstral distortion, aligned", |of| {
+        decimals(of.mel_cepstral_distortion_db, 2, " dB")
+    }),
+    ("pitch error (F0 RMSE)", |of| {
+        match (of.f0_rmse_cents, of.f0_rmse_hz) {
+            (Some(cents), Some(hertz)) => Some(format!("{cents:.0} cents, {hertz:.1} Hz")),
+            _ => None,
+        }
+    }),
+    ("voicing error", |of| percent(of.voicing_error)),
+    ("voice similarity, the model's own opinion", |of| {
+        decimals(of.own_voice_similarity, 3, "")
+    }),
+    ("transcribed by the recogniser", |of| counted(of.heard)),
+    ("  without a transcript", |of| counted(of.unheard)),
+    ("word error rate", |of| percent(of.word_error_rate)),
+    ("character error rate", |of| {
+        percent(of.character_error_rate)
+    }),
+];
+
+fn decimals(value: Option<f64>, digits: usize, unit: &str) -> Option<String> {
+    value.map(|value| format!("{value:.digits$}{unit}"))
+}
+
+fn percent(value: Option<f64>) -> Option<String> {
+    value.map(|value| format!("{:.1} %", value * 100.0))
+}
+
+fn spread(value: Option<Spread>) -> Option<String> {
+    value.map(|of| format!("{:.2} s ({:.2} to {:.2})", of.median, of.least, of.most))
+}
+
+/// Returns a count in digits, and nothing for 0.
+fn counted(count: usize) -> Option<String> {
+    (count > 0).then(|| count.to_string())
+}
+
 /// Returns the table of all conditions, with the rows that any of them has.
 pub(super) fn rows(conditions: &[Condition]) -> Vec<Row> {
-    let decimals = |value: Option<f64>, digits: usize, unit: &str| {
-        value.map(|value| format!("{value:.digits$}{unit}"))
-    };
-    let percent = |value: Option<f64>| value.map(|value| format!("{:.1} %", value * 100.0));
-    let spread = |value: Option<Spread>| {
-        value.map(|of| format!("{:.2} s ({:.2} to {:.2})", of.median, of.least, of.most))
-    };
-    type Cell<'a> = Box<dyn Fn(&Summary) -> Option<String> + 'a>;
-    let counted = |count: usize| (count > 0).then(|| count.to_string());
-    let cells: Vec<(&'static str, Cell<'_>)> = vec![
-        ("sentences", Box::new(|of| Some(of.sentences.to_string()))),
-        ("  without audio", Box::new(|of| counted(of.failed))),
-        ("length, median", Box::new(|of| spread(of.seconds))),
-        (
-            "real-time factor",
-            Box::new(|of| decimals(of.real_time_factor, 3, "")),
-        ),
-        (
-            "first audio, a known voice, median",
-            Box::new(|of| spread(of.first_audio_s)),
-        ),
-        ("ended by itself", Box::new(|of| percent(of.stop_rate))),
-        (
-            "scored against recordings",
-            Box::new(|of| counted(of.scored)),
-        ),
-        (
-            "length relative to the recording",
-            Box::new(|of| decimals(of.length_ratio, 2, "x")),
-        ),
-        (
-            "mel-cepstral distortion, aligned",
-            Box::new(|of| decimals(of.mel_cepstral_distortion_db, 2, " dB")),
-        ),
-        (
-            "pitch error (F0 RMSE)",
-            Box::new(|of| match (of.f0_rmse_cents, of.f0_rmse_hz) {
-                (Some(cents), Some(hertz)) => Some(format!("{cents:.0} cents, {hertz:.1} Hz")),
-                _ => None,
-            }),
-        ),
-        ("voicing error", Box::new(|of| percent(of.voicing_error))),
-        (
-            "voice similarity, the model's own opinion",
-            Box::new(|of| decimals(of.own_voice_similarity, 3, "")),
-        ),
-        (
-            "transcribed by the recogniser",
-            Box::new(|of| counted(of.heard)),
-        ),
-        ("  without a transcript", Box::new(|of| counted(of.unheard))),
-        (
-            "word error rate",
-            Box::new(|of| percent(of.word_error_rate)),
-        ),
-        (
-            "character error rate",
-            Box::new(|of| percent(of.character_error_rate)),
-        ),
-    ];
     let mut rows = vec![];
-    for (label, cell) in cells {
+    for (label, cell) in FIGURES {
         let row: Vec<Option<String>> = conditions.iter().map(|one| cell(&one.summary)).collect();
         if row.iter().any(Option::is_some) {
             let shown = row
@@ -381,83 +378,101 @@ fn aligned(cells: &[String]) -> String {
 
 /// Lists the sentences of a condition one by one.
 fn list(f: &mut fmt::Formatter<'_>, condition: &Condition) -> fmt::Result {
-    let has = |of: fn(&Outcome) -> bool| condition.outcomes.iter().any(of);
-    let is_scored = has(|one| one.mel_cepstral_distortion_db.is_some());
-    let is_heard = has(|one| one.words.is_some());
-    let mut heads = vec![format!("{:>7}", "length"), format!("{:>5}", "ended")];
-    if is_scored {
-        heads.extend(
-            [("MCD", 8), ("F0", 10), ("voicing", 8), ("voice", 6)]
-                .map(|(head, width)| format!("{head:>width$}")),
-        );
-    }
-    if is_heard {
-        heads.push(format!("{:>7}", "WER"));
-    }
+    let columns = Columns::of(condition);
     writeln!(
         f,
         "\n{:<12}{}  text",
         condition.title_short(),
-        heads.join(" ")
+        columns.heads().join(" ")
     )?;
     for outcome in condition.outcomes.iter().take(MOST_LISTED) {
-        let cell = |value: Option<String>, width: usize| {
-            let value = value.unwrap_or_else(|| "-".to_owned());
-            format!("{value:>width$}")
-        };
-        let number = |value: Option<f64>, digits: usize, unit: &str| {
-            value.map(|value| format!("{value:.digits$}{unit}"))
-        };
-        let mut cells = vec![
-            cell(number(outcome.seconds, 2, " s"), 7),
-            cell(
-                outcome
-                    .ended_by_itself
-                    .map(|ended| if ended { "yes" } else { "no" }.to_owned()),
-                5,
-            ),
-        ];
-        if is_scored {
-            cells.extend([
-                cell(number(outcome.mel_cepstral_distortion_db, 2, " dB"), 8),
-                cell(number(outcome.f0_rmse_cents, 0, " cents"), 10),
-                cell(
-                    outcome
-                        .voicing_error
-                        .map(|share| format!("{:.1} %", share * 100.0)),
-                    8,
-                ),
-                cell(number(outcome.own_voice_similarity, 3, ""), 6),
-            ]);
-        }
-        if is_heard {
-            let rate = outcome.words.and_then(Edits::rate);
-            cells.push(cell(rate.map(|rate| format!("{:.0} %", rate * 100.0)), 7));
-        }
         let id = shortened(&outcome.id, 11);
         writeln!(
             f,
             "{id:<12}{}  {}",
-            cells.join(" "),
+            columns.cells(outcome).join(" "),
             shortened(&outcome.text, SHOWN)
         )?;
-        for (what, why) in [
-            ("no audio", &outcome.failed),
-            ("no scores", &outcome.unscored),
-            ("no transcript", &outcome.unheard),
-        ] {
-            if let Some(why) = why {
-                writeln!(
-                    f,
-                    "            {what}: {}",
-                    why.lines().next().unwrap_or_default()
-                )?;
-            }
-        }
+        what_is_missing(f, outcome)?;
     }
     let more = condition.outcomes.len().saturating_sub(MOST_LISTED);
     if more > 0 {
         writeln!(f, "and {more} more, with --json")?;
+    }
+    Ok(())
+}
+
+/// The columns of a list besides the length and the ending.
+#[derive(Clone, Copy)]
+struct Columns {
+    /// Whether there are scores against recordings.
+    is_scored: bool,
+    /// Whether there are error rates of transcripts.
+    is_heard: bool,
+}
+
+impl Columns {
+    fn of(condition: &Condition) -> Self {
+        let has = |of: fn(&Outcome) -> bool| condition.outcomes.iter().any(of);
+        Self {
+            is_scored: has(|one| one.mel_cepstral_distortion_db.is_some()),
+            is_heard: has(|one| one.words.is_some()),
+        }
+    }
+
+    fn heads(self) -> Vec<String> {
+        let mut heads = vec![format!("{:>7}", "length"), format!("{:>5}", "ended")];
+        if self.is_scored {
+            heads.extend(
+                [("MCD", 8), ("F0", 10), ("voicing", 8), ("voice", 6)]
+                    .map(|(head, width)| format!("{head:>width$}")),
+            );
+        }
+        if self.is_heard {
+            heads.push(format!("{:>7}", "WER"));
+        }
+        heads
+    }
+
+    fn cells(self, outcome: &Outcome) -> Vec<String> {
+        let cell = |value: Option<String>, width: usize| {
+            let value = value.unwrap_or_else(|| "-".to_owned());
+            format!("{value:>width$}")
+        };
+        let ended = outcome
+            .ended_by_itself
+            .map(|ended| if ended { "yes" } else { "no" }.to_owned());
+        let mut cells = vec![cell(decimals(outcome.seconds, 2, " s"), 7), cell(ended, 5)];
+        if self.is_scored {
+            cells.extend([
+                cell(decimals(outcome.mel_cepstral_distortion_db, 2, " dB"), 8),
+                cell(decimals(outcome.f0_rmse_cents, 0, " cents"), 10),
+                cell(percent(outcome.voicing_error), 8),
+                cell(decimals(outcome.own_voice_similarity, 3, ""), 6),
+            ]);
+        }
+        if self.is_heard {
+            let rate = outcome.words.and_then(Edits::rate);
+            cells.push(cell(rate.map(|rate| format!("{:.0} %", rate * 100.0)), 7));
+        }
+        cells
+    }
+}
+
+/// Writes what a sentence lacks, and the first line of why.
+fn what_is_missing(f: &mut fmt::Formatter<'_>, outcome: &Outcome) -> fmt::Result {
+    for (what, why) in [
+        ("no audio", &outcome.failed),
+        ("no scores", &outcome.unscored),
+        ("no transcript", &outcome.unheard),
+    ] {
+        if let Some(why) = why {
+            writeln!(
+                f,
+                "            {what}: {}",
+                why.lines().next().unwrap_or_default()
+            )?;
+        }
     }
     Ok(())
 }

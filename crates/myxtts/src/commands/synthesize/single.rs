@@ -9,13 +9,14 @@ use myxtts::{Model, VoiceSource};
 use myxtts_audio::{Waveform, wav_pcm16};
 use myxtts_base::report;
 use myxtts_device::check_for_oom;
-use myxtts_infer::{InferError, Synthesizer, Voice};
+use myxtts_infer::{InferError, SpeakOptions, Synthesizer, Voice};
 
 use super::interrupt::Undisturbed;
 use super::options::Chosen;
 use super::report::{Report, SavedVoice, Similar};
 use super::request::{Target, Wanted, unwritable};
 use super::{failure, stdout, voice_source};
+use crate::cli::Format;
 use crate::commands::model::{checkpoint, open_model};
 use crate::new_file::NewFile;
 use crate::output::{Failure, Output};
@@ -53,52 +54,102 @@ pub(super) fn run(matches: &ArgMatches, wanted: Wanted, output: &Output) -> Resu
     report.vocoder = chosen.vocoder(options.vocoder);
     report.saved_voice = wanted.save_voice;
     report.notices = heard.notices;
-    match target {
-        Target::Stdout {
-            format,
-            stream: true,
-        } => {
-            let spoken = stdout::stream(&mut synthesizer, &text, &heard.voice, &options, format)?;
-            let Some((said, length)) = spoken else {
-                // The reader has left, as `head` does.
-                return Ok(());
-            };
-            report.took_s = started.elapsed().as_secs_f64();
-            report.spoken(&said, length, synthesizer.rate(options.vocoder));
-            output.log(report.to_string().trim_end());
-            Ok(())
+    let speech = Speech {
+        synthesizer: &mut synthesizer,
+        text: &text,
+        voice: &heard.voice,
+        options: &options,
+        is_compared: matches.get_flag("similarity"),
+        started,
+    };
+    speech.speak_to(target, report, &undisturbed, output)
+}
+
+/// A text and the voice that is about to speak it.
+struct Speech<'a> {
+    synthesizer: &'a mut Synthesizer,
+    text: &'a str,
+    voice: &'a Voice,
+    options: &'a SpeakOptions,
+    /// Whether the model listens to the audio and compares it with the voice.
+    is_compared: bool,
+    /// When the voice was asked for.
+    started: Instant,
+}
+
+impl Speech<'_> {
+    /// Speaks the text to `target`, and completes and prints the report.
+    fn speak_to(
+        self,
+        target: Target,
+        mut report: Report,
+        undisturbed: &Undisturbed,
+        output: &Output,
+    ) -> Result<(), Failure> {
+        match target {
+            Target::Stdout {
+                format,
+                stream: true,
+            } => {
+                // There is nothing to report if the reader has left, as `head` does.
+                if self.stream(format, &mut report)? {
+                    output.log(report.to_string().trim_end());
+                }
+                Ok(())
+            }
+            Target::Stdout { format, .. } => {
+                stdout::whole(&self.whole(&mut report)?, format)?;
+                output.log(report.to_string().trim_end());
+                Ok(())
+            }
+            Target::File(path) => {
+                let bytes = wav(&self.whole(&mut report)?, &path)?;
+                let written = undisturbed.write(|| NewFile::beside(&path)?.keep(&bytes));
+                written.map_err(|why| unwritable("recording", "--out", &path, &why))?;
+                report.out = Some(path);
+                output.result(&report, &report)
+            }
         }
-        target => {
-            let mut samples = vec![];
-            let said = synthesizer.stream(&text, &heard.voice, &options, |sound| {
+    }
+
+    /// Writes the audio to stdout while it is made, and returns whether it was read to its end.
+    fn stream(self, format: Format, report: &mut Report) -> Result<bool, Failure> {
+        let spoken = stdout::stream(
+            self.synthesizer,
+            self.text,
+            self.voice,
+            self.options,
+            format,
+        )?;
+        let Some((said, length)) = spoken else {
+            return Ok(false);
+        };
+        report.took_s = self.started.elapsed().as_secs_f64();
+        let rate = self.synthesizer.rate(self.options.vocoder);
+        report.spoken(&said, length, rate);
+        Ok(true)
+    }
+
+    /// Returns all of the audio.
+    fn whole(self, report: &mut Report) -> Result<Waveform, Failure> {
+        let mut samples = vec![];
+        let said = self
+            .synthesizer
+            .stream(self.text, self.voice, self.options, |sound| {
                 samples.extend_from_slice(sound);
                 ControlFlow::Continue(())
             });
-            let said = said.map_err(failure)?;
-            let rate = synthesizer.rate(options.vocoder);
-            let speech = Waveform { samples, rate };
-            report.took_s = started.elapsed().as_secs_f64();
-            check(&speech)?;
-            if matches.get_flag("similarity") {
-                let similar = synthesizer.similarity(&heard.voice, &speech);
-                report.similarity = Some(Similar::of(similar));
-            }
-            report.spoken(&said, speech.len(), rate);
-            match target {
-                Target::File(path) => {
-                    let bytes = wav(&speech, &path)?;
-                    let written = undisturbed.write(|| NewFile::beside(&path)?.keep(&bytes));
-                    written.map_err(|why| unwritable("recording", "--out", &path, &why))?;
-                    report.out = Some(path);
-                    output.result(&report, &report)
-                }
-                Target::Stdout { format, .. } => {
-                    stdout::whole(&speech, format)?;
-                    output.log(report.to_string().trim_end());
-                    Ok(())
-                }
-            }
+        let said = said.map_err(failure)?;
+        let rate = self.synthesizer.rate(self.options.vocoder);
+        let speech = Waveform { samples, rate };
+        report.took_s = self.started.elapsed().as_secs_f64();
+        check(&speech)?;
+        if self.is_compared {
+            let similar = self.synthesizer.similarity(self.voice, &speech);
+            report.similarity = Some(Similar::of(similar));
         }
+        report.spoken(&said, speech.len(), rate);
+        Ok(speech)
     }
 }
 

@@ -108,19 +108,7 @@ fn tune(tuner: &Tuner<'_>, matches: &ArgMatches) -> Result<(), Failure> {
     let out = matches.get_one::<PathBuf>("out");
     let out = out.map_or(Path::new("myxtts.tuned.yaml"), PathBuf::as_path);
     let is_forced = matches.get_flag("force");
-    if out.exists() && !is_forced {
-        return Err(Failure::Usage(myxtts_base::report!(
-            "{} already exists", out.display();
-            fix: "give another name with --out, or --force to replace it"
-        )));
-    }
-    // An unwritable file is reported before hours of measuring.
-    let file = NewFile::beside(out).map_err(|why| {
-        Failure::Usage(myxtts_base::report!(
-            "{} cannot be written: {why}", out.display();
-            fix: "name a file in a folder that exists and may be written to"
-        ))
-    })?;
+    let file = new_file(out, is_forced)?;
     let Tuner { output, plan, .. } = tuner;
     output.log(format_args!(
         "tuning for {}: every configuration is trained for {} steps in a process of its own",
@@ -172,6 +160,23 @@ fn tune(tuner: &Tuner<'_>, matches: &ArgMatches) -> Result<(), Failure> {
         ))
     })?;
     output.result(&report, &report)
+}
+
+/// Returns the file that the settings go to. An unwritable file is reported before hours of
+/// measuring, and so is one that exists and may not be replaced.
+fn new_file(out: &Path, is_forced: bool) -> Result<NewFile, Failure> {
+    if out.exists() && !is_forced {
+        return Err(Failure::Usage(myxtts_base::report!(
+            "{} already exists", out.display();
+            fix: "give another name with --out, or --force to replace it"
+        )));
+    }
+    NewFile::beside(out).map_err(|why| {
+        Failure::Usage(myxtts_base::report!(
+            "{} cannot be written: {why}", out.display();
+            fix: "name a file in a folder that exists and may be written to"
+        ))
+    })
 }
 
 /// What is kept of the edits, and the two configurations measured in turn.

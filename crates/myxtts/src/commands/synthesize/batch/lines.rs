@@ -12,6 +12,7 @@
 //! | `language`, `vocoder`, `speed`, `seed`, `greedy`, `beams`, `length_penalty`, `temperature`, `top_k`, `top_p`, `repetition_penalty` | as the flags |
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::fs::File;
 use std::io::Read;
 use std::ops::RangeInclusive;
@@ -172,47 +173,11 @@ fn plain(number: usize, text: String) -> Line {
 }
 
 fn object(number: usize, text: &str) -> Result<Line, Report> {
-    // A list of as many values would be taken for the fields in order.
-    if !text.trim_start().starts_with('{') {
-        return Err("it is not an object: it does not begin with `{`".into());
-    }
-    let fields: Fields = serde_json::from_str(text).map_err(|why| {
-        // The parser counts lines of its own, of which there is only one.
-        let why = why.to_string().replace("at line 1 column", "at column");
-        report!("it is not an object with these fields: {why}")
-    })?;
-    let within = |name: &str, value: Option<f32>, range: RangeInclusive<f32>| match value {
-        Some(value) if !range.contains(&value) => Err(report!(
-            "its `{name}` is {value}, but {} to {} is needed",
-            range.start(),
-            range.end()
-        )),
-        value => Ok(value),
-    };
+    let fields = fields(text)?;
     let language = fields.language.as_deref().map(str::parse::<Language>);
-    let speed = fields.speed;
-    if let Some(speed) = speed.filter(|speed| !SPEEDS.contains(speed)) {
-        return Err(report!(
-            "its `speed` is {speed}, but {} to {} is needed",
-            SPEEDS.start(),
-            SPEEDS.end()
-        ));
-    }
-    if let Some(beams) = fields.beams.filter(|beams| !BEAMS.contains(beams)) {
-        return Err(report!(
-            "its `beams` is {beams}, but {} to {} is needed",
-            BEAMS.start(),
-            BEAMS.end()
-        ));
-    }
-    let voice = match (fields.speaker, fields.voice, fields.speaker_wav) {
-        (None, None, None) => None,
-        (Some(speaker), None, None) => Some(Wish::Speaker(speaker)),
-        (None, Some(file), None) => Some(Wish::Voice(file)),
-        (None, None, Some(OneOrMore::One(path))) => Some(Wish::Recordings(vec![path])),
-        (None, None, Some(OneOrMore::More(paths))) => Some(Wish::Recordings(paths)),
-        _ => return Err("it has more than one of `speaker`, `voice` and `speaker_wav`".into()),
-    };
+    let speed = within("speed", fields.speed, SPEEDS)?;
+    let beams = within("beams", fields.beams, BEAMS)?;
+    let voice = wish(fields.speaker, fields.voice, fields.speaker_wav)?;
     let id = fields.id.map(|id| match id {
         Id::Text(text) => text,
         Id::Number(number) => number.to_string(),
@@ -233,7 +198,7 @@ fn object(number: usize, text: &str) -> Result<Line, Report> {
         speed,
         seed: fields.seed,
         greedy: fields.greedy,
-        beams: fields.beams,
+        beams,
         length_penalty: within("length_penalty", fields.length_penalty, LENGTH_PENALTIES)?,
         temperature: within(
             "temperature",
@@ -249,6 +214,50 @@ fn object(number: usize, text: &str) -> Result<Line, Report> {
         )?,
     };
     Ok(line)
+}
+
+fn fields(text: &str) -> Result<Fields, Report> {
+    // A list of as many values would be taken for the fields in order.
+    if !text.trim_start().starts_with('{') {
+        return Err("it is not an object: it does not begin with `{`".into());
+    }
+    serde_json::from_str(text).map_err(|why| {
+        // The parser counts lines of its own, of which there is only one.
+        let why = why.to_string().replace("at line 1 column", "at column");
+        report!("it is not an object with these fields: {why}")
+    })
+}
+
+/// Checks that a number, if the line has it, is within `range`.
+fn within<T: PartialOrd + Display>(
+    name: &str,
+    value: Option<T>,
+    range: RangeInclusive<T>,
+) -> Result<Option<T>, Report> {
+    match value {
+        Some(value) if !range.contains(&value) => Err(report!(
+            "its `{name}` is {value}, but {} to {} is needed",
+            range.start(),
+            range.end()
+        )),
+        value => Ok(value),
+    }
+}
+
+/// Returns the voice that the line asks for, in one way at most.
+fn wish(
+    speaker: Option<String>,
+    voice: Option<PathBuf>,
+    recordings: Option<OneOrMore>,
+) -> Result<Option<Wish>, Report> {
+    Ok(match (speaker, voice, recordings) {
+        (None, None, None) => None,
+        (Some(speaker), None, None) => Some(Wish::Speaker(speaker)),
+        (None, Some(file), None) => Some(Wish::Voice(file)),
+        (None, None, Some(OneOrMore::One(path))) => Some(Wish::Recordings(vec![path])),
+        (None, None, Some(OneOrMore::More(paths))) => Some(Wish::Recordings(paths)),
+        _ => return Err("it has more than one of `speaker`, `voice` and `speaker_wav`".into()),
+    })
 }
 
 /// Returns the file name of the recording with this id.
