@@ -14,6 +14,8 @@ use myxtts_config::units::Megabytes;
 use serde::Serialize;
 use thiserror::Error;
 
+use super::buffers::Buffers;
+use super::devices::Devices as Chosen;
 use super::{PlanError, PlanRequest, PlannedDevice, Record};
 use crate::config::{MemoryCheck, Precision};
 use crate::machine::Backend;
@@ -255,12 +257,12 @@ pub(super) struct Fitted {
 
 /// The devices of a plan, as a workload is asked about them.
 pub(super) struct Devices<'a> {
-    pub(super) data: &'a PlannedDevice,
-    pub(super) models: &'a [PlannedDevice],
-    pub(super) precision: Precision,
-    pub(super) ring: u32,
-    pub(super) in_flight: u32,
-    pub(super) host_ring: Megabytes,
+    data: &'a PlannedDevice,
+    models: &'a [PlannedDevice],
+    precision: Precision,
+    ring: u32,
+    in_flight: u32,
+    host_ring: Megabytes,
 }
 
 /// Returns batch size and accumulation as asked for, or, where memory is checked,
@@ -479,7 +481,19 @@ fn tightest(devices: &[DeviceMemory]) -> Option<&DeviceMemory> {
     devices.iter().filter(lacking).max_by_key(lack)
 }
 
-impl Devices<'_> {
+impl<'a> Devices<'a> {
+    /// Describes devices that were chosen, and what is to wait in their memory.
+    pub(super) fn of(chosen: &'a Chosen<'_>, buffers: &Buffers, precision: Precision) -> Self {
+        Self {
+            data: &chosen.data,
+            models: &chosen.models,
+            precision,
+            ring: buffers.ring_depth,
+            in_flight: buffers.starts.in_flight,
+            host_ring: buffers.host_bytes,
+        }
+    }
+
     fn name(&self, memory: &DeviceMemory) -> &str {
         let mut all = std::iter::once(self.data).chain(self.models);
         let found = all.find(|device| device.logical == memory.logical);
