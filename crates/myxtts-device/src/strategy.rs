@@ -305,22 +305,7 @@ fn by_order(
     match order {
         (None, _) => Ok(None),
         (Some(data), Some(model)) if has(data) && has(model) => {
-            let notice = format!(
-                "multi_gpu is on, but data_gpu and model_gpu name one GPU each: training on GPU \
-                 {model} alone (drop model_gpu to train on every other visible GPU)"
-            );
-            Ok(Some(Placement {
-                strategy: Strategy::Split,
-                data: Some(data),
-                models: vec![model],
-                lines: vec![],
-                notices: if multi_gpu { vec![notice] } else { vec![] },
-                given_up: vec![],
-                reason: format!(
-                    "data_gpu {data} and model_gpu {model} were given, so data work and training \
-                     run on two GPUs"
-                ),
-            }))
+            Ok(Some(split(data, model, multi_gpu)))
         }
         (Some(_), Some(_)) => Err(insufficient(
             "give two of their ids with --data-gpu and --model-gpu, or drop both flags",
@@ -338,20 +323,45 @@ fn by_order(
                      model GPU, or drop --data-gpu",
                 ));
             }
-            Ok(Some(Placement {
-                strategy: Strategy::SplitMirrored,
-                data: Some(data),
-                lines: vec![mirrored_line(others.len())],
-                notices: vec![],
-                given_up: vec![],
-                reason: format!(
-                    "multi_gpu is on and data_gpu {data} was given, so that GPU prepares data for \
-                     replicas on the other {}",
-                    others.len()
-                ),
-                models: others,
-            }))
+            Ok(Some(split_mirrored(data, others)))
         }
+    }
+}
+
+/// Places data work on one GPU and training on another.
+fn split(data: u32, model: u32, multi_gpu: bool) -> Placement {
+    let notice = format!(
+        "multi_gpu is on, but data_gpu and model_gpu name one GPU each: training on GPU \
+         {model} alone (drop model_gpu to train on every other visible GPU)"
+    );
+    Placement {
+        strategy: Strategy::Split,
+        data: Some(data),
+        models: vec![model],
+        lines: vec![],
+        notices: if multi_gpu { vec![notice] } else { vec![] },
+        given_up: vec![],
+        reason: format!(
+            "data_gpu {data} and model_gpu {model} were given, so data work and training \
+             run on two GPUs"
+        ),
+    }
+}
+
+/// Places data work on one GPU and a replica on each of the others.
+fn split_mirrored(data: u32, others: Vec<u32>) -> Placement {
+    Placement {
+        strategy: Strategy::SplitMirrored,
+        data: Some(data),
+        lines: vec![mirrored_line(others.len())],
+        notices: vec![],
+        given_up: vec![],
+        reason: format!(
+            "multi_gpu is on and data_gpu {data} was given, so that GPU prepares data for \
+             replicas on the other {}",
+            others.len()
+        ),
+        models: others,
     }
 }
 

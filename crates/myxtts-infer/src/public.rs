@@ -112,8 +112,7 @@ fn in_public_words(error: InferError) -> InferError {
 fn decoder(checkpoint: &ModelWeights) -> Result<Option<DecoderCard>, InferError> {
     let args = &checkpoint.config.model_args;
     let tensors = &checkpoint.hifigan_decoder;
-    let name = |name: &str| format!("hifigan_decoder.waveform_decoder.{name}");
-    let pre = name("conv_pre.weight");
+    let pre = waveform("conv_pre.weight");
     let embedding = "hifigan_decoder.speaker_encoder.fc.weight";
     if tensors.get(embedding).is_none() || tensors.get(&pre).is_none() {
         return Ok(None);
@@ -124,7 +123,7 @@ fn decoder(checkpoint: &ModelWeights) -> Result<Option<DecoderCard>, InferError>
     };
     let speaker = check::speaker_of(&shapes)?;
     let [channels, latent_dim, _] = shapes.of(&pre)?;
-    let [_, speaker_dim, _] = shapes.of(&name("cond_layer.weight"))?;
+    let [_, speaker_dim, _] = shapes.of(&waveform("cond_layer.weight"))?;
     for (key, told, found) in [
         ("decoder_input_dim", args.decoder_input_dim, latent_dim),
         ("d_vector_dim", args.d_vector_dim, speaker_dim),
@@ -135,21 +134,8 @@ fn decoder(checkpoint: &ModelWeights) -> Result<Option<DecoderCard>, InferError>
             return Err(CardFault::new(field, told, needed).into());
         }
     }
-    let stages = shapes.count(&name("ups."));
-    let taps = |of: &str| -> Result<usize, InferError> {
-        let weight = name(&format!("{of}.parametrizations.weight.original1"));
-        let [_, _, taps] = shapes.of(&weight)?;
-        Ok(taps)
-    };
-    let upsample_kernels: Result<Vec<usize>, _> = (0..stages)
-        .map(|stage| taps(&format!("ups.{stage}")))
-        .collect();
-    let upsample_kernels = upsample_kernels?;
-    let blocks = shapes.count(&name("resblocks.")) / stages.max(1);
-    let resblock_kernels: Result<Vec<usize>, _> = (0..blocks)
-        .map(|block| taps(&format!("resblocks.{block}.convs1.0")))
-        .collect();
-    let released = HifiganConfig::released();
+    let Kernels { upsample, resblock } = Kernels::of(&shapes)?;
+    let dilations = HifiganConfig::released().resblock_dilations;
     Ok(Some(DecoderCard {
         hifigan: HifiganConfig {
             input_rate: args.input_sample_rate,
@@ -159,19 +145,50 @@ fn decoder(checkpoint: &ModelWeights) -> Result<Option<DecoderCard>, InferError>
             speaker_dim,
             channels,
             // A stage's rate does not follow from any shape; in the release it is half the taps.
-            upsample_rates: upsample_kernels.iter().map(|taps| taps / 2).collect(),
-            upsample_kernels,
-            resblock_kernels: resblock_kernels?,
-            resblock_dilations: released
-                .resblock_dilations
-                .into_iter()
-                .cycle()
-                .take(blocks)
-                .collect(),
+            upsample_rates: upsample.iter().map(|taps| taps / 2).collect(),
+            upsample_kernels: upsample,
+            resblock_dilations: dilations.into_iter().cycle().take(resblock.len()).collect(),
+            resblock_kernels: resblock,
             speaker_in_each_stage: args.cond_d_vector_in_each_upsampling_layer,
         },
         voice: VoiceKind::SpeakerEncoder(speaker),
     }))
+}
+
+/// Returns the full name of a tensor of the waveform decoder.
+fn waveform(name: &str) -> String {
+    format!("hifigan_decoder.waveform_decoder.{name}")
+}
+
+/// The taps of the convolutions of a waveform decoder.
+struct Kernels {
+    /// The taps of each stage.
+    upsample: Vec<usize>,
+    /// The taps of each block of a stage.
+    resblock: Vec<usize>,
+}
+
+impl Kernels {
+    fn of(shapes: &Shapes<'_>) -> Result<Self, InferError> {
+        let taps = |of: &str| -> Result<usize, InferError> {
+            let weight = waveform(&format!("{of}.parametrizations.weight.original1"));
+            let [_, _, taps] = shapes.of(&weight)?;
+            Ok(taps)
+        };
+        let stages = shapes.count(&waveform("ups."));
+        let upsample: Result<Vec<usize>, _> = (0..stages)
+            .map(|stage| taps(&format!("ups.{stage}")))
+            .collect();
+        let upsample = upsample?;
+        let blocks = shapes.count(&waveform("resblocks.")) / stages.max(1);
+        let resblock: Result<Vec<usize>, _> = (0..blocks)
+            .map(|block| taps(&format!("resblocks.{block}.convs1.0")))
+            .collect();
+        Ok(Self {
+            upsample,
+            resblock: resblock?,
+        })
+    }
 }
 
 fn gpt(checkpoint: &ModelWeights) -> Result<GptConfig, InferError> {

@@ -15,7 +15,7 @@ use symphonia::core::codecs::CodecParameters;
 use symphonia::core::codecs::audio::{AudioCodecParameters, AudioDecoderOptions};
 use symphonia::core::errors::Error;
 use symphonia::core::formats::probe::Hint;
-use symphonia::core::formats::{FormatOptions, Track, TrackType};
+use symphonia::core::formats::{FormatOptions, FormatReader, Track, TrackType};
 use symphonia::core::io::{MediaSource, MediaSourceStream, MediaSourceStreamOptions};
 use symphonia::core::meta::MetadataOptions;
 use symphonia::core::packet::Packet;
@@ -99,28 +99,15 @@ fn decode_packets(
     name: &'static str,
     part: Part<'_>,
 ) -> Result<(Decoded, bool), Fault> {
-    let stream = MediaSourceStream::new(file, MediaSourceStreamOptions::default());
-    let mut format = symphonia::default::get_probe()
-        .probe(
-            &Hint::new(),
-            stream,
-            FormatOptions::default(),
-            MetadataOptions::default(),
-        )
-        .map_err(|error| fault(&error, name, Samples(0), None))?;
+    let mut format = probe(file, name)?;
     let track = format
         .default_track(TrackType::Audio)
         .ok_or_else(|| Fault::NotAudio {
             found: format!("a {name} container with no audio in it"),
         })?;
     let id = track.id;
-    let promise = track
-        .num_frames
-        .map(|frames| Samples(usize::try_from(frames).unwrap_or(usize::MAX)));
-    // The length of a bare MP3 is a guess from its first frames; one with an
-    // encoder delay has an Info tag, which counts.
-    let is_guess = matches!(name, "MP3") && track.delay.is_none() || matches!(name, "AAC");
-    let declared = if is_guess { None } else { promise };
+    let promise = promised(track);
+    let declared = promise.filter(|_| !is_guess(track, name));
     let parameters = audio_parameters(track).ok_or_else(|| Fault::Unsupported {
         what: format!("the codec inside this {name} file"),
     })?;
@@ -162,22 +149,36 @@ fn decode_packets(
     if is_whole && declared.is_some_and(|declared| decoded < declared) {
         return Err(Fault::Truncated { decoded, declared });
     }
-    let (channels, rate) = mix.shape.ok_or(Fault::NoSamples)?;
-    if let Part::Beginning(most) = part {
-        mix.samples.truncate(Samples::in_time(most, rate).0);
-    }
-    let decoded = Decoded {
-        source: Source {
-            channels: u16::try_from(channels).unwrap_or(u16::MAX),
-            rate,
-            samples: mix.len(),
-        },
-        waveform: Waveform {
-            samples: mix.samples,
-            rate,
-        },
-    };
-    Ok((decoded, is_whole))
+    Ok((mix.wanted(part)?, is_whole))
+}
+
+/// Finds out how a file is packed, and opens it.
+fn probe<'f>(
+    file: Box<dyn MediaSource + 'f>,
+    name: &'static str,
+) -> Result<Box<dyn FormatReader + 'f>, Fault> {
+    let stream = MediaSourceStream::new(file, MediaSourceStreamOptions::default());
+    symphonia::default::get_probe()
+        .probe(
+            &Hint::new(),
+            stream,
+            FormatOptions::default(),
+            MetadataOptions::default(),
+        )
+        .map_err(|error| fault(&error, name, Samples(0), None))
+}
+
+/// Returns the length that a track states, if it states one.
+fn promised(track: &Track) -> Option<Samples> {
+    track
+        .num_frames
+        .map(|frames| Samples(usize::try_from(frames).unwrap_or(usize::MAX)))
+}
+
+/// Returns whether a stated length is no more than a guess. That of a bare MP3 is
+/// made from its first frames; one with an encoder delay has an Info tag, which counts.
+fn is_guess(track: &Track, name: &str) -> bool {
+    matches!(name, "MP3") && track.delay.is_none() || matches!(name, "AAC")
 }
 
 fn audio_parameters(track: &Track) -> Option<&AudioCodecParameters> {
@@ -233,6 +234,25 @@ impl Mix {
             ),
         }
         Ok(())
+    }
+
+    /// Returns as much of the sound as is wanted.
+    fn wanted(mut self, part: Part<'_>) -> Result<Decoded, Fault> {
+        let (channels, rate) = self.shape.ok_or(Fault::NoSamples)?;
+        if let Part::Beginning(most) = part {
+            self.samples.truncate(Samples::in_time(most, rate).0);
+        }
+        Ok(Decoded {
+            source: Source {
+                channels: u16::try_from(channels).unwrap_or(u16::MAX),
+                rate,
+                samples: self.len(),
+            },
+            waveform: Waveform {
+                samples: self.samples,
+                rate,
+            },
+        })
     }
 }
 

@@ -288,18 +288,30 @@ fn layout_of(path: &Path, columns: Option<&Columns>) -> Result<Layout, LayoutErr
         path: path.to_owned(),
         why,
     };
-    let of_file = |root: PathBuf, file: PathBuf| match file.extension() {
+    if fs::metadata(path).map_err(unreadable)?.is_file() {
+        let root = path.parent().unwrap_or(Path::new("")).to_owned();
+        return of_file(root, path.to_owned(), columns);
+    }
+    match by_name(path, columns)? {
+        Some(layout) => Ok(layout),
+        None => by_contents(path, columns),
+    }
+}
+
+/// Reads a metadata file as its ending says.
+fn of_file(root: PathBuf, file: PathBuf, columns: Option<&Columns>) -> Result<Layout, LayoutError> {
+    match file.extension() {
         Some(ending) if ending == "jsonl" => Ok(Layout::JsonLines { root, file }),
         _ => {
             let table = Table::open(&file, &root, None, columns)?;
             let tables = vec![table];
             Ok(Layout::Tables { root, tables })
         }
-    };
-    if fs::metadata(path).map_err(unreadable)?.is_file() {
-        let root = path.parent().unwrap_or(Path::new("")).to_owned();
-        return of_file(root, path.to_owned());
     }
+}
+
+/// Looks for metadata files by their usual names.
+fn by_name(path: &Path, columns: Option<&Columns>) -> Result<Option<Layout>, LayoutError> {
     let root = path.to_owned();
     let named = |names: &[&str]| {
         names
@@ -308,18 +320,29 @@ fn layout_of(path: &Path, columns: Option<&Columns>) -> Result<Layout, LayoutErr
             .find(|file| file.is_file())
     };
     if let Some(file) = named(&["manifest.jsonl", "metadata.jsonl"]) {
-        return Ok(Layout::JsonLines { root, file });
+        return Ok(Some(Layout::JsonLines { root, file }));
     }
     if let Some(train) = named(&["metadata_train.csv", "metadata_train.txt"]) {
         let mut tables = vec![Table::open(&train, &root, Some(Split::Train), columns)?];
         if let Some(file) = named(&["metadata_eval.csv", "metadata_eval.txt", "metadata_val.csv"]) {
             tables.push(Table::open(&file, &root, Some(Split::Validation), columns)?);
         }
-        return Ok(Layout::Tables { root, tables });
+        return Ok(Some(Layout::Tables { root, tables }));
     }
-    if let Some(metadata) = named(&["metadata.csv", "metadata.txt", "metadata.tsv"]) {
-        return of_file(root, metadata);
+    match named(&["metadata.csv", "metadata.txt", "metadata.tsv"]) {
+        Some(metadata) => of_file(root, metadata, columns).map(Some),
+        None => Ok(None),
     }
+}
+
+/// Looks at everything in a folder: recordings with a text beside them, or the
+/// one file that may be the metadata.
+fn by_contents(path: &Path, columns: Option<&Columns>) -> Result<Layout, LayoutError> {
+    let root = path.to_owned();
+    let unreadable = |why| LayoutError::Unreadable {
+        path: path.to_owned(),
+        why,
+    };
     let mut found = Found::default();
     found.collect(path, 0).map_err(unreadable)?;
     let Found {
@@ -348,7 +371,7 @@ fn layout_of(path: &Path, columns: Option<&Columns>) -> Result<Layout, LayoutErr
         .filter(|file| ending(file, &["jsonl", "csv", "tsv", "txt"]))
         .collect();
     match lists.as_slice() {
-        [one] => of_file(root, (*one).clone()),
+        [one] => of_file(root, (*one).clone(), columns),
         several => Err(LayoutError::Nothing {
             path: path.to_owned(),
             found: match several.len() {

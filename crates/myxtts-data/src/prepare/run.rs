@@ -154,6 +154,14 @@ impl Dataset {
             language,
         })
     }
+
+    /// Reports that the metadata cannot be read.
+    fn unreadable(&self, why: io::Error) -> PrepareError {
+        PrepareError::Metadata {
+            path: self.path.clone(),
+            why,
+        }
+    }
 }
 
 fn lock(out: &Path, access: Access, watch: Watch<'_>) -> Result<Lock, PrepareError> {
@@ -167,19 +175,11 @@ fn make(
     dataset: &Dataset,
     watch: Watch<'_>,
 ) -> Result<Report, PrepareError> {
-    let Dataset {
-        path,
-        layout,
-        language,
-    } = dataset;
+    let layout = &dataset.layout;
     let out = absolute(&request.out)?;
     let root = layout.root().to_owned();
     open_output(&out)?;
-    let metadata = |why| PrepareError::Metadata {
-        path: path.clone(),
-        why,
-    };
-    let about = layout.lines().map_err(metadata)?;
+    let about = layout.lines().map_err(|why| dataset.unreadable(why))?;
     let fingerprint = freshness::fingerprint(layout)?;
     let audio = request.settings.convert.then(|| out.join(AUDIO));
 
@@ -191,31 +191,14 @@ fn make(
         about,
         quarantined: 0,
     };
-    thread::scope(|scope| {
-        let mut jobs = Vec::new();
-        let mut outcomes = Vec::new();
-        for _ in 0..request.workers.get() {
-            let (job, next_job) = sync_channel(WINDOW);
-            let (outcome, next_outcome) = sync_channel(WINDOW);
-            let inspector = Inspector::new(request, language, audio.as_deref());
-            scope.spawn(move || work(inspector, &next_job, &outcome));
-            jobs.push(job);
-            outcomes.push(next_outcome);
+    inspect(request, dataset, audio.as_deref(), |outcome| {
+        let is_kept = keep(outcome, &mut totals, &mut spool, &mut quarantine)?;
+        progress.quarantined += u64::from(!is_kept);
+        progress.done += 1;
+        match watch(Event::Row(progress)) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(PrepareError::Stopped),
         }
-        scope.spawn(|| feed(layout, &root, jobs));
-        for outcome in in_turn(&outcomes) {
-            let outcome = match outcome {
-                Ok(outcome) => outcome?,
-                Err(why) => return Err(metadata(why)),
-            };
-            let is_kept = keep(outcome, &mut totals, &mut spool, &mut quarantine)?;
-            progress.quarantined += u64::from(!is_kept);
-            progress.done += 1;
-            if watch(Event::Row(progress)).is_break() {
-                return Err(PrepareError::Stopped);
-            }
-        }
-        Ok(())
     })?;
 
     let usual = Usual::of(&totals.speech);
@@ -233,12 +216,42 @@ fn make(
     let read = report::Read {
         counts: (total, kept, quarantined),
         layout,
-        language,
+        language: &dataset.language,
         fingerprint,
     };
     let report = summary.report(request, &totals, usual, read);
     publish(&report, &out, manifest, quarantine)?;
     Ok(report)
+}
+
+/// Has the workers inspect every row, and hands on the outcomes in the dataset's order.
+fn inspect(
+    request: &Request<'_>,
+    dataset: &Dataset,
+    audio: Option<&Path>,
+    mut take: impl FnMut(Outcome) -> Result<(), PrepareError>,
+) -> Result<(), PrepareError> {
+    let layout = &dataset.layout;
+    thread::scope(|scope| {
+        let mut jobs = Vec::new();
+        let mut outcomes = Vec::new();
+        for _ in 0..request.workers.get() {
+            let (job, next_job) = sync_channel(WINDOW);
+            let (outcome, next_outcome) = sync_channel(WINDOW);
+            let inspector = Inspector::new(request, &dataset.language, audio);
+            scope.spawn(move || work(inspector, &next_job, &outcome));
+            jobs.push(job);
+            outcomes.push(next_outcome);
+        }
+        scope.spawn(|| feed(layout, layout.root(), jobs));
+        for outcome in in_turn(&outcomes) {
+            match outcome {
+                Ok(outcome) => take(outcome?)?,
+                Err(why) => return Err(dataset.unreadable(why)),
+            }
+        }
+        Ok(())
+    })
 }
 
 /// Writes a clip to the manifest or to the quarantine, and returns whether it was kept.

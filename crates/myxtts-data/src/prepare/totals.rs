@@ -125,56 +125,22 @@ impl<'r> Totals<'r> {
                 }));
             }
         };
+        let source = paths::source(&accepted.entry.place, self.root);
+        self.show(&accepted, &source);
+        self.count_characters(&source, &accepted.cleaned.text);
+        let notes = self.notes(&accepted, &source, is_duplicate);
+        let seconds = self.measure(&accepted);
+        self.has_validation |= accepted.entry.split == Some(Split::Validation);
         let Accepted {
             id,
             entry,
             language,
-            cleaned,
+            cleaned: _,
             tokens,
             audio,
             converted,
             recording,
         } = accepted;
-        let source = paths::source(&entry.place, self.root);
-        if self.rows.len() < ROWS {
-            self.rows.push(SampleRow {
-                source: source.clone(),
-                audio: paths::from_root(&entry.audio, self.root),
-                speaker: entry.speaker.clone(),
-                language: language.to_string(),
-                text: entry.text.clone(),
-                cleaned: cleaned.text.clone(),
-            });
-        }
-        self.count_characters(&source, &cleaned.text);
-        let is_low_rate = is_low_rate(recording.source.rate, &self.request.settings);
-        let is_uncovered = self.is_uncovered(&source, &cleaned.text);
-        let is_unsupported = !cleaned.unsupported.is_empty();
-        if is_unsupported {
-            self.note_unsupported(&source, &cleaned.unsupported);
-        }
-        let notes = [
-            (recording.clipped, Note::Clipped),
-            (is_duplicate, Note::Duplicate),
-            (is_low_rate, Note::LowRate),
-            (is_uncovered, Note::UncoveredCharacter),
-            (is_unsupported, Note::UnsupportedText),
-        ];
-        let notes = notes.into_iter().filter(|(applies, _)| *applies);
-        let notes = notes.map(|(_, note)| note).collect();
-        let seconds = recording
-            .samples
-            .at(self.request.settings.audio.sample_rate)
-            .0;
-        self.count(&id, &entry.speaker, &recording.samples);
-        *self.rates.entry(recording.source.rate.hz()).or_default() += 1;
-        self.lengths.push(ClipLength {
-            text: tokens,
-            audio: Codes::of(recording.samples),
-        });
-        self.speech
-            .push(outliers::rate(cleaned.text.chars().count(), seconds));
-        self.has_validation |= entry.split == Some(Split::Validation);
         let original = paths::from_manifest(&entry.audio, self.out, self.root);
         Ok(Clip {
             id,
@@ -193,6 +159,61 @@ impl<'r> Totals<'r> {
             converted_from: converted.then_some(original),
             notes,
         })
+    }
+
+    /// Keeps a clip to be shown, if it is one of the first.
+    fn show(&mut self, accepted: &Accepted, source: &str) {
+        let entry = &accepted.entry;
+        if self.rows.len() < ROWS {
+            self.rows.push(SampleRow {
+                source: source.to_owned(),
+                audio: paths::from_root(&entry.audio, self.root),
+                speaker: entry.speaker.clone(),
+                language: accepted.language.to_string(),
+                text: entry.text.clone(),
+                cleaned: accepted.cleaned.text.clone(),
+            });
+        }
+    }
+
+    /// Returns what is to be noted of a clip, and counts what its text lacks.
+    fn notes(&mut self, accepted: &Accepted, source: &String, is_duplicate: bool) -> Vec<Note> {
+        let Accepted {
+            cleaned, recording, ..
+        } = accepted;
+        let is_low_rate = is_low_rate(recording.source.rate, &self.request.settings);
+        let is_uncovered = self.is_uncovered(source, &cleaned.text);
+        let is_unsupported = !cleaned.unsupported.is_empty();
+        if is_unsupported {
+            self.note_unsupported(source, &cleaned.unsupported);
+        }
+        let notes = [
+            (recording.clipped, Note::Clipped),
+            (is_duplicate, Note::Duplicate),
+            (is_low_rate, Note::LowRate),
+            (is_uncovered, Note::UncoveredCharacter),
+            (is_unsupported, Note::UnsupportedText),
+        ];
+        let notes = notes.into_iter().filter(|(applies, _)| *applies);
+        notes.map(|(_, note)| note).collect()
+    }
+
+    /// Counts the length and the rates of a clip; returns its duration in seconds.
+    fn measure(&mut self, accepted: &Accepted) -> f64 {
+        let recording = &accepted.recording;
+        let seconds = recording
+            .samples
+            .at(self.request.settings.audio.sample_rate)
+            .0;
+        self.count(&accepted.id, &accepted.entry.speaker, &recording.samples);
+        *self.rates.entry(recording.source.rate.hz()).or_default() += 1;
+        self.lengths.push(ClipLength {
+            text: accepted.tokens,
+            audio: Codes::of(recording.samples),
+        });
+        let characters = accepted.cleaned.text.chars().count();
+        self.speech.push(outliers::rate(characters, seconds));
+        seconds
     }
 
     /// Returns whether an earlier clip sounds the same.

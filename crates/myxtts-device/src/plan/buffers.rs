@@ -3,16 +3,50 @@
 use myxtts_config::units::Megabytes;
 
 use super::{PlanError, PlanRequest, Record};
+use crate::config::PipelineConfig;
 use crate::machine::Host;
+
+/// The workers and the batches that wait between them and the model.
+pub(super) struct Buffers {
+    pub(super) workers: u32,
+    /// The most batches on the device.
+    pub(super) ring_depth: u32,
+    pub(super) starts: Starts,
+    /// The most memory that batches take while they wait on the host.
+    pub(super) host_bytes: Megabytes,
+}
+
+impl Buffers {
+    /// Decides all of it for a number of replicas.
+    pub(super) fn decide(
+        request: &PlanRequest,
+        host: &Host,
+        replicas: u32,
+        record: &mut Record,
+    ) -> Result<Self, PlanError> {
+        let PipelineConfig {
+            num_workers,
+            pipeline_buffer_size: buffer,
+            prefetch_to_gpu,
+            prefetch_buffer_size,
+            optimize_cpu_gpu_overlap: adapts,
+            ..
+        } = request.pipeline;
+        let workers = workers(request, num_workers, host, record);
+        let ring = prefetch_to_gpu.then_some(prefetch_buffer_size);
+        let ring_depth = ring_depth(request, ring, buffer, record)?;
+        Ok(Self {
+            workers,
+            ring_depth,
+            starts: starts(request, adapts, [buffer, ring_depth], replicas, record),
+            host_bytes: host_bytes(host),
+        })
+    }
+}
 
 /// Decides the number of host threads. A start value is held to the host's cores,
 /// less one: the thread that launches kernels must never wait for a core.
-pub(super) fn workers(
-    request: &PlanRequest,
-    asked: Option<u32>,
-    host: &Host,
-    record: &mut Record,
-) -> u32 {
+fn workers(request: &PlanRequest, asked: Option<u32>, host: &Host, record: &mut Record) -> u32 {
     let usable = host.cores.saturating_sub(1).max(1);
     match asked {
         Some(workers) if request.is_chosen("data.num_workers") => {
@@ -36,7 +70,7 @@ pub(super) fn workers(
 
 /// Decides how many batches wait on the device, if a ring is wanted there. They
 /// count towards the buffer, and the host side needs at least one place in it.
-pub(super) fn ring_depth(
+fn ring_depth(
     request: &PlanRequest,
     ring: Option<u32>,
     buffer: u32,
@@ -83,7 +117,7 @@ pub(super) struct Starts {
 /// Decides what to start with. Where the numbers may adapt, they start small and
 /// grow when waits show that it helps; a number that a person chose holds from
 /// the first batch on.
-pub(super) fn starts(
+fn starts(
     request: &PlanRequest,
     adapts: bool,
     [buffer, prefetch]: [u32; 2],
@@ -114,7 +148,7 @@ pub(super) fn starts(
 /// Returns what batches may take while they wait in host memory: an eighth of it,
 /// but at least 256 MB and at most 4 GB. A bound in batches alone would be
 /// several gigabytes of long clips.
-pub(super) fn host_bytes(host: &Host) -> Megabytes {
+fn host_bytes(host: &Host) -> Megabytes {
     Megabytes((host.memory.0 / 8).clamp(256, 4096))
 }
 

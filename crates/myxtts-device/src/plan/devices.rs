@@ -2,7 +2,7 @@
 
 use super::{PlanError, PlanRequest, PlannedDevice, Record, budget};
 use super::{choose_backend, cpu_device, gpu_device};
-use crate::config::StrategyConfig;
+use crate::config::{PipelineConfig, StrategyConfig};
 use crate::machine::{Gpu, Machine};
 use crate::strategy::{Asked, Placement, Strategy, place};
 
@@ -73,11 +73,25 @@ impl<'m> Devices<'m> {
     /// Gives every device its budget.
     pub(super) fn within(
         mut self,
-        budgets: Option<budget::Budgets>,
         request: &PlanRequest,
         record: &mut Record,
     ) -> Result<Self, PlanError> {
+        let PipelineConfig {
+            enable_memory_isolation,
+            data_gpu_memory,
+            model_gpu_memory,
+            ..
+        } = request.pipeline;
+        let budgets = enable_memory_isolation.then_some(budget::Budgets {
+            data: data_gpu_memory,
+            model: model_gpu_memory,
+        });
         budget::assign(request, budgets, &mut self.data, &mut self.models, record)?;
         Ok(self)
+    }
+
+    /// Returns the number of model devices, each with a replica.
+    pub(super) fn replicas(&self) -> u32 {
+        u32::try_from(self.models.len()).unwrap_or(u32::MAX)
     }
 }

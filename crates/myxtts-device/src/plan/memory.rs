@@ -14,6 +14,8 @@ use myxtts_config::units::Megabytes;
 use serde::Serialize;
 use thiserror::Error;
 
+use super::buffers::Buffers;
+use super::devices::Devices as Chosen;
 use super::{PlanError, PlanRequest, PlannedDevice, Record};
 use crate::config::{MemoryCheck, Precision};
 use crate::machine::Backend;
@@ -255,12 +257,12 @@ pub(super) struct Fitted {
 
 /// The devices of a plan, as a workload is asked about them.
 pub(super) struct Devices<'a> {
-    pub(super) data: &'a PlannedDevice,
-    pub(super) models: &'a [PlannedDevice],
-    pub(super) precision: Precision,
-    pub(super) ring: u32,
-    pub(super) in_flight: u32,
-    pub(super) host_ring: Megabytes,
+    data: &'a PlannedDevice,
+    models: &'a [PlannedDevice],
+    precision: Precision,
+    ring: u32,
+    in_flight: u32,
+    host_ring: Megabytes,
 }
 
 /// Returns batch size and accumulation as asked for, or, where memory is checked,
@@ -272,7 +274,6 @@ pub(super) fn fit(
     devices: &Devices<'_>,
     record: &mut Record,
 ) -> Result<Fitted, PlanError> {
-    let [batch_size, accumulation] = asked;
     let fitted = |[batch_size, accumulation]: [u32; 2], memory, notices| Fitted {
         batch_size,
         accumulation,
@@ -282,57 +283,104 @@ pub(super) fn fit(
     let Some(workload) = request.workload.as_deref() else {
         return Ok(fitted(asked, vec![], vec![]));
     };
-    let needs = |[batch_size, accumulation]: [u32; 2], mel_frames: Option<u32>| {
-        devices.needs(request, workload, [batch_size, accumulation], mel_frames)
+    let question = Question {
+        request,
+        workload,
+        devices,
+        asked,
     };
-    let as_asked = needs(asked, None);
+    let as_asked = question.needs(asked, None);
     let Some(tight) = tightest(&as_asked).cloned() else {
         return Ok(fitted(asked, as_asked, vec![]));
     };
     if check == MemoryCheck::Warn {
         return Ok(fitted(asked, as_asked, vec![warning(&tight)]));
     }
-    let kept = |batch: u32| [batch, accumulation];
-    // As many clips in a step as were asked for, where nobody chose how many
-    // batches they come in.
-    let spread = |batch: u32| {
+    let largest_fitting = question.largest_fitting();
+    let is_chosen = request.is_chosen(BATCH_KEY);
+    let may_change = !is_chosen || request.strategy.allow_fallback;
+    let Some(settled) = largest_fitting.filter(|_| may_change) else {
+        let refusal = question.refusal(&tight, largest_fitting);
+        return Err(PlanError::Memory(Box::new(refusal)));
+    };
+    tell_settled(settled, asked, is_chosen, &tight, record);
+    Ok(fitted(settled, question.needs(settled, None), vec![]))
+}
+
+/// The question of which sizes fit. Sizes are a batch size and an accumulation.
+struct Question<'a> {
+    request: &'a PlanRequest,
+    workload: &'a dyn Workload,
+    devices: &'a Devices<'a>,
+    asked: [u32; 2],
+}
+
+impl Question<'_> {
+    fn needs(&self, sizes: [u32; 2], mel_frames: Option<u32>) -> Vec<DeviceMemory> {
+        self.devices
+            .needs(self.request, self.workload, sizes, mel_frames)
+    }
+
+    fn fits(&self, sizes: [u32; 2], mel_frames: Option<u32>) -> bool {
+        tightest(&self.needs(sizes, mel_frames)).is_none()
+    }
+
+    /// Returns the sizes of a smaller batch that is accumulated as often as was asked for.
+    fn kept(&self, batch: u32) -> [u32; 2] {
+        let [_, accumulation] = self.asked;
+        [batch, accumulation]
+    }
+
+    /// Returns the sizes of a smaller batch, with as many clips in a step as were asked for.
+    fn spread(&self, batch: u32) -> [u32; 2] {
+        let [batch_size, accumulation] = self.asked;
         let rows = u64::from(batch_size) * u64::from(accumulation);
         let steps = u32::try_from(rows.div_ceil(u64::from(batch))).unwrap_or(u32::MAX);
         let most = MOST_ACCUMULATED.max(accumulation);
         [batch, steps.clamp(accumulation, most)]
-    };
-    let fits = |sizes: [u32; 2], frames: Option<u32>| tightest(&needs(sizes, frames)).is_none();
-    let spread_out = match request.is_chosen(ACCUMULATION_KEY) {
-        true => None,
-        false => largest(batch_size, |batch| fits(spread(batch), None)).map(spread),
-    };
-    // A second set of gradients may be what does not fit.
-    let largest_kept = || largest(batch_size, |batch| fits(kept(batch), None)).map(kept);
-    let largest_fitting = spread_out.or_else(largest_kept);
-    let is_chosen = request.is_chosen(BATCH_KEY);
-    let may_change = !is_chosen || request.strategy.allow_fallback;
-    let Some(settled) = largest_fitting.filter(|_| may_change) else {
+    }
+
+    /// Returns the sizes of the largest batch that fits, if there is one.
+    fn largest_fitting(&self) -> Option<[u32; 2]> {
+        let [batch_size, _] = self.asked;
+        // As many clips in a step as were asked for, where nobody chose how many
+        // batches they come in.
+        let spread_out = match self.request.is_chosen(ACCUMULATION_KEY) {
+            true => None,
+            false => largest(batch_size, |batch| self.fits(self.spread(batch), None))
+                .map(|batch| self.spread(batch)),
+        };
+        // A second set of gradients may be what does not fit.
+        let largest_kept = || {
+            largest(batch_size, |batch| self.fits(self.kept(batch), None))
+                .map(|batch| self.kept(batch))
+        };
+        spread_out.or_else(largest_kept)
+    }
+
+    /// Reports that the sizes do not fit, and what would.
+    fn refusal(&self, tight: &DeviceMemory, largest_fitting: Option<[u32; 2]>) -> TooLarge {
+        let [_, accumulation] = self.asked;
+        let longest = self.workload.longest();
         let fix = match largest_fitting {
             Some(sizes) => largest_words(sizes, accumulation),
             None => {
-                let one = needs(kept(1), None);
+                let one = self.needs(self.kept(1), None);
                 let least = one.iter().map(|memory| memory.needed_mb).max();
-                shorter(workload.longest(), least, |frames| {
-                    fits(kept(1), Some(frames))
+                shorter(longest, least, |frames| {
+                    self.fits(self.kept(1), Some(frames))
                 })
             }
         };
-        return Err(PlanError::Memory(Box::new(TooLarge {
-            device: format!("{} ({})", tight.device, devices.name(&tight)),
+        TooLarge {
+            device: format!("{} ({})", tight.device, self.devices.name(tight)),
             needed: tight.needed_mb,
-            asked: words(asked, workload.longest()),
+            asked: words(self.asked, longest),
             found: tight.found(),
             needs: tight.needs.to_string(),
             fix,
-        })));
-    };
-    tell_settled(settled, asked, is_chosen, &tight, record);
-    Ok(fitted(settled, needs(settled, None), vec![]))
+        }
+    }
 }
 
 fn warning(tight: &DeviceMemory) -> String {
@@ -433,7 +481,19 @@ fn tightest(devices: &[DeviceMemory]) -> Option<&DeviceMemory> {
     devices.iter().filter(lacking).max_by_key(lack)
 }
 
-impl Devices<'_> {
+impl<'a> Devices<'a> {
+    /// Describes devices that were chosen, and what is to wait in their memory.
+    pub(super) fn of(chosen: &'a Chosen<'_>, buffers: &Buffers, precision: Precision) -> Self {
+        Self {
+            data: &chosen.data,
+            models: &chosen.models,
+            precision,
+            ring: buffers.ring_depth,
+            in_flight: buffers.starts.in_flight,
+            host_ring: buffers.host_bytes,
+        }
+    }
+
     fn name(&self, memory: &DeviceMemory) -> &str {
         let mut all = std::iter::once(self.data).chain(self.models);
         let found = all.find(|device| device.logical == memory.logical);

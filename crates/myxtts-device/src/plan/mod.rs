@@ -24,7 +24,9 @@ use crate::config::{BackendChoice, CollectiveChoice, PipelineConfig, Precision, 
 use crate::machine::{Adapter, Backend, Gpu, Machine};
 use crate::strategy::{Strategy, StrategyError};
 
+use buffers::Buffers;
 use devices::Devices;
+use memory::Fitted;
 pub use memory::{
     ClipsPerStep, DeviceMemory, LongestShape, MemoryNeeds, Share, TooLarge, Verdict, Workload,
 };
@@ -234,7 +236,6 @@ impl Record {
 pub fn plan(request: &PlanRequest, machine: &Machine) -> Result<Plan, PlanError> {
     // Every key is named here, so that one nothing is made of does not compile.
     let StrategyConfig {
-        collective,
         // `Devices::choose` takes these.
         multi_gpu: _,
         visible_gpus: _,
@@ -245,101 +246,111 @@ pub fn plan(request: &PlanRequest, machine: &Machine) -> Result<Plan, PlanError>
         gradient_accumulation_steps,
         precision,
         enable_graph_mode,
+        // `Decided::into_plan` takes this.
+        collective: _,
     } = request.strategy;
     let PipelineConfig {
         batch_size,
-        num_workers,
-        pipeline_buffer_size,
-        prefetch_to_gpu,
-        prefetch_buffer_size,
-        optimize_cpu_gpu_overlap,
-        model_start_delay,
-        // `Devices::choose` takes both.
+        // `Buffers::decide` takes these.
+        num_workers: _,
+        pipeline_buffer_size: _,
+        prefetch_to_gpu: _,
+        prefetch_buffer_size: _,
+        optimize_cpu_gpu_overlap: _,
+        // `Devices::choose` and `Devices::within` take these.
         data_gpu: _,
         model_gpu: _,
+        data_gpu_memory: _,
+        model_gpu_memory: _,
+        enable_memory_isolation: _,
         memory_check,
-        enable_memory_isolation,
-        data_gpu_memory,
-        model_gpu_memory,
         static_shapes,
+        // `Decided::into_plan` takes this.
+        model_start_delay: _,
     } = request.pipeline;
     let mut record = Record::default();
-    let budgets = enable_memory_isolation.then_some(budget::Budgets {
-        data: data_gpu_memory,
-        model: model_gpu_memory,
-    });
-    let chosen = Devices::choose(request, machine, &mut record)?;
-    let chosen = chosen.within(budgets, request, &mut record)?;
-    let workers = buffers::workers(request, num_workers, &machine.host, &mut record);
-    let ring = prefetch_to_gpu.then_some(prefetch_buffer_size);
-    let ring_depth = buffers::ring_depth(request, ring, pipeline_buffer_size, &mut record)?;
-    let replicas = u32::try_from(chosen.models.len()).unwrap_or(u32::MAX);
-    let starts = buffers::starts(
-        request,
-        optimize_cpu_gpu_overlap,
-        [pipeline_buffer_size, ring_depth],
-        replicas,
-        &mut record,
-    );
-    let precision = precision::choose(request, precision, &chosen.model_gpus, &mut record)?;
-    let devices = memory::Devices {
-        data: &chosen.data,
-        models: &chosen.models,
-        precision,
-        ring: ring_depth,
-        in_flight: starts.in_flight,
-        host_ring: buffers::host_bytes(&machine.host),
-    };
+    let devices = Devices::choose(request, machine, &mut record)?;
+    let devices = devices.within(request, &mut record)?;
+    let buffers = Buffers::decide(request, &machine.host, devices.replicas(), &mut record)?;
+    let precision = precision::choose(request, precision, &devices.model_gpus, &mut record)?;
     let sizes = [batch_size, gradient_accumulation_steps];
-    let fitted = memory::fit(request, sizes, memory_check, &devices, &mut record)?;
-    let per_step = fitted.accumulation.saturating_mul(replicas);
-    let workload = request.workload.as_deref();
-    let clips = workload.and_then(|workload| workload.clips(fitted.batch_size, replicas));
-    let clips_per_step = clips.map(|clips| clips.times(fitted.accumulation));
-    let mut notices = chosen.placement.notices;
-    notices.extend(fitted.notices);
-    record.because(match static_shapes {
+    let held = memory::Devices::of(&devices, &buffers, precision);
+    let fitted = memory::fit(request, sizes, memory_check, &held, &mut record)?;
+    record.because(about_shapes(static_shapes));
+    let strategy = devices.placement.strategy;
+    let decided = Decided {
+        graph_mode: graph_mode(request, strategy, enable_graph_mode, &mut record),
+        devices,
+        buffers,
+        precision,
+        fitted,
+    };
+    Ok(decided.into_plan(request, record))
+}
+
+/// What was decided, before it is put down as a plan.
+struct Decided<'m> {
+    devices: Devices<'m>,
+    buffers: Buffers,
+    precision: Precision,
+    fitted: Fitted,
+    graph_mode: Option<bool>,
+}
+
+impl Decided<'_> {
+    fn into_plan(self, request: &PlanRequest, record: Record) -> Plan {
+        let replicas = self.devices.replicas();
+        let placement = self.devices.placement;
+        let Fitted {
+            batch_size,
+            accumulation,
+            memory,
+            notices,
+        } = self.fitted;
+        let per_step = accumulation.saturating_mul(replicas);
+        let workload = request.workload.as_deref();
+        let clips = workload.and_then(|workload| workload.clips(batch_size, replicas));
+        Plan {
+            strategy: placement.strategy,
+            mode: match self.devices.has_data_gpu {
+                true => Mode::MultiGpu,
+                false => Mode::SingleGpuBuffered,
+            },
+            data_device: self.devices.data,
+            model_devices: self.devices.models,
+            in_flight: request.pipeline.pipeline_buffer_size,
+            in_flight_start: self.buffers.starts.in_flight,
+            buffer_mb: self.buffers.host_bytes,
+            ring_depth: self.buffers.ring_depth,
+            ring_depth_start: self.buffers.starts.prefetch,
+            workers: self.buffers.workers,
+            batch_size,
+            gradient_accumulation_steps: accumulation,
+            rows_per_step: u64::from(batch_size) * u64::from(per_step),
+            longest: workload.map(Workload::longest),
+            clips_per_step: clips.map(|clips| clips.times(accumulation)),
+            memory,
+            precision: self.precision,
+            static_shapes: request.pipeline.static_shapes,
+            graph_mode: self.graph_mode,
+            collective: request.strategy.collective,
+            adaptive_prefetch: request.pipeline.optimize_cpu_gpu_overlap,
+            model_start_delay: request.pipeline.model_start_delay,
+            memory_isolation: request.pipeline.enable_memory_isolation,
+            reasons: record.reasons,
+            notices: placement.notices.into_iter().chain(notices).collect(),
+            given_up: record.given_up,
+            strategy_lines: placement.lines,
+        }
+    }
+}
+
+/// Says what static shapes, or their absence, mean for the kernels.
+fn about_shapes(are_static: bool) -> &'static str {
+    match are_static {
         true => "static shapes are on: nothing recompiles after warm-up",
         false => "static shapes are off: every new length may compile kernels again",
-    });
-    let graph_mode = graph_mode(
-        request,
-        chosen.placement.strategy,
-        enable_graph_mode,
-        &mut record,
-    );
-    Ok(Plan {
-        strategy: chosen.placement.strategy,
-        mode: match chosen.has_data_gpu {
-            true => Mode::MultiGpu,
-            false => Mode::SingleGpuBuffered,
-        },
-        data_device: chosen.data,
-        model_devices: chosen.models,
-        in_flight: pipeline_buffer_size,
-        in_flight_start: starts.in_flight,
-        buffer_mb: buffers::host_bytes(&machine.host),
-        ring_depth,
-        ring_depth_start: starts.prefetch,
-        workers,
-        batch_size: fitted.batch_size,
-        gradient_accumulation_steps: fitted.accumulation,
-        rows_per_step: u64::from(fitted.batch_size) * u64::from(per_step),
-        longest: workload.map(Workload::longest),
-        clips_per_step,
-        memory: fitted.memory,
-        precision,
-        static_shapes,
-        graph_mode,
-        collective,
-        adaptive_prefetch: optimize_cpu_gpu_overlap,
-        model_start_delay,
-        memory_isolation: enable_memory_isolation,
-        reasons: record.reasons,
-        notices,
-        given_up: record.given_up,
-        strategy_lines: chosen.placement.lines,
-    })
+    }
 }
 
 /// Decides whether kernels are fused; `None` on the CPU, which has none to fuse.

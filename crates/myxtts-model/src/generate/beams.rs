@@ -14,6 +14,7 @@ use super::processors::{log_softmax, repetition_penalty};
 use super::sampling::{Choice, SamplingConfig, seen_at_start};
 use super::session::{Generated, joined};
 use super::speaking::SpeakingGpt;
+use crate::gpt::Vocabulary;
 
 /// A row, running or finished.
 #[derive(Clone)]
@@ -40,74 +41,38 @@ pub fn search(
     text: &[u32],
     config: SamplingConfig,
 ) -> Result<Generated, GenerateError> {
-    let beams = config.num_beams.max(1);
     if matches!(config.choice, Choice::Sample { .. }) {
-        return Err(GenerateError::DrawnBeams(beams));
+        return Err(GenerateError::DrawnBeams(config.num_beams.max(1)));
     }
     let vocabulary = gpt.config().vocabulary;
-    let stop = vocabulary.stop_audio();
     let limit = config.most_codes(&vocabulary, text.len());
     let [_, _, channels] = voice_1nd.dims();
     let device = voice_1nd.device();
     let prefix = gpt.prefix(voice_1nd, text)?;
     let mut engine = Engine::new(gpt);
-    let mut running = vec![Beam {
-        codes: vec![],
-        latents: vec![],
-        score: 0.0,
-        ended: Ending::Limit,
-    }];
-    let mut finished: Vec<Beam> = vec![];
+    let mut rows = Rows::new(config, &vocabulary, limit);
     let mut scored = match limit {
         0 => vec![],
         _ => vec![engine.begin(gpt, prefix, limit)?],
     };
     for length in 1..=limit {
-        let start = seen_at_start(&config, &vocabulary);
-        let mut candidates = vec![];
-        for (index, (beam, scored)) in running.iter().zip(&scored).enumerate() {
-            let scores = processed(scored, beam, &start, &config, stop)?;
-            candidates.extend((0..).zip(scores).map(|(code, score)| Candidate {
-                beam: index,
-                code,
-                score: beam.score + score,
-            }));
-        }
-        candidates.sort_by(|a, b| b.score.total_cmp(&a.score));
-        candidates.truncate(2 * beams);
-        let ends = |candidate: &Candidate| candidate.code == stop || length == limit;
-        for candidate in candidates.iter().take(beams).filter(|c| ends(c)) {
-            let mut beam = followed(candidate, &running, &scored);
-            beam.score /= (length as f32).powf(config.length_penalty);
-            if candidate.code == stop {
-                beam.ended = Ending::Stop;
-            }
-            finished.push(beam);
-        }
-        finished.sort_by(|a, b| b.score.total_cmp(&a.score));
-        finished.truncate(beams);
-        let mut going = candidates.into_iter().filter(|c| !ends(c));
-        let going: Vec<Candidate> = going.by_ref().take(beams).collect();
+        let candidates = rows.candidates(&scored)?;
+        rows.finish(&candidates, &scored, length);
+        let going = rows.going(candidates, length);
         let next: Vec<Beam> = going
             .iter()
-            .map(|candidate| followed(candidate, &running, &scored))
+            .map(|candidate| followed(candidate, &rows.running, &scored))
             .collect();
-        let Some(best) = next.first() else {
-            break;
-        };
-        let attainable = best.score / (length as f32).powf(config.length_penalty);
-        if let Some(worst) = finished.get(beams - 1)
-            && worst.score >= attainable
-        {
+        if next.first().is_none_or(|best| rows.is_over(best, length)) {
             break;
         }
         let parents: Vec<usize> = going.iter().map(|candidate| candidate.beam).collect();
         engine.keep(&parents);
         let codes: Vec<(u32, usize)> = going.iter().map(|c| (c.code, length)).collect();
-        running = next;
+        rows.running = next;
         scored = engine.advance(gpt, &codes, None)?;
     }
-    let best = finished.into_iter().next();
+    let best = rows.finished.into_iter().next();
     let (codes, latents, ended) = best.map_or((vec![], vec![], Ending::Limit), |best| {
         (best.codes, best.latents, best.ended)
     });
@@ -116,6 +81,98 @@ pub fn search(
         latents_1nd: joined(latents, channels, &device),
         ended,
     })
+}
+
+/// The rows of a search.
+struct Rows {
+    config: SamplingConfig,
+    beams: usize,
+    /// The code that ends a row.
+    stop: u32,
+    /// The length at which every row ends.
+    limit: usize,
+    /// The codes that count as seen before the first.
+    start: Vec<u32>,
+    running: Vec<Beam>,
+    /// At most one for each beam, the best first.
+    finished: Vec<Beam>,
+}
+
+impl Rows {
+    /// Begins with one row that has no code.
+    fn new(config: SamplingConfig, vocabulary: &Vocabulary, limit: usize) -> Self {
+        Self {
+            config,
+            beams: config.num_beams.max(1),
+            stop: vocabulary.stop_audio(),
+            limit,
+            start: seen_at_start(&config, vocabulary),
+            running: vec![Beam {
+                codes: vec![],
+                latents: vec![],
+                score: 0.0,
+                ended: Ending::Limit,
+            }],
+            finished: vec![],
+        }
+    }
+
+    /// Returns the codes that may follow the running rows, the best first: twice as many as
+    /// there are beams.
+    fn candidates(&self, scored: &[Scored]) -> Result<Vec<Candidate>, GenerateError> {
+        let mut candidates = vec![];
+        for (index, (beam, scored)) in self.running.iter().zip(scored).enumerate() {
+            let scores = processed(scored, beam, &self.start, &self.config, self.stop)?;
+            candidates.extend((0..).zip(scores).map(|(code, score)| Candidate {
+                beam: index,
+                code,
+                score: beam.score + score,
+            }));
+        }
+        candidates.sort_by(|a, b| b.score.total_cmp(&a.score));
+        candidates.truncate(2 * self.beams);
+        Ok(candidates)
+    }
+
+    fn ends(&self, candidate: &Candidate, length: usize) -> bool {
+        candidate.code == self.stop || length == self.limit
+    }
+
+    /// Returns the score of a row that would end at a length.
+    fn final_score(&self, score: f32, length: usize) -> f32 {
+        score / (length as f32).powf(self.config.length_penalty)
+    }
+
+    /// Finishes the candidates that end, if they rank among the first, and keeps the best of
+    /// all that finished.
+    fn finish(&mut self, candidates: &[Candidate], scored: &[Scored], length: usize) {
+        for candidate in candidates.iter().take(self.beams) {
+            if !self.ends(candidate, length) {
+                continue;
+            }
+            let mut beam = followed(candidate, &self.running, scored);
+            beam.score = self.final_score(beam.score, length);
+            if candidate.code == self.stop {
+                beam.ended = Ending::Stop;
+            }
+            self.finished.push(beam);
+        }
+        self.finished.sort_by(|a, b| b.score.total_cmp(&a.score));
+        self.finished.truncate(self.beams);
+    }
+
+    /// Returns the best candidates that do not end, one for each beam.
+    fn going(&self, candidates: Vec<Candidate>, length: usize) -> Vec<Candidate> {
+        let going = candidates.into_iter().filter(|c| !self.ends(c, length));
+        going.take(self.beams).collect()
+    }
+
+    /// Returns whether the best running row cannot beat the worst finished one.
+    fn is_over(&self, best: &Beam, length: usize) -> bool {
+        let attainable = self.final_score(best.score, length);
+        let worst = self.finished.get(self.beams - 1);
+        worst.is_some_and(|worst| worst.score >= attainable)
+    }
 }
 
 /// Returns log-probabilities, after the processors that a search uses.

@@ -205,86 +205,19 @@ fn pair(line: usize, merge: &Value) -> Result<(String, String), VocabError> {
 impl Document {
     /// Refuses what would make our ids differ from the Python package's.
     fn check_settings(&self) -> Result<(), VocabError> {
-        let model = &self.model;
-        let off = |value: &Value| matches!(value, Value::Null | Value::Bool(false));
-        let blank = |value: &Value| value.is_null() || value.as_str() == Some("");
-        let checks: [(&'static str, &Value, bool, &'static str); 11] = [
-            (
-                "normalizer",
-                &self.normalizer,
-                self.normalizer.is_null(),
-                "null there",
-            ),
-            (
-                "pre_tokenizer",
-                &self.pre_tokenizer,
-                self.pre_tokenizer["type"] == "Whitespace",
-                "{\"type\": \"Whitespace\"} there",
-            ),
-            (
-                "post_processor",
-                &self.post_processor,
-                self.post_processor.is_null(),
-                "null there",
-            ),
-            (
-                "model.type",
-                &model.kind,
-                model.kind.is_null() || model.kind == "BPE",
-                "\"BPE\" there",
-            ),
-            (
-                "model.dropout",
-                &model.dropout,
-                model.dropout.is_null() || model.dropout.as_f64() == Some(0.0),
-                "null there",
-            ),
-            (
-                "model.unk_token",
-                &model.unk_token,
-                model.unk_token == "[UNK]",
-                "\"[UNK]\" there",
-            ),
-            (
-                "model.continuing_subword_prefix",
-                &model.continuing_subword_prefix,
-                blank(&model.continuing_subword_prefix),
-                "null there",
-            ),
-            (
-                "model.end_of_word_suffix",
-                &model.end_of_word_suffix,
-                blank(&model.end_of_word_suffix),
-                "null there",
-            ),
-            (
-                "model.fuse_unk",
-                &model.fuse_unk,
-                off(&model.fuse_unk),
-                "false there",
-            ),
-            (
-                "model.byte_fallback",
-                &model.byte_fallback,
-                off(&model.byte_fallback),
-                "false there, or nothing",
-            ),
-            (
-                "model.ignore_merges",
-                &model.ignore_merges,
-                off(&model.ignore_merges),
-                "false there, or nothing",
-            ),
-        ];
-        for (key, value, fine, expected) in checks {
-            if !fine {
-                return Err(VocabError::Setting {
-                    key,
-                    value: value.to_string(),
-                    expected,
-                });
-            }
-        }
+        let Self {
+            normalizer,
+            pre_tokenizer,
+            post_processor,
+            ..
+        } = self;
+        let splits_at_spaces = pre_tokenizer["type"] == "Whitespace";
+        let whitespace = "{\"type\": \"Whitespace\"} there";
+        need("normalizer", normalizer, normalizer.is_null(), "null there")?;
+        need("pre_tokenizer", pre_tokenizer, splits_at_spaces, whitespace)?;
+        let is_off = post_processor.is_null();
+        need("post_processor", post_processor, is_off, "null there")?;
+        self.model.check_settings()?;
         for added in &self.added_tokens {
             if added.single_word || added.lstrip || added.rstrip {
                 return Err(VocabError::Setting {
@@ -295,5 +228,62 @@ impl Document {
             }
         }
         Ok(())
+    }
+}
+
+impl Model {
+    fn check_settings(&self) -> Result<(), VocabError> {
+        let off = |value: &Value| matches!(value, Value::Null | Value::Bool(false));
+        let blank = |value: &Value| value.is_null() || value.as_str() == Some("");
+        let is_bpe = self.kind.is_null() || self.kind == "BPE";
+        need("model.type", &self.kind, is_bpe, "\"BPE\" there")?;
+        let is_certain = self.dropout.is_null() || self.dropout.as_f64() == Some(0.0);
+        need("model.dropout", &self.dropout, is_certain, "null there")?;
+        let is_usual = self.unk_token == "[UNK]";
+        need(
+            "model.unk_token",
+            &self.unk_token,
+            is_usual,
+            "\"[UNK]\" there",
+        )?;
+        for (key, value) in [
+            (
+                "model.continuing_subword_prefix",
+                &self.continuing_subword_prefix,
+            ),
+            ("model.end_of_word_suffix", &self.end_of_word_suffix),
+        ] {
+            need(key, value, blank(value), "null there")?;
+        }
+        need(
+            "model.fuse_unk",
+            &self.fuse_unk,
+            off(&self.fuse_unk),
+            "false there",
+        )?;
+        for (key, value) in [
+            ("model.byte_fallback", &self.byte_fallback),
+            ("model.ignore_merges", &self.ignore_merges),
+        ] {
+            need(key, value, off(value), "false there, or nothing")?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns an error for a setting that is not as it has to be.
+fn need(
+    key: &'static str,
+    value: &Value,
+    is_fine: bool,
+    expected: &'static str,
+) -> Result<(), VocabError> {
+    match is_fine {
+        true => Ok(()),
+        false => Err(VocabError::Setting {
+            key,
+            value: value.to_string(),
+            expected,
+        }),
     }
 }

@@ -46,6 +46,25 @@ pub(super) struct Specials {
     pub(super) start: TokenId,
 }
 
+impl Specials {
+    /// Finds the special tokens, which have to be among the added ones.
+    fn among(added: &[(String, TokenId)]) -> Result<Self, VocabError> {
+        let special = |token: &'static str| {
+            added
+                .iter()
+                .find(|(text, _)| text == token)
+                .map(|(_, id)| *id)
+                .ok_or(VocabError::MissingSpecial { token })
+        };
+        Ok(Self {
+            stop: special(STOP)?,
+            unk: special(UNK)?,
+            space: special(SPACE)?,
+            start: special(START)?,
+        })
+    }
+}
+
 impl Vocabulary {
     /// Checks and indexes a vocabulary: the only way to make one.
     ///
@@ -62,66 +81,17 @@ impl Vocabulary {
         }
         let Table { tokens, ids } = table;
 
-        let special = |token: &'static str| {
-            added
-                .iter()
-                .find(|(text, _)| text == token)
-                .map(|(_, id)| *id)
-                .ok_or(VocabError::MissingSpecial { token })
-        };
-        let specials = Specials {
-            stop: special(STOP)?,
-            unk: special(UNK)?,
-            space: special(SPACE)?,
-            start: special(START)?,
-        };
-
-        let characters = ids
-            .iter()
-            .filter_map(|(token, id)| {
-                let mut chars = token.chars();
-                let first = chars.next()?;
-                chars.next().is_none().then_some((first, *id))
-            })
-            .collect();
-
-        let mut merge_list = Vec::with_capacity(merges.len());
-        for (at, (left, right)) in merges.iter().enumerate() {
-            let joined = format!("{left}{right}");
-            let find = |token: &str| {
-                ids.get(token)
-                    .copied()
-                    .ok_or_else(|| VocabError::MergeOfUnknown {
-                        line: at + 1,
-                        left: left.clone(),
-                        right: right.clone(),
-                        missing: token.to_owned(),
-                    })
-            };
-            merge_list.push((find(left)?, find(right)?, find(&joined)?));
-        }
-
-        let mut added: Vec<(Box<str>, TokenId)> = added
-            .into_iter()
-            .map(|(token, id)| (token.into_boxed_str(), id))
-            .collect();
-        added.sort_by(|a, b| (b.0.len(), a.1).cmp(&(a.0.len(), b.1)));
-        added.dedup();
-        let mut added_starts: Vec<char> = added
-            .iter()
-            .filter_map(|(token, _)| token.chars().next())
-            .collect();
-        added_starts.sort_unstable();
-        added_starts.dedup();
-
+        let specials = Specials::among(&added)?;
+        let merge_list = merges_by_id(merges, &ids)?;
+        let added = longest_first(added);
         Ok(Self {
             merges: rank(&merge_list),
+            characters: characters_of(&ids),
+            added_starts: first_characters(&added),
             tokens,
             ids,
-            characters,
             merge_list,
             added,
-            added_starts: added_starts.into_boxed_slice(),
             specials,
             cache: WordCache::default(),
         })
@@ -189,6 +159,62 @@ impl Vocabulary {
             .zip(&self.tokens)
             .filter_map(|(id, token)| Some((id, token.as_deref()?)))
     }
+}
+
+/// Returns the tokens that are one character.
+fn characters_of(ids: &HashMap<Box<str>, TokenId>) -> HashMap<char, TokenId> {
+    ids.iter()
+        .filter_map(|(token, id)| {
+            let mut chars = token.chars();
+            let first = chars.next()?;
+            chars.next().is_none().then_some((first, *id))
+        })
+        .collect()
+}
+
+/// Looks up the ids of each merge: of its two tokens and of the one that they make.
+fn merges_by_id(
+    merges: &[(String, String)],
+    ids: &HashMap<Box<str>, TokenId>,
+) -> Result<Vec<(TokenId, TokenId, TokenId)>, VocabError> {
+    let mut list = Vec::with_capacity(merges.len());
+    for (at, (left, right)) in merges.iter().enumerate() {
+        let joined = format!("{left}{right}");
+        let find = |token: &str| {
+            ids.get(token)
+                .copied()
+                .ok_or_else(|| VocabError::MergeOfUnknown {
+                    line: at + 1,
+                    left: left.clone(),
+                    right: right.clone(),
+                    missing: token.to_owned(),
+                })
+        };
+        list.push((find(left)?, find(right)?, find(&joined)?));
+    }
+    Ok(list)
+}
+
+/// Sorts the added tokens, the longest first, and drops those that are there twice.
+fn longest_first(added: Vec<(String, TokenId)>) -> Vec<(Box<str>, TokenId)> {
+    let mut added: Vec<(Box<str>, TokenId)> = added
+        .into_iter()
+        .map(|(token, id)| (token.into_boxed_str(), id))
+        .collect();
+    added.sort_by(|a, b| (b.0.len(), a.1).cmp(&(a.0.len(), b.1)));
+    added.dedup();
+    added
+}
+
+/// Returns the characters that tokens begin with, each once.
+fn first_characters(tokens: &[(Box<str>, TokenId)]) -> Box<[char]> {
+    let mut starts: Vec<char> = tokens
+        .iter()
+        .filter_map(|(token, _)| token.chars().next())
+        .collect();
+    starts.sort_unstable();
+    starts.dedup();
+    starts.into_boxed_slice()
 }
 
 /// Indexes merges by their pairs. A pair listed twice takes its *last* rank, as the
