@@ -6,6 +6,7 @@ use std::sync::Arc;
 use burn::tensor::Device;
 use myxtts_base::report;
 use myxtts_data::config::CacheKind;
+use myxtts_data::host_stage::{Clip, HostFeed, PreparedBatch};
 use myxtts_pipeline::Ticket;
 use myxtts_run::signals::StopRequest;
 
@@ -15,6 +16,7 @@ use super::request::TrainRequest;
 use super::training_data::TrainingData;
 use crate::error::{TrainError, unless_stopped};
 use crate::faults::Faults;
+use crate::feed::DeviceFeed;
 use crate::stage::frozen::frozen_dvae;
 use crate::stage::parts;
 
@@ -46,12 +48,8 @@ pub fn encode(
     let job = &Job::of(request);
     check(job)?;
     let initial_weights = InitialWeights::init(weights, job)?;
-    let Some(dvae) = &initial_weights.dvae else {
-        return Err(TrainError::Usage(report!(
-            "{} has no DVAE to encode with", weights.display();
-            fix: "name a run, or weights that were imported with their dvae.pth"
-        )));
-    };
+    let dvae = initial_weights.dvae.as_ref();
+    let dvae = dvae.ok_or_else(|| no_dvae(weights))?;
     let training_data = TrainingData::read(
         job,
         initial_weights.vocabulary.clone(),
@@ -91,21 +89,41 @@ pub fn encode(
         for lane in 0..replicas as usize {
             // Stopping here is safe: every entry in the cache is complete.
             unless_stopped(stop)?;
-            let filled = host.prepare(Ticket { step, lane }, spare.take());
-            let filled = filled.map_err(TrainError::failed)?;
-            let clips = filled.batch.clips().iter().flatten().count();
-            match filled.codes_bm() {
-                Some(_) => done.cached += clips,
-                None => {
-                    device_stage.batch(&filled).map_err(TrainError::failed)?;
-                    done.encoded += clips;
-                }
-            }
+            let ticket = Ticket { step, lane };
+            let filled = encode_batch(&host, &mut device_stage, ticket, spare.take(), &mut done)?;
             progress((done.cached + done.encoded) as u64, total);
             spare = Some(filled);
         }
     }
     Ok(done)
+}
+
+/// Fills a batch, makes its codes unless the cache has them, and counts its clips in `done`.
+/// Returns the filled batch, whose buffers the next one reuses.
+fn encode_batch(
+    host: &HostFeed<Arc<[Clip]>>,
+    device_stage: &mut DeviceFeed,
+    ticket: Ticket,
+    spare: Option<PreparedBatch>,
+    done: &mut Encoded,
+) -> Result<PreparedBatch, TrainError> {
+    let filled = host.prepare(ticket, spare).map_err(TrainError::failed)?;
+    let clips = filled.batch.clips().iter().flatten().count();
+    match filled.codes_bm() {
+        Some(_) => done.cached += clips,
+        None => {
+            device_stage.batch(&filled).map_err(TrainError::failed)?;
+            done.encoded += clips;
+        }
+    }
+    Ok(filled)
+}
+
+fn no_dvae(weights: &Path) -> TrainError {
+    TrainError::Usage(report!(
+        "{} has no DVAE to encode with", weights.display();
+        fix: "name a run, or weights that were imported with their dvae.pth"
+    ))
 }
 
 /// Refuses jobs whose codes could not be kept, or would not be found again.

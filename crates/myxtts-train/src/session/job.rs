@@ -141,6 +141,18 @@ pub(crate) struct Cadence {
     pub(crate) log: u64,
 }
 
+impl Cadence {
+    fn of(run: &RunConfig) -> Self {
+        Self {
+            validate: run.validate_every,
+            samples: run.sample_every,
+            checkpoint: run.checkpoint_every,
+            keep: run.keep_checkpoints as usize,
+            log: run.log_every,
+        }
+    }
+}
+
 /// How long the stages are.
 #[derive(Clone, Debug)]
 pub(crate) struct StageLengths {
@@ -320,14 +332,15 @@ impl Job {
             seed,
             resume,
             reset_training,
-            validate_every,
             patience,
-            sample_every,
+            // `Cadence::of` takes these.
+            validate_every: _,
+            sample_every: _,
+            checkpoint_every: _,
+            keep_checkpoints: _,
+            log_every: _,
             sample_count,
             sample_texts,
-            checkpoint_every,
-            keep_checkpoints,
-            log_every,
             freeze,
             // A preparation's, which hands the vocabulary on.
             vocab: _,
@@ -342,13 +355,7 @@ impl Job {
             seed: *seed,
             lengths: StageLengths::of(&training.run, *size, &request.chosen),
             optimization: Optimization::of(&training.optimizer, &request.chosen, *patience),
-            cadence: Cadence {
-                validate: *validate_every,
-                samples: *sample_every,
-                checkpoint: *checkpoint_every,
-                keep: *keep_checkpoints as usize,
-                log: *log_every,
-            },
+            cadence: Cadence::of(&training.run),
             frozen: freeze.clone().unwrap_or_default(),
             sample_texts: sample_texts.clone().unwrap_or_default(),
             sample_count: *sample_count as usize,

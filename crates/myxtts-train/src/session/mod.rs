@@ -71,9 +71,7 @@ pub fn run(
     let _ = log.note(&job.plan.to_string());
     let stop_notice = StopNotice::start(&stop, &log);
     let mut resume_point = ResumePoint::find(job, &folder, &log)?;
-    write_file(&folder.config(), job.config_text.as_bytes())?;
-    let plan = serde_json::to_vec_pretty(&job.plan).map_err(TrainError::failed)?;
-    write_file(&folder.plan(), &plan)?;
+    write_settings(job, &folder)?;
     let known = &mut resume_point.initial_weights;
     let (vocabulary, stats) = (known.vocabulary.take(), known.stats.take());
     let training_data = match TrainingData::read(job, vocabulary, stats, &stop) {
@@ -248,6 +246,13 @@ impl<'a> Run<'a> {
         self.finished.sentence = sentence.map(str::to_owned);
         self.finished.language = Some(language.clone());
     }
+}
+
+/// Writes the configuration and the plan to the run's folder.
+fn write_settings(job: &Job, folder: &RunFolder) -> Result<(), TrainError> {
+    write_file(&folder.config(), job.config_text.as_bytes())?;
+    let plan = serde_json::to_vec_pretty(&job.plan).map_err(TrainError::failed)?;
+    write_file(&folder.plan(), &plan)
 }
 
 fn write_file(path: &Path, bytes: &[u8]) -> Result<(), TrainError> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use burn::tensor::Device;
 use myxtts_base::report;
 use myxtts_data::schedule::Schedule;
-use myxtts_infer::state_dict;
+use myxtts_infer::{ModelCard, state_dict};
 use myxtts_model::hifigan::{Discriminator, HifiganConfig, HifiganDecoder};
 use myxtts_model::init::Init;
 use myxtts_model::params::{StateDict, load};
@@ -25,7 +25,7 @@ use crate::objective::{DISCRIMINATOR, DISCRIMINATOR_FILE, DecoderObjective};
 use crate::optim::AdamWConfig;
 use crate::session::evaluate::DecoderEvaluator;
 use crate::session::initial_weights::InitialWeights;
-use crate::session::saving::{Found, optimizer_file, without_prefix};
+use crate::session::saving::{Found, Position, optimizer_file, without_prefix};
 use crate::session::training_data::TrainingData;
 use crate::session::{Job, Run};
 use crate::stage;
@@ -37,64 +37,47 @@ impl Run<'_> {
         initial_weights: &mut InitialWeights,
         resumed: Option<&Checkpoint>,
     ) -> Result<u64, TrainError> {
-        let (job, placement, training_data) = (self.job, self.placement, &self.training_data);
         let gpt = initial_weights.gpt.take();
         let (Some(dvae), Some(gpt), Some(card)) =
             (&initial_weights.dvae, gpt, &mut initial_weights.card)
         else {
-            return Err(TrainError::Usage(report!(
-                "the decoder needs a trained GPT and its DVAE, and there is none";
-                why: "the decoder learns to turn the GPT's latents of recordings into audio";
-                fix: "--stage all, or --init DIR with a trained model or run"
-            )));
+            return Err(no_gpt());
         };
-        let decoder = decoder_card(job.decoder_size, card);
+        let decoder = decoder_card(self.job.decoder_size, card);
         card.decoder = Some(decoder.clone());
         let card = &*card;
         let hifigan = initial_weights.hifigan.clone();
-        let frozen = Frozen::new(
-            &training_data.front_end,
-            card,
-            decoder.clone(),
-            dvae,
-            gpt,
-            hifigan,
-        )?;
+        let front_end = &self.training_data.front_end;
+        let frozen = Frozen::new(front_end, card, decoder, dvae, gpt, hifigan)?;
+        let done = self.train_decoder(card, &frozen, resumed)?;
+        // Sentences of the GPT stage say more than copies of recordings.
+        let copies = self.samples_of(done);
+        self.finished.samples = self.finished.samples.take().or(copies);
+        Ok(done)
+    }
+
+    /// Takes the steps of the stage, and returns how many it has taken in all.
+    fn train_decoder(
+        &mut self,
+        card: &ModelCard,
+        frozen: &Frozen,
+        resumed: Option<&Checkpoint>,
+    ) -> Result<u64, TrainError> {
+        let (job, placement, training_data) = (self.job, self.placement, &self.training_data);
         let schedule = schedule(job, training_data, placement.replicas(), self.bounds_rows)?;
         let schedule = Arc::new(schedule);
         let (loop_config, mut position) =
             stage::begin(job, StageName::Decoder, &schedule, self.before, resumed)?;
-        let cutting = Cutting {
-            frames: job.segments.decoder_frames,
-            seed: job.seed,
-            steps_per_epoch: schedule.steps_per_epoch(),
-        };
+        let cutting = cutting_of(job, &schedule);
         let (codes, _) = codes_cache(job, training_data, &frozen.dvae, &schedule)?;
-        let adamw = AdamWConfig {
-            beta_1: 0.8,
-            beta_2: 0.99,
-            ..job.optimization.adamw
-        };
-        let (earlier, found) = match resumed {
-            // Older checkpoints do not say what was found, and had no curriculum.
-            Some(_) => (Earlier::default(), position.found.unwrap_or_default()),
-            None => {
-                let earlier = Earlier::find(&frozen.hifigan, job.init.as_deref())?;
-                let found = earlier.found();
-                (earlier, found)
-            }
-        };
+        let adamw = adamw_of(job);
+        let (earlier, found) = Earlier::begin(frozen, job, &position, resumed.is_some())?;
         position.found = Some(found);
-        let curriculum = curriculum(
-            &job.optimization,
-            job.decoder_size,
-            found,
-            loop_config.steps,
-        );
-        self.outputs
-            .say(&curriculum_words(&curriculum, loop_config.steps));
+        let (hifigan, steps) = (&frozen.card.hifigan, loop_config.steps);
+        let curriculum = curriculum(&job.optimization, job.decoder_size, found, steps);
+        self.outputs.say(&curriculum_words(&curriculum, steps));
         let state = |device: &Device| {
-            let objective = earlier.objective(job.seed, &decoder.hifigan, device)?;
+            let objective = earlier.objective(job.seed, hifigan, device)?;
             stage::state(job, adamw, objective.with_curriculum(curriculum), resumed)
         };
         let device_stage = {
@@ -107,7 +90,7 @@ impl Run<'_> {
             placement,
             prefetch: prefetch_config(job, placement),
             largest: LargestBatch {
-                device: largest_segments(&schedule, &decoder.hifigan, cutting),
+                device: largest_segments(&schedule, hifigan, cutting),
                 ..LargestBatch::of(&schedule, conditioning, &card.conditioning_mel)
             },
             host: host(job, training_data, conditioning, schedule, codes)?,
@@ -118,8 +101,7 @@ impl Run<'_> {
             ledger: stage::ledger(&self.outputs, StageName::Decoder)?,
             stop: self.outputs.stop.clone(),
         };
-        let evaluator =
-            DecoderEvaluator::new(job, training_data, card, &frozen, &placement.data[0]);
+        let evaluator = DecoderEvaluator::new(job, training_data, card, frozen, &placement.data[0]);
         let recording = stage::Recording {
             outputs: &mut self.outputs,
             finished: &mut self.finished,
@@ -129,10 +111,33 @@ impl Run<'_> {
             resumed,
         };
         let state = recording.train(run, evaluator)?;
-        // Sentences of the GPT stage say more than copies of recordings.
-        let copies = self.samples_of(state.done);
-        self.finished.samples = self.finished.samples.take().or(copies);
         Ok(state.done)
+    }
+}
+
+fn no_gpt() -> TrainError {
+    TrainError::Usage(report!(
+        "the decoder needs a trained GPT and its DVAE, and there is none";
+        why: "the decoder learns to turn the GPT's latents of recordings into audio";
+        fix: "--stage all, or --init DIR with a trained model or run"
+    ))
+}
+
+/// Returns how segments are cut from the batches of the schedule.
+fn cutting_of(job: &Job, schedule: &Schedule) -> Cutting {
+    Cutting {
+        frames: job.segments.decoder_frames,
+        seed: job.seed,
+        steps_per_epoch: schedule.steps_per_epoch(),
+    }
+}
+
+/// Returns the optimizer's settings with the moments of the stage.
+fn adamw_of(job: &Job) -> AdamWConfig {
+    AdamWConfig {
+        beta_1: 0.8,
+        beta_2: 0.99,
+        ..job.optimization.adamw
     }
 }
 
@@ -144,6 +149,23 @@ struct Earlier {
 }
 
 impl Earlier {
+    /// Returns the weights to begin with, and what was found when the stage began. A stage that is
+    /// resumed has weights of its own in its checkpoint.
+    fn begin(
+        frozen: &Frozen,
+        job: &Job,
+        position: &Position,
+        is_resumed: bool,
+    ) -> Result<(Self, Found), TrainError> {
+        if is_resumed {
+            // Older checkpoints do not say what was found, and had no curriculum.
+            return Ok((Self::default(), position.found.unwrap_or_default()));
+        }
+        let earlier = Self::find(&frozen.hifigan, job.init.as_deref())?;
+        let found = earlier.found();
+        Ok((earlier, found))
+    }
+
     /// A decoder among `hifigan`, and its discriminators beside the weights of `init`.
     fn find(hifigan: &TensorMap, init: Option<&Path>) -> Result<Self, TrainError> {
         let generator = without_prefix(state_dict(hifigan), PREFIX);

@@ -3,12 +3,14 @@
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
 use burn::tensor::Device;
 use myxtts_data::host_stage::{ClipSource, HostFeed, PreparedBatch};
 use myxtts_pipeline::{
-    Bounds, DeviceStage, Failure, Knobs, Lane, Ledger, Make, Outcome, Pipeline, Start, Stop,
+    Bounds, DeviceStage, Failure, Knobs, Lane, Ledger, Make, Outcome, Pipeline, Setup, Start,
+    Started, Stop,
 };
 use myxtts_run::signals::{LOOK_EVERY, StopRequest};
 
@@ -136,26 +138,18 @@ where
     );
     let made = ReadyGate::new(begin);
     let fill_target = prefetch.fill_target.min(setup.model_ring.holds());
-    let device_stages = placement.data.iter();
-    let device_stages =
-        device_stages.map(|device| make_site(&device_stage, device, made.making.clone()));
-    let hops = placement.models.iter().filter(|_| placement.has_hop);
-    let hops = hops.map(make_hop::<T::Batch>);
-    let (pipeline, lanes) = Pipeline::start(
-        &setup,
-        host,
-        device_stages.collect(),
-        hops.collect(),
-        ledger,
-    )?;
+    let (pipeline, lanes) =
+        start_pipeline(&setup, host, &device_stage, placement, &made.making, ledger)?;
     let pipeline = Rc::new(pipeline);
     observer.pipeline(Rc::downgrade(&pipeline));
     let inputs = ReplicaInputs {
         lanes,
         targets,
-        fill_target,
-        start_delay: prefetch.start_delay,
-        made,
+        start: StartConditions {
+            made,
+            fill_target,
+            start_delay: prefetch.start_delay,
+        },
         stop: stop.clone(),
     };
     let result = until_asked(&stop, pipeline.stop(), || {
@@ -164,13 +158,49 @@ where
     if result.is_err() {
         pipeline.stop().fail(Failure::Requested);
     }
+    let outcome = end_pipeline(pipeline, &stop)?;
+    stage_result(result, outcome)
+}
+
+/// Starts the pipeline: a device stage on every data device and, where batches change devices, a
+/// hop to every model device.
+fn start_pipeline<B, S, C>(
+    setup: &Setup,
+    host: HostFeed<C>,
+    device_stage: &MakeDeviceStage<S>,
+    placement: &Placement,
+    making: &Sender<()>,
+    ledger: Ledger,
+) -> Result<Started<DeviceBatch<B>>, TrainError>
+where
+    B: ToDevice,
+    S: DeviceStage<Buffer = PreparedBatch, Batch = DeviceBatch<B>> + 'static,
+    C: ClipSource + Send + Sync + 'static,
+{
+    let device_stages = placement.data.iter();
+    let device_stages = device_stages.map(|device| make_site(device_stage, device, making.clone()));
+    let hops = placement.models.iter().filter(|_| placement.has_hop);
+    let hops = hops.map(make_hop::<B>);
+    let started = Pipeline::start(setup, host, device_stages.collect(), hops.collect(), ledger)?;
+    Ok(started)
+}
+
+/// Ends the data side; if a stop was requested, it is not waited for long.
+fn end_pipeline(pipeline: Rc<Pipeline>, stop: &StopRequest) -> Result<Outcome, TrainError> {
     let Some(pipeline) = Rc::into_inner(pipeline) else {
         return Err(TrainError::failed("the pipeline is still in use"));
     };
-    let outcome = match stop.is_asked() {
+    Ok(match stop.is_asked() {
         true => pipeline.leave(PATIENCE),
         false => pipeline.finish(),
-    };
+    })
+}
+
+/// Returns the last state and what the data side did, or the failure that ended the stage.
+fn stage_result<T>(
+    result: Result<State<T>, TrainError>,
+    outcome: Outcome,
+) -> Result<(State<T>, Outcome), TrainError> {
     // The failure of the data side is the reason; a lane only sees that it ended.
     match (result, &outcome.failure) {
         (Ok(state), None | Some(Failure::Requested)) => Ok((state, outcome)),
@@ -225,10 +255,15 @@ fn until_asked<R>(stop: &StopRequest, pipeline: &Stop, work: impl FnOnce() -> R)
 struct ReplicaInputs<B> {
     lanes: Vec<Lane<DeviceBatch<B>>>,
     targets: Targets,
+    start: StartConditions,
+    stop: StopRequest,
+}
+
+/// What the first replica waits for before its first step.
+struct StartConditions {
+    made: ReadyGate,
     fill_target: usize,
     start_delay: Duration,
-    made: ReadyGate,
-    stop: StopRequest,
 }
 
 /// Tells when every device stage and replica has been made: a channel on which nothing is sent,
@@ -277,14 +312,12 @@ where
     let ReplicaInputs {
         lanes,
         targets,
-        fill_target,
-        start_delay,
-        made,
+        start,
         stop,
     } = inputs;
     let group: Arc<dyn AllReduce> = Arc::new(ThreadGroup::new(lanes.len()));
     let mut lanes = lanes.into_iter();
-    let Some(mut lane) = lanes.next() else {
+    let Some(lane) = lanes.next() else {
         return Err(TrainError::failed("a stage needs a model device"));
     };
     std::thread::scope(|scope| {
@@ -292,57 +325,86 @@ where
             .zip(placement.models.iter().skip(1))
             .enumerate()
             .map(|(index, (lane, device))| {
-                let replica = Replica::new(index + 1, Arc::clone(&group), placement.collective());
-                let making = made.making.clone();
+                let member = Member::new(index + 1, device, &group, placement);
+                let making = start.made.making.clone();
                 let input = ReplicaInput {
                     lane,
-                    rank: replica.rank,
+                    rank: member.replica.rank,
                     targets: targets.clone(),
                     // Only the first replica decides to stop, and the others follow.
                     stop: StopRequest::new(),
                 };
-                scope.spawn(move || {
-                    follow::<T, M>(device, input, &replica, making, loop_config, state)
-                })
+                scope.spawn(move || follow::<T, M>(&member, input, making, loop_config, state))
             })
             .collect();
-        let replica = Replica::new(0, Arc::clone(&group), placement.collective());
-        let _guard = LeavesOnPanic(Arc::clone(&group));
-        let started = made.wait(&stop).and_then(|made| {
-            replica.check_collective(&placement.models[0])?;
-            let start = lane.wait_for_start(fill_target, start_delay)?;
-            observer.started(made, &start, &first)
-        });
+        let leader = Member::new(0, &placement.models[0], &group, placement);
         let input = ReplicaInput {
             lane,
-            rank: replica.rank,
+            rank: leader.replica.rank,
             targets,
             stop: stop.clone(),
         };
-        let trained = match started {
-            Ok(true) => Ok(first),
-            Ok(false) => train(first, input, loop_config, &replica, observer),
-            Err(error) if error.is_let_go(&stop) => Ok(first),
-            Err(error) => Err(error),
-        };
+        let trained = lead(&leader, first, input, start, loop_config, observer);
         // Nobody may wait for this replica any longer: it has failed, was asked to stop, or all
         // have taken their last step.
         group.leave();
-        let others = others.into_iter().map(|thread| match thread.join() {
-            Ok(result) => result,
-            Err(_) => Err(TrainError::failed(
-                "a replica panicked; this is a defect of the program",
-            )),
-        });
-        first_to_fail(trained, others, &stop)
+        first_to_fail(trained, others.into_iter().map(joined), &stop)
     })
+}
+
+/// A replica, and the device that it trains on.
+struct Member<'a> {
+    replica: Replica,
+    device: &'a Device,
+}
+
+impl<'a> Member<'a> {
+    fn new(
+        rank: usize,
+        device: &'a Device,
+        group: &Arc<dyn AllReduce>,
+        placement: &Placement,
+    ) -> Self {
+        Self {
+            replica: Replica::new(rank, Arc::clone(group), placement.collective()),
+            device,
+        }
+    }
+}
+
+/// Trains the first replica on this thread, once everything is ready.
+fn lead<T: Objective>(
+    leader: &Member<'_>,
+    first: State<T>,
+    mut input: ReplicaInput<T::Batch>,
+    start: StartConditions,
+    loop_config: &LoopConfig,
+    observer: &mut dyn StageObserver<T>,
+) -> Result<State<T>, TrainError> {
+    let (replica, device) = (&leader.replica, leader.device);
+    let StartConditions {
+        made,
+        fill_target,
+        start_delay,
+    } = start;
+    let _guard = LeavesOnPanic(Arc::clone(&replica.group));
+    let started = made.wait(&input.stop).and_then(|made| {
+        replica.check_collective(device)?;
+        let start = input.lane.wait_for_start(fill_target, start_delay)?;
+        observer.started(made, &start, &first)
+    });
+    match started {
+        Ok(true) => Ok(first),
+        Ok(false) => train(first, input, loop_config, replica, observer),
+        Err(error) if error.is_let_go(&input.stop) => Ok(first),
+        Err(error) => Err(error),
+    }
 }
 
 /// Trains a replica beside the first, on its own thread.
 fn follow<T, M>(
-    device: &Device,
+    member: &Member<'_>,
     input: ReplicaInput<T::Batch>,
-    replica: &Replica,
     making: Sender<()>,
     loop_config: &LoopConfig,
     state: &M,
@@ -351,6 +413,7 @@ where
     T: Objective,
     M: Fn(&Device) -> Result<State<T>, TrainError>,
 {
+    let (replica, device) = (&member.replica, member.device);
     let _guard = LeavesOnPanic(Arc::clone(&replica.group));
     let own = state(device);
     drop(making);
@@ -362,6 +425,16 @@ where
         replica.group.leave();
     }
     trained.map(|_| ())
+}
+
+/// Waits for the thread of a replica, and returns how it ended.
+fn joined(thread: ScopedJoinHandle<'_, Result<(), TrainError>>) -> Result<(), TrainError> {
+    match thread.join() {
+        Ok(result) => result,
+        Err(_) => Err(TrainError::failed(
+            "a replica panicked; this is a defect of the program",
+        )),
+    }
 }
 
 /// What the first replica trained, or the failure that ended it. A replica that

@@ -1,6 +1,8 @@
 //! Samples: rendered beside the training or while it waits, kept as WAVs in
 //! the run's folder, and shown in TensorBoard.
 
+use std::path::Path;
+
 use myxtts_audio::wav_pcm16;
 use myxtts_ops::is_cpu;
 use myxtts_run::FileError;
@@ -13,7 +15,7 @@ use super::{Recorder, RunOutputs, check_for_oom_in};
 use crate::error::{TrainError, unless_stopped};
 use crate::objective::Objective;
 use crate::session::evaluate::Evaluator;
-use crate::session::samples::{SampleSet, Utterance};
+use crate::session::samples::{Sample, SampleSet, Utterance};
 use crate::train_loop::State;
 
 impl<T: Objective, E: Evaluator<T>> Recorder<'_, T, E> {
@@ -93,30 +95,10 @@ impl RunOutputs {
             .map(|clip| level(&clip.waveform.samples));
         self.levels.insert(sample_set.title, levels.collect());
         for clip in &sample_set.clips {
-            let name = &clip.name;
-            if let Some(bytes) = wav_pcm16(&clip.waveform) {
-                let path = folder.join(name);
-                std::fs::write(&path, &bytes).map_err(FileError::when("write", &path))?;
-                let wav = Wav {
-                    bytes: &bytes,
-                    sample_rate: clip.waveform.rate.hz(),
-                    channels: 1,
-                    samples: clip.waveform.samples.len() as u64,
-                };
-                let written = self.events.audio(&format!("samples/{name}"), step, wav);
-                written?;
-                self.log.observer().sample(step, &path);
-            }
-            let image = clip.mel.as_ref().and_then(|mel| {
-                let [bands, frames] =
-                    [mel.bands, mel.frames.0].map(|size| u32::try_from(size).unwrap_or(u32::MAX));
-                mel_image(&mel.values, bands, frames)
-            });
-            if let Some(image) = image {
-                let written = self.events.image(&format!("mel/{name}"), step, &image);
-                written?;
-            }
+            self.keep_sound(step, &folder, clip)?;
+            self.show_mel(step, clip)?;
             if let Some(utterance) = &clip.utterance {
+                let name = &clip.name;
                 let written = self
                     .events
                     .text(&format!("text/{name}"), step, &utterance.text);
@@ -145,6 +127,42 @@ impl RunOutputs {
             sample_set.title,
             folder.display()
         ));
+        Ok(())
+    }
+
+    /// Writes the WAV of a clip to `folder` and to TensorBoard; nothing if it is too long for one.
+    fn keep_sound(&mut self, step: Step, folder: &Path, clip: &Sample) -> Result<(), TrainError> {
+        let Some(bytes) = wav_pcm16(&clip.waveform) else {
+            return Ok(());
+        };
+        let name = &clip.name;
+        let path = folder.join(name);
+        std::fs::write(&path, &bytes).map_err(FileError::when("write", &path))?;
+        let wav = Wav {
+            bytes: &bytes,
+            sample_rate: clip.waveform.rate.hz(),
+            channels: 1,
+            samples: clip.waveform.samples.len() as u64,
+        };
+        let written = self.events.audio(&format!("samples/{name}"), step, wav);
+        written?;
+        self.log.observer().sample(step, &path);
+        Ok(())
+    }
+
+    /// Shows the mel of a clip in TensorBoard, if it has one.
+    fn show_mel(&mut self, step: Step, clip: &Sample) -> Result<(), TrainError> {
+        let image = clip.mel.as_ref().and_then(|mel| {
+            let [bands, frames] =
+                [mel.bands, mel.frames.0].map(|size| u32::try_from(size).unwrap_or(u32::MAX));
+            mel_image(&mel.values, bands, frames)
+        });
+        if let Some(image) = image {
+            let written = self
+                .events
+                .image(&format!("mel/{}", clip.name), step, &image);
+            written?;
+        }
         Ok(())
     }
 }
