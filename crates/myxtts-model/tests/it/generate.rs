@@ -190,7 +190,10 @@ fn a_text_beyond_the_positions_is_refused() {
     let (gpt, voice_1nd) = model();
     let speaking = gpt.for_speaking();
     let error = generate(&speaking, voice_1nd, &[1; 21], SamplingConfig::greedy()).unwrap_err();
-    insta::assert_snapshot!(error.to_string(), @"21 text tokens do not fit the model, which has positions for 20: shorten the clip or the text, or use a model with more positions");
+    insta::assert_snapshot!(error.to_string(), @r"
+    21 text tokens do not fit the model, which has positions for 20
+      fix:   shorten the clip or the text, or use a model with more positions
+    ");
 }
 
 /// On the CPU by blocks of our own, by guesses as large models do, and by the

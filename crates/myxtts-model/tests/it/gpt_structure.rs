@@ -314,8 +314,14 @@ fn a_batch_beyond_the_positions_is_refused() {
             .unwrap_err();
         error.to_string()
     };
-    insta::assert_snapshot!(refusal(13, CODES), @"13 text tokens do not fit the model, which has positions for 12: shorten the clip or the text, or use a model with more positions");
-    insta::assert_snapshot!(refusal(TEXT, 19), @"19 audio codes do not fit the model, which has positions for 18: shorten the clip or the text, or use a model with more positions");
+    insta::assert_snapshot!(refusal(13, CODES), @r"
+    13 text tokens do not fit the model, which has positions for 12
+      fix:   shorten the clip or the text, or use a model with more positions
+    ");
+    insta::assert_snapshot!(refusal(TEXT, 19), @r"
+    19 audio codes do not fit the model, which has positions for 18
+      fix:   shorten the clip or the text, or use a model with more positions
+    ");
     gpt.forward(&batch(&clips(), 12, 18, 0), Quirks::Fixed, None)
         .unwrap();
 }

@@ -40,15 +40,15 @@ fn letters_that_the_language_does_not_have_are_refused() {
     let (_, found) = prepared(Some("en"), &PERSIAN);
     insta::assert_snapshot!(found.err().unwrap(), @r"
     the texts of DATASET are not in the language `en`
-      why:   2 of 2 have Arabic letters, but `en` is not written with them
       found: زمین از برف پوشیده بود.
+      why:   2 of 2 have Arabic letters, but `en` is not written with them
       fix:   --language fa
     ");
     let (_, found) = prepared(None, &["Der Hund ist nicht auf der Straße."]);
     insta::assert_snapshot!(found.err().unwrap(), @r"
     which language are the texts of DATASET in?
-      why:   they have Latin letters and do not look like English
       found: Der Hund ist nicht auf der Straße.
+      why:   they have Latin letters and do not look like English
       fix:   --language de
     ");
 }
