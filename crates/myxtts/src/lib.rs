@@ -16,11 +16,11 @@
 //! - An [`Observer`] is told messages, progress, steps and samples. The library itself writes to
 //!   files and to nothing else: with [`Silent`] a terminal stays empty. Only
 //!   [`monitor::watch`] draws on one: that is what it is for.
-//! - Every function returns an [`Error`], whose text a person can act on.
+//! - What fails returns an [`Error`], whose text a person can act on.
 //!
 //! Around this stand the modules, each for one thing that the program can do beside: measure a
-//! model ([`evaluate`]) or a training ([`doctor`], [`profile`], [`tune`], [`bench`]), speak many
-//! lines ([`speech`]) or over HTTP ([`serve`]), show a run ([`monitor`]), carry weights
+//! model ([`evaluate`]) or a training ([`doctor`], [`profile`], [`tune`], [`bench`](mod@bench)),
+//! speak many lines ([`speech`]) or over HTTP ([`serve`]), show a run ([`monitor`]), carry weights
 //! ([`weights`]).
 //!
 //! The program `myxtts` is made of this library and of nothing below it: it has the flags, and the

@@ -93,25 +93,9 @@ impl Page {
             ("recording", shown.recording, shown.of_recording),
             (title.as_str(), shown.clip, shown.of_clip),
         ] {
-            let Some(waveform) = waveform else { continue };
-            let file = self.sound(waveform)?;
-            let _ = write!(
-                body,
-                "<figure><figcaption>{}, {:.2} s</figcaption>",
-                escaped(caption),
-                waveform.duration().0
-            );
-            if let Some(address) = analysis.and_then(|analysis| picture::mel(&analysis.mel)) {
-                let _ = write!(
-                    body,
-                    "<img alt=\"mel of the {}\" src=\"{address}\">",
-                    escaped(caption)
-                );
+            if let Some(waveform) = waveform {
+                body.push_str(&self.clip(caption, waveform, analysis)?);
             }
-            let _ = write!(
-                body,
-                "<audio controls preload=\"none\" src=\"{file}\"></audio></figure>"
-            );
         }
         if let (Some(recording), Some(clip), Some(comparison)) =
             (shown.of_recording, shown.of_clip, shown.comparison)
@@ -130,6 +114,31 @@ impl Page {
         let _ = writeln!(body, "<p>{}</p></section>", scores(outcome));
         self.body.push_str(&body);
         Ok(())
+    }
+
+    /// Returns a clip as a figure: its length, its mel if there is one, and a player.
+    fn clip(
+        &mut self,
+        caption: &str,
+        waveform: &Waveform,
+        analysis: Option<&Analysis>,
+    ) -> Result<String, Error> {
+        let (file, caption) = (self.sound(waveform)?, escaped(caption));
+        let mut figure = format!(
+            "<figure><figcaption>{caption}, {:.2} s</figcaption>",
+            waveform.duration().0
+        );
+        if let Some(address) = analysis.and_then(|analysis| picture::mel(&analysis.mel)) {
+            let _ = write!(
+                figure,
+                "<img alt=\"mel of the {caption}\" src=\"{address}\">"
+            );
+        }
+        let _ = write!(
+            figure,
+            "<audio controls preload=\"none\" src=\"{file}\"></audio></figure>"
+        );
+        Ok(figure)
     }
 
     /// Writes a WAV file beside the page and returns its name.
