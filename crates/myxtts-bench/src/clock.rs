@@ -70,7 +70,7 @@ impl Clock {
 
 impl Elapsed {
     /// Returns the CPU time in percent of all cores.
-    pub fn percent_of_cores(&self) -> Option<f64> {
+    pub(crate) fn percent_of_cores(&self) -> Option<f64> {
         let cores = std::thread::available_parallelism().ok()?.get();
         Some(100.0 * self.cpu?.as_secs_f64() / self.wall.as_secs_f64() / cores as f64)
     }
