@@ -24,7 +24,7 @@ impl Lang {
     }
 
     /// Writes digits as this language does.
-    pub fn digits(self, text: &str) -> String {
+    pub(crate) fn digits(self, text: &str) -> String {
         match self {
             Self::En => text.to_owned(),
             Self::Fa => text.chars().map(persian).collect(),

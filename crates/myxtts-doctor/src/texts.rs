@@ -43,7 +43,7 @@ impl Bilingual {
 
 impl Texts {
     /// Returns the form `name`, if there is one.
-    pub fn form(&self, name: &str) -> Option<&Form> {
+    pub(crate) fn form(&self, name: &str) -> Option<&Form> {
         self.forms.iter().find(|form| form.name == name)
     }
 }
@@ -55,13 +55,13 @@ impl Finding {
     }
 
     /// Returns the cause in one line.
-    pub fn cause_in(&self, lang: Lang) -> String {
+    pub(crate) fn cause_in(&self, lang: Lang) -> String {
         self.sentence(lang, |form| form.cause)
             .unwrap_or_else(|| self.cause.clone())
     }
 
     /// Returns what to do about it.
-    pub fn fix_in(&self, lang: Lang) -> String {
+    pub(crate) fn fix_in(&self, lang: Lang) -> String {
         self.sentence(lang, |form| form.fix)
             .unwrap_or_else(|| self.fix.clone())
     }

@@ -12,7 +12,7 @@ pub struct Share(pub f64);
 
 impl Share {
     /// Returns `part` over `whole`; 0 where the whole is 0.
-    pub fn of(part: Seconds, whole: Seconds) -> Self {
+    pub(crate) fn of(part: Seconds, whole: Seconds) -> Self {
         if whole.0 > 0.0 {
             Self((part.0 / whole.0).max(0.0))
         } else {

@@ -131,16 +131,6 @@ impl NotARun {
     }
 }
 
-impl Signals {
-    /// Reads a run folder; [`read_run`] also says what was odd about it.
-    ///
-    /// # Errors
-    /// If there is no such folder, or it is not a run's.
-    pub fn of_run(folder: &Path) -> Result<Self, NotARun> {
-        Ok(read_run(folder)?.signals)
-    }
-}
-
 /// Reads a run folder.
 ///
 /// # Errors
