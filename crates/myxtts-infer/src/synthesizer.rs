@@ -117,11 +117,6 @@ impl Synthesizer {
         &self.card
     }
 
-    /// Returns the vocabulary that texts are read with.
-    pub fn vocabulary(&self) -> &Vocabulary {
-        &self.vocabulary
-    }
-
     /// Returns the vocoder to speak with: the one asked for, or else the model's own decoder if
     /// it has one.
     pub fn vocoder(&self, asked: Option<Vocoder>) -> Result<Vocoder, InferError> {
