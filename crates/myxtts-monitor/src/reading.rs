@@ -33,7 +33,7 @@ impl<T> Reading<T> {
     }
 
     /// Returns the reason, if there is no value.
-    pub fn reason(&self) -> Option<&str> {
+    pub(crate) fn reason(&self) -> Option<&str> {
         match self {
             Self::Value(_) => None,
             Self::Unavailable { unavailable } => Some(unavailable),
