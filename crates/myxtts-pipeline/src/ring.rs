@@ -150,7 +150,7 @@ impl<T> Ring<T> {
     }
 
     /// Returns the sequence number of the batch that is taken next.
-    pub fn awaited(&self) -> u64 {
+    pub(crate) fn awaited(&self) -> u64 {
         lock(&self.inner).next
     }
 
