@@ -27,7 +27,7 @@ impl Image {
     }
 
     /// Returns the height in pixels.
-    pub fn height(&self) -> u32 {
+    pub(crate) fn height(&self) -> u32 {
         self.height
     }
 
