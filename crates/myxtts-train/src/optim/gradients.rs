@@ -92,7 +92,7 @@ impl NamedGradients {
 
     /// Returns the length of all gradients taken as one vector, left on the device; `None` if
     /// there are no gradients.
-    pub fn norm(&self) -> Option<Tensor<1>> {
+    pub(crate) fn norm(&self) -> Option<Tensor<1>> {
         self.by_name
             .values()
             .map(|gradient_n| sum_of_squares(gradient_n.clone()))
