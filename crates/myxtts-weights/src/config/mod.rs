@@ -208,7 +208,7 @@ impl Default for ModelArgs {
 
 impl XttsConfig {
     /// Reads a public `config.json`.
-    pub fn read(path: &Path) -> Result<Self, WeightsError> {
+    pub(crate) fn read(path: &Path) -> Result<Self, WeightsError> {
         let read = || {
             let text = std::fs::read_to_string(path)?;
             let config = Self::from_json(&text)?;
