@@ -58,7 +58,7 @@ impl Clock {
     }
 
     /// Returns the time since the start. A clock of a thread is asked by that thread.
-    pub fn elapsed(&self) -> Elapsed {
+    pub(crate) fn elapsed(&self) -> Elapsed {
         let wall = self.wall.elapsed();
         let cpu = self.whose.cpu_time().zip(self.cpu);
         Elapsed {
