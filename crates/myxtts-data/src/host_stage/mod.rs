@@ -99,7 +99,7 @@ pub struct Scratch {
 
 impl Scratch {
     /// Returns where loading spent its time since the last call.
-    pub fn take_spent(&mut self) -> Spent {
+    pub(crate) fn take_spent(&mut self) -> Spent {
         self.loader.take_spent()
     }
 }
@@ -145,7 +145,7 @@ impl<C: ClipSource> HostStage<C> {
     /// Slows loading down, for tests.
     #[doc(hidden)]
     #[must_use]
-    pub fn slowed(mut self, slowness: Slowness) -> Self {
+    pub(crate) fn slowed(mut self, slowness: Slowness) -> Self {
         self.slowness = slowness;
         self
     }
