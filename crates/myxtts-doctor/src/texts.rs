@@ -36,7 +36,7 @@ pub struct Bilingual {
 
 impl Bilingual {
     /// Returns the texts in a language.
-    pub fn in_lang(&self, lang: Lang) -> &Texts {
+    pub(crate) fn in_lang(&self, lang: Lang) -> &Texts {
         lang.pick(&self.en, &self.fa)
     }
 }
@@ -50,7 +50,7 @@ impl Texts {
 
 impl Finding {
     /// Returns the title of the code, in a few words.
-    pub fn title(&self, lang: Lang) -> &'static str {
+    pub(crate) fn title(&self, lang: Lang) -> &'static str {
         crate::rules::rule(self.code).map_or("", |rule| rule.texts.in_lang(lang).title)
     }
 

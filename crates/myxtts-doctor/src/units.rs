@@ -21,7 +21,7 @@ impl Share {
     }
 
     /// Returns the share in percent.
-    pub fn percent(self) -> f64 {
+    pub(crate) fn percent(self) -> f64 {
         self.0 * 100.0
     }
 }

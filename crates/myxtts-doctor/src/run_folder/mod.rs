@@ -65,7 +65,7 @@ impl Note {
     }
 
     /// Writes the note in a language.
-    pub fn in_lang(&self, lang: Lang) -> String {
+    pub(crate) fn in_lang(&self, lang: Lang) -> String {
         match self {
             Self::Unreadable { file, why } => lang.pick(
                 format!("{file} could not be read: {why}"),
