@@ -243,7 +243,7 @@ impl Synthesizer {
     }
 
     /// Splits a text into what the model says in one breath, with its pauses.
-    pub fn reading(&self, text: &str, language: &Language) -> Result<Reading, InferError> {
+    pub(crate) fn reading(&self, text: &str, language: &Language) -> Result<Reading, InferError> {
         let limit = Limit(self.gpt.config().vocabulary.max_text_tokens);
         reading::read(text, language, &self.vocabulary, limit)
     }
