@@ -68,7 +68,7 @@ impl Init {
     }
 
     /// Makes a tensor that moves with the module and that no gradient changes.
-    pub fn buffer<const D: usize>(&self, values: Tensor<D>) -> Param<Tensor<D>> {
+    pub(crate) fn buffer<const D: usize>(&self, values: Tensor<D>) -> Param<Tensor<D>> {
         Param::from_tensor(values).set_require_grad(false)
     }
 

@@ -105,7 +105,7 @@ impl Embedding {
     }
 
     /// Looks up one vector per index.
-    pub fn forward(&self, ids_bt: Tensor<2, Int>) -> Tensor<3> {
+    pub(crate) fn forward(&self, ids_bt: Tensor<2, Int>) -> Tensor<3> {
         embedding(self.weight.val(), ids_bt)
     }
 }

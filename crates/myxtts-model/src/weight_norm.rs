@@ -199,7 +199,7 @@ impl NormedConvTranspose1d {
     }
 
     /// Convolves the output of a leaky rectifier of this slope.
-    pub fn after(&self, x_bct: Tensor<3>, slope: Option<f64>) -> Tensor<3> {
+    pub(crate) fn after(&self, x_bct: Tensor<3>, slope: Option<f64>) -> Tensor<3> {
         let (x_bct, slope) = rectified(x_bct, slope);
         let conv = ConvTransposed {
             stride: self.stride,
@@ -211,7 +211,7 @@ impl NormedConvTranspose1d {
 
     /// Folds weight norm into a plain weight.
     #[must_use]
-    pub fn folded(mut self) -> Self {
+    pub(crate) fn folded(mut self) -> Self {
         self.weight_ = self.weight_.folded();
         self
     }

@@ -69,7 +69,7 @@ impl PerceiverResampler {
     }
 
     /// Turns `(batch, frames, channels)` into `(batch, latents, channels)`.
-    pub fn forward(&self, frames_bsc: Tensor<3>, compute: Compute) -> Tensor<3> {
+    pub(crate) fn forward(&self, frames_bsc: Tensor<3>, compute: Compute) -> Tensor<3> {
         let [batch, _, channels] = frames_bsc.dims();
         let [latents, _] = self.latents.dims();
         let start_bnc = self

@@ -50,7 +50,7 @@ impl DiscriminatorConfig {
     }
 
     /// Refuses sizes that no discriminator can have.
-    pub fn check(&self) -> Result<(), HifiganConfigError> {
+    pub(crate) fn check(&self) -> Result<(), HifiganConfigError> {
         let fault = if self.periods.is_empty() && self.scales == 0 {
             "no discriminator: give it periods or scales"
         } else if self.periods.contains(&0) || self.period_channels == 0 {

@@ -163,7 +163,7 @@ impl Generator {
 
     /// Folds weight norm into plain weights, for inference.
     #[must_use]
-    pub fn folded(mut self) -> Self {
+    pub(crate) fn folded(mut self) -> Self {
         self.ups = self
             .ups
             .into_iter()
