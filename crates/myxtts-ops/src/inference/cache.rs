@@ -28,7 +28,7 @@ impl LayerCache {
     }
 
     /// Returns the number of positions held.
-    pub fn length(&self) -> usize {
+    pub(crate) fn length(&self) -> usize {
         self.length
     }
 
