@@ -22,7 +22,7 @@ impl Image {
     }
 
     /// Returns the width in pixels.
-    pub fn width(&self) -> u32 {
+    pub(crate) fn width(&self) -> u32 {
         self.width
     }
 
