@@ -67,7 +67,7 @@ impl NamedGradients {
     }
 
     /// Replaces a gradient; a name without one is ignored.
-    pub fn replace(&mut self, name: &str, gradient_n: Tensor<1>) {
+    pub(crate) fn replace(&mut self, name: &str, gradient_n: Tensor<1>) {
         if let Some(place) = self.by_name.get_mut(name) {
             *place = gradient_n;
         }
