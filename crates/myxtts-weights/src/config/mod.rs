@@ -232,7 +232,7 @@ impl XttsConfig {
     }
 
     /// Refuses numbers that contradict each other, whatever the weights are.
-    pub fn check(&self) -> Result<(), Fault> {
+    pub(crate) fn check(&self) -> Result<(), Fault> {
         let args = &self.model_args;
         let wrong = |key: &str, expected, found: usize| Fault::ConfigKey {
             key: format!("model_args.{key}"),
