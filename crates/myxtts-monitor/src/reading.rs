@@ -25,7 +25,7 @@ impl<T> Reading<T> {
     }
 
     /// Returns the value, if there is one.
-    pub fn value(&self) -> Option<&T> {
+    pub(crate) fn value(&self) -> Option<&T> {
         match self {
             Self::Value(value) => Some(value),
             Self::Unavailable { .. } => None,
