@@ -58,7 +58,7 @@ impl Clock {
     }
 
     /// Returns the time since the start. A clock of a thread is asked by that thread.
-    pub fn elapsed(&self) -> Elapsed {
+    pub(crate) fn elapsed(&self) -> Elapsed {
         let wall = self.wall.elapsed();
         let cpu = self.whose.cpu_time().zip(self.cpu);
         Elapsed {
@@ -70,7 +70,7 @@ impl Clock {
 
 impl Elapsed {
     /// Returns the CPU time in percent of all cores.
-    pub fn percent_of_cores(&self) -> Option<f64> {
+    pub(crate) fn percent_of_cores(&self) -> Option<f64> {
         let cores = std::thread::available_parallelism().ok()?.get();
         Some(100.0 * self.cpu?.as_secs_f64() / self.wall.as_secs_f64() / cores as f64)
     }

@@ -95,7 +95,7 @@ impl Case {
     }
 
     /// Counts the parameters of the model.
-    pub fn parameters(&self) -> usize {
+    pub(crate) fn parameters(&self) -> usize {
         ParameterCount::of(&self.bench().config).total()
     }
 }

@@ -43,7 +43,7 @@ pub enum SampleCorpusError {
 }
 
 /// Returns the folder `myxtts` in the user's cache folder.
-pub fn cache_folder() -> Result<PathBuf, SampleCorpusError> {
+pub(crate) fn cache_folder() -> Result<PathBuf, SampleCorpusError> {
     let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
     let cache = match (set("XDG_CACHE_HOME"), set("HOME")) {
         (Some(cache), _) => PathBuf::from(cache),

@@ -43,7 +43,8 @@ pub enum Code {
 
 impl Code {
     /// All codes, in the order of their table.
-    pub const ALL: [Self; 30] = [
+    #[cfg(test)]
+    pub(crate) const ALL: [Self; 30] = [
         Self::DataLoading,
         Self::SlowStorage,
         Self::SlowDecode,

@@ -34,20 +34,6 @@ pub struct Explained {
 }
 
 impl Diagnosis {
-    /// Returns the content of `findings.json`, with the step and the time (seconds
-    /// since 1970) it holds for.
-    pub fn document(&self, at_step: u64, wall_time: f64) -> serde_json::Value {
-        serde_json::json!({
-            "at_step": at_step,
-            "wall_time": wall_time,
-            "verdict": self.verdict,
-            "sentence": crate::report::sentence(self, crate::Lang::En),
-            "findings": self.findings,
-            "explained": self.explained,
-            "silent": self.silent,
-        })
-    }
-
     /// Returns whether something keeps training from running.
     pub fn blocks(&self) -> bool {
         self.findings

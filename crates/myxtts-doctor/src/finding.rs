@@ -36,7 +36,7 @@ pub enum Gain {
 
 impl Gain {
     /// Makes an estimate from seconds per step; a negative saving counts as none.
-    pub fn per_step(saved: Seconds) -> Self {
+    pub(crate) fn per_step(saved: Seconds) -> Self {
         Self::Estimate(Seconds((saved.0 * 1000.0).max(0.0)))
     }
 
@@ -78,12 +78,12 @@ impl Edit {
 
 /// A number or a name that proves a finding.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Fact {
+pub(crate) struct Fact {
     /// The name, in `snake_case`, by which texts refer to it.
-    pub name: String,
+    pub(crate) name: String,
     /// The value, with its unit.
     #[serde(flatten)]
-    pub value: Value,
+    pub(crate) value: Value,
 }
 
 impl Fact {
@@ -150,13 +150,13 @@ pub struct Finding {
     /// How bad it is.
     pub severity: Severity,
     /// The facts that prove it.
-    pub facts: Vec<Fact>,
+    pub(crate) facts: Vec<Fact>,
     /// What the fix gives back.
     pub gain: Gain,
     /// The exact changes; empty where the fix is not a setting.
     pub edits: Vec<Edit>,
     /// The cause in one English line; [`Finding::cause_in`] has other languages.
-    pub cause: String,
+    pub(crate) cause: String,
     /// What to do, in English; [`Finding::fix_in`] has other languages.
     pub fix: String,
 }
@@ -188,12 +188,6 @@ impl Finding {
             edits: edits.into_iter().collect(),
             ..self
         }
-    }
-
-    /// Returns the fact `name`, if the finding has it.
-    pub fn fact(&self, name: &str) -> Option<&Value> {
-        let fact = self.facts.iter().find(|fact| fact.name == name)?;
-        Some(&fact.value)
     }
 }
 

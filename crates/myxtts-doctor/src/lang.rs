@@ -24,7 +24,7 @@ impl Lang {
     }
 
     /// Writes digits as this language does.
-    pub fn digits(self, text: &str) -> String {
+    pub(crate) fn digits(self, text: &str) -> String {
         match self {
             Self::En => text.to_owned(),
             Self::Fa => text.chars().map(persian).collect(),
@@ -38,7 +38,7 @@ impl Lang {
     }
 
     /// Writes seconds, in as many digits as tell something.
-    pub fn seconds(self, seconds: f64) -> String {
+    pub(crate) fn seconds(self, seconds: f64) -> String {
         let (number, en, fa) = match seconds.abs() {
             small if small < 1e-12 => ("0".to_owned(), "s", "ثانیه"),
             small if small < 0.001 => (digits3(seconds * 1e6), "µs", "میکروثانیه"),
@@ -49,7 +49,7 @@ impl Lang {
     }
 
     /// Writes a long time, as people say it.
-    pub fn duration(self, seconds: f64) -> String {
+    pub(crate) fn duration(self, seconds: f64) -> String {
         if seconds < 120.0 {
             return self.seconds(seconds);
         }
@@ -65,7 +65,7 @@ impl Lang {
     }
 
     /// Writes a value with its unit.
-    pub fn value(self, value: &Value) -> String {
+    pub(crate) fn value(self, value: &Value) -> String {
         match value {
             Value::Share(share) => self.percent(*share),
             Value::Seconds(seconds) => self.seconds(*seconds),

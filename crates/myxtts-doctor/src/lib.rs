@@ -5,12 +5,12 @@
 //! [`diagnose`] asks them all, leaves out what follows from something else,
 //! and ranks the rest by the seconds that their fix gives back.
 
-pub mod code;
+mod code;
 pub mod collect;
 mod diagnose;
-pub mod finding;
-pub mod lang;
-pub mod model;
+mod finding;
+mod lang;
+mod model;
 pub mod peak_flops;
 mod reasons;
 pub mod report;
@@ -21,19 +21,19 @@ pub mod signals;
 pub mod stats;
 #[cfg(test)]
 mod testing;
-pub mod texts;
+mod texts;
 pub mod units;
-pub mod verdict;
+mod verdict;
 pub mod what_if;
 
 pub use code::Code;
 pub use collect::Collector;
 pub use diagnose::{Diagnosis, Explained, diagnose};
-pub use finding::{Edit, Fact, Finding, Gain, Severity, SilentRule, Value};
+pub use finding::{Edit, Finding, Gain, Severity, SilentRule, Value};
 pub use lang::Lang;
 pub use report::{Extra, Report, sentence};
 pub use run_folder::{NotARun, Note, RunReading, read_run};
 pub use signal::{Signal, Silent};
 pub use signals::Signals;
-pub use verdict::{Cost, CostKind, InputBound, SlowestStage, Verdict};
+pub use verdict::Verdict;
 pub use what_if::what_if;

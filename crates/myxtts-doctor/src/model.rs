@@ -12,30 +12,30 @@ use crate::units::{Seconds, Share};
 
 /// One step and what feeds it, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct StepModel {
+pub(crate) struct StepModel {
     /// The whole step, without pauses.
-    pub step: Seconds,
+    pub(crate) step: Seconds,
     /// The part of the step spent waiting for data.
-    pub wait: Seconds,
+    pub(crate) wait: Seconds,
     /// The pace of each stage that feeds the step.
-    pub feed: Feed,
+    pub(crate) feed: Feed,
 }
 
 /// How many seconds each stage needs for the batches of a step; `None` where that is
 /// not known.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Feed {
+pub(crate) struct Feed {
     /// The host stage: its work over its threads.
-    pub host: Option<Seconds>,
+    pub(crate) host: Option<Seconds>,
     /// The stage on the data device.
-    pub device: Option<Seconds>,
+    pub(crate) device: Option<Seconds>,
     /// The hop between devices.
-    pub hop: Option<Seconds>,
+    pub(crate) hop: Option<Seconds>,
 }
 
 /// A stage that feeds the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FeedStage {
+pub(crate) enum FeedStage {
     /// The worker threads of the host.
     Host,
     /// The work on the data device.
@@ -46,7 +46,7 @@ pub enum FeedStage {
 
 impl Feed {
     /// Returns the slowest stage and its pace, if any is known.
-    pub fn slowest(&self) -> Option<(FeedStage, Seconds)> {
+    pub(crate) fn slowest(&self) -> Option<(FeedStage, Seconds)> {
         let stages = [
             (FeedStage::Host, self.host),
             (FeedStage::Device, self.device),
@@ -68,7 +68,7 @@ impl StepModel {
     ///
     /// # Errors
     /// The reason why the step time or the waiting is not known.
-    pub fn of(signals: &Signals) -> Result<Self, Silent> {
+    pub(crate) fn of(signals: &Signals) -> Result<Self, Silent> {
         let steps = &signals.steps;
         let stages = &signals.pipeline;
         Ok(Self {
@@ -83,18 +83,18 @@ impl StepModel {
     }
 
     /// Returns the part of a step in which the model does not wait for data.
-    pub fn own(&self) -> Seconds {
+    pub(crate) fn own(&self) -> Seconds {
         Seconds((self.step.0 - self.wait.0).max(0.0))
     }
 
     /// Returns the share of the step spent waiting.
-    pub fn waiting(&self) -> Share {
+    pub(crate) fn waiting(&self) -> Share {
         Share::of(self.wait, self.step)
     }
 
     /// Returns the seconds saved in a step if the feed were `feed` and the model's own
     /// time `own`.
-    pub fn saved(&self, feed: Feed, own: Seconds) -> Seconds {
+    pub(crate) fn saved(&self, feed: Feed, own: Seconds) -> Seconds {
         let behind = (self.feed.pace() - self.own().0).max(0.0);
         let then = (feed.pace() - own.0).max(0.0);
         let wait = if behind > 0.0 {

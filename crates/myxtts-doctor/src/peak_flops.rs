@@ -87,14 +87,14 @@ pub fn of(name: &str) -> Option<Peak> {
 }
 
 /// Returns the operations per second of the whole training, by the model's own count.
-pub fn achieved(signals: &Signals) -> Option<FlopPerSecond> {
+pub(crate) fn achieved(signals: &Signals) -> Option<FlopPerSecond> {
     let flop = signals.steps.flop.known()?;
     let step = signals.steps.step.known().filter(|step| step.0 > 0.0)?;
     Some(FlopPerSecond(flop.0 / step.0))
 }
 
 /// Returns the share that the training achieves of the peak of all devices that train.
-pub fn share(signals: &Signals) -> Option<Share> {
+pub(crate) fn share(signals: &Signals) -> Option<Share> {
     let models = signals
         .devices
         .iter()

@@ -43,7 +43,7 @@ impl<T> Signal<T> {
     ///
     /// # Errors
     /// The reason, where nothing is known.
-    pub fn need(&self) -> Result<&T, Silent> {
+    pub(crate) fn need(&self) -> Result<&T, Silent> {
         match self {
             Self::Known(value) => Ok(value),
             Self::Unavailable { unavailable } => Err(Silent(unavailable.clone())),

@@ -55,7 +55,7 @@ pub fn modified_z(value: f64, middle: f64, mad: f64) -> f64 {
 }
 
 /// Returns how alike the series is to itself `lag` later, from -1 to 1.
-pub fn autocorrelation(values: &[f64], lag: usize) -> Option<f64> {
+fn autocorrelation(values: &[f64], lag: usize) -> Option<f64> {
     let mean = mean(values)?;
     let total: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     if total <= 0.0 || lag >= values.len() {

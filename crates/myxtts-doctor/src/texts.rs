@@ -36,32 +36,32 @@ pub struct Bilingual {
 
 impl Bilingual {
     /// Returns the texts in a language.
-    pub fn in_lang(&self, lang: Lang) -> &Texts {
+    pub(crate) fn in_lang(&self, lang: Lang) -> &Texts {
         lang.pick(&self.en, &self.fa)
     }
 }
 
 impl Texts {
     /// Returns the form `name`, if there is one.
-    pub fn form(&self, name: &str) -> Option<&Form> {
+    pub(crate) fn form(&self, name: &str) -> Option<&Form> {
         self.forms.iter().find(|form| form.name == name)
     }
 }
 
 impl Finding {
     /// Returns the title of the code, in a few words.
-    pub fn title(&self, lang: Lang) -> &'static str {
+    pub(crate) fn title(&self, lang: Lang) -> &'static str {
         crate::rules::rule(self.code).map_or("", |rule| rule.texts.in_lang(lang).title)
     }
 
     /// Returns the cause in one line.
-    pub fn cause_in(&self, lang: Lang) -> String {
+    pub(crate) fn cause_in(&self, lang: Lang) -> String {
         self.sentence(lang, |form| form.cause)
             .unwrap_or_else(|| self.cause.clone())
     }
 
     /// Returns what to do about it.
-    pub fn fix_in(&self, lang: Lang) -> String {
+    pub(crate) fn fix_in(&self, lang: Lang) -> String {
         self.sentence(lang, |form| form.fix)
             .unwrap_or_else(|| self.fix.clone())
     }

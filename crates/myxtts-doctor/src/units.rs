@@ -12,7 +12,7 @@ pub struct Share(pub f64);
 
 impl Share {
     /// Returns `part` over `whole`; 0 where the whole is 0.
-    pub fn of(part: Seconds, whole: Seconds) -> Self {
+    pub(crate) fn of(part: Seconds, whole: Seconds) -> Self {
         if whole.0 > 0.0 {
             Self((part.0 / whole.0).max(0.0))
         } else {
@@ -21,7 +21,7 @@ impl Share {
     }
 
     /// Returns the share in percent.
-    pub fn percent(self) -> f64 {
+    pub(crate) fn percent(self) -> f64 {
         self.0 * 100.0
     }
 }

@@ -8,18 +8,18 @@ use crate::signals::Signals;
 use crate::units::{Seconds, Share};
 
 /// The share of waiting from which a training is highly input-bound.
-pub const HIGHLY: Share = Share(0.20);
+pub(crate) const HIGHLY: Share = Share(0.20);
 /// The share of waiting from which it is moderately input-bound.
-pub const MODERATELY: Share = Share(0.05);
+pub(crate) const MODERATELY: Share = Share(0.05);
 /// The share of the step from which any other cost is high.
-pub const HIGH_COST: Share = Share(0.15);
+pub(crate) const HIGH_COST: Share = Share(0.15);
 /// The share of the step from which any other cost is moderate.
-pub const MODERATE_COST: Share = Share(0.03);
+pub(crate) const MODERATE_COST: Share = Share(0.03);
 
 /// How much the model waits for data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum InputBound {
+pub(crate) enum InputBound {
     /// It waits a fifth of the step or more.
     Highly,
     /// It waits a twentieth of the step or more.
@@ -30,7 +30,7 @@ pub enum InputBound {
 
 impl InputBound {
     /// Judges by the share of the step that is waiting.
-    pub fn of(waiting: Share) -> Self {
+    pub(crate) fn of(waiting: Share) -> Self {
         if waiting >= HIGHLY {
             Self::Highly
         } else if waiting >= MODERATELY {
@@ -44,7 +44,7 @@ impl InputBound {
 /// A cost that is not waiting for data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum CostKind {
+pub(crate) enum CostKind {
     /// Computing on padded positions.
     Padding,
     /// Checkpoints, validation and samples.
@@ -69,30 +69,30 @@ pub enum CostKind {
 
 /// A cost and its share of the step.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Cost {
+pub(crate) struct Cost {
     /// The kind of cost.
-    pub kind: CostKind,
+    pub(crate) kind: CostKind,
     /// Its share of the step.
-    pub share: Share,
+    pub(crate) share: Share,
 }
 
 /// The answer in one word and two numbers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
     /// Highly, moderately or not input-bound.
-    pub input_bound: Signal<InputBound>,
+    pub(crate) input_bound: Signal<InputBound>,
     /// Share of the step in which the model waited for data.
     pub waiting: Signal<Share>,
     /// The slowest of the stages that feed the model, where the ledger tells.
-    pub slowest_stage: Signal<SlowestStage>,
+    pub(crate) slowest_stage: Signal<SlowestStage>,
     /// The largest other cost that was measured, if any.
-    pub largest_cost: Option<Cost>,
+    pub(crate) largest_cost: Option<Cost>,
 }
 
 /// A stage that feeds the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum SlowestStage {
+pub(crate) enum SlowestStage {
     /// The worker threads of the host.
     Host,
     /// The work on the data device.
@@ -113,7 +113,7 @@ impl From<FeedStage> for SlowestStage {
 
 impl Verdict {
     /// Judges what was measured.
-    pub fn of(signals: &Signals) -> Self {
+    pub(crate) fn of(signals: &Signals) -> Self {
         let waiting = match StepModel::of(signals) {
             Ok(model) => Signal::Known(model.waiting()),
             Err(silent) => Signal::unavailable(silent.0),

@@ -5,7 +5,7 @@ use crate::model::StepModel;
 use crate::rules::predict;
 use crate::signal::Silent;
 use crate::signals::{CacheKind, Signals, TrainStage};
-use crate::units::{Seconds, Share};
+use crate::units::Seconds;
 
 /// Why a change cannot be predicted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -136,12 +136,6 @@ fn pauses(signals: &Signals, change: Change<'_>) -> Result<Seconds, NoPrediction
         NoPrediction::Unavailable(format!("the value of {key} in force is not known"))
     })?;
     Ok(predict::pause(pause, old, u64::from(change.number()?)))
-}
-
-/// Returns the share of a step that a gain amounts to.
-pub fn share(signals: &Signals, gain: Gain) -> Option<Share> {
-    let step = signals.steps.step.known()?;
-    Some(Share::of(gain.seconds()?, Seconds(step.0 * 1000.0)))
 }
 
 #[cfg(test)]

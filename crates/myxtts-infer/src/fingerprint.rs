@@ -7,7 +7,7 @@ use std::fmt;
 /// encoder if there is one. The rest of a model may be trained further without invalidating its
 /// voices.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Fingerprint([u8; 32]);
+pub(crate) struct Fingerprint([u8; 32]);
 
 impl Fingerprint {
     pub(crate) fn parse(text: &str) -> Option<Self> {

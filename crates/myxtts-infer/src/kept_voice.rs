@@ -16,7 +16,7 @@ impl Synthesizer {
     ///
     /// # Errors
     /// Returns an error if they cannot be read from their device.
-    pub fn fingerprint(&self) -> Result<Fingerprint, InferError> {
+    pub(crate) fn fingerprint(&self) -> Result<Fingerprint, InferError> {
         let (encoder, perceiver) = self.gpt().conditioning();
         let unread = |why: params::ReadError| InferError::Device(why.to_string());
         let mut parts = vec![

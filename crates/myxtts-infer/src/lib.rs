@@ -42,7 +42,6 @@ pub use card::{DecoderCard, ModelCard, VoiceKind};
 pub use check::CardFault;
 pub use decoder::{Decoder, Vocoder};
 pub use error::InferError;
-pub use fingerprint::Fingerprint;
 pub use locate::{Pick, newest_run, resolve, voices};
 pub use modules::{InFile, Modules, checkpoint_of, outgoing, state_dict, tensor_data};
 pub use named_voices::{NamedVoice, StoredVoice, named_voices};

@@ -117,11 +117,6 @@ impl Synthesizer {
         &self.card
     }
 
-    /// Returns the vocabulary that texts are read with.
-    pub fn vocabulary(&self) -> &Vocabulary {
-        &self.vocabulary
-    }
-
     /// Returns the vocoder to speak with: the one asked for, or else the model's own decoder if
     /// it has one.
     pub fn vocoder(&self, asked: Option<Vocoder>) -> Result<Vocoder, InferError> {
@@ -248,7 +243,7 @@ impl Synthesizer {
     }
 
     /// Splits a text into what the model says in one breath, with its pauses.
-    pub fn reading(&self, text: &str, language: &Language) -> Result<Reading, InferError> {
+    pub(crate) fn reading(&self, text: &str, language: &Language) -> Result<Reading, InferError> {
         let limit = Limit(self.gpt.config().vocabulary.max_text_tokens);
         reading::read(text, language, &self.vocabulary, limit)
     }

@@ -59,7 +59,7 @@ impl Default for ReferenceSpec {
 
 impl ReferenceSpec {
     /// Returns the settings of public files.
-    pub fn of(config: &XttsConfig) -> Result<Self, CardFault> {
+    pub(crate) fn of(config: &XttsConfig) -> Result<Self, CardFault> {
         for (field, seconds) in [
             ("max_ref_len", config.max_ref_len),
             ("gpt_cond_chunk_len", config.gpt_cond_chunk_len),

@@ -152,7 +152,7 @@ impl VoiceFile {
     ///
     /// # Errors
     /// Returns an error if they are not a voice.
-    pub fn parse(bytes: &[u8]) -> Result<Self, VoiceFault> {
+    fn parse(bytes: &[u8]) -> Result<Self, VoiceFault> {
         let (_, header) = SafeTensors::read_metadata(bytes)?;
         let metadata = header.metadata().clone().unwrap_or_default();
         if metadata.get("format").map(String::as_str) != Some(FORMAT) {

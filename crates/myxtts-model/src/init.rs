@@ -50,17 +50,25 @@ impl Init {
     }
 
     /// Draws uniformly from `[-bound, bound)`.
-    pub fn uniform<const D: usize>(&self, shape: [usize; D], bound: f64) -> Param<Tensor<D>> {
+    pub(crate) fn uniform<const D: usize>(
+        &self,
+        shape: [usize; D],
+        bound: f64,
+    ) -> Param<Tensor<D>> {
         self.draw(shape, |a, _| bound * (2.0 * a - 1.0))
     }
 
     /// Fills a parameter with one value.
-    pub fn constant<const D: usize>(&self, shape: [usize; D], value: f64) -> Param<Tensor<D>> {
+    pub(crate) fn constant<const D: usize>(
+        &self,
+        shape: [usize; D],
+        value: f64,
+    ) -> Param<Tensor<D>> {
         Param::from_tensor(Tensor::full(shape, value, &self.device))
     }
 
     /// Makes a tensor that moves with the module and that no gradient changes.
-    pub fn buffer<const D: usize>(&self, values: Tensor<D>) -> Param<Tensor<D>> {
+    pub(crate) fn buffer<const D: usize>(&self, values: Tensor<D>) -> Param<Tensor<D>> {
         Param::from_tensor(values).set_require_grad(false)
     }
 

@@ -33,7 +33,7 @@ impl Linear {
     }
 
     /// Applies the layer with its product in another precision.
-    pub fn forward_in<const D: usize>(&self, x: Tensor<D>, compute: Compute) -> Tensor<D> {
+    pub(crate) fn forward_in<const D: usize>(&self, x: Tensor<D>, compute: Compute) -> Tensor<D> {
         let bias = self.bias.as_ref().map(Param::val);
         compute.linear(x, self.weight.val(), bias)
     }
@@ -41,16 +41,16 @@ impl Linear {
 
 /// GPT-2's linear layer, with the weight as `(in, out)`.
 #[derive(Module, Debug)]
-pub struct TransposedLinear {
+pub(crate) struct TransposedLinear {
     /// The weight, `(in, out)`.
-    pub weight: Param<Tensor<2>>,
+    pub(crate) weight: Param<Tensor<2>>,
     /// The bias, one number per output.
-    pub bias: Param<Tensor<1>>,
+    pub(crate) bias: Param<Tensor<1>>,
 }
 
 impl TransposedLinear {
     /// Draws normal weights of the given deviation; the bias starts at zero.
-    pub fn new(init: &Init, inputs: usize, outputs: usize, std: f64) -> Self {
+    pub(crate) fn new(init: &Init, inputs: usize, outputs: usize, std: f64) -> Self {
         Self {
             weight: init.normal([inputs, outputs], std),
             bias: init.constant([outputs], 0.0),
@@ -58,7 +58,7 @@ impl TransposedLinear {
     }
 
     /// Applies the layer over the last dimension, with the product in the given precision.
-    pub fn forward_in<const D: usize>(&self, x: Tensor<D>, compute: Compute) -> Tensor<D> {
+    pub(crate) fn forward_in<const D: usize>(&self, x: Tensor<D>, compute: Compute) -> Tensor<D> {
         compute.transposed_linear(x, self.weight.val(), Some(self.bias.val()))
     }
 }
@@ -84,7 +84,7 @@ impl PointwiseConv {
     }
 
     /// Applies the layer at every time, with the product in the given precision.
-    pub fn forward_in(&self, x_bct: Tensor<3>, compute: Compute) -> Tensor<3> {
+    pub(crate) fn forward_in(&self, x_bct: Tensor<3>, compute: Compute) -> Tensor<3> {
         compute.pointwise_conv(x_bct, self.weight.val(), Some(self.bias.val()))
     }
 }
@@ -105,7 +105,7 @@ impl Embedding {
     }
 
     /// Looks up one vector per index.
-    pub fn forward(&self, ids_bt: Tensor<2, Int>) -> Tensor<3> {
+    pub(crate) fn forward(&self, ids_bt: Tensor<2, Int>) -> Tensor<3> {
         embedding(self.weight.val(), ids_bt)
     }
 }
@@ -129,7 +129,7 @@ impl NormParams {
     }
 
     /// Applies a layer norm over the last dimension.
-    pub fn layer_norm<const D: usize>(&self, x: Tensor<D>, epsilon: f64) -> Tensor<D> {
+    pub(crate) fn layer_norm<const D: usize>(&self, x: Tensor<D>, epsilon: f64) -> Tensor<D> {
         myxtts_ops::layer_norm(x, self.weight.val(), self.bias.val(), epsilon)
     }
 }
@@ -153,7 +153,7 @@ pub struct ConvShape {
 
 impl ConvShape {
     /// Makes a shape of stride 1 that keeps the length; `kernel` should be odd.
-    pub fn same(inputs: usize, outputs: usize, kernel: usize) -> Self {
+    pub(crate) fn same(inputs: usize, outputs: usize, kernel: usize) -> Self {
         Self {
             inputs,
             outputs,

@@ -14,6 +14,6 @@ pub mod mel;
 pub mod params;
 mod size;
 pub mod speaker;
-pub mod weight_norm;
+mod weight_norm;
 
 pub use size::ModelSize;

@@ -198,7 +198,7 @@ pub struct Path {
 
 impl Path {
     /// Starts a walk whose names begin with `prefix`.
-    pub fn below(prefix: &str) -> Self {
+    fn below(prefix: &str) -> Self {
         let parts = (!prefix.is_empty()).then(|| Some(prefix.to_owned()));
         Self {
             parts: parts.into_iter().collect(),

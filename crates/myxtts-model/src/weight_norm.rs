@@ -13,7 +13,7 @@ use crate::layers::ConvShape;
 
 /// A weight in either form.
 #[derive(Module, Debug)]
-pub enum NormedWeight {
+pub(crate) enum NormedWeight {
     /// A length and a direction, as trained.
     Trained(WeightNorm),
     /// Their product, for inference.
@@ -22,32 +22,32 @@ pub enum NormedWeight {
 
 /// The length and direction of a weight, nested as in the checkpoint.
 #[derive(Module, Debug)]
-pub struct WeightNorm {
+pub(crate) struct WeightNorm {
     /// One entry per parametrised tensor.
-    pub parametrizations: Parametrizations,
+    parametrizations: Parametrizations,
 }
 
 /// The parametrised tensors, of which there is one.
 #[derive(Module, Debug)]
-pub struct Parametrizations {
+pub(crate) struct Parametrizations {
     /// The parts of the weight.
-    pub weight: Originals,
+    pub(crate) weight: Originals,
 }
 
 /// A length and a direction.
 #[derive(Module, Debug)]
-pub struct Originals {
+pub(crate) struct Originals {
     /// The length of each slice, `(first, 1, 1)`.
-    pub original0: Param<Tensor<3>>,
+    original0: Param<Tensor<3>>,
     /// The direction, in the shape of the weight.
-    pub original1: Param<Tensor<3>>,
+    original1: Param<Tensor<3>>,
 }
 
 /// A weight in the form that the convolution takes.
 #[derive(Module, Debug)]
-pub struct PlainWeight {
+pub(crate) struct PlainWeight {
     /// The weight itself, three-dimensional.
-    pub weight: Param<Tensor<3>>,
+    pub(crate) weight: Param<Tensor<3>>,
 }
 
 impl NormedWeight {
@@ -66,7 +66,7 @@ impl NormedWeight {
     }
 
     /// Returns the product of length and direction.
-    pub fn weight(&self) -> Tensor<3> {
+    pub(crate) fn weight(&self) -> Tensor<3> {
         match self {
             Self::Trained(norm) => {
                 let parts = &norm.parametrizations.weight;
@@ -90,10 +90,10 @@ fn slice_norm(x: Tensor<3>) -> Tensor<3> {
 
 /// A convolution with weight norm.
 #[derive(Module, Debug)]
-pub struct NormedConv1d {
+pub(crate) struct NormedConv1d {
     weight_: NormedWeight,
     /// The bias, one number per output.
-    pub bias: Param<Tensor<1>>,
+    pub(crate) bias: Param<Tensor<1>>,
     #[module(skip)]
     shape: ConvShape,
     #[module(skip)]
@@ -102,12 +102,12 @@ pub struct NormedConv1d {
 
 impl NormedConv1d {
     /// Draws parameters uniformly within `1 / sqrt(fan in)`, the reference's default.
-    pub fn new(init: &Init, shape: ConvShape) -> Self {
+    pub(crate) fn new(init: &Init, shape: ConvShape) -> Self {
         Self::grouped(init, shape, 1)
     }
 
     /// Divides channels into groups that do not see each other.
-    pub fn grouped(init: &Init, shape: ConvShape, groups: usize) -> Self {
+    pub(crate) fn grouped(init: &Init, shape: ConvShape, groups: usize) -> Self {
         let inputs = shape.inputs / groups.max(1);
         let bound = 1.0 / ((inputs * shape.kernel) as f64).sqrt();
         Self {
@@ -129,12 +129,12 @@ impl NormedConv1d {
     }
 
     /// Convolves `(batch, channels, time)` over time.
-    pub fn forward(&self, x_bct: Tensor<3>) -> Tensor<3> {
+    pub(crate) fn forward(&self, x_bct: Tensor<3>) -> Tensor<3> {
         self.after(x_bct, None)
     }
 
     /// Convolves the output of a leaky rectifier of this slope.
-    pub fn after(&self, x_bct: Tensor<3>, slope: Option<f64>) -> Tensor<3> {
+    pub(crate) fn after(&self, x_bct: Tensor<3>, slope: Option<f64>) -> Tensor<3> {
         let (x_bct, slope) = rectified(x_bct, slope);
         let conv = Conv {
             groups: self.groups,
@@ -145,7 +145,7 @@ impl NormedConv1d {
 
     /// Folds weight norm into a plain weight.
     #[must_use]
-    pub fn folded(mut self) -> Self {
+    pub(crate) fn folded(mut self) -> Self {
         self.weight_ = self.weight_.folded();
         self
     }
@@ -199,7 +199,7 @@ impl NormedConvTranspose1d {
     }
 
     /// Convolves the output of a leaky rectifier of this slope.
-    pub fn after(&self, x_bct: Tensor<3>, slope: Option<f64>) -> Tensor<3> {
+    pub(crate) fn after(&self, x_bct: Tensor<3>, slope: Option<f64>) -> Tensor<3> {
         let (x_bct, slope) = rectified(x_bct, slope);
         let conv = ConvTransposed {
             stride: self.stride,
@@ -211,7 +211,7 @@ impl NormedConvTranspose1d {
 
     /// Folds weight norm into a plain weight.
     #[must_use]
-    pub fn folded(mut self) -> Self {
+    pub(crate) fn folded(mut self) -> Self {
         self.weight_ = self.weight_.folded();
         self
     }

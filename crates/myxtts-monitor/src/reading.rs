@@ -25,7 +25,7 @@ impl<T> Reading<T> {
     }
 
     /// Returns the value, if there is one.
-    pub fn value(&self) -> Option<&T> {
+    pub(crate) fn value(&self) -> Option<&T> {
         match self {
             Self::Value(value) => Some(value),
             Self::Unavailable { .. } => None,
@@ -33,7 +33,7 @@ impl<T> Reading<T> {
     }
 
     /// Returns the reason, if there is no value.
-    pub fn reason(&self) -> Option<&str> {
+    pub(crate) fn reason(&self) -> Option<&str> {
         match self {
             Self::Value(_) => None,
             Self::Unavailable { unavailable } => Some(unavailable),

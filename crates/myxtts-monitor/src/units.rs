@@ -17,13 +17,13 @@ impl WallTime {
     }
 
     /// Converts a time of the operating system; anything before 1970 becomes 1970.
-    pub fn of(time: SystemTime) -> Self {
+    pub(crate) fn of(time: SystemTime) -> Self {
         let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
         Self(since.as_secs_f64())
     }
 
     /// Returns how long ago `earlier` was; zero where the clock was set back.
-    pub fn since(self, earlier: Self) -> Seconds {
+    pub(crate) fn since(self, earlier: Self) -> Seconds {
         Seconds((self.0 - earlier.0).max(0.0))
     }
 }

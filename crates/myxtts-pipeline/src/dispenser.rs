@@ -17,7 +17,7 @@ pub struct Ticket {
 
 /// Hands out tickets in order, each with a permit.
 #[derive(Debug)]
-pub struct Dispenser {
+pub(crate) struct Dispenser {
     inner: Mutex<Inner>,
     changed: Condvar,
 }
@@ -37,13 +37,13 @@ struct Inner {
 
 /// A place among the batches in flight, returned when dropped.
 #[derive(Debug)]
-pub struct Permit(Arc<Dispenser>);
+pub(crate) struct Permit(Arc<Dispenser>);
 
 impl Dispenser {
     /// Makes a dispenser of tickets for the steps from `first` up to but not
     /// including `end`, one per lane. At most `in_flight_limit` batches are in flight, and
     /// only the first `workers` workers take tickets.
-    pub fn new(
+    pub(crate) fn new(
         first: u64,
         end: u64,
         lanes: usize,
@@ -69,7 +69,7 @@ impl Dispenser {
 
     /// Takes the next ticket for worker number `worker`, and waits for a permit.
     /// `None` when there are no more.
-    pub fn take(this: &Arc<Self>, worker: usize) -> Option<(Ticket, Permit)> {
+    pub(crate) fn take(this: &Arc<Self>, worker: usize) -> Option<(Ticket, Permit)> {
         let mut inner = lock(&this.inner);
         loop {
             if inner.closed || inner.next >= inner.end {
@@ -98,7 +98,7 @@ impl Dispenser {
     }
 
     /// Ends the work of all workers.
-    pub fn close(&self) {
+    pub(crate) fn close(&self) {
         lock(&self.inner).closed = true;
         self.changed.notify_all();
     }
@@ -116,7 +116,7 @@ impl Dispenser {
     }
 
     /// Returns the number of batches in flight now, and the most there have been.
-    pub fn in_flight(&self) -> (usize, usize) {
+    pub(crate) fn in_flight(&self) -> (usize, usize) {
         let inner = lock(&self.inner);
         (inner.in_flight, inner.peak)
     }

@@ -114,12 +114,12 @@ impl Stop {
     }
 
     /// Returns whether the run is to end.
-    pub fn is_stopped(&self) -> bool {
+    pub(crate) fn is_stopped(&self) -> bool {
         lock(&self.0).stopped
     }
 
     /// Returns the first failure, if there was one.
-    pub fn first(&self) -> Option<Failure> {
+    pub(crate) fn first(&self) -> Option<Failure> {
         lock(&self.0).first.clone()
     }
 }

@@ -20,7 +20,7 @@ mod sync;
 mod work;
 
 pub use adapt::{Bounds, KnobChange, Knobs, WaitShares, decide};
-pub use dispenser::{Dispenser, Permit, Ticket};
+pub use dispenser::Ticket;
 pub use failure::{Failure, PipelineStage, Stop};
 pub use ledger::{Entry, Ledger, RingReport, StageReport, Summary};
 pub use ring::{Closed, Ring, RingBounds, RingState};

@@ -150,7 +150,7 @@ impl<T> Ring<T> {
     }
 
     /// Returns the sequence number of the batch that is taken next.
-    pub fn awaited(&self) -> u64 {
+    pub(crate) fn awaited(&self) -> u64 {
         lock(&self.inner).next
     }
 
@@ -177,7 +177,7 @@ impl<T> Ring<T> {
     }
 
     /// Wakes everybody up for good, and drops what the ring holds.
-    pub fn close(&self) {
+    pub(crate) fn close(&self) {
         let dropped = {
             let mut inner = lock(&self.inner);
             inner.closed = true;

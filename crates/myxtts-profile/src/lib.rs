@@ -26,5 +26,5 @@ pub use profile::{Part, Profile, StepTime};
 pub use spread::Spread;
 pub use stages::StageTimes;
 pub use svg::svg;
-pub use timeline::{Kind, Span, Thread, Timeline, Window};
+pub use timeline::{Kind, Timeline, Window};
 pub use trace::write_trace;

@@ -93,16 +93,6 @@ impl StageTimes {
         })
     }
 
-    /// Returns the percent of its threads' time that the stage worked.
-    pub fn busy_pct(&self) -> f64 {
-        let lived = self.busy_s + self.wait_in_s + self.wait_out_s + self.idle_s;
-        if lived > 0.0 {
-            100.0 * self.busy_s / lived
-        } else {
-            0.0
-        }
-    }
-
     /// Returns the shortest time in which its threads can make a batch, in seconds:
     /// what a batch takes at least where this stage is the slowest.
     pub(crate) fn least_s(&self) -> f64 {

@@ -12,11 +12,11 @@ use serde::Serialize;
 
 /// A thread of the pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Thread {
+pub(crate) struct Thread {
     /// The stage it belongs to.
-    pub stage: PipelineStage,
+    pub(crate) stage: PipelineStage,
     /// Its number within the stage.
-    pub worker: usize,
+    pub(crate) worker: usize,
 }
 
 impl std::fmt::Display for Thread {
@@ -50,26 +50,26 @@ impl Kind {
 
 /// A stretch of one thread's time; microseconds since the pipeline started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span {
+pub(crate) struct Span {
     /// The thread whose time it is.
-    pub thread: Thread,
+    pub(crate) thread: Thread,
     /// What the thread did.
-    pub kind: Kind,
+    pub(crate) kind: Kind,
     /// The moment it begins.
-    pub begin_us: u64,
+    pub(crate) begin_us: u64,
     /// The moment it ends.
-    pub end_us: u64,
+    pub(crate) end_us: u64,
     /// The step of the batch.
-    pub step: u64,
+    pub(crate) step: u64,
     /// The lane of the batch.
-    pub lane: usize,
+    pub(crate) lane: usize,
     /// The bytes of the batch.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
 }
 
 impl Span {
     /// Returns the length in microseconds.
-    pub fn length_us(&self) -> u64 {
+    pub(crate) fn length_us(&self) -> u64 {
         self.end_us - self.begin_us
     }
 }
@@ -78,14 +78,14 @@ impl Span {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Window {
     /// The moment it begins, in microseconds since the pipeline started.
-    pub begin_us: u64,
+    pub(crate) begin_us: u64,
     /// The moment it ends, in the same unit.
-    pub end_us: u64,
+    pub(crate) end_us: u64,
 }
 
 impl Window {
     /// Returns the length in microseconds.
-    pub fn length_us(&self) -> u64 {
+    pub(crate) fn length_us(&self) -> u64 {
         self.end_us.saturating_sub(self.begin_us)
     }
 
@@ -110,7 +110,7 @@ pub struct Timeline {
 
 impl Timeline {
     /// Lays out the entries of a ledger, which may come in any order.
-    pub fn of(entries: &[Entry]) -> Self {
+    pub(crate) fn of(entries: &[Entry]) -> Self {
         let mut entries = entries.to_vec();
         entries.sort_by_key(|entry| (entry.at_us, entry.stage, entry.worker));
         let mut threads: BTreeMap<Thread, Vec<Span>> = BTreeMap::new();
@@ -151,7 +151,7 @@ impl Timeline {
     }
 
     /// Returns the threads and their spans, in the order of the data.
-    pub fn threads(&self) -> impl Iterator<Item = (Thread, &[Span])> {
+    pub(crate) fn threads(&self) -> impl Iterator<Item = (Thread, &[Span])> {
         self.threads
             .iter()
             .map(|(thread, spans)| (*thread, spans.as_slice()))

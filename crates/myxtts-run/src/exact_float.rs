@@ -14,7 +14,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 ///
 /// # Errors
 /// Those of the `serializer`.
-pub fn serialize<S: Serializer>(value: &impl fmt::Debug, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn serialize<S: Serializer>(
+    value: &impl fmt::Debug,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&format_args!("{value:?}"))
 }
 
@@ -22,7 +25,9 @@ pub fn serialize<S: Serializer>(value: &impl fmt::Debug, serializer: S) -> Resul
 ///
 /// # Errors
 /// When the text is not a number.
-pub fn deserialize<'de, D: Deserializer<'de>, T: FromStr>(deserializer: D) -> Result<T, D::Error> {
+pub(crate) fn deserialize<'de, D: Deserializer<'de>, T: FromStr>(
+    deserializer: D,
+) -> Result<T, D::Error> {
     let text = String::deserialize(deserializer)?;
     text.parse()
         .map_err(|_| D::Error::custom(format!("`{text}` is not a number")))
@@ -31,4 +36,4 @@ pub fn deserialize<'de, D: Deserializer<'de>, T: FromStr>(deserializer: D) -> Re
 /// An `f64` that keeps its bits through JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Exact(#[serde(with = "crate::exact_float")] pub f64);
+pub(crate) struct Exact(#[serde(with = "crate::exact_float")] pub(crate) f64);

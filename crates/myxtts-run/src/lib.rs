@@ -9,7 +9,7 @@
 mod base64;
 pub mod checkpoint;
 pub mod config_diff;
-pub mod exact_float;
+mod exact_float;
 mod file_error;
 pub mod guard;
 pub mod lr;

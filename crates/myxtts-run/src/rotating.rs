@@ -57,7 +57,7 @@ impl RotatingFile {
 
 /// Returns where the lines before those in `path` are: `devices.1.jsonl` for
 /// `devices.jsonl`.
-pub fn rotated(path: &Path) -> PathBuf {
+fn rotated(path: &Path) -> PathBuf {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let end = path.extension().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!("{stem}.1.{end}"))

@@ -76,13 +76,6 @@ impl PitchTrack {
             frames: cheapest(&candidates),
         }
     }
-
-    /// Returns the mean pitch of the voiced frames; `None` when there are none.
-    pub fn mean(&self) -> Option<Hertz> {
-        let voiced: Vec<f64> = self.frames.iter().flatten().map(|pitch| pitch.0).collect();
-        let count = voiced.len() as f64;
-        (!voiced.is_empty()).then(|| Hertz(voiced.iter().sum::<f64>() / count))
-    }
 }
 
 /// Computes YIN's difference function at lags up to `longest`.

@@ -16,7 +16,7 @@ pub struct Cents(pub f64);
 
 impl Hertz {
     /// Returns how far this pitch is above `other`.
-    pub fn above(self, other: Self) -> Cents {
+    pub(crate) fn above(self, other: Self) -> Cents {
         Cents(1200.0 * (self.0 / other.0).log2())
     }
 }

@@ -62,7 +62,7 @@ pub struct Token(String);
 
 impl Token {
     /// The fewest characters of a token that somebody chose.
-    pub const SHORTEST: usize = 16;
+    pub(crate) const SHORTEST: usize = 16;
 
     /// Wraps a token that somebody chose.
     ///

@@ -63,45 +63,7 @@ impl Tiny {
             codes: CODES,
             max_audio_tokens,
         };
-        let card = ModelCard {
-            gpt: GptConfig {
-                layers: 2,
-                channels: 32,
-                heads: 2,
-                vocabulary: symbols,
-                mel_bands: 80,
-                encoder_blocks: 1,
-                perceiver: PerceiverConfig {
-                    latents: 4,
-                    depth: 1,
-                    heads: 2,
-                    head_channels: 16,
-                },
-                dropout: 0.1,
-                embedding_std: 0.02,
-            },
-            dvae: DvaeConfig {
-                hidden: 16,
-                resnet_blocks: 1,
-                codes: CODES as usize,
-                codebook_dim: 16,
-                ..DvaeConfig::RELEASED
-            },
-            quirks: Quirks::Fixed,
-            audio: AudioConfig {
-                trim_silence: false,
-                ..AudioConfig::default()
-            },
-            codes_mel: MelSpec::DVAE,
-            conditioning_mel: MelSpec::CONDITIONING,
-            conditioning: ConditioningSpec {
-                min: Samples(11_025),
-                max: Samples(22_050),
-            },
-            languages: languages.iter().map(|tag| (*tag).to_owned()).collect(),
-            decoder: None,
-            sampling: None,
-        };
+        let card = card(symbols, languages);
         let init = Init::new(5, &device);
         let mut gpt = Gpt::new(&init, &card.gpt);
         let mut bias = vec![0.0; symbols.audio_tokens()];
@@ -178,6 +140,49 @@ impl Tiny {
         myxtts_weights::write_ours(folder, &self.checkpoint()).unwrap();
         std::fs::write(folder.join("manifest.json"), "{}").unwrap();
         std::fs::write(folder.join("optimizer.safetensors"), "no weights of ours").unwrap();
+    }
+}
+
+/// The card of a model with these symbols, without a decoder.
+fn card(symbols: Symbols, languages: &[&str]) -> ModelCard {
+    ModelCard {
+        gpt: GptConfig {
+            layers: 2,
+            channels: 32,
+            heads: 2,
+            vocabulary: symbols,
+            mel_bands: 80,
+            encoder_blocks: 1,
+            perceiver: PerceiverConfig {
+                latents: 4,
+                depth: 1,
+                heads: 2,
+                head_channels: 16,
+            },
+            dropout: 0.1,
+            embedding_std: 0.02,
+        },
+        dvae: DvaeConfig {
+            hidden: 16,
+            resnet_blocks: 1,
+            codes: CODES as usize,
+            codebook_dim: 16,
+            ..DvaeConfig::RELEASED
+        },
+        quirks: Quirks::Fixed,
+        audio: AudioConfig {
+            trim_silence: false,
+            ..AudioConfig::default()
+        },
+        codes_mel: MelSpec::DVAE,
+        conditioning_mel: MelSpec::CONDITIONING,
+        conditioning: ConditioningSpec {
+            min: Samples(11_025),
+            max: Samples(22_050),
+        },
+        languages: languages.iter().map(|tag| (*tag).to_owned()).collect(),
+        decoder: None,
+        sampling: None,
     }
 }
 

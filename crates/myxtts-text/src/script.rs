@@ -51,7 +51,7 @@ impl Script {
 
     /// Returns the script of a letter, or `None` for digits, marks and scripts that
     /// none of our languages use.
-    pub fn of(letter: char) -> Option<Self> {
+    pub(crate) fn of(letter: char) -> Option<Self> {
         if !letter.is_alphabetic() {
             return None;
         }

@@ -143,7 +143,7 @@ impl Placement {
     }
 
     /// Returns the devices that average gradients among themselves, if they do.
-    pub fn collective(&self) -> Option<Arc<[Device]>> {
+    pub(crate) fn collective(&self) -> Option<Arc<[Device]>> {
         let is_theirs = self.all_reduce == AllReducePath::Nccl && self.models.len() > 1;
         is_theirs.then(|| self.models.as_slice().into())
     }
@@ -154,16 +154,11 @@ impl Placement {
     }
 
     /// Returns the wiring that the pipeline needs.
-    pub fn wiring(&self) -> Wiring {
+    pub(crate) fn wiring(&self) -> Wiring {
         Wiring {
             lanes: self.models.len(),
             shared_data_device: self.shared_data_device,
         }
-    }
-
-    /// Whether kernels are compiled for each shape, as everywhere but on the CPU.
-    pub fn compiles(&self) -> bool {
-        self.models.iter().any(|device| *device != Device::flex())
     }
 }
 

@@ -289,10 +289,22 @@ pub enum Fault {
 const AGAIN: &str =
     "download or copy the file again; if that does not help, save it again with torch.save";
 const PLAIN: &str = "save the weights alone: torch.save(model.state_dict(), \"model.pth\")";
+const NEWER_TORCH: &str = "save it again with a newer torch: \
+     torch.save(torch.load(\"old.pth\", map_location=\"cpu\"), \"model.pth\")";
+const UNPACKED: &str = "do not repack a torch file; download it again or save it with torch.save";
+const UNTRUSTED: &str =
+    "nothing was run; delete the file and get the weights from a source you trust";
+const DETACHED: &str =
+    "save plain tensors: tensor.detach().clone() for every entry of the state dict";
+const CONTIGUOUS: &str = "save full tensors: tensor.contiguous() for every entry of the state dict";
+const MODEL_FILE: &str =
+    "give the folder of model.pth, best_model.pth or checkpoint_STEP.pth, or name the file";
+const NO_DECODER: &str = "a model trained here from scratch speaks with `myxtts synthesize`; the \
+     public package needs the waveform decoder of the weights it was fine-tuned from";
 
 impl Fault {
     /// Returns what to do about it.
-    pub fn fix(&self) -> &'static str {
+    fn fix(&self) -> &'static str {
         match self {
             Self::Io(_) => {
                 "check that the path exists, is readable or writable, and that the disk has room"
@@ -309,31 +321,20 @@ impl Fault {
             | Self::Description(_)
             | Self::Length { .. } => AGAIN,
             Self::Safetensors(_) => "download, copy or write the file again",
-            Self::OldTorch => {
-                "save it again with a newer torch: \
-                 torch.save(torch.load(\"old.pth\", map_location=\"cpu\"), \"model.pth\")"
-            }
+            Self::OldTorch => NEWER_TORCH,
             Self::LfsPointer => "fetch the file itself: git lfs pull",
             Self::WebPage => {
                 "download the file itself; this is a login or licence page in its place"
             }
-            Self::Compressed(_) => {
-                "do not repack a torch file; download it again or save it with torch.save"
-            }
+            Self::Compressed(_) => UNPACKED,
             Self::BigEndian => "load and save it with torch on a little-endian machine",
-            Self::Attack(_) => {
-                "nothing was run; delete the file and get the weights from a source you trust"
-            }
+            Self::Attack(_) => UNTRUSTED,
             Self::Instruction { .. }
             | Self::TooMuch { .. }
             | Self::Object(_)
             | Self::DuplicateName => PLAIN,
-            Self::Wrapped(_) => {
-                "save plain tensors: tensor.detach().clone() for every entry of the state dict"
-            }
-            Self::Expanded(_) => {
-                "save full tensors: tensor.contiguous() for every entry of the state dict"
-            }
+            Self::Wrapped(_) => DETACHED,
+            Self::Expanded(_) => CONTIGUOUS,
             Self::SafetensorsDtype { .. } => {
                 "save it as one of F64, F32, F16, BF16, I64, I32, I16, I8, U8, BOOL"
             }
@@ -342,9 +343,7 @@ impl Fault {
             }
             Self::NoConfig => "put the config.json that came with the weights beside them",
             Self::Vocabulary(_) => "take the vocab.json that came with the weights",
-            Self::NoModel => {
-                "give the folder of model.pth, best_model.pth or checkpoint_STEP.pth, or name the file"
-            }
+            Self::NoModel => MODEL_FILE,
             Self::NotXtts { .. } => {
                 "give the model.pth of an XTTS model, or a checkpoint of its trainer"
             }
@@ -358,10 +357,7 @@ impl Fault {
             Self::NotOurs(_) => "give a folder that `myxtts import` wrote",
             Self::Hash { .. } => "copy the folder again, or import the public files again",
             Self::Exists => "name a folder that does not exist yet",
-            Self::Incomplete("hifigan_decoder") => {
-                "a model trained here from scratch speaks with `myxtts synthesize`; the public \
-                 package needs the waveform decoder of the weights it was fine-tuned from"
-            }
+            Self::Incomplete("hifigan_decoder") => NO_DECODER,
             Self::Incomplete(_) => "first import the file that has it, together with model.pth",
         }
     }

@@ -67,7 +67,7 @@ pub fn sort<'a>(names: impl IntoIterator<Item = &'a str>) -> (Vec<Taken>, Vec<Ig
 }
 
 /// Returns the part and canonical name of an entry of a state dict, or why it has none.
-pub fn canonical(name: &str) -> Result<(Part, String), &'static str> {
+fn canonical(name: &str) -> Result<(Part, String), &'static str> {
     // The trainer wraps the model and calls it `xtts`.
     let name = name.strip_prefix("xtts.").unwrap_or(name);
     let (root, below) = name.split_once('.').unwrap_or((name, ""));

@@ -139,50 +139,7 @@ impl ModelWeights {
     /// What the public implementation would overlook becomes a notice.
     pub fn check(&mut self) -> Result<Sizes, (Option<&'static str>, Fault)> {
         let sizes = Sizes::of(&self.gpt)?;
-        let args = &self.config.model_args;
-        let agree = |tensor, what, configured: usize, found: usize| {
-            let by = "config.json";
-            let disagree = Fault::Disagree {
-                what,
-                by,
-                configured,
-                found,
-            };
-            if configured == found {
-                Ok(())
-            } else {
-                Err((tensor, disagree))
-            }
-        };
-        agree(None, "gpt_layers", args.gpt_layers, sizes.layers)?;
-        let tensor = Some(TEXT_EMBEDDING);
-        agree(
-            tensor,
-            "gpt_n_model_channels",
-            args.gpt_n_model_channels,
-            sizes.channels,
-        )?;
-        let tensor = Some(AUDIO_EMBEDDING);
-        agree(
-            tensor,
-            "gpt_num_audio_tokens",
-            args.gpt_num_audio_tokens,
-            sizes.audio_tokens,
-        )?;
-        let found = sizes.text_positions.saturating_sub(TEXT_EXTRA);
-        agree(
-            Some(TEXT_POSITIONS),
-            "gpt_max_text_tokens",
-            args.gpt_max_text_tokens,
-            found,
-        )?;
-        let found = sizes.audio_positions.saturating_sub(AUDIO_EXTRA);
-        agree(
-            Some(AUDIO_POSITIONS),
-            "gpt_max_audio_tokens",
-            args.gpt_max_audio_tokens,
-            found,
-        )?;
+        self.check_sizes(sizes)?;
         let configured = &mut self.config.model_args.gpt_number_text_tokens;
         if let Some(number) = configured.replace(sizes.text_tokens)
             && number != sizes.text_tokens
@@ -197,6 +154,51 @@ impl ModelWeights {
         self.check_vocabulary(sizes)?;
         self.check_mel_stats()?;
         Ok(sizes)
+    }
+
+    /// Checks the sizes that the configuration has to say exactly.
+    fn check_sizes(&self, sizes: Sizes) -> Result<(), TensorFault> {
+        let args = &self.config.model_args;
+        let text = sizes.text_positions.saturating_sub(TEXT_EXTRA);
+        let audio = sizes.audio_positions.saturating_sub(AUDIO_EXTRA);
+        for (tensor, what, configured, found) in [
+            (None, "gpt_layers", args.gpt_layers, sizes.layers),
+            (
+                Some(TEXT_EMBEDDING),
+                "gpt_n_model_channels",
+                args.gpt_n_model_channels,
+                sizes.channels,
+            ),
+            (
+                Some(AUDIO_EMBEDDING),
+                "gpt_num_audio_tokens",
+                args.gpt_num_audio_tokens,
+                sizes.audio_tokens,
+            ),
+            (
+                Some(TEXT_POSITIONS),
+                "gpt_max_text_tokens",
+                args.gpt_max_text_tokens,
+                text,
+            ),
+            (
+                Some(AUDIO_POSITIONS),
+                "gpt_max_audio_tokens",
+                args.gpt_max_audio_tokens,
+                audio,
+            ),
+        ] {
+            if configured != found {
+                let disagree = Fault::Disagree {
+                    what,
+                    by: "config.json",
+                    configured,
+                    found,
+                };
+                return Err((tensor, disagree));
+            }
+        }
+        Ok(())
     }
 
     fn check_vocabulary(&mut self, sizes: Sizes) -> Result<(), TensorFault> {

@@ -134,7 +134,7 @@ impl Tensor {
     /// Returns the tensor with its own copy of the numbers: what becomes of the
     /// file that they were read from no longer matters.
     #[must_use]
-    pub fn in_memory(&self) -> Self {
+    pub(crate) fn in_memory(&self) -> Self {
         let bytes = self.bytes().to_vec();
         Self {
             dtype: self.dtype,

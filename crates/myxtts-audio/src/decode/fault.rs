@@ -118,7 +118,7 @@ fn missing(decoded: Samples, declared: Option<Samples>) -> String {
 
 impl Fault {
     /// Returns what a person can do about it.
-    pub fn fix(&self) -> &'static str {
+    fn fix(&self) -> &'static str {
         match self {
             Self::NotFound => "check the path in the metadata, and what it is relative to",
             Self::Permission => "give this user read access: chmod u+r, or run as the file's owner",

@@ -53,7 +53,7 @@ pub fn loudness(waveform: &Waveform) -> Result<Lufs, LevelError> {
 /// Brings a clip to `target`, or as near as its highest sample can go without
 /// passing `ceiling`, and returns the gain. The ceiling wins over the target:
 /// clipping is heard, a clip that is a little too quiet is not.
-pub fn normalize_loudness(
+pub(crate) fn normalize_loudness(
     waveform: &mut Waveform,
     target: Lufs,
     ceiling: Decibels,

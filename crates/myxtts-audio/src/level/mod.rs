@@ -4,8 +4,9 @@ mod loudness;
 mod peak;
 mod trim;
 
-pub use loudness::{loudness, normalize_loudness};
-pub use peak::normalize_peak;
+pub use loudness::loudness;
+pub(crate) use loudness::normalize_loudness;
+pub(crate) use peak::normalize_peak;
 pub use trim::{Trim, trim};
 
 /// Why a clip has no level to measure or to change.

@@ -5,7 +5,7 @@ use crate::units::Decibels;
 
 /// Scales samples so that the highest is at `level` (0 dB is full scale), and
 /// returns the gain.
-pub fn normalize_peak(samples: &mut [f32], level: Decibels) -> Result<Decibels, LevelError> {
+pub(crate) fn normalize_peak(samples: &mut [f32], level: Decibels) -> Result<Decibels, LevelError> {
     let peak = peak(samples);
     if peak == 0.0 {
         return Err(LevelError::Silent);

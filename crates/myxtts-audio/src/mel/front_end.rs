@@ -73,11 +73,6 @@ impl MelFrontEnd {
         &self.spec
     }
 
-    /// Returns the divisors of the bands, if there are any.
-    pub fn stats(&self) -> Option<&[f32]> {
-        self.stats.as_deref()
-    }
-
     /// Computes the mel of a waveform at the rate of the spec. Samples must be
     /// finite, which decoding guarantees.
     pub fn mel(&mut self, samples: &[f32]) -> Result<Mel, MelError> {

@@ -6,69 +6,13 @@ use super::*;
 
 /// The definition, with no table, no FFT and no sparsity.
 fn reference(samples: &[f32], spec: &MelSpec) -> Vec<Vec<f64>> {
-    let x: Vec<f64> = samples.iter().map(|&x| f64::from(x)).collect();
-    let x: Vec<f64> = match spec.pre_emphasis {
-        None => x,
-        Some(a) => (0..x.len())
-            .map(|t| x[t] - f64::from(a) * if t == 0 { x[1] } else { x[t - 1] })
-            .collect(),
-    };
-    let (n_fft, win) = (spec.n_fft.0, spec.win_length.0);
-    let (mean, swing) = match spec.window {
-        Window::Hann => (0.5, 0.5),
-        Window::Hamming => (0.54, 0.46),
-    };
-    let mel = |f: f64| 2595.0 * (1.0 + f / 700.0).log10();
-    let edge = |i: usize| {
-        let m = mel(spec.f_min)
-            + (mel(spec.f_max) - mel(spec.f_min)) * i as f64 / (spec.bands + 1) as f64;
-        700.0 * (10.0_f64.powf(m / 2595.0) - 1.0)
-    };
+    let x = emphasised(samples, spec);
     let frames = spec.frames(Samples(x.len())).0;
     let mut rows = vec![vec![0.0; frames]; spec.bands];
     for frame in 0..frames {
-        let windowed: Vec<f64> = (0..win)
-            .map(|n| {
-                let at = (frame * spec.hop.0 + n + (n_fft - win) / 2) as f64 - (n_fft / 2) as f64;
-                let last = (x.len() - 1) as f64;
-                let at = if at < 0.0 {
-                    -at
-                } else if at > last {
-                    2.0 * last - at
-                } else {
-                    at
-                };
-                x[at as usize] * (mean - swing * (TAU * n as f64 / win as f64).cos())
-            })
-            .collect();
-        let power: Vec<f64> = (0..=n_fft / 2)
-            .map(|k| {
-                let (mut re, mut im) = (0.0, 0.0);
-                for (n, x) in windowed.iter().enumerate() {
-                    let turn = TAU * ((k * n) % n_fft) as f64 / n_fft as f64;
-                    re += x * turn.cos();
-                    im += x * turn.sin();
-                }
-                re * re + im * im
-            })
-            .collect();
+        let power = power(&windowed(&x, frame, spec), spec.n_fft.0);
         for (band, row) in rows.iter_mut().enumerate() {
-            let (left, centre, right) = (edge(band), edge(band + 1), edge(band + 2));
-            let sum: f64 = power
-                .iter()
-                .enumerate()
-                .map(|(k, p)| {
-                    let f = k as f64 * f64::from(spec.sample_rate.hz()) / n_fft as f64;
-                    p * ((f - left) / (centre - left))
-                        .min((right - f) / (right - centre))
-                        .max(0.0)
-                })
-                .sum();
-            let sum = if spec.area_norm {
-                sum * 2.0 / (right - left)
-            } else {
-                sum
-            };
+            let sum = weighed(&power, band, spec);
             row[frame] = match spec.compression {
                 Compression::Power => sum,
                 Compression::LogFloor(floor) => sum.max(f64::from(floor)).ln(),
@@ -85,6 +29,78 @@ fn reference(samples: &[f32], spec: &MelSpec) -> Vec<Vec<f64>> {
         }
     }
     rows
+}
+
+fn emphasised(samples: &[f32], spec: &MelSpec) -> Vec<f64> {
+    let x: Vec<f64> = samples.iter().map(|&x| f64::from(x)).collect();
+    match spec.pre_emphasis {
+        None => x,
+        Some(a) => (0..x.len())
+            .map(|t| x[t] - f64::from(a) * if t == 0 { x[1] } else { x[t - 1] })
+            .collect(),
+    }
+}
+
+/// The samples under the window of a frame; beyond its ends the recording is mirrored.
+fn windowed(x: &[f64], frame: usize, spec: &MelSpec) -> Vec<f64> {
+    let (n_fft, win) = (spec.n_fft.0, spec.win_length.0);
+    let (mean, swing) = match spec.window {
+        Window::Hann => (0.5, 0.5),
+        Window::Hamming => (0.54, 0.46),
+    };
+    let last = (x.len() - 1) as f64;
+    (0..win)
+        .map(|n| {
+            let at = (frame * spec.hop.0 + n + (n_fft - win) / 2) as f64 - (n_fft / 2) as f64;
+            let at = if at < 0.0 {
+                -at
+            } else if at > last {
+                2.0 * last - at
+            } else {
+                at
+            };
+            x[at as usize] * (mean - swing * (TAU * n as f64 / win as f64).cos())
+        })
+        .collect()
+}
+
+fn power(windowed: &[f64], n_fft: usize) -> Vec<f64> {
+    (0..=n_fft / 2)
+        .map(|k| {
+            let (mut re, mut im) = (0.0, 0.0);
+            for (n, x) in windowed.iter().enumerate() {
+                let turn = TAU * ((k * n) % n_fft) as f64 / n_fft as f64;
+                re += x * turn.cos();
+                im += x * turn.sin();
+            }
+            re * re + im * im
+        })
+        .collect()
+}
+
+/// The power under the triangle of a band.
+fn weighed(power: &[f64], band: usize, spec: &MelSpec) -> f64 {
+    let mel = |f: f64| 2595.0 * (1.0 + f / 700.0).log10();
+    let edge = |i: usize| {
+        let m = mel(spec.f_min)
+            + (mel(spec.f_max) - mel(spec.f_min)) * i as f64 / (spec.bands + 1) as f64;
+        700.0 * (10.0_f64.powf(m / 2595.0) - 1.0)
+    };
+    let (left, centre, right) = (edge(band), edge(band + 1), edge(band + 2));
+    let sum: f64 = power
+        .iter()
+        .enumerate()
+        .map(|(k, p)| {
+            let f = k as f64 * f64::from(spec.sample_rate.hz()) / spec.n_fft.0 as f64;
+            p * ((f - left) / (centre - left))
+                .min((right - f) / (right - centre))
+                .max(0.0)
+        })
+        .sum();
+    match spec.area_norm {
+        true => sum * 2.0 / (right - left),
+        false => sum,
+    }
 }
 
 /// A glide with harmonics and some noise, loud and quiet in turns.
@@ -173,61 +189,24 @@ fn a_loud_neighbour_does_not_lift_silence() {
 #[test]
 fn refusals() {
     let refused = |spec, stats| MelFrontEnd::new(spec, stats).unwrap_err().to_string();
+    let changed = |change: fn(&mut MelSpec)| {
+        let mut spec = MelSpec::DVAE;
+        change(&mut spec);
+        refused(spec, None)
+    };
     let short = MelFrontEnd::new(MelSpec::DVAE, None)
         .unwrap()
         .mel(&[0.0; 512])
         .unwrap_err();
     let messages = [
         short.to_string(),
-        refused(
-            MelSpec {
-                hop: Samples(0),
-                ..MelSpec::DVAE
-            },
-            None,
-        ),
-        refused(
-            MelSpec {
-                n_fft: Samples(1023),
-                ..MelSpec::DVAE
-            },
-            None,
-        ),
-        refused(
-            MelSpec {
-                win_length: Samples(1025),
-                ..MelSpec::DVAE
-            },
-            None,
-        ),
-        refused(
-            MelSpec {
-                f_max: 12_000.0,
-                ..MelSpec::DVAE
-            },
-            None,
-        ),
-        refused(
-            MelSpec {
-                bands: 0,
-                ..MelSpec::DVAE
-            },
-            None,
-        ),
-        refused(
-            MelSpec {
-                compression: Compression::LogFloor(0.0),
-                ..MelSpec::DVAE
-            },
-            None,
-        ),
-        refused(
-            MelSpec {
-                compression: Compression::LogOffset(-1e-6),
-                ..MelSpec::DVAE
-            },
-            None,
-        ),
+        changed(|spec| spec.hop = Samples(0)),
+        changed(|spec| spec.n_fft = Samples(1023)),
+        changed(|spec| spec.win_length = Samples(1025)),
+        changed(|spec| spec.f_max = 12_000.0),
+        changed(|spec| spec.bands = 0),
+        changed(|spec| spec.compression = Compression::LogFloor(0.0)),
+        changed(|spec| spec.compression = Compression::LogOffset(-1e-6)),
         refused(MelSpec::DVAE, Some(vec![1.0; 79])),
         refused(MelSpec::DVAE, Some(vec![0.0; 80])),
     ];

@@ -85,7 +85,7 @@ impl TimedStage {
     }
 
     /// Returns the figures by CPU time, or by the wall clock where that is all there is.
-    pub fn per_core(&self) -> &Figures {
+    pub(crate) fn per_core(&self) -> &Figures {
         self.cpu.as_ref().unwrap_or(&self.wall)
     }
 }

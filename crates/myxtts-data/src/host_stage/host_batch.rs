@@ -185,7 +185,7 @@ impl HostBatch {
     }
 
     /// Returns the sample of its recording that each waveform begins with.
-    pub fn firsts(&self) -> &[Samples] {
+    pub(crate) fn firsts(&self) -> &[Samples] {
         &self.firsts
     }
 

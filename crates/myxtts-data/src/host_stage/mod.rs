@@ -29,7 +29,7 @@ use std::sync::Arc;
 
 use myxtts_audio::units::Samples;
 use myxtts_audio::{AudioConfig, Limits, Loader, Slowness, Spent, Waveform};
-use myxtts_text::{CleanOptions, Vocabulary, clean_with};
+use myxtts_text::{CleanOptions, TokenId, Vocabulary, clean_with};
 
 pub use clip::{Clip, ClipSource, ClipView};
 pub use error::HostStageError;
@@ -99,7 +99,7 @@ pub struct Scratch {
 
 impl Scratch {
     /// Returns where loading spent its time since the last call.
-    pub fn take_spent(&mut self) -> Spent {
+    pub(crate) fn take_spent(&mut self) -> Spent {
         self.loader.take_spent()
     }
 }
@@ -145,7 +145,7 @@ impl<C: ClipSource> HostStage<C> {
     /// Slows loading down, for tests.
     #[doc(hidden)]
     #[must_use]
-    pub fn slowed(mut self, slowness: Slowness) -> Self {
+    pub(crate) fn slowed(mut self, slowness: Slowness) -> Self {
         self.slowness = slowness;
         self
     }
@@ -246,55 +246,28 @@ impl<C: ClipSource> HostStage<C> {
         out: &mut HostBatch,
         scratch: &mut Scratch,
     ) -> Result<(), HostStageError> {
-        let ClipView {
-            audio,
-            text,
-            language,
-        } = self
-            .clips
-            .clip(clip)
-            .ok_or(HostStageError::NoSuchClip { clip })?;
+        let spoken = self.clips.clip(clip);
+        let spoken = spoken.ok_or(HostStageError::NoSuchClip { clip })?;
         let Scratch {
             loader,
             waveform,
             companion,
         } = scratch;
         loader
-            .load_into(audio, waveform)
+            .load_into(spoken.audio, waveform)
             .map_err(|source| HostStageError::Load { clip, source })?;
-        let first = match self.config.segments {
-            Segments::Drawn { seed } => {
-                let beginnings = self.beginnings;
-                beginnings.drawn(clip, waveform.len(), seed, epoch)
-            }
-            Segments::Fixed => Samples(0),
-        };
+        let first = self.beginning(epoch, clip, waveform.len());
         let samples = &waveform.samples[first.0..];
         let length = Samples(samples.len());
         if Codes::of(length) > out.shape().audio {
             return Err(HostStageError::AudioTooLong {
                 clip,
-                audio: audio.to_owned(),
+                audio: spoken.audio.to_owned(),
                 length: Codes::of(length),
                 room: out.shape().audio,
             });
         }
-        let cleaned = clean_with(text, language, &self.config.text);
-        let encoded = self.vocabulary.encode(&cleaned.text, language);
-        let ids = encoded.map_err(|source| HostStageError::Encode {
-            clip,
-            audio: audio.to_owned(),
-            source,
-        })?;
-        let tokens = Tokens(u32::try_from(ids.len()).unwrap_or(u32::MAX));
-        if tokens > out.shape().text {
-            return Err(HostStageError::TextTooLong {
-                clip,
-                audio: audio.to_owned(),
-                length: tokens,
-                room: out.shape().text,
-            });
-        }
+        let ids = self.encode(clip, &spoken, out.shape().text)?;
         let voice = match self.load_companion(epoch, clip, loader, companion)? {
             true => {
                 let segment = self.segment(epoch, clip, companion.len());
@@ -304,6 +277,40 @@ impl<C: ClipSource> HostStage<C> {
         };
         out.set_row(row, clip, first, samples, voice, &ids);
         Ok(())
+    }
+
+    /// Returns the sample that a clip begins at in an epoch.
+    fn beginning(&self, epoch: u64, clip: ClipIndex, length: Samples) -> Samples {
+        match self.config.segments {
+            Segments::Drawn { seed } => self.beginnings.drawn(clip, length, seed, epoch),
+            Segments::Fixed => Samples(0),
+        }
+    }
+
+    /// Cleans and encodes the text of a clip, which must fit the row.
+    fn encode(
+        &self,
+        clip: ClipIndex,
+        spoken: &ClipView<'_>,
+        room: Tokens,
+    ) -> Result<Vec<TokenId>, HostStageError> {
+        let cleaned = clean_with(spoken.text, spoken.language, &self.config.text);
+        let encoded = self.vocabulary.encode(&cleaned.text, spoken.language);
+        let ids = encoded.map_err(|source| HostStageError::Encode {
+            clip,
+            audio: spoken.audio.to_owned(),
+            source,
+        })?;
+        let tokens = Tokens(u32::try_from(ids.len()).unwrap_or(u32::MAX));
+        if tokens > room {
+            return Err(HostStageError::TextTooLong {
+                clip,
+                audio: spoken.audio.to_owned(),
+                length: tokens,
+                room,
+            });
+        }
+        Ok(ids)
     }
 
     /// Loads the clip whose voice stands for a clip's; returns `false` where its

@@ -155,7 +155,7 @@ pub(crate) const OUTPUT_MARK: &str = ".myxtts";
 
 impl Layout {
     /// Returns the dataset's folder.
-    pub fn root(&self) -> &Path {
+    pub(crate) fn root(&self) -> &Path {
         match self {
             Self::Tables { root, .. } | Self::JsonLines { root, .. } | Self::Pairs { root, .. } => {
                 root

@@ -72,7 +72,7 @@ impl Rejection {
 /// Returns whether a reason is a limit somebody set and not a fault of the
 /// recording. Such clips are left out and named, but do not count as bad: a dataset
 /// with long sentences is not a broken one.
-pub fn is_limit(reason: &str) -> bool {
+pub(super) fn is_limit(reason: &str) -> bool {
     [TOO_LONG, TEXT_TOO_LONG].contains(&reason)
 }
 
@@ -97,7 +97,7 @@ pub enum Note {
 
 impl Note {
     /// Returns what the note means, for people.
-    pub fn meaning(self) -> &'static str {
+    pub(crate) fn meaning(self) -> &'static str {
         match self {
             Self::Clipped => "the wave is cut off at full scale",
             Self::Duplicate => "the same recording and text as an earlier clip",

@@ -48,7 +48,7 @@ use serde::{Deserialize, Serialize};
 use crate::layout::Columns;
 use crate::units::Tokens;
 
-pub use checks::{Note, is_limit};
+pub use checks::Note;
 pub use error::PrepareError;
 pub use freshness::earlier;
 pub use lock::{Reading, Waiting};
@@ -63,13 +63,13 @@ pub const MANIFEST: &str = "manifest.jsonl";
 /// The name of the file of rejected clips.
 pub const QUARANTINE: &str = "quarantine.jsonl";
 /// The name of the report for programs.
-pub const REPORT: &str = "report.json";
+const REPORT: &str = "report.json";
 /// The name of the report for people.
 pub const REPORT_TEXT: &str = "report.txt";
 /// The folder of the feature cache below the output folder.
 pub const CACHE: &str = "cache";
 /// The folder of converted recordings below the output folder.
-pub const AUDIO: &str = "audio";
+const AUDIO: &str = "audio";
 
 /// The samples of a mel frame, which `max_mel_frames` counts.
 const HOP: usize = 256;

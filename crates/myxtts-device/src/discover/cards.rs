@@ -7,7 +7,7 @@
 use crate::machine::{Backend, Gpu};
 
 /// CUDA's own environment variable: which cards it shows, and in which order.
-pub const CUDA_VISIBLE_DEVICES: &str = "CUDA_VISIBLE_DEVICES";
+pub(super) const CUDA_VISIBLE_DEVICES: &str = "CUDA_VISIBLE_DEVICES";
 
 /// Returns every card once, through its better driver, with the others named.
 ///

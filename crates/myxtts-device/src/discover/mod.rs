@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::machine::{Backend, BackendReport, Gpu, Machine};
 use crate::software::SoftwareGpus;
 
-pub use cards::CUDA_VISIBLE_DEVICES;
+use cards::CUDA_VISIBLE_DEVICES;
 pub use host::host;
 
 /// The answer of a probe of one backend.

@@ -35,7 +35,7 @@ impl PlannedDevice {
 
 impl Plan {
     /// Returns the line that names the mode.
-    pub fn mode_line(&self) -> &'static str {
+    fn mode_line(&self) -> &'static str {
         match self.mode {
             Mode::SingleGpuBuffered => "Intelligent GPU Pipeline: Single-GPU Buffered Mode",
             Mode::MultiGpu => "Intelligent GPU Pipeline: Multi-GPU Mode",
@@ -130,18 +130,9 @@ impl Plan {
     }
 }
 
-impl fmt::Display for Plan {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for given_up in &self.given_up {
-            writeln!(f, "Fallback: {given_up}")?;
-        }
-        for notice in &self.notices {
-            writeln!(f, "Notice: {notice}")?;
-        }
-        for line in &self.strategy_lines {
-            writeln!(f, "{line}")?;
-        }
-        writeln!(f, "{}", self.mode_line())?;
+/// The parts of it, from top to bottom.
+impl Plan {
+    fn write_devices(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let noun = if self.data_device.backend == Backend::Cpu {
             "device"
         } else {
@@ -158,7 +149,10 @@ impl fmt::Display for Plan {
             self.data_device.described()
         )?;
         writeln!(f, "  Model training {noun}: {}", models.join(", "))?;
-        writeln!(f, "  Physical-to-logical map: {}", self.map())?;
+        writeln!(f, "  Physical-to-logical map: {}", self.map())
+    }
+
+    fn write_buffers(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
             "  Buffer size: {} batches in flight, all stages together{}; at most {} in host memory",
@@ -171,13 +165,30 @@ impl fmt::Display for Plan {
             _ => "each GPU",
         };
         match self.ring_depth {
-            0 => writeln!(f, "  Prefetch target: none on the device")?,
+            0 => writeln!(f, "  Prefetch target: none on the device"),
             n => writeln!(
                 f,
                 "  Prefetch target: {n} batches on {whose}{}",
                 begun(self.ring_depth_start, n)
-            )?,
+            ),
         }
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for given_up in &self.given_up {
+            writeln!(f, "Fallback: {given_up}")?;
+        }
+        for notice in &self.notices {
+            writeln!(f, "Notice: {notice}")?;
+        }
+        for line in &self.strategy_lines {
+            writeln!(f, "{line}")?;
+        }
+        writeln!(f, "{}", self.mode_line())?;
+        self.write_devices(f)?;
+        self.write_buffers(f)?;
         writeln!(f, "  Memory budgets: {}", self.budgets())?;
         for memory in &self.memory {
             writeln!(f, "{}", memory_line(memory))?;

@@ -131,7 +131,7 @@ pub struct ClipsPerStep {
 impl ClipsPerStep {
     /// Returns the numbers for a step of `batches` batches in place of one.
     #[must_use]
-    pub fn times(self, batches: u32) -> Self {
+    pub(crate) fn times(self, batches: u32) -> Self {
         Self {
             least: self.least * u64::from(batches),
             most: self.most * u64::from(batches),

@@ -15,7 +15,7 @@ use crate::machine::Gpu;
 use crate::reading::Reading;
 
 pub use host::{HostReadings, HostTelemetry};
-pub use nvml::NvmlTelemetry;
+use nvml::NvmlTelemetry;
 pub use sysfs::SysfsTelemetry;
 
 /// A source of readings of GPUs.

@@ -11,13 +11,13 @@ use crate::machine::{Backend, Gpu, GpuKind};
 
 /// A source of readings for NVIDIA cards.
 #[derive(Debug)]
-pub struct NvmlTelemetry {
+pub(super) struct NvmlTelemetry {
     library: Result<Nvml, String>,
 }
 
 impl NvmlTelemetry {
     /// Loads the library; without it every reading says why.
-    pub fn load() -> Self {
+    pub(super) fn load() -> Self {
         Self {
             library: Nvml::init().map_err(|why| format!("NVML: {why}")),
         }

@@ -18,7 +18,7 @@ pub struct SysfsTelemetry {
 
 impl SysfsTelemetry {
     /// Makes a source of this machine's files.
-    pub fn system() -> Self {
+    pub(crate) fn system() -> Self {
         Self::at(Path::new("/sys"))
     }
 

@@ -69,7 +69,7 @@ impl Collector {
     }
 
     /// Returns the newest step, if there was one.
-    pub fn at_step(&self) -> Option<u64> {
+    pub(crate) fn at_step(&self) -> Option<u64> {
         self.steps.at_step()
     }
 

@@ -102,22 +102,7 @@ fn configuration(signals: &Signals, lang: Lang) -> Vec<String> {
     let settings = &signals.settings;
     let mut parts = Vec::new();
     if let Some(strategy) = settings.strategy.known() {
-        parts.push(
-            match strategy {
-                Strategy::Cpu => lang.pick("on the processor", "روی پردازنده"),
-                Strategy::OneDevice => lang.pick("one GPU", "یک GPU"),
-                Strategy::Mirrored => lang.pick("mirrored over GPUs", "رونوشت روی چند GPU"),
-                Strategy::Split => lang.pick(
-                    "a GPU for data, one for the model",
-                    "یک GPU برای داده، یکی برای مدل",
-                ),
-                Strategy::SplitMirrored => lang.pick(
-                    "a GPU for data, mirrored over the others",
-                    "یک GPU برای داده، رونوشت روی دیگران",
-                ),
-            }
-            .to_owned(),
-        );
+        parts.push(strategy_name(*strategy, lang).to_owned());
     }
     let count = |number: u32| lang.value(&Value::Count(u64::from(number)));
     if let (Some(batch), Some(accumulation)) =
@@ -160,6 +145,22 @@ fn configuration(signals: &Signals, lang: Lang) -> Vec<String> {
         );
     }
     parts
+}
+
+fn strategy_name(strategy: Strategy, lang: Lang) -> &'static str {
+    match strategy {
+        Strategy::Cpu => lang.pick("on the processor", "روی پردازنده"),
+        Strategy::OneDevice => lang.pick("one GPU", "یک GPU"),
+        Strategy::Mirrored => lang.pick("mirrored over GPUs", "رونوشت روی چند GPU"),
+        Strategy::Split => lang.pick(
+            "a GPU for data, one for the model",
+            "یک GPU برای داده، یکی برای مدل",
+        ),
+        Strategy::SplitMirrored => lang.pick(
+            "a GPU for data, mirrored over the others",
+            "یک GPU برای داده، رونوشت روی دیگران",
+        ),
+    }
 }
 
 fn dataset(signals: &Signals, lang: Lang) -> Vec<String> {

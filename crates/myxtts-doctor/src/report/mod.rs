@@ -20,7 +20,8 @@ use crate::run_folder::Note;
 use crate::signals::Signals;
 
 pub use render::Rendered;
-pub use sentence::{headroom, sentence};
+use sentence::headroom;
+pub use sentence::sentence;
 
 /// A part of the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -46,7 +47,7 @@ pub enum SectionName {
 
 impl SectionName {
     /// All sections, in the order of the report.
-    pub const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Environment,
         Self::Devices,
         Self::Configuration,
@@ -58,7 +59,7 @@ impl SectionName {
     ];
 
     /// Returns the section that a finding belongs to.
-    pub fn of(code: Code) -> Self {
+    pub(crate) fn of(code: Code) -> Self {
         match code {
             Code::NoGpusDetected
             | Code::BackendUnavailable
@@ -97,7 +98,7 @@ impl SectionName {
 /// The state of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum State {
+enum State {
     /// Nothing could be looked at.
     Unknown,
     /// There is nothing to change.

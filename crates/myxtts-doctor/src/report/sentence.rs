@@ -61,7 +61,7 @@ pub fn sentence(diagnosis: &Diagnosis, lang: Lang) -> String {
 
 /// Says what loading costs: measured with and without it where a probe did, else
 /// by the waiting of the run.
-pub fn headroom(signals: &Signals, lang: Lang) -> Option<String> {
+pub(super) fn headroom(signals: &Signals, lang: Lang) -> Option<String> {
     let steps = &signals.steps;
     let (lost, whole) = match steps.headroom.known() {
         Some(found) => (

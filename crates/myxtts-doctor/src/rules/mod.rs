@@ -94,7 +94,7 @@ pub const ALL: &[Rule] = &[
 ];
 
 /// Returns the rule of a code.
-pub fn rule(code: Code) -> Option<&'static Rule> {
+pub(crate) fn rule(code: Code) -> Option<&'static Rule> {
     ALL.iter().find(|rule| rule.code == code)
 }
 

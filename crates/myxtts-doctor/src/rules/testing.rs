@@ -9,8 +9,8 @@ use crate::lang::Lang;
 use crate::signal::Signal;
 use crate::signals::{
     BackendFound, BucketChoice, CacheKind, DeviceRole, DeviceSignals, Estimate, GpuFound, Memory,
-    Oscillation, Pauses, PcieLink, Precision, Recompiles, Replica, Signals, StageSignals, Strategy,
-    Throttled, TrainStage,
+    Oscillation, Pauses, PcieLink, Precision, Recompiles, Replica, Settings, Signals, StageSignals,
+    StepSignals, Strategy, Throttled, TrainStage,
 };
 use crate::units::{Megabytes, MegabytesPerSecond, Seconds, Share};
 
@@ -59,6 +59,46 @@ fn stage(threads: u32, busy: f64) -> Signal<StageSignals> {
 
 /// One RTX card, 100 ms a step, data ready.
 pub(crate) fn healthy() -> Signals {
+    let mut signals = Signals {
+        settings: settings(),
+        steps: steps(),
+        devices: vec![device(0, "GPU A")],
+        ..Signals::default()
+    };
+    signals.machine.cores = 16.into();
+    signals.machine.cpu_busy = Share(0.3).into();
+    signals.machine.backends = Signal::Known(vec![BackendFound {
+        name: "cuda".to_owned(),
+        gpus: vec![GpuFound {
+            id: 0,
+            name: "GPU A".to_owned(),
+            memory: Megabytes(24_000).into(),
+        }],
+        unavailable: None,
+    }]);
+    let pipeline = &mut signals.pipeline;
+    pipeline.host = stage(4, 0.12);
+    pipeline.read = Seconds(0.01).into();
+    pipeline.decode = Seconds(0.03).into();
+    pipeline.device = stage(1, 0.02);
+    pipeline.upload = Seconds(0.004).into();
+    pipeline.ready = Share(0.99).into();
+    signals.storage.cold = MegabytesPerSecond(500.0).into();
+    signals.storage.warm = MegabytesPerSecond(3000.0).into();
+    signals.storage.needed = MegabytesPerSecond(40.0).into();
+    signals.dataset.clips = 10_000.into();
+    signals.dataset.quality = Vec::new().into();
+    let choice = |buckets, padding| BucketChoice {
+        buckets,
+        padding: Share(padding),
+        edges: Vec::new(),
+    };
+    signals.dataset.buckets = Signal::Known(vec![choice(1, 0.5), choice(8, 0.1), choice(16, 0.06)]);
+    signals
+}
+
+/// What a healthy training was asked to do.
+fn settings() -> Settings {
     let keys = [
         ("data.num_workers", "4"),
         ("data.pipeline_buffer_size", "50"),
@@ -77,79 +117,54 @@ pub(crate) fn healthy() -> Signals {
         .into_iter()
         .map(|(key, value)| (key.to_owned(), value.to_owned()))
         .collect();
-    let mut signals = Signals::default();
-    let settings = &mut signals.settings;
-    settings.keys = keys.into();
-    settings.stage = TrainStage::Gpt.into();
-    settings.strategy = Strategy::OneDevice.into();
-    settings.workers = 4.into();
-    settings.batch_size = 32.into();
-    settings.accumulation = 1.into();
-    settings.device_ring = 16.into();
-    settings.precision = Precision::Bf16.into();
-    settings.static_shapes = true.into();
-    settings.fusion = Signal::Known(Some(true));
-    settings.cache = CacheKind::Disk.into();
-    settings.buckets = 8.into();
-    signals.machine.cores = 16.into();
-    signals.machine.cpu_busy = Share(0.3).into();
-    signals.machine.backends = Signal::Known(vec![BackendFound {
-        name: "cuda".to_owned(),
-        gpus: vec![GpuFound {
-            id: 0,
-            name: "GPU A".to_owned(),
-            memory: Megabytes(24_000).into(),
-        }],
-        unavailable: None,
-    }]);
-    let steps = &mut signals.steps;
-    steps.measured = 500;
-    steps.remaining = 10_000.into();
-    steps.step = Seconds(0.1).into();
-    steps.data_wait = Seconds(0.0005).into();
-    steps.read_back = Seconds(0.06).into();
-    steps.syncs = 1.0.into();
-    steps.collective = Seconds(0.0).into();
-    steps.dispatch = Seconds(0.04).into();
-    steps.core_wait = Seconds(0.0002).into();
-    steps.padding = Share(0.08).into();
-    steps.audio = Seconds(120.0).into();
-    steps.oscillation = Signal::Known(Oscillation {
-        variation: 0.06,
-        period: None,
-        excess: Seconds(0.0005),
-    });
-    steps.recompiles = Signal::Known(Recompiles {
-        kernels: 0,
-        steps: 0,
-        extra: None,
-    });
-    steps.pauses = Signal::Known(Pauses {
-        checkpoint: Seconds(0.0005),
-        validation: Seconds(0.0005),
-        samples: Seconds(0.0),
-    });
-    steps.replicas = Vec::new().into();
-    let pipeline = &mut signals.pipeline;
-    pipeline.host = stage(4, 0.12);
-    pipeline.read = Seconds(0.01).into();
-    pipeline.decode = Seconds(0.03).into();
-    pipeline.device = stage(1, 0.02);
-    pipeline.upload = Seconds(0.004).into();
-    pipeline.ready = Share(0.99).into();
-    signals.devices = vec![device(0, "GPU A")];
-    signals.storage.cold = MegabytesPerSecond(500.0).into();
-    signals.storage.warm = MegabytesPerSecond(3000.0).into();
-    signals.storage.needed = MegabytesPerSecond(40.0).into();
-    signals.dataset.clips = 10_000.into();
-    signals.dataset.quality = Vec::new().into();
-    let choice = |buckets, padding| BucketChoice {
-        buckets,
-        padding: Share(padding),
-        edges: Vec::new(),
-    };
-    signals.dataset.buckets = Signal::Known(vec![choice(1, 0.5), choice(8, 0.1), choice(16, 0.06)]);
-    signals
+    Settings {
+        keys: keys.into(),
+        stage: TrainStage::Gpt.into(),
+        strategy: Strategy::OneDevice.into(),
+        workers: 4.into(),
+        batch_size: 32.into(),
+        accumulation: 1.into(),
+        device_ring: 16.into(),
+        precision: Precision::Bf16.into(),
+        static_shapes: true.into(),
+        fusion: Signal::Known(Some(true)),
+        cache: CacheKind::Disk.into(),
+        buckets: 8.into(),
+    }
+}
+
+/// Its steps: the model works, and hardly waits for anything.
+fn steps() -> StepSignals {
+    StepSignals {
+        measured: 500,
+        remaining: 10_000.into(),
+        step: Seconds(0.1).into(),
+        data_wait: Seconds(0.0005).into(),
+        read_back: Seconds(0.06).into(),
+        syncs: 1.0.into(),
+        collective: Seconds(0.0).into(),
+        dispatch: Seconds(0.04).into(),
+        core_wait: Seconds(0.0002).into(),
+        padding: Share(0.08).into(),
+        audio: Seconds(120.0).into(),
+        oscillation: Signal::Known(Oscillation {
+            variation: 0.06,
+            period: None,
+            excess: Seconds(0.0005),
+        }),
+        recompiles: Signal::Known(Recompiles {
+            kernels: 0,
+            steps: 0,
+            extra: None,
+        }),
+        pauses: Signal::Known(Pauses {
+            checkpoint: Seconds(0.0005),
+            validation: Seconds(0.0005),
+            samples: Seconds(0.0),
+        }),
+        replicas: Vec::new().into(),
+        ..StepSignals::default()
+    }
 }
 
 fn device(logical: u32, name: &str) -> DeviceSignals {

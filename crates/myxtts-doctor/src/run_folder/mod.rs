@@ -65,7 +65,7 @@ impl Note {
     }
 
     /// Writes the note in a language.
-    pub fn in_lang(&self, lang: Lang) -> String {
+    pub(crate) fn in_lang(&self, lang: Lang) -> String {
         match self {
             Self::Unreadable { file, why } => lang.pick(
                 format!("{file} could not be read: {why}"),
@@ -128,16 +128,6 @@ impl NotARun {
                 path.display()
             ),
         }
-    }
-}
-
-impl Signals {
-    /// Reads a run folder; [`read_run`] also says what was odd about it.
-    ///
-    /// # Errors
-    /// If there is no such folder, or it is not a run's.
-    pub fn of_run(folder: &Path) -> Result<Self, NotARun> {
-        Ok(read_run(folder)?.signals)
     }
 }
 

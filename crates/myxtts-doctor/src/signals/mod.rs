@@ -48,7 +48,7 @@ pub struct Signals {
 
 impl Signals {
     /// Returns the devices that are not the processor.
-    pub fn gpus(&self) -> impl Iterator<Item = &DeviceSignals> {
+    pub(crate) fn gpus(&self) -> impl Iterator<Item = &DeviceSignals> {
         self.devices.iter().filter(|device| device.backend != "cpu")
     }
 

@@ -41,7 +41,7 @@ pub struct StageSignals {
 
 impl StageSignals {
     /// Returns the pace of the stage: a step's work over its threads.
-    pub fn pace(&self) -> Seconds {
+    pub(crate) fn pace(&self) -> Seconds {
         Seconds(self.busy.0 / f64::from(self.threads.max(1)))
     }
 }

@@ -39,12 +39,12 @@ pub struct Settings {
 
 impl Settings {
     /// Returns the value of a configuration key as text, if it is known.
-    pub fn key(&self, name: &str) -> Option<&str> {
+    pub(crate) fn key(&self, name: &str) -> Option<&str> {
         self.keys.known()?.get(name).map(String::as_str)
     }
 
     /// Returns the value of a configuration key as a whole number, if it is one.
-    pub fn number(&self, name: &str) -> Option<u64> {
+    pub(crate) fn number(&self, name: &str) -> Option<u64> {
         self.key(name)?.parse().ok()
     }
 

@@ -96,7 +96,7 @@ pub struct Pauses {
 
 impl Pauses {
     /// Returns the sum of all three.
-    pub fn total(&self) -> Seconds {
+    pub(crate) fn total(&self) -> Seconds {
         Seconds(self.checkpoint.0 + self.validation.0 + self.samples.0)
     }
 }

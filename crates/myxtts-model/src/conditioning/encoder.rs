@@ -15,7 +15,7 @@ pub struct ConditioningEncoder {
     /// Projects bands to channels.
     pub init: PointwiseConv,
     /// The attention blocks, in order.
-    pub attn: Vec<AttentionBlock>,
+    pub(crate) attn: Vec<AttentionBlock>,
 }
 
 impl ConditioningEncoder {
@@ -40,13 +40,13 @@ impl ConditioningEncoder {
 
 /// One block: a group norm, attention, and the sum of the two.
 #[derive(Module, Debug)]
-pub struct AttentionBlock {
+pub(crate) struct AttentionBlock {
     /// Scale and shift of the group norm.
-    pub norm: NormParams,
+    pub(crate) norm: NormParams,
     /// Projects to queries, keys and values; those of one head stand together.
-    pub qkv: PointwiseConv,
+    pub(crate) qkv: PointwiseConv,
     /// Projects back to channels. It starts at zero, so that a new block passes its input on.
-    pub proj_out: PointwiseConv,
+    proj_out: PointwiseConv,
     #[module(skip)]
     heads: usize,
 }
@@ -105,7 +105,7 @@ impl AttentionBlock {
 }
 
 /// Returns the groups of the norm over this many channels.
-pub fn norm_groups(channels: usize) -> usize {
+fn norm_groups(channels: usize) -> usize {
     let mut groups = match channels {
         0..=16 => 8,
         17..=64 => 16,

@@ -6,8 +6,6 @@
 mod encoder;
 mod perceiver;
 
-pub use encoder::{AttentionBlock, ConditioningEncoder, norm_groups};
+pub use encoder::ConditioningEncoder;
 pub(crate) use perceiver::feed_forward_channels;
-pub use perceiver::{
-    FeedForward, PerceiverAttention, PerceiverConfig, PerceiverLayer, PerceiverResampler, RmsNorm,
-};
+pub use perceiver::{PerceiverConfig, PerceiverLayer, PerceiverResampler, RmsNorm};

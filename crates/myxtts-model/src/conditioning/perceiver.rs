@@ -69,7 +69,7 @@ impl PerceiverResampler {
     }
 
     /// Turns `(batch, frames, channels)` into `(batch, latents, channels)`.
-    pub fn forward(&self, frames_bsc: Tensor<3>, compute: Compute) -> Tensor<3> {
+    pub(crate) fn forward(&self, frames_bsc: Tensor<3>, compute: Compute) -> Tensor<3> {
         let [batch, _, channels] = frames_bsc.dims();
         let [latents, _] = self.latents.dims();
         let start_bnc = self
@@ -89,20 +89,20 @@ impl PerceiverResampler {
 #[derive(Module, Debug)]
 pub struct PerceiverLayer {
     /// The attention to the frames.
-    pub _0: PerceiverAttention,
+    pub(crate) _0: PerceiverAttention,
     /// The feed-forward part after it.
-    pub _1: FeedForward,
+    pub(crate) _1: FeedForward,
 }
 
 /// Attention by which latents read the frames and themselves.
 #[derive(Module, Debug)]
-pub struct PerceiverAttention {
+pub(crate) struct PerceiverAttention {
     /// Projects latents to queries.
-    pub to_q: Linear,
+    to_q: Linear,
     /// Projects to keys, then values.
-    pub to_kv: Linear,
+    to_kv: Linear,
     /// Projects the mixed heads back to channels.
-    pub to_out: Linear,
+    to_out: Linear,
     #[module(skip)]
     heads: usize,
 }
@@ -144,11 +144,11 @@ impl PerceiverAttention {
 
 /// Two linear layers with a gate: one half times the GELU of the other.
 #[derive(Module, Debug)]
-pub struct FeedForward {
+pub(crate) struct FeedForward {
     /// Projects to the value and its gate.
-    pub _0: Linear,
+    pub(crate) _0: Linear,
     /// Projects back to channels.
-    pub _2: Linear,
+    pub(crate) _2: Linear,
 }
 
 impl FeedForward {

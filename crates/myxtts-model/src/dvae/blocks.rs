@@ -12,21 +12,21 @@ use crate::layers::{Conv1d, ConvShape};
 #[derive(Module, Debug)]
 pub struct Halve {
     /// The convolution; a ReLU follows.
-    pub _0: Conv1d,
+    pub(crate) _0: Conv1d,
 }
 
 /// Doubles the frame rate.
 #[derive(Module, Debug)]
 pub struct Double {
     /// Repeats each frame, then convolves; a ReLU follows.
-    pub _0: Upsampled,
+    pub(crate) _0: Upsampled,
 }
 
 /// A convolution over frames that were repeated.
 #[derive(Module, Debug)]
-pub struct Upsampled {
+pub(crate) struct Upsampled {
     /// The convolution over the repeated frames.
-    pub conv: Conv1d,
+    pub(crate) conv: Conv1d,
 }
 
 /// A residual block: `x + net(x)`.
@@ -40,11 +40,11 @@ pub struct ResBlock {
 #[derive(Module, Debug)]
 pub struct Branch {
     /// The first convolution, of `kernel` taps.
-    pub _0: Conv1d,
+    pub(crate) _0: Conv1d,
     /// The second convolution, of `kernel` taps.
-    pub _2: Conv1d,
+    pub(crate) _2: Conv1d,
     /// The last convolution, of one tap.
-    pub _4: Conv1d,
+    _4: Conv1d,
 }
 
 /// One entry of the encoder or decoder.

@@ -113,7 +113,7 @@ impl Codebook {
     /// Returns a codebook of encoder outputs drawn by `key`; all are different if there are at
     /// least as many as codes.
     #[must_use]
-    pub fn seeded(self, z_nc: Tensor<2>, key: u64) -> Self {
+    pub(crate) fn seeded(self, z_nc: Tensor<2>, key: u64) -> Self {
         let [_, codes] = self.embed.dims();
         let embed_ck = drawn_rows(z_nc.detach(), codes, key).transpose();
         let ones_k = self.cluster_size.val().ones_like();

@@ -99,7 +99,7 @@ impl DvaeConfig {
     }
 
     /// Returns the channels at the lowest rate.
-    pub fn innermost(&self) -> usize {
+    pub(crate) fn innermost(&self) -> usize {
         self.hidden << (self.layers - 1)
     }
 

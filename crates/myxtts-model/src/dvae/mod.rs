@@ -5,7 +5,7 @@ mod codebook;
 mod config;
 mod training;
 
-pub use blocks::{Branch, Double, Halve, Layer, ResBlock, Upsampled};
+pub use blocks::{Branch, Double, Halve, Layer, ResBlock};
 pub use codebook::{Codebook, MovingAverage};
 pub use config::{DvaeConfig, DvaeConfigError, DvaeParameters};
 pub use training::{DvaeStep, RaggedMel, Reconstruction};

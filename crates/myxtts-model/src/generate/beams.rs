@@ -35,7 +35,7 @@ struct Candidate {
 }
 
 /// Finds the best row of codes for a text, with `config.num_beams` beams.
-pub fn search(
+pub(super) fn search(
     gpt: &SpeakingGpt,
     voice_1nd: Tensor<3>,
     text: &[u32],

@@ -19,7 +19,6 @@ mod session;
 mod speaking;
 mod voices;
 
-pub use beams::search;
 pub use ending::{Ending, Guards};
 pub use error::GenerateError;
 pub use processors::{repetition_penalty, temperature, top_k, top_p};

@@ -71,13 +71,13 @@ impl Vocabulary {
     }
 
     /// Counts the learned positions of text: START and STOP beside the tokens.
-    pub fn text_positions(&self) -> usize {
+    pub(crate) fn text_positions(&self) -> usize {
         self.max_text_tokens + 2
     }
 
     /// Counts the learned positions of audio: START, STOP and one conditioning input beside the
     /// codes.
-    pub fn audio_positions(&self) -> usize {
+    pub(crate) fn audio_positions(&self) -> usize {
         self.max_audio_tokens + 3
     }
 

@@ -30,7 +30,7 @@ pub use freeze::{FreezeError, check_frozen};
 pub use memory::{BatchShape, Kernels, TrainingMemory, rows_within};
 pub use quirks::{Quirks, RowLengths};
 pub(crate) use transformer::EPSILON;
-pub use transformer::{Block, Mlp, SelfAttention, Transformer};
+pub use transformer::Transformer;
 
 use crate::conditioning::{ConditioningEncoder, PerceiverResampler};
 use crate::init::Init;
@@ -69,7 +69,7 @@ pub struct Gpt {
 #[derive(Module, Debug)]
 pub struct PositionEmbedding {
     /// The vectors, `(positions, channels)`.
-    pub emb: Embedding,
+    pub(crate) emb: Embedding,
 }
 
 impl PositionEmbedding {

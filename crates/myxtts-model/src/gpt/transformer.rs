@@ -20,9 +20,9 @@ const STD: f64 = 0.02;
 #[derive(Module, Debug)]
 pub struct Transformer {
     /// The blocks, in order.
-    pub h: Vec<Block>,
+    h: Vec<Block>,
     /// The norm after the last block.
-    pub ln_f: NormParams,
+    pub(crate) ln_f: NormParams,
 }
 
 impl Transformer {
@@ -85,15 +85,15 @@ impl Transformer {
 
 /// Attention and a feed-forward part, each normalised first.
 #[derive(Module, Debug)]
-pub struct Block {
+pub(crate) struct Block {
     /// The norm before attention.
-    pub ln_1: NormParams,
+    ln_1: NormParams,
     /// The attention over all earlier positions.
-    pub attn: SelfAttention,
+    pub(crate) attn: SelfAttention,
     /// The norm before the feed-forward part.
-    pub ln_2: NormParams,
+    ln_2: NormParams,
     /// The feed-forward part, four times as wide inside.
-    pub mlp: Mlp,
+    mlp: Mlp,
 }
 
 impl Block {
@@ -191,11 +191,11 @@ impl Block {
 
 /// Attention of a sequence to itself.
 #[derive(Module, Debug)]
-pub struct SelfAttention {
+pub(crate) struct SelfAttention {
     /// Projects to queries, keys and values.
-    pub c_attn: TransposedLinear,
+    c_attn: TransposedLinear,
     /// Projects the merged heads back to channels.
-    pub c_proj: TransposedLinear,
+    c_proj: TransposedLinear,
     #[module(skip)]
     heads: usize,
 }
@@ -229,11 +229,11 @@ fn merge(mixed_bhtc: Tensor<4>) -> Tensor<3> {
 
 /// Two linear layers with GELU between them.
 #[derive(Module, Debug)]
-pub struct Mlp {
+pub(crate) struct Mlp {
     /// Projects to four times the channels.
-    pub c_fc: TransposedLinear,
+    c_fc: TransposedLinear,
     /// Projects back to the channels.
-    pub c_proj: TransposedLinear,
+    c_proj: TransposedLinear,
 }
 
 impl Mlp {

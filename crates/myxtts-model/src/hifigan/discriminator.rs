@@ -31,7 +31,7 @@ pub struct DiscriminatorConfig {
 
 impl DiscriminatorConfig {
     /// Returns HiFi-GAN's own sizes.
-    pub fn released() -> Self {
+    pub(crate) fn released() -> Self {
         Self {
             periods: vec![2, 3, 5, 7, 11],
             period_channels: 32,
@@ -50,7 +50,7 @@ impl DiscriminatorConfig {
     }
 
     /// Refuses sizes that no discriminator can have.
-    pub fn check(&self) -> Result<(), HifiganConfigError> {
+    pub(crate) fn check(&self) -> Result<(), HifiganConfigError> {
         let fault = if self.periods.is_empty() && self.scales == 0 {
             "no discriminator: give it periods or scales"
         } else if self.periods.contains(&0) || self.period_channels == 0 {
@@ -136,29 +136,29 @@ pub struct DiscriminatorOutput {
 #[derive(Module, Debug)]
 pub struct Discriminator {
     /// One discriminator for each period.
-    pub mpd: Vec<PeriodDiscriminator>,
+    mpd: Vec<PeriodDiscriminator>,
     /// One discriminator for each rate.
-    pub msd: Vec<ScaleDiscriminator>,
+    msd: Vec<ScaleDiscriminator>,
 }
 
 /// A discriminator that hears every n-th sample.
 #[derive(Module, Debug)]
-pub struct PeriodDiscriminator {
+pub(crate) struct PeriodDiscriminator {
     /// All but the last layer.
-    pub convs: Vec<NormedConv1d>,
+    pub(crate) convs: Vec<NormedConv1d>,
     /// The last layer, to one channel.
-    pub conv_post: NormedConv1d,
+    pub(crate) conv_post: NormedConv1d,
     #[module(skip)]
     period: usize,
 }
 
 /// A discriminator that hears the wave at one rate.
 #[derive(Module, Debug)]
-pub struct ScaleDiscriminator {
+pub(crate) struct ScaleDiscriminator {
     /// All but the last layer.
-    pub convs: Vec<NormedConv1d>,
+    pub(crate) convs: Vec<NormedConv1d>,
     /// The last layer, to one channel.
-    pub conv_post: NormedConv1d,
+    pub(crate) conv_post: NormedConv1d,
 }
 
 impl Discriminator {

@@ -20,22 +20,22 @@ pub struct Generator {
     /// One transposed convolution per stage.
     pub ups: Vec<NormedConvTranspose1d>,
     /// The residual blocks of all stages, stage by stage.
-    pub resblocks: Vec<ResBlock>,
+    pub(crate) resblocks: Vec<ResBlock>,
     /// The last convolution, to one channel.
-    pub conv_post: Conv1d,
+    pub(crate) conv_post: Conv1d,
     /// Adds the speaker before the stages.
     pub cond_layer: Conv1d,
     /// Adds the speaker at each stage; empty if it is not added there.
-    pub conds: Vec<Conv1d>,
+    pub(crate) conds: Vec<Conv1d>,
 }
 
 /// A residual block of pairs of convolutions, the first of each dilated.
 #[derive(Module, Debug)]
 pub struct ResBlock {
     /// The dilated convolutions of the pairs.
-    pub convs1: Vec<NormedConv1d>,
+    pub(crate) convs1: Vec<NormedConv1d>,
     /// The second convolutions, which are not dilated.
-    pub convs2: Vec<NormedConv1d>,
+    pub(crate) convs2: Vec<NormedConv1d>,
 }
 
 impl ResBlock {
@@ -163,7 +163,7 @@ impl Generator {
 
     /// Folds weight norm into plain weights, for inference.
     #[must_use]
-    pub fn folded(mut self) -> Self {
+    pub(crate) fn folded(mut self) -> Self {
         self.ups = self
             .ups
             .into_iter()

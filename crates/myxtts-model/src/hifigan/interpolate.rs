@@ -8,7 +8,7 @@ use burn::tensor::{Tensor, TensorData};
     clippy::cast_sign_loss,
     reason = "positive, and far below 2^53"
 )]
-pub fn scaled_frames(frames: usize, scale: f64) -> usize {
+pub(super) fn scaled_frames(frames: usize, scale: f64) -> usize {
     (frames as f64 * scale).floor() as usize
 }
 

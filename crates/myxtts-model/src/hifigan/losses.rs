@@ -110,7 +110,7 @@ impl MelLoss {
     }
 
     /// Compares the mels of a front end that the caller gives.
-    pub fn of(front_end: DeviceMel) -> Self {
+    pub(crate) fn of(front_end: DeviceMel) -> Self {
         Self { front_end }
     }
 

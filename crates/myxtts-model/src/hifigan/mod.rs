@@ -9,12 +9,9 @@ mod losses;
 mod stream;
 
 pub use config::{HifiganConfig, HifiganConfigError};
-pub use discriminator::{
-    Discriminator, DiscriminatorConfig, DiscriminatorOutput, PeriodDiscriminator,
-    ScaleDiscriminator,
-};
+pub use discriminator::{Discriminator, DiscriminatorConfig, DiscriminatorOutput};
 pub use generator::{Generator, ResBlock};
-pub use interpolate::{FrameRates, interpolate, scaled_frames};
+pub use interpolate::{FrameRates, interpolate};
 pub use losses::{
     MelLoss, SpectralLoss, discriminator_loss, feature_matching_loss, generator_adversarial_loss,
 };

@@ -52,11 +52,6 @@ impl DeviceMel {
         })
     }
 
-    /// Returns the constants of the front end.
-    pub fn spec(&self) -> &MelSpec {
-        &self.spec
-    }
-
     /// Computes mels `(batch, bands, frames)` of waveforms `(batch, samples)`.
     ///
     /// A clip padded with zeros has the mel of the padded clip, as in the reference: the edge

@@ -14,11 +14,11 @@ const NORM_EPSILON: f64 = 1e-5;
 
 /// A convolution over `(batch, channels, bands, frames)`.
 #[derive(Module, Debug)]
-pub struct Conv2d {
+pub(crate) struct Conv2d {
     /// The weight, `(out, in, kernel, kernel)`.
-    pub weight: Param<Tensor<4>>,
+    pub(crate) weight: Param<Tensor<4>>,
     /// The bias, `(out)`, if there is one.
-    pub bias: Option<Param<Tensor<1>>>,
+    pub(crate) bias: Option<Param<Tensor<1>>>,
     #[module(skip)]
     stride: usize,
 }
@@ -53,15 +53,15 @@ impl Conv2d {
 
 /// A batch norm that uses its running statistics: the encoder is used, not trained.
 #[derive(Module, Debug)]
-pub struct BatchNorm {
+pub(crate) struct BatchNorm {
     /// The scale of each channel.
-    pub weight: Param<Tensor<1>>,
+    pub(crate) weight: Param<Tensor<1>>,
     /// The shift of each channel.
-    pub bias: Param<Tensor<1>>,
+    pub(crate) bias: Param<Tensor<1>>,
     /// The mean of each channel.
-    pub running_mean: Param<Tensor<1>>,
+    running_mean: Param<Tensor<1>>,
     /// The variance of each channel.
-    pub running_var: Param<Tensor<1>>,
+    running_var: Param<Tensor<1>>,
 }
 
 impl BatchNorm {
@@ -86,44 +86,44 @@ impl BatchNorm {
 
 /// Squeeze-and-excitation, which weights channels by their means.
 #[derive(Module, Debug)]
-pub struct Excitation {
+pub(crate) struct Excitation {
     /// The two layers that compute the weights.
-    pub fc: ExcitationLayers,
+    pub(crate) fc: ExcitationLayers,
 }
 
 /// A layer to fewer channels, and one back.
 #[derive(Module, Debug)]
-pub struct ExcitationLayers {
+pub(crate) struct ExcitationLayers {
     /// To an eighth of the channels.
-    pub _0: Linear,
+    pub(crate) _0: Linear,
     /// Back to all channels.
-    pub _2: Linear,
+    pub(crate) _2: Linear,
 }
 
 /// The shortcut of a block that changes the shape.
 #[derive(Module, Debug)]
-pub struct Downsample {
+pub(crate) struct Downsample {
     /// The convolution, of one tap.
-    pub _0: Conv2d,
+    pub(crate) _0: Conv2d,
     /// The norm after the convolution.
-    pub _1: BatchNorm,
+    pub(crate) _1: BatchNorm,
 }
 
 /// A residual block with squeeze-and-excitation.
 #[derive(Module, Debug)]
-pub struct Block {
+pub(crate) struct Block {
     /// The first convolution, which takes the block's step.
-    pub conv1: Conv2d,
+    pub(crate) conv1: Conv2d,
     /// The norm of the first convolution, after the ReLU.
-    pub bn1: BatchNorm,
+    pub(crate) bn1: BatchNorm,
     /// The second convolution, of step 1.
-    pub conv2: Conv2d,
+    conv2: Conv2d,
     /// The norm of the second convolution.
-    pub bn2: BatchNorm,
+    bn2: BatchNorm,
     /// The weights of the channels, from their means.
-    pub se: Excitation,
+    se: Excitation,
     /// The shortcut, if it is not the identity.
-    pub downsample: Option<Downsample>,
+    downsample: Option<Downsample>,
 }
 
 impl Block {

@@ -3,7 +3,7 @@
 mod blocks;
 mod config;
 
-pub use blocks::{BatchNorm, Block, Conv2d, Downsample, Excitation, ExcitationLayers};
+use blocks::{BatchNorm, Block, Conv2d};
 pub use config::{SpeakerConfig, SpeakerConfigError};
 
 use burn::module::Module;
@@ -29,32 +29,32 @@ const LEAST_LENGTH: f64 = 1e-12;
 #[derive(Module, Debug)]
 pub struct SpeakerEncoder {
     /// The first convolution, from one channel.
-    pub conv1: Conv2d,
+    conv1: Conv2d,
     /// The norm of the first convolution, after the ReLU.
-    pub bn1: BatchNorm,
+    bn1: BatchNorm,
     /// The first stage, at the full rate.
-    pub layer1: Vec<Block>,
+    layer1: Vec<Block>,
     /// The second stage, at half the rate and bands.
-    pub layer2: Vec<Block>,
+    layer2: Vec<Block>,
     /// The third stage, again at half.
-    pub layer3: Vec<Block>,
+    layer3: Vec<Block>,
     /// The fourth stage, again at half.
-    pub layer4: Vec<Block>,
+    layer4: Vec<Block>,
     /// Weights the frames before they are pooled.
     pub attention: Attention,
     /// Projects the pooled channels to the embedding.
-    pub fc: Linear,
+    fc: Linear,
 }
 
 /// Computes a weight for every frame of every channel.
 #[derive(Module, Debug)]
 pub struct Attention {
     /// To the channels inside.
-    pub _0: Conv1d,
+    pub(crate) _0: Conv1d,
     /// The norm of the first layer, after the ReLU.
-    pub _2: BatchNorm,
+    pub(crate) _2: BatchNorm,
     /// Back to all channels.
-    pub _3: Conv1d,
+    _3: Conv1d,
 }
 
 impl SpeakerEncoder {

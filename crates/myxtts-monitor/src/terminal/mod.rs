@@ -69,13 +69,13 @@ impl Screen {
     ///
     /// # Errors
     /// If the terminal is gone.
-    pub fn forget(&mut self) -> io::Result<()> {
+    pub(crate) fn forget(&mut self) -> io::Result<()> {
         let size = self.terminal.size()?;
         self.terminal.resize(Rect::from((Position::ORIGIN, size)))
     }
 
     /// Returns what a thread said when it panicked, if one did.
-    pub fn trouble(&self) -> Option<String> {
+    pub(crate) fn trouble(&self) -> Option<String> {
         self.said
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::reading::Reading;
+use crate::source::log::Progress;
 use crate::state::State;
 use crate::state::ledger::WINDOW;
 use crate::state::machine::ReadBy;
@@ -32,7 +33,6 @@ fn run(run: &RunState, state: &State) -> Value {
     let progress = run.progress.as_ref();
     let no_progress = "train.log has no progress line";
     let stage = progress.and_then(|progress| progress.stage.as_ref());
-    let eta = progress.and_then(|progress| progress.eta.as_ref());
     let pauses = run.pauses.iter();
     json!({
         "path": run.path,
@@ -46,15 +46,7 @@ fn run(run: &RunState, state: &State) -> Value {
             "name": stage.name, "step": stage.step, "total": stage.total,
             "number": stage.number, "of": stage.of,
         })),
-        "eta": match eta {
-            Some(eta) => json!({
-                "seconds": eta.seconds,
-                "words": eta.words,
-                "of_stage": eta.of_stage,
-                "at_step": progress.map(|progress| progress.step),
-            }),
-            None => json!({ "unavailable": no_progress }),
-        },
+        "eta": progress.and_then(eta).unwrap_or_else(|| json!({ "unavailable": no_progress })),
         "over_steps": RECENT.min(run.loss.len()),
         "loss": number(run.loss.last()),
         "learning_rate": number(run.learning_rate),
@@ -82,6 +74,17 @@ fn run(run: &RunState, state: &State) -> Value {
         "unreadable_lines": run.unreadable,
         "errors": run.errors,
     })
+}
+
+/// Returns when the training will be done, if its last progress line says so.
+fn eta(progress: &Progress) -> Option<Value> {
+    let eta = progress.eta.as_ref()?;
+    Some(json!({
+        "seconds": eta.seconds,
+        "words": eta.words,
+        "of_stage": eta.of_stage,
+        "at_step": progress.step,
+    }))
 }
 
 fn ledger(run: &RunState) -> Value {

@@ -104,7 +104,7 @@ impl CachedBlock {
     }
 
     /// Returns the channels of a position.
-    pub fn channels(&self) -> usize {
+    pub(crate) fn channels(&self) -> usize {
         self.norm_1[0].elements().len()
     }
 

@@ -28,7 +28,7 @@ impl LayerCache {
     }
 
     /// Returns the number of positions held.
-    pub fn length(&self) -> usize {
+    pub(crate) fn length(&self) -> usize {
         self.length
     }
 
@@ -38,7 +38,7 @@ impl LayerCache {
     }
 
     /// Makes room for `room` positions in all.
-    pub fn reserve(&mut self, room: usize) {
+    fn reserve(&mut self, room: usize) {
         if room > self.room {
             *self = self.beginning(self.length, room);
         }

@@ -62,11 +62,6 @@ impl Window {
         }
     }
 
-    /// Returns the number of columns held.
-    pub fn width(&self) -> usize {
-        self.width
-    }
-
     /// Appends columns, each number passed through `map`.
     pub fn push(&mut self, columns: &Columns, map: impl Fn(f32) -> f32) {
         let added = columns.width();

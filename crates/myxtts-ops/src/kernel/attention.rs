@@ -160,7 +160,6 @@ fn forward_head(
         channels,
         ..
     } = rule.shape;
-    let hidden = rule.hidden(head);
     let mut scores = vec![0.0; BLOCK.min(queries) * keys];
     let blocks = out
         .chunks_mut(BLOCK * channels)
@@ -184,20 +183,8 @@ fn forward_head(
             Threads::One,
         );
         let mut shares = [0.0; BLOCK];
-        vectorize(
-            #[inline(always)]
-            || {
-                let rows = scores.chunks_exact_mut(seen).zip(&mut *log_sums);
-                for ((i, (row, log_sum)), share) in (start..end).zip(rows).zip(&mut shares) {
-                    let (row, future) = row.split_at_mut(rule.seen(i));
-                    future.fill(0.0);
-                    (*log_sum, *share) = weigh(row, hidden);
-                    if let Some(keep) = rule.keep {
-                        keep.multiply(rule.draws(head, i), row);
-                    }
-                }
-            },
-        );
+        let rows = scores.chunks_exact_mut(seen).zip(log_sums);
+        weigh_block(head, rule, (start..end).zip(rows).zip(&mut shares));
         let weights = Matrix::packed(scores, seen);
         let target = MatrixMut::packed(out, channels);
         multiply(
@@ -214,6 +201,31 @@ fn forward_head(
             }
         }
     }
+}
+
+/// Turns the scores of a block into weights. For each query there is a row of scores, and places
+/// for the logarithm of their sum and for the factor that the weights must still be multiplied
+/// with.
+#[inline(always)]
+fn weigh_block<'a>(
+    head: usize,
+    rule: &Rule,
+    block: impl Iterator<Item = ((usize, (&'a mut [f32], &'a mut f32)), &'a mut f32)>,
+) {
+    let hidden = rule.hidden(head);
+    vectorize(
+        #[inline(always)]
+        || {
+            for ((i, (row, log_sum)), share) in block {
+                let (row, future) = row.split_at_mut(rule.seen(i));
+                future.fill(0.0);
+                (*log_sum, *share) = weigh(row, hidden);
+                if let Some(keep) = rule.keep {
+                    keep.multiply(rule.draws(head, i), row);
+                }
+            }
+        },
+    );
 }
 
 /// Turns scores into weights. Returns the logarithm of their sum, and the factor that the weights

@@ -190,7 +190,7 @@ impl Ledger {
     }
 
     /// Returns the sums so far, and what the ledger itself cost.
-    pub fn summary(&self, rings: Vec<RingReport>) -> Summary {
+    pub(crate) fn summary(&self, rings: Vec<RingReport>) -> Summary {
         let inner = lock(&self.inner);
         Summary::new(&inner.total, self.begin.elapsed(), inner.cost, rings)
     }

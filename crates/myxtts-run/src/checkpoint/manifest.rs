@@ -13,7 +13,7 @@ use crate::units::{Bytes, Step};
 /// The schema this program writes; it reads this one and those before.
 ///
 /// Schema 2 added `manifest.b3`, which covers the manifest itself.
-pub const SCHEMA: u32 = 2;
+pub(super) const SCHEMA: u32 = 2;
 
 /// The first schema with a hash of the manifest.
 const HASHED: u64 = 2;

@@ -31,7 +31,7 @@ mod write;
 
 pub use content::{Content, Snapshot};
 pub use error::{CheckpointError, whole_steps};
-pub use manifest::{FileEntry, Manifest, SCHEMA};
+pub use manifest::{FileEntry, Manifest};
 pub use pointer::Best;
 pub use read::Checkpoint;
 pub use retention::Retention;

@@ -140,7 +140,7 @@ impl Store {
     ///
     /// # Errors
     /// When anything could not be written; the earlier checkpoints are intact.
-    pub fn save(&mut self, snapshot: Snapshot<'_>) -> Result<Saved, CheckpointError> {
+    pub(crate) fn save(&mut self, snapshot: Snapshot<'_>) -> Result<Saved, CheckpointError> {
         let started = Instant::now();
         let step = snapshot.step;
         let (bytes, best) = write::write(&self.folder, snapshot)?;

@@ -66,7 +66,8 @@ impl NonFinite {
     }
 
     /// Returns how many steps were skipped since the run began.
-    pub fn skipped(&self) -> u64 {
+    #[cfg(test)]
+    pub(super) fn skipped(&self) -> u64 {
         self.skipped
     }
 

@@ -83,7 +83,8 @@ impl SpikeDetector {
     }
 
     /// Returns the number of spikes since the run began.
-    pub fn seen(&self) -> u64 {
+    #[cfg(test)]
+    pub(super) fn seen(&self) -> u64 {
         self.seen
     }
 

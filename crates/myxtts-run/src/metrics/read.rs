@@ -29,7 +29,8 @@ impl Line {
     }
 
     /// Returns the number `name` as an `f32`, or `None` as [`Line::f64`] does.
-    pub fn f32(&self, name: &str) -> Option<f32> {
+    #[cfg(test)]
+    pub(super) fn f32(&self, name: &str) -> Option<f32> {
         // Not by way of `f64`: rounding twice can change the last bit.
         self.parse(name)
     }

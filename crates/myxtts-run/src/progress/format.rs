@@ -64,7 +64,7 @@ pub struct StageNumbers {
 type Field = (&'static str, Option<String>);
 
 /// Formats as much of what was measured as fits a terminal of `columns`.
-pub fn terminal_line(numbers: &Numbers, columns: usize) -> String {
+pub(super) fn terminal_line(numbers: &Numbers, columns: usize) -> String {
     let mut line = step(numbers);
     let measured = fields(numbers).into_iter().filter_map(|(name, value)| {
         let value = value?;

@@ -11,7 +11,8 @@ mod tests;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
-pub use format::{Left, Numbers, StageNumbers, quiet_line, terminal_line};
+use format::terminal_line;
+pub use format::{Left, Numbers, StageNumbers, quiet_line};
 
 use crate::units::Step;
 

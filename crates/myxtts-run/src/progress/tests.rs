@@ -23,6 +23,22 @@ fn measured() -> Numbers {
     }
 }
 
+/// One of two stages.
+fn stage(number: usize, step: u64, total: u64) -> Option<StageNumbers> {
+    Some(StageNumbers {
+        name: "gpt",
+        number,
+        of: 2,
+        step: Step(step),
+        total: Step(total),
+    })
+}
+
+fn left(seconds: u64, is_about: bool) -> Option<Left> {
+    let time = Duration::from_secs(seconds);
+    Some(Left { time, is_about })
+}
+
 #[test]
 fn lines() {
     let all = measured();
@@ -37,19 +53,9 @@ fn lines() {
         memory_total: None,
         ..all
     };
-    let stage = |number, step, total| StageNumbers {
-        name: "gpt",
-        number,
-        of: 2,
-        step: Step(step),
-        total: Step(total),
-    };
     let first = Numbers {
-        stage: Some(stage(1, 120, 400)),
-        left: Some(Left {
-            time: Duration::from_secs(3725),
-            is_about: true,
-        }),
+        stage: stage(1, 120, 400),
+        left: left(3725, true),
         ..all
     };
     let unknown = Numbers {
@@ -57,15 +63,12 @@ fn lines() {
         ..first
     };
     let known = Numbers {
-        left: Some(Left {
-            time: Duration::from_secs(95),
-            is_about: false,
-        }),
+        left: left(95, false),
         ..all
     };
     let second = Numbers {
         step: Step(700),
-        stage: Some(stage(2, 300, 600)),
+        stage: stage(2, 300, 600),
         ..all
     };
     let speeds = [90.0, 2.0, 0.1, 0.001];
@@ -90,15 +93,10 @@ fn lines() {
         let numbers = Numbers {
             steps_per_second: Some(speed),
             step: Step(120),
+            total: Some(Step(1000)),
             ..none
         };
-        terminal_line(
-            &Numbers {
-                total: Some(Step(1000)),
-                ..numbers
-            },
-            80,
-        )
+        terminal_line(&numbers, 80)
     }));
     insta::assert_snapshot!(said.join("\n"));
 }

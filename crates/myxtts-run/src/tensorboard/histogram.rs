@@ -13,7 +13,6 @@ pub struct Histogram {
     /// The upper end of each bucket.
     pub(super) limits: Vec<f64>,
     pub(super) counts: Vec<f64>,
-    left_out: usize,
 }
 
 impl Histogram {
@@ -26,7 +25,6 @@ impl Histogram {
                 .filter(|value| value.is_finite())
                 .map(|v| f64::from(*v))
         };
-        let count = finite().count();
         let min = finite().reduce(f64::min)?;
         let max = finite().reduce(f64::max)?;
         // Equal values still need a bucket with a width.
@@ -58,13 +56,7 @@ impl Histogram {
             sum_of_squares: finite().map(|value| value * value).sum(),
             limits,
             counts,
-            left_out: values.len() - count,
         })
-    }
-
-    /// Returns how many values were NaN or infinite, and are in no bucket.
-    pub fn left_out(&self) -> usize {
-        self.left_out
     }
 
     pub(super) fn count(&self) -> f64 {
@@ -87,7 +79,6 @@ mod tests {
                 return Ok(());
             };
             prop_assert_eq!(h.count(), finite as f64);
-            prop_assert_eq!(h.left_out(), values.len() - finite);
             prop_assert!(h.limits.is_sorted());
             prop_assert_eq!(h.limits.len(), h.counts.len());
         }
@@ -100,9 +91,6 @@ mod tests {
         assert_eq!(h.counts, vec![2.0; 30]);
         assert_eq!((h.min, h.max, h.sum), (0.0, 59.0, 1770.0));
         let same = Histogram::of(&[3.0, 3.0, f32::NAN]).unwrap();
-        assert_eq!(
-            (same.limits, same.counts, same.left_out),
-            (vec![4.0], vec![2.0], 1)
-        );
+        assert_eq!((same.limits, same.counts), (vec![4.0], vec![2.0]));
     }
 }

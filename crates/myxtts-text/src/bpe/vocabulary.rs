@@ -42,7 +42,6 @@ pub struct Vocabulary {
 pub(super) struct Specials {
     pub(super) stop: TokenId,
     pub(super) unk: TokenId,
-    pub(super) space: TokenId,
     pub(super) start: TokenId,
 }
 
@@ -56,10 +55,11 @@ impl Specials {
                 .map(|(_, id)| *id)
                 .ok_or(VocabError::MissingSpecial { token })
         };
+        // Encoding writes it into the text, where it is found like any other.
+        special(SPACE)?;
         Ok(Self {
             stop: special(STOP)?,
             unk: special(UNK)?,
-            space: special(SPACE)?,
             start: special(START)?,
         })
     }
@@ -126,11 +126,6 @@ impl Vocabulary {
     /// Returns the id of `[UNK]`, which stands for a character outside the vocabulary.
     pub fn unknown(&self) -> TokenId {
         self.specials.unk
-    }
-
-    /// Returns the id of `[SPACE]`, which stands for a space.
-    pub fn space(&self) -> TokenId {
-        self.specials.space
     }
 
     /// Returns whether a character has a token of its own (white space has `[SPACE]`).

@@ -161,35 +161,18 @@ fn money(
     if !text.contains(symbol) {
         return Some(text.to_owned());
     }
-    let is_part = |c: char| c.is_ascii_digit() || c == '.' || c == ',';
     let mut out = String::with_capacity(text.len() + 32);
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
-        let sign_first = c == symbol;
-        let from = if sign_first { c.len_utf8() } else { 0 };
-        let run = &rest[from..];
-        let run = &run[..run.find(|c| !is_part(c)).unwrap_or(run.len())];
-        let after = &rest[from + run.len()..];
-        let amount = if sign_first {
-            run.rfind(|c: char| c.is_ascii_digit())
-                .map(|last| &run[..=last])
-        } else {
-            let whole = run.ends_with(|c: char| c.is_ascii_digit()) && after.starts_with(symbol);
-            whole.then_some(run)
-        };
-        let Some(amount) = amount else {
-            // No match starts anywhere in this run.
-            let skip = (from + run.len()).max(c.len_utf8());
-            out += &rest[..skip];
-            rest = &rest[skip..];
-            continue;
+        let (amount, matched) = match sum_at(rest, c, symbol) {
+            Sum::Found { amount, matched } => (amount, matched),
+            Sum::Absent { skip } => {
+                out += &rest[..skip];
+                rest = &rest[skip..];
+                continue;
+            }
         };
         let value = Float::parse(&amount.replace(',', "."))?;
-        let matched = if sign_first {
-            from + amount.len()
-        } else {
-            amount.len() + symbol.len_utf8()
-        };
         let spoken = match value.cents() {
             Some((whole, cents)) => (words.money)(Money {
                 currency,
@@ -209,6 +192,41 @@ fn money(
         rest = &rest[matched..];
     }
     Some(out)
+}
+
+/// Whether a sum of money stands at the beginning of a text.
+enum Sum<'t> {
+    /// It does: the digits of `amount`, in `matched` bytes with the symbol.
+    Found { amount: &'t str, matched: usize },
+    /// It does not, and no match starts anywhere in the first `skip` bytes.
+    Absent { skip: usize },
+}
+
+/// Looks for a sum where `rest` begins, which is with the character `first`.
+fn sum_at(rest: &str, first: char, symbol: char) -> Sum<'_> {
+    let is_part = |c: char| c.is_ascii_digit() || c == '.' || c == ',';
+    let sign_first = first == symbol;
+    let from = if sign_first { first.len_utf8() } else { 0 };
+    let run = &rest[from..];
+    let run = &run[..run.find(|c| !is_part(c)).unwrap_or(run.len())];
+    let after = &rest[from + run.len()..];
+    let amount = if sign_first {
+        run.rfind(|c: char| c.is_ascii_digit())
+            .map(|last| &run[..=last])
+    } else {
+        let whole = run.ends_with(|c: char| c.is_ascii_digit()) && after.starts_with(symbol);
+        whole.then_some(run)
+    };
+    match amount {
+        // The symbol is as long on either side.
+        Some(amount) => Sum::Found {
+            amount,
+            matched: amount.len() + symbol.len_utf8(),
+        },
+        None => Sum::Absent {
+            skip: (from + run.len()).max(first.len_utf8()),
+        },
+    }
 }
 
 /// Cuts a whole amount at the last joiner. What follows is meant to be the "zero

@@ -2,12 +2,13 @@
 
 use super::pattern::is_boundary;
 
-/// Returns the abbreviations of a language. They are applied one after the other
-/// over the whole text, in this order: "mrs." before "mr.", and "mr.dr." ends as
+/// The abbreviations of each language. They are applied one after the other over
+/// the whole text, in this order: "mrs." before "mr.", and "mr.dr." ends as
 /// "misterdr.".
-fn abbreviations(language: &str) -> &'static [(&'static str, &'static str)] {
-    match language {
-        "en" => &[
+const ABBREVIATIONS: &[(&str, &[(&str, &str)])] = &[
+    (
+        "en",
+        &[
             ("mrs.", "misess"),
             ("mr.", "mister"),
             ("dr.", "doctor"),
@@ -27,7 +28,10 @@ fn abbreviations(language: &str) -> &'static [(&'static str, &'static str)] {
             ("col.", "colonel"),
             ("ft.", "fort"),
         ],
-        "es" => &[
+    ),
+    (
+        "es",
+        &[
             ("sra.", "señora"),
             ("sr.", "señor"),
             ("dr.", "doctor"),
@@ -37,7 +41,10 @@ fn abbreviations(language: &str) -> &'static [(&'static str, &'static str)] {
             ("jr.", "junior"),
             ("ltd.", "limitada"),
         ],
-        "fr" => &[
+    ),
+    (
+        "fr",
+        &[
             ("mme.", "madame"),
             ("mr.", "monsieur"),
             ("dr.", "docteur"),
@@ -46,14 +53,20 @@ fn abbreviations(language: &str) -> &'static [(&'static str, &'static str)] {
             ("jr.", "junior"),
             ("ltd.", "limitée"),
         ],
-        "de" => &[
+    ),
+    (
+        "de",
+        &[
             ("fr.", "frau"),
             ("dr.", "doktor"),
             ("st.", "sankt"),
             ("co.", "firma"),
             ("jr.", "junior"),
         ],
-        "pt" => &[
+    ),
+    (
+        "pt",
+        &[
             ("sra.", "senhora"),
             ("sr.", "senhor"),
             ("dr.", "doutor"),
@@ -63,7 +76,10 @@ fn abbreviations(language: &str) -> &'static [(&'static str, &'static str)] {
             ("jr.", "júnior"),
             ("ltd.", "limitada"),
         ],
-        "it" => &[
+    ),
+    (
+        "it",
+        &[
             ("sig.", "signore"),
             ("dr.", "dottore"),
             ("st.", "santo"),
@@ -71,30 +87,44 @@ fn abbreviations(language: &str) -> &'static [(&'static str, &'static str)] {
             ("jr.", "junior"),
             ("ltd.", "limitata"),
         ],
-        "pl" => &[
+    ),
+    (
+        "pl",
+        &[
             ("p.", "pani"),
             ("m.", "pan"),
             ("dr.", "doktor"),
             ("sw.", "święty"),
             ("jr.", "junior"),
         ],
-        "cs" => &[("dr.", "doktor"), ("ing.", "inženýr"), ("p.", "pan")],
-        "ru" => &[("г-жа", "госпожа"), ("г-н", "господин"), ("д-р", "доктор")],
-        "nl" => &[
+    ),
+    (
+        "cs",
+        &[("dr.", "doktor"), ("ing.", "inženýr"), ("p.", "pan")],
+    ),
+    (
+        "ru",
+        &[("г-жа", "госпожа"), ("г-н", "господин"), ("д-р", "доктор")],
+    ),
+    (
+        "nl",
+        &[
             ("dhr.", "de heer"),
             ("mevr.", "mevrouw"),
             ("dr.", "dokter"),
             ("jhr.", "jonkheer"),
         ],
-        "tr" => &[("b.", "bay"), ("byk.", "büyük"), ("dr.", "doktor")],
-        "hu" => &[("dr.", "doktor"), ("b.", "bácsi"), ("nőv.", "nővér")],
-        _ => &[],
-    }
-}
+    ),
+    ("tr", &[("b.", "bay"), ("byk.", "büyük"), ("dr.", "doktor")]),
+    (
+        "hu",
+        &[("dr.", "doktor"), ("b.", "bácsi"), ("nőv.", "nővér")],
+    ),
+];
 
 /// Replaces every abbreviation that begins at a word boundary.
 pub(super) fn expand_abbreviations(mut text: String, language: &str) -> String {
-    for (short, long) in abbreviations(language) {
+    for (short, long) in of(ABBREVIATIONS, language).copied().unwrap_or_default() {
         if !text.contains(short) {
             continue;
         }
@@ -114,11 +144,18 @@ pub(super) fn expand_abbreviations(mut text: String, language: &str) -> String {
     text
 }
 
-/// Returns the words for & @ % # $ £ °.
-fn symbols(language: &str) -> Option<[&'static str; 7]> {
-    Some(match language {
-        "en" => ["and", "at", "percent", "hash", "dollar", "pound", "degree"],
-        "es" => [
+/// The symbols that are read as words.
+const SYMBOLS: [char; 7] = ['&', '@', '%', '#', '$', '£', '°'];
+
+/// The words of each language for the symbols, in their order.
+const SYMBOL_WORDS: &[(&str, [&str; SYMBOLS.len()])] = &[
+    (
+        "en",
+        ["and", "at", "percent", "hash", "dollar", "pound", "degree"],
+    ),
+    (
+        "es",
+        [
             "y",
             "arroba",
             "por ciento",
@@ -127,7 +164,10 @@ fn symbols(language: &str) -> Option<[&'static str; 7]> {
             "libra",
             "grados",
         ],
-        "fr" => [
+    ),
+    (
+        "fr",
+        [
             "et",
             "arobase",
             "pour cent",
@@ -136,8 +176,14 @@ fn symbols(language: &str) -> Option<[&'static str; 7]> {
             "livre",
             "degrés",
         ],
-        "de" => ["und", "at", "prozent", "raute", "dollar", "pfund", "grad"],
-        "it" => [
+    ),
+    (
+        "de",
+        ["und", "at", "prozent", "raute", "dollar", "pfund", "grad"],
+    ),
+    (
+        "it",
+        [
             "e",
             "chiocciola",
             "per cento",
@@ -146,7 +192,10 @@ fn symbols(language: &str) -> Option<[&'static str; 7]> {
             "sterlina",
             "gradi",
         ],
-        "pt" => [
+    ),
+    (
+        "pt",
+        [
             "e",
             "arroba",
             "por cento",
@@ -155,10 +204,16 @@ fn symbols(language: &str) -> Option<[&'static str; 7]> {
             "libra",
             "graus",
         ],
-        "pl" => [
+    ),
+    (
+        "pl",
+        [
             "i", "małpa", "procent", "krzyżyk", "dolar", "funt", "stopnie",
         ],
-        "ru" => [
+    ),
+    (
+        "ru",
+        [
             "и",
             "собака",
             "процентов",
@@ -167,10 +222,22 @@ fn symbols(language: &str) -> Option<[&'static str; 7]> {
             "фунт",
             "градус",
         ],
-        "nl" => ["en", "bij", "procent", "hekje", "dollar", "pond", "graden"],
-        "cs" => ["a", "na", "procento", "křížek", "dolar", "libra", "stupně"],
-        "tr" => ["ve", "at", "yüzde", "diyez", "dolar", "sterlin", "derece"],
-        "hu" => [
+    ),
+    (
+        "nl",
+        ["en", "bij", "procent", "hekje", "dollar", "pond", "graden"],
+    ),
+    (
+        "cs",
+        ["a", "na", "procento", "křížek", "dolar", "libra", "stupně"],
+    ),
+    (
+        "tr",
+        ["ve", "at", "yüzde", "diyez", "dolar", "sterlin", "derece"],
+    ),
+    (
+        "hu",
+        [
             "és",
             "kukac",
             "százalék",
@@ -179,17 +246,27 @@ fn symbols(language: &str) -> Option<[&'static str; 7]> {
             "font",
             "fok",
         ],
-        "ar" => ["و", "على", "في المئة", "رقم", "دولار", "جنيه", "درجة"],
-        "hi" => ["और", "ऐट दी रेट", "प्रतिशत", "हैश", "डॉलर", "पाउंड", "डिग्री"],
-        _ => return None,
-    })
+    ),
+    (
+        "ar",
+        ["و", "على", "في المئة", "رقم", "دولار", "جنيه", "درجة"],
+    ),
+    (
+        "hi",
+        ["और", "ऐट दी रेट", "प्रतिशत", "हैश", "डॉलर", "पाउंड", "डिग्री"],
+    ),
+];
+
+/// Returns the row of a language.
+fn of<'t, T>(table: &'t [(&str, T)], language: &str) -> Option<&'t T> {
+    let (_, row) = table.iter().find(|(of, _)| *of == language)?;
+    Some(row)
 }
 
 /// Replaces symbols by words with a space on either side; the caller collapses
 /// the spaces.
 pub(super) fn expand_symbols(text: String, language: &str) -> String {
-    const SYMBOLS: [char; 7] = ['&', '@', '%', '#', '$', '£', '°'];
-    let Some(words) = symbols(language) else {
+    let Some(words) = of(SYMBOL_WORDS, language) else {
         return text;
     };
     if !text.contains(SYMBOLS) {

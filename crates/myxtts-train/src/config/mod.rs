@@ -20,9 +20,8 @@ pub(crate) use model::least_steps;
 pub use model::{ModelConfig, Sizes, quirks_layer, size_layer};
 pub use optimizer::{OptimizationLevel, OptimizerConfig, ScheduleKind};
 pub(crate) use resume::rules as resume_rules;
-pub use run::{
-    Resume, ResumeWord, RunConfig, StageName, StageWord, Stages, quick_layer, run_folder,
-};
+pub(crate) use run::run_folder;
+pub use run::{Resume, ResumeWord, RunConfig, StageName, StageWord, Stages, quick_layer};
 
 /// Configuration of myxtts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

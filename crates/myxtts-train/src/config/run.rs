@@ -200,7 +200,7 @@ impl RunConfig {
 }
 
 /// Returns where a run of this name is kept, unless its folder was given.
-pub fn run_folder(name: &str, checkpoint_dir: Option<&str>) -> PathBuf {
+pub(crate) fn run_folder(name: &str, checkpoint_dir: Option<&str>) -> PathBuf {
     match checkpoint_dir {
         Some(folder) => PathBuf::from(folder),
         None => PathBuf::from("runs").join(name),
@@ -209,7 +209,7 @@ pub fn run_folder(name: &str, checkpoint_dir: Option<&str>) -> PathBuf {
 
 impl StageName {
     /// Every stage, in the order they are trained in.
-    pub const ALL: [Self; 3] = [Self::Dvae, Self::Gpt, Self::Decoder];
+    const ALL: [Self; 3] = [Self::Dvae, Self::Gpt, Self::Decoder];
 
     /// Returns the name as flags, files and logs spell it.
     pub fn name(self) -> &'static str {
@@ -272,5 +272,5 @@ pub enum ResumeWord {
 
 impl Resume {
     /// At the newest checkpoint, if there is one.
-    pub const AUTO: Self = Self::Word(ResumeWord::Auto);
+    pub(crate) const AUTO: Self = Self::Word(ResumeWord::Auto);
 }

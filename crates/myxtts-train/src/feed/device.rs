@@ -270,7 +270,7 @@ impl DeviceStage for DeviceFeed {
 }
 
 /// Returns the bytes of a batch of these shapes.
-pub fn device_bytes(shapes: Shapes, bands: usize) -> u64 {
+pub(crate) fn device_bytes(shapes: Shapes, bands: usize) -> u64 {
     let Shapes {
         rows,
         text,

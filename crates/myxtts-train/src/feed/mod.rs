@@ -1,7 +1,7 @@
 //! The feed: what the pipeline's stages do for a training. The host's part is
 //! [`HostFeed`] of `myxtts-data`; here is the device's.
 //!
-//! [`HostFeed`]: myxtts_data::stage::HostFeed
+//! [`HostFeed`]: myxtts_data::host_stage::HostFeed
 //!
 //! ```text
 //! HostFeed (any worker)               DeviceFeed (the data device's thread)
@@ -25,7 +25,8 @@ mod uploads;
 pub use codes_source::codes_source;
 pub(crate) use decoder::largest_segments;
 pub use decoder::{Cutting, DecoderBatch, DecoderFeed};
-pub use device::{DeviceFeed, FrontEnd, device_bytes};
+pub(crate) use device::device_bytes;
+pub use device::{DeviceFeed, FrontEnd};
 pub use device_batch::{BatchStats, DeviceBatch};
 pub use segments::{SegmentBatch, SegmentFeed, segment_schedule, segment_spec};
 pub use setup::{LargestBatch, RingBytes, single_lane};

@@ -23,7 +23,7 @@ pub struct Shapes {
 
 impl Shapes {
     /// Returns the sizes of a batch.
-    pub fn of(batch: &GptBatch) -> Self {
+    pub(crate) fn of(batch: &GptBatch) -> Self {
         let [rows, text] = batch.text_bt.dims();
         let [_, codes] = batch.codes_bm.dims();
         let [.., frames] = batch.conditioning_bcs.dims();
@@ -49,7 +49,7 @@ struct Seen {
 
 impl ShapeTracker {
     /// Counts a shape that the device is about to see.
-    pub fn see(&self, shapes: Shapes) {
+    pub(crate) fn see(&self, shapes: Shapes) {
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if seen.shapes.insert(shapes) && seen.warm {
             seen.after.push(shapes);
@@ -67,7 +67,7 @@ impl ShapeTracker {
     }
 
     /// Returns the new shapes since the end of the warm-up.
-    pub fn new_shapes(&self) -> Vec<Shapes> {
+    pub(crate) fn new_shapes(&self) -> Vec<Shapes> {
         let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         seen.after.clone()
     }

@@ -104,7 +104,7 @@ impl AdamW {
 
     /// Returns the moments, unread on their device, named `exp_avg.` and `exp_avg_sq.` plus the
     /// parameter's name.
-    pub fn moments(&self) -> Vec<Unread> {
+    pub(crate) fn moments(&self) -> Vec<Unread> {
         let parts = self.moments.iter().flat_map(|(name, moments)| {
             [
                 Unread::of(format!("{FIRST}{name}"), moments.first_n.clone()),

@@ -67,7 +67,7 @@ impl NamedGradients {
     }
 
     /// Replaces a gradient; a name without one is ignored.
-    pub fn replace(&mut self, name: &str, gradient_n: Tensor<1>) {
+    pub(crate) fn replace(&mut self, name: &str, gradient_n: Tensor<1>) {
         if let Some(place) = self.by_name.get_mut(name) {
             *place = gradient_n;
         }
@@ -92,7 +92,7 @@ impl NamedGradients {
 
     /// Returns the length of all gradients taken as one vector, left on the device; `None` if
     /// there are no gradients.
-    pub fn norm(&self) -> Option<Tensor<1>> {
+    pub(crate) fn norm(&self) -> Option<Tensor<1>> {
         self.by_name
             .values()
             .map(|gradient_n| sum_of_squares(gradient_n.clone()))

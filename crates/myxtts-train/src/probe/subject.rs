@@ -104,13 +104,7 @@ impl<'a> Subject<'a> {
         let loop_config = self.loop_config(steps, request)?;
         let compute = precision::on(job.plan.precision, placement)?;
         let learns = parts::gpt_recipe(job, card);
-        let warm_up = WarmUp {
-            schedule: Arc::clone(schedule),
-            placement: (*placement).clone(),
-            settles: request.settles,
-            listener: request.listener.clone(),
-            stop: StopRequest::new(),
-        };
+        let warm_up = self.warm_up(request);
         let state = |device: &Device| {
             let gpt = Gpt::new(&Init::new(job.seed, &device.clone().autodiff()), &card.gpt);
             let objective = GptObjective::new(gpt.with_compute(compute), learns.clone());
@@ -145,6 +139,16 @@ impl<'a> Subject<'a> {
         };
         let (_, outcome) = run_stage(run, observer)?;
         Ok(outcome)
+    }
+
+    fn warm_up(&self, request: &ProbeRequest) -> WarmUp {
+        WarmUp {
+            schedule: Arc::clone(&self.schedule),
+            placement: self.placement.clone(),
+            settles: request.settles,
+            listener: request.listener.clone(),
+            stop: StopRequest::new(),
+        }
     }
 
     pub(super) fn run(&self, request: &ProbeRequest, begin: Instant) -> Result<Probe, TrainError> {

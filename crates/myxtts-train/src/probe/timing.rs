@@ -39,7 +39,7 @@ pub struct StepTiming {
 
 impl StepTiming {
     /// Returns the time of the exchange without the first replica's wait for a slower one.
-    pub fn averaging(&self) -> Duration {
+    pub(crate) fn averaging(&self) -> Duration {
         let own = self.replicas.first().copied().unwrap_or_default();
         let slowest = self.replicas.iter().max().copied().unwrap_or_default();
         self.collective.saturating_sub(slowest.saturating_sub(own))

@@ -41,7 +41,7 @@ impl LossScale {
     /// Resumes from the scale of an earlier run. A run that resumes in another precision starts
     /// with what that precision needs.
     #[must_use]
-    pub fn resumed(self, earlier: Self) -> Self {
+    pub(crate) fn resumed(self, earlier: Self) -> Self {
         match (self.factor, earlier.factor) {
             (Some(_), Some(_)) => earlier,
             _ => self,
@@ -49,7 +49,7 @@ impl LossScale {
     }
 
     /// Starts a scale that follows the gradients.
-    pub fn dynamic() -> Self {
+    fn dynamic() -> Self {
         Self {
             factor: Some(START),
             good: 0,
@@ -63,7 +63,7 @@ impl LossScale {
 
     /// Records a step. `true` means that it must be skipped, and that the scale is now smaller.
     /// At a scale of 1 nothing is left to reduce, and a bad step is left to the other guards.
-    pub fn overflowed(&mut self, loss: f32, norm: f32) -> bool {
+    pub(crate) fn overflowed(&mut self, loss: f32, norm: f32) -> bool {
         let Some(factor) = &mut self.factor else {
             return false;
         };

@@ -88,19 +88,13 @@ pub fn train<T: Objective>(
 ) -> Result<State<T>, TrainError> {
     let (begun, mut is_enough, stop) = (state.done, false, input.stop.clone());
     while state.done < loop_config.steps {
-        match any_replica_stops(is_enough || stop.is_asked(), replica) {
-            Ok(false) => {}
-            Ok(true) => break,
-            Err(error) if error.is_let_go(&stop) => break,
-            Err(error) => return Err(error),
+        if any_replica_stops(is_enough, &stop, replica)? {
+            break;
         }
         let key = mix(loop_config.seed ^ mix(state.done));
         let rate = loop_config.lr_schedule.lr(Step(state.done));
         let mut metrics = StepMetrics::new(state.done + 1, rate, &replica.meter);
-        if state.objective.begin_step(state.done) {
-            state.spikes.forget();
-        }
-        let phases = state.phases();
+        let phases = state.begin_step();
         let mut batches = StepBatches::new(&mut input, loop_config.accumulation, state.done);
         let mut traces = vec![];
         loop_config.faults.delay(replica.rank);
@@ -132,12 +126,8 @@ pub fn train<T: Objective>(
             state.update_ema(&replica.meter)?;
         }
         drop((traces, batches));
-        // The first step allocates the optimizer's moments, so only there can memory run out
-        // after weights have changed: wait for it before the step counts. Later steps reuse that
-        // memory, and one that runs out has not changed anything yet.
         if state.done == begun {
-            let wait = || synchronize(&state.objective, metrics.report.step, &metrics.report.stats);
-            replica.meter.reading_back(wait)?;
+            wait_for_first_step(&state.objective, &metrics, &replica.meter)?;
         }
         state.read_back(loop_config.faults.reads, &replica.meter)?;
         state.done += 1;
@@ -146,6 +136,18 @@ pub fn train<T: Objective>(
         is_enough = noted.inspect_err(|error| observer.failed(error, &state))?;
     }
     Ok(state)
+}
+
+/// Waits for the first step before it counts. It allocates the optimizer's moments, so only there
+/// can memory run out after weights have changed. Later steps reuse that memory, and one that runs
+/// out has not changed anything yet.
+fn wait_for_first_step<T: Objective>(
+    objective: &T,
+    metrics: &StepMetrics,
+    meter: &Meter,
+) -> Result<(), TrainError> {
+    let StepReport { step, stats, .. } = &metrics.report;
+    meter.reading_back(|| synchronize(objective, *step, stats))
 }
 
 /// Waits until the device has computed everything, and reports what failed.
@@ -172,8 +174,21 @@ fn report_failure<T, V>(
         .inspect_err(|error| observer.failed(error, state))
 }
 
-/// Whether any replica asks to stop, so that all of them stop after the same step.
-fn any_replica_stops(stop: bool, replica: &Replica) -> Result<bool, TrainError> {
-    let votes = replica.mean(vec![if stop { 1.0 } else { 0.0 }])?;
-    Ok(votes.iter().any(|votes| *votes > 0.0))
+/// Whether any replica asks to stop, so that all of them stop after the same step. One that left
+/// because of the stop has asked, too.
+fn any_replica_stops(
+    is_enough: bool,
+    stop: &StopRequest,
+    replica: &Replica,
+) -> Result<bool, TrainError> {
+    let vote = if is_enough || stop.is_asked() {
+        1.0
+    } else {
+        0.0
+    };
+    match replica.mean(vec![vote]).map_err(TrainError::from) {
+        Ok(votes) => Ok(votes.iter().any(|votes| *votes > 0.0)),
+        Err(error) if error.is_let_go(stop) => Ok(true),
+        Err(error) => Err(error),
+    }
 }

@@ -43,8 +43,12 @@ impl<T: Objective> State<T> {
         }
     }
 
-    /// The phases of the step that was begun.
-    pub(super) fn phases(&self) -> Vec<usize> {
+    /// Begins the next step and returns its phases. Where the objective changes with it, losses
+    /// are no longer those that the guard against jumps has seen.
+    pub(super) fn begin_step(&mut self) -> Vec<usize> {
+        if self.objective.begin_step(self.done) {
+            self.spikes.forget();
+        }
         let is_phase_active = |phase: &usize| self.objective.is_phase_active(*phase);
         (0..T::PHASES).filter(is_phase_active).collect()
     }

@@ -208,7 +208,7 @@ impl Default for ModelArgs {
 
 impl XttsConfig {
     /// Reads a public `config.json`.
-    pub fn read(path: &Path) -> Result<Self, WeightsError> {
+    pub(crate) fn read(path: &Path) -> Result<Self, WeightsError> {
         let read = || {
             let text = std::fs::read_to_string(path)?;
             let config = Self::from_json(&text)?;
@@ -232,7 +232,7 @@ impl XttsConfig {
     }
 
     /// Refuses numbers that contradict each other, whatever the weights are.
-    pub fn check(&self) -> Result<(), Fault> {
+    pub(crate) fn check(&self) -> Result<(), Fault> {
         let args = &self.model_args;
         let wrong = |key: &str, expected, found: usize| Fault::ConfigKey {
             key: format!("model_args.{key}"),

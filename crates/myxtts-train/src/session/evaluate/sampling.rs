@@ -96,25 +96,15 @@ pub(super) fn tried<'a>(
     let speaking = gpt.for_speaking();
     let mut tried: Vec<Tried> = candidates(present).into_iter().map(Tried::new).collect();
     for (seed, sentence) in (0..).zip(&sentences) {
-        for Tried {
-            sampling,
-            distance,
-            ended,
-            sentences,
-        } in &mut tried
-        {
+        for candidate in &mut tried {
             unless_stopped(stop)?;
             let config = SamplingConfig {
                 // What is twice as long as the recording is lost, whatever follows.
                 max_codes: Some(2 * sentence.codes + 8),
-                ..sampling.with_seed(seed, quirks)
+                ..candidate.sampling.with_seed(seed, quirks)
             };
-            let spoken = generate(
-                &speaking,
-                sentence.voice_1nd.clone(),
-                &sentence.tokens,
-                config,
-            );
+            let voice_1nd = sentence.voice_1nd.clone();
+            let spoken = generate(&speaking, voice_1nd, &sentence.tokens, config);
             let spoken = spoken.map_err(TrainError::failed)?;
             let known = gpt.config().vocabulary.codes;
             let codes: Vec<i64> = spoken
@@ -123,9 +113,9 @@ pub(super) fn tried<'a>(
                 .filter(|code| **code < known)
                 .map(|code| i64::from(*code))
                 .collect();
-            *sentences += 1;
-            *ended += usize::from(spoken.stopped());
-            *distance += match (spoken.stopped(), codes.is_empty()) {
+            candidate.sentences += 1;
+            candidate.ended += usize::from(spoken.stopped());
+            candidate.distance += match (spoken.stopped(), codes.is_empty()) {
                 (true, false) => apart(&mel(dvae, &codes)?, &sentence.recorded),
                 _ => ENDLESS,
             };

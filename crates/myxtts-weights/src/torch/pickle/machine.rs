@@ -69,21 +69,7 @@ impl Machine<'_> {
             }
             b'a' | b'e' | b's' | b'u' | 0x90 => self.fill(code)?,
             b'q' | b'r' | 0x94 | b'h' | b'j' => self.memory(code)?,
-            // GLOBAL, STACK_GLOBAL
-            b'c' => {
-                let module = self.input.line()?;
-                let name = self.input.line()?;
-                self.push(Node::Global(Known::named(&module, &name)?));
-            }
-            0x93 => {
-                let (name, module) = (self.pop()?, self.pop()?);
-                let (Some(module), Some(name)) = (self.heap.text(module), self.heap.text(name))
-                else {
-                    return Err(self.input.broken("a global has no name"));
-                };
-                let known = Known::named(module, name)?;
-                self.push(Node::Global(known));
-            }
+            b'c' | 0x93 => self.global(code)?,
             // REDUCE and NEWOBJ differ in what Python calls; we call neither.
             b'R' | 0x81 => {
                 let (arguments, callee) = (self.pop()?, self.pop()?);
@@ -104,6 +90,23 @@ impl Machine<'_> {
             _ => return Err(Fault::Instruction { code, at }),
         }
         Ok(None)
+    }
+
+    /// Runs GLOBAL, whose names follow in the file, or STACK_GLOBAL, whose names are on the stack.
+    fn global(&mut self, code: u8) -> Result<(), Fault> {
+        let known = if code == b'c' {
+            let module = self.input.line()?;
+            let name = self.input.line()?;
+            Known::named(&module, &name)?
+        } else {
+            let (name, module) = (self.pop()?, self.pop()?);
+            let (Some(module), Some(name)) = (self.heap.text(module), self.heap.text(name)) else {
+                return Err(self.input.broken("a global has no name"));
+            };
+            Known::named(module, name)?
+        };
+        self.push(Node::Global(known));
+        Ok(())
     }
 
     fn number(&mut self, code: u8) -> Result<(), Fault> {
