@@ -29,6 +29,11 @@ pub struct StrategyConfig {
     /// Compute precision. Master weights stay f32; `auto` takes bf16 on GPUs that
     /// support it and f32 elsewhere.
     pub precision: PrecisionChoice,
+    /// What the backward pass does about the GPT's blocks. `off` keeps all that they
+    /// computed; `blocks` keeps the input of each and computes the rest again, for a
+    /// fraction of the memory and about a third more time, with the same gradients. `auto`
+    /// is `off` where that fits the device, and `blocks` elsewhere.
+    pub recompute: RecomputeChoice,
     /// Kernel fusion on GPUs. When off, every operation is a kernel of its own, for
     /// debugging. The CPU has no fusion.
     pub enable_graph_mode: bool,
@@ -47,6 +52,7 @@ impl Default for StrategyConfig {
             gpu_profile: GpuProfile::Auto,
             gradient_accumulation_steps: 1,
             precision: PrecisionChoice::Auto,
+            recompute: RecomputeChoice::Auto,
             enable_graph_mode: true,
             allow_fallback: false,
         }
@@ -168,6 +174,27 @@ pub enum GpuProfile {
     Rtx3090,
     Rtx3080,
     Rtx3060,
+}
+
+/// What the backward pass computes again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the key's doc says it")]
+pub enum RecomputeChoice {
+    Off,
+    Blocks,
+    Auto,
+}
+
+impl RecomputeChoice {
+    /// Whether blocks may be computed again, the ways to try first coming first.
+    pub(crate) fn ways(self) -> &'static [bool] {
+        match self {
+            Self::Off => &[false],
+            Self::Blocks => &[true],
+            Self::Auto => &[false, true],
+        }
+    }
 }
 
 /// Which precision to compute in.

@@ -31,7 +31,7 @@ pub mod telemetry;
 
 pub use config::{
     BackendChoice, CollectiveChoice, GpuProfile, MemoryCheck, PipelineConfig, Precision,
-    PrecisionChoice, StrategyConfig,
+    PrecisionChoice, RecomputeChoice, StrategyConfig,
 };
 pub use engine_error::EngineError;
 pub use fusion::set_fusion;

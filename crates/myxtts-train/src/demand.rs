@@ -14,10 +14,12 @@ use myxtts_model::gpt::{
     BatchShape, GptConfig, Kernels, ParameterCount, TrainingMemory, rows_within,
 };
 use myxtts_model::hifigan::HifiganConfig;
+use myxtts_ops::Packed;
 
 use crate::config::StageName;
 use crate::feed::{LargestBatch, Shapes, device_bytes};
 use crate::objective::is_divided;
+use crate::optim::MomentBits;
 use crate::session::MOST_VALIDATED;
 
 /// Bytes of an f32.
@@ -55,6 +57,8 @@ pub struct Demand {
     pub decoder_frames: usize,
     /// Whether a moving average of the weights is kept, on the host.
     pub has_average: bool,
+    /// How the optimizer keeps its moments.
+    pub moments: MomentBits,
     /// Whether the training starts from weights that are loaded, which stay on the host.
     pub has_start: bool,
     /// The clips, once the dataset is known.
@@ -175,6 +179,7 @@ impl Demand {
             let kernels = Kernels {
                 own: share.is_host,
                 half: share.precision != Precision::F32,
+                recompute: share.recompute,
             };
             let memory = |(shape, rows): &(BucketShape, u32)| {
                 TrainingMemory::of(&self.gpt, self.sample(*shape), *rows as usize, kernels)
@@ -186,8 +191,13 @@ impl Demand {
             let most_rows = batches.iter().map(|(_, rows)| *rows as usize).max();
             let divided = share.is_host && is_divided(most_rows.unwrap_or(0));
             needs.weights = fullest.parameters;
-            needs.gradients = fullest.gradients * sets(share, divided);
-            needs.moments = fullest.moments;
+            // Gradients that come block by block are added to the sum at once.
+            let sets = match share.recompute {
+                true => 1 + u64::from(divided),
+                false => sets(share, divided),
+            };
+            needs.gradients = fullest.gradients * sets;
+            needs.moments = self.moments(fullest.gradients);
             needs.activations = fullest.activations;
         }
         if share.prepares {
@@ -209,7 +219,7 @@ impl Demand {
             let outputs: usize = self.dvae.outputs_per_frame().iter().sum();
             needs.weights = weights;
             needs.gradients = weights * sets(share, false);
-            needs.moments = 2 * weights;
+            needs.moments = self.moments(weights);
             needs.activations = (frames * segments * outputs) as u64 * CONVOLUTION * F32;
         }
         needs.copies = self.copies(share, weights);
@@ -228,7 +238,7 @@ impl Demand {
             let judged = 2 * discriminator.outputs(frames * self.decoder.hop());
             needs.weights = weights;
             needs.gradients = weights * sets(share, false);
-            needs.moments = 2 * weights;
+            needs.moments = self.moments(weights);
             needs.activations =
                 u64::from(share.batch_size) * (made + judged) as u64 * CONVOLUTION * F32;
         }
@@ -242,7 +252,7 @@ impl Demand {
             let pass = |(shape, rows): &(BucketShape, u32)| {
                 let kernels = Kernels {
                     own: share.is_host,
-                    half: false,
+                    ..Kernels::GPU
                 };
                 let sample = self.sample(*shape);
                 TrainingMemory::of(&block, sample, *rows as usize, kernels).activations
@@ -256,6 +266,15 @@ impl Demand {
             needs.copies += self.gpt_weights();
         }
         needs
+    }
+
+    /// Bytes of both moments of parameters with this many bytes.
+    fn moments(&self, parameters: u64) -> u64 {
+        match self.moments {
+            MomentBits::F32 => 2 * parameters,
+            // A code for every number, and a scale for every block of them.
+            MomentBits::Int8 => 2 * (parameters / F32 + parameters / Packed::BLOCK as u64),
+        }
     }
 
     fn gpt_weights(&self) -> u64 {
@@ -384,6 +403,7 @@ mod tests {
             segments: [64, 16],
             decoder_frames: 35,
             has_average: false,
+            moments: MomentBits::F32,
             has_start: false,
             clips: None,
         }
@@ -401,6 +421,7 @@ mod tests {
             in_flight: 8,
             host_ring: PlanRequest::default().pipeline.data_gpu_memory,
             precision: Precision::F32,
+            recompute: false,
             mel_frames: None,
         }
     }

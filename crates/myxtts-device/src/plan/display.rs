@@ -187,6 +187,9 @@ impl fmt::Display for Plan {
         writeln!(f, "  Clips per step: {}", self.clips())?;
         writeln!(f, "  Workers: {}", self.workers)?;
         writeln!(f, "  Precision: {}", self.precision.name())?;
+        if self.recompute {
+            writeln!(f, "  Recomputation: the GPT's blocks, on the way back")?;
+        }
         writeln!(f, "  Static shapes: {}", on_off(self.static_shapes))?;
         let fusion = self.graph_mode.map_or("none on the CPU", on_off);
         writeln!(f, "  Kernel fusion: {fusion}")?;

@@ -51,6 +51,8 @@ pub struct Share {
     pub host_ring: Megabytes,
     /// The precision to compute in.
     pub precision: Precision,
+    /// Whether the backward pass computes blocks again in place of keeping them.
+    pub recompute: bool,
     /// The longest clip, in mel frames; `None` means the workload's own.
     pub mel_frames: Option<u32>,
 }
@@ -247,10 +249,18 @@ pub struct TooLarge {
     fix: String,
 }
 
-/// A batch size and accumulation that fit, and what they need.
-pub(super) struct Fitted {
+/// What the memory of devices decides: the rows of a batch, the batches of a step, and whether
+/// blocks are computed again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sizing {
     pub(super) batch_size: u32,
     pub(super) accumulation: u32,
+    pub(super) recompute: bool,
+}
+
+/// A sizing that fits, and what it needs.
+pub(super) struct Fitted {
+    pub(super) sizing: Sizing,
     pub(super) memory: Vec<DeviceMemory>,
     pub(super) notices: Vec<String>,
 }
@@ -265,30 +275,45 @@ pub(super) struct Devices<'a> {
     host_ring: Megabytes,
 }
 
-/// Returns batch size and accumulation as asked for, or, where memory is checked,
-/// as they fit.
+/// Returns the sizes as asked for, or, where memory is checked, as they fit.
 pub(super) fn fit(
     request: &PlanRequest,
-    asked: [u32; 2],
+    [batch_size, accumulation]: [u32; 2],
     check: MemoryCheck,
     devices: &Devices<'_>,
     record: &mut Record,
 ) -> Result<Fitted, PlanError> {
-    let fitted = |[batch_size, accumulation]: [u32; 2], memory, notices| Fitted {
+    let ways = request.strategy.recompute.ways();
+    let asked = |recompute: bool| Sizing {
         batch_size,
         accumulation,
+        recompute,
+    };
+    let fitted = |sizing, memory, notices| Fitted {
+        sizing,
         memory,
         notices,
     };
+    let first = asked(ways.first().copied().unwrap_or(false));
     let Some(workload) = request.workload.as_deref() else {
-        return Ok(fitted(asked, vec![], vec![]));
+        return Ok(fitted(first, vec![], vec![]));
     };
-    let question = Question {
+    let question = |asked| Question {
         request,
         workload,
         devices,
         asked,
     };
+    let as_first_asked = question(first).needs(first, None);
+    let Some(tight) = tightest(&as_first_asked).cloned() else {
+        return Ok(fitted(first, as_first_asked, vec![]));
+    };
+    // The last way needs least memory, so it is what is left when nothing fits as asked.
+    let asked = asked(ways.last().copied().unwrap_or(false));
+    if asked.recompute && !first.recompute {
+        tell_recomputed(&tight, record);
+    }
+    let question = question(asked);
     let as_asked = question.needs(asked, None);
     let Some(tight) = tightest(&as_asked).cloned() else {
         return Ok(fitted(asked, as_asked, vec![]));
@@ -307,42 +332,51 @@ pub(super) fn fit(
     Ok(fitted(settled, question.needs(settled, None), vec![]))
 }
 
-/// The question of which sizes fit. Sizes are a batch size and an accumulation.
+/// The question of which sizes fit.
 struct Question<'a> {
     request: &'a PlanRequest,
     workload: &'a dyn Workload,
     devices: &'a Devices<'a>,
-    asked: [u32; 2],
+    asked: Sizing,
 }
 
 impl Question<'_> {
-    fn needs(&self, sizes: [u32; 2], mel_frames: Option<u32>) -> Vec<DeviceMemory> {
+    fn needs(&self, sizing: Sizing, mel_frames: Option<u32>) -> Vec<DeviceMemory> {
         self.devices
-            .needs(self.request, self.workload, sizes, mel_frames)
+            .needs(self.request, self.workload, sizing, mel_frames)
     }
 
-    fn fits(&self, sizes: [u32; 2], mel_frames: Option<u32>) -> bool {
-        tightest(&self.needs(sizes, mel_frames)).is_none()
+    fn fits(&self, sizing: Sizing, mel_frames: Option<u32>) -> bool {
+        tightest(&self.needs(sizing, mel_frames)).is_none()
     }
 
     /// Returns the sizes of a smaller batch that is accumulated as often as was asked for.
-    fn kept(&self, batch: u32) -> [u32; 2] {
-        let [_, accumulation] = self.asked;
-        [batch, accumulation]
+    fn kept(&self, batch: u32) -> Sizing {
+        Sizing {
+            batch_size: batch,
+            ..self.asked
+        }
     }
 
     /// Returns the sizes of a smaller batch, with as many clips in a step as were asked for.
-    fn spread(&self, batch: u32) -> [u32; 2] {
-        let [batch_size, accumulation] = self.asked;
+    fn spread(&self, batch: u32) -> Sizing {
+        let Sizing {
+            batch_size,
+            accumulation,
+            ..
+        } = self.asked;
         let rows = u64::from(batch_size) * u64::from(accumulation);
         let steps = u32::try_from(rows.div_ceil(u64::from(batch))).unwrap_or(u32::MAX);
         let most = MOST_ACCUMULATED.max(accumulation);
-        [batch, steps.clamp(accumulation, most)]
+        Sizing {
+            accumulation: steps.clamp(accumulation, most),
+            ..self.kept(batch)
+        }
     }
 
     /// Returns the sizes of the largest batch that fits, if there is one.
-    fn largest_fitting(&self) -> Option<[u32; 2]> {
-        let [batch_size, _] = self.asked;
+    fn largest_fitting(&self) -> Option<Sizing> {
+        let batch_size = self.asked.batch_size;
         // As many clips in a step as were asked for, where nobody chose how many
         // batches they come in.
         let spread_out = match self.request.is_chosen(ACCUMULATION_KEY) {
@@ -359,11 +393,10 @@ impl Question<'_> {
     }
 
     /// Reports that the sizes do not fit, and what would.
-    fn refusal(&self, tight: &DeviceMemory, largest_fitting: Option<[u32; 2]>) -> TooLarge {
-        let [_, accumulation] = self.asked;
+    fn refusal(&self, tight: &DeviceMemory, largest_fitting: Option<Sizing>) -> TooLarge {
         let longest = self.workload.longest();
         let fix = match largest_fitting {
-            Some(sizes) => largest_words(sizes, accumulation),
+            Some(sizing) => largest_words(sizing, self.asked),
             None => {
                 let one = self.needs(self.kept(1), None);
                 let least = one.iter().map(|memory| memory.needed_mb).max();
@@ -394,30 +427,48 @@ fn warning(tight: &DeviceMemory) -> String {
     )
 }
 
-fn largest_words([batch, steps]: [u32; 2], accumulation: u32) -> String {
-    match steps > accumulation {
-        true => format!("--batch-size {batch} --grad-accum {steps} is the largest that fits"),
+fn largest_words(largest: Sizing, asked: Sizing) -> String {
+    let batch = largest.batch_size;
+    match largest.accumulation > asked.accumulation {
+        true => format!(
+            "--batch-size {batch} --grad-accum {} is the largest that fits",
+            largest.accumulation
+        ),
         false => format!("--batch-size {batch} is the largest that fits"),
     }
 }
 
-/// Records why the batch is not the one that was asked for.
-fn tell_settled(
-    [batch, steps]: [u32; 2],
-    [batch_size, accumulation]: [u32; 2],
-    is_chosen: bool,
-    tight: &DeviceMemory,
-    record: &mut Record,
-) {
-    let why = format!(
+/// Records why blocks are computed again although nobody asked for it.
+fn tell_recomputed(tight: &DeviceMemory, record: &mut Record) {
+    record.because(format!(
+        "the GPT's blocks are computed again on the way back: {}",
+        lack(tight)
+    ));
+}
+
+/// Says what a device lacks memory for.
+fn lack(tight: &DeviceMemory) -> String {
+    format!(
         "{} MB are estimated for the {} of {}, which has {}",
         tight.needed_mb.0,
         tight.work(),
         tight.device,
         tight.found()
-    );
-    let accumulated = match steps > accumulation {
-        true => format!(", accumulated {steps} times"),
+    )
+}
+
+/// Records why the batch is not the one that was asked for.
+fn tell_settled(
+    settled: Sizing,
+    asked: Sizing,
+    is_chosen: bool,
+    tight: &DeviceMemory,
+    record: &mut Record,
+) {
+    let [batch, batch_size] = [settled, asked].map(|sizing| sizing.batch_size);
+    let why = lack(tight);
+    let accumulated = match settled.accumulation > asked.accumulation {
+        true => format!(", accumulated {} times", settled.accumulation),
         false => String::new(),
     };
     match is_chosen {
@@ -430,14 +481,14 @@ fn tell_settled(
     }
 }
 
-fn words([batch_size, accumulation]: [u32; 2], longest: LongestShape) -> String {
-    let accumulated = match accumulation {
+fn words(asked: Sizing, longest: LongestShape) -> String {
+    let accumulated = match asked.accumulation {
         1 => String::new(),
         steps => format!(", --grad-accum {steps}"),
     };
     format!(
-        "--batch-size {batch_size}{accumulated}, clips of up to {} text tokens and {} mel frames",
-        longest.text, longest.mel_frames
+        "--batch-size {}{accumulated}, clips of up to {} text tokens and {} mel frames",
+        asked.batch_size, longest.text, longest.mel_frames
     )
 }
 
@@ -506,7 +557,7 @@ impl<'a> Devices<'a> {
         &self,
         request: &PlanRequest,
         workload: &dyn Workload,
-        [batch_size, accumulation]: [u32; 2],
+        sizing: Sizing,
         mel_frames: Option<u32>,
     ) -> Vec<DeviceMemory> {
         let is_isolated = request.pipeline.enable_memory_isolation;
@@ -519,12 +570,13 @@ impl<'a> Devices<'a> {
                 prepares,
                 has_copies: prepares && !own_data,
                 is_host: device.backend == Backend::Cpu,
-                batch_size,
-                accumulation,
+                batch_size: sizing.batch_size,
+                accumulation: sizing.accumulation,
                 ring: self.ring.max(1),
                 in_flight: self.in_flight,
                 host_ring: self.host_ring,
                 precision: self.precision,
+                recompute: sizing.recompute,
                 mel_frames,
             };
             DeviceMemory {

@@ -122,6 +122,8 @@ pub struct Plan {
     pub memory: Vec<DeviceMemory>,
     /// The precision to compute in.
     pub precision: Precision,
+    /// Whether the backward pass computes the GPT's blocks again in place of keeping them.
+    pub recompute: bool,
     /// Whether shapes come from a small closed set.
     pub static_shapes: bool,
     /// Whether kernels are fused; `None` on the CPU, which has none to fuse.
@@ -245,6 +247,8 @@ pub fn plan(request: &PlanRequest, machine: &Machine) -> Result<Plan, PlanError>
         gpu_profile: _,
         gradient_accumulation_steps,
         precision,
+        // `memory::fit` takes this.
+        recompute: _,
         enable_graph_mode,
         // `Decided::into_plan` takes this.
         collective: _,
@@ -302,11 +306,15 @@ impl Decided<'_> {
         let replicas = self.devices.replicas();
         let placement = self.devices.placement;
         let Fitted {
-            batch_size,
-            accumulation,
+            sizing,
             memory,
             notices,
         } = self.fitted;
+        let memory::Sizing {
+            batch_size,
+            accumulation,
+            recompute,
+        } = sizing;
         let per_step = accumulation.saturating_mul(replicas);
         let workload = request.workload.as_deref();
         let clips = workload.and_then(|workload| workload.clips(batch_size, replicas));
@@ -331,6 +339,7 @@ impl Decided<'_> {
             clips_per_step: clips.map(|clips| clips.times(accumulation)),
             memory,
             precision: self.precision,
+            recompute,
             static_shapes: request.pipeline.static_shapes,
             graph_mode: self.graph_mode,
             collective: request.strategy.collective,

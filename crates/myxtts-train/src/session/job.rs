@@ -84,6 +84,7 @@ impl Optimization {
             label_smoothing,
             dropout,
             weight_decay,
+            moments,
             ema_decay,
             skip_spikes,
             bad_steps,
@@ -104,6 +105,7 @@ impl Optimization {
             ema_decay,
             adamw: AdamWConfig {
                 weight_decay,
+                moments,
                 ..AdamWConfig::default()
             },
             spikes: match skip_spikes {

@@ -3,7 +3,7 @@
 use burn::tensor::Tensor;
 use myxtts_model::gpt::{Gpt, GptBatch, Quirks};
 use myxtts_model::params;
-use myxtts_train::optim::{AdamW, AdamWConfig, NamedGradients};
+use myxtts_train::optim::{AdamW, AdamWConfig, MomentBits, NamedGradients};
 
 use crate::fixtures::{Part, norm, scalar};
 use crate::gpt_fixture::{batch, number, training_gpt};
@@ -27,6 +27,7 @@ fn three_steps() {
             beta_2: expected["betas"][1].as_f64().unwrap(),
             epsilon: number(expected, "eps"),
             weight_decay: number(expected, "weight_decay"),
+            moments: MomentBits::F32,
         };
         assert_eq!(config, AdamWConfig::default());
         let rate = number(expected, "lr");

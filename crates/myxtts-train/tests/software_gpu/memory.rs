@@ -108,6 +108,7 @@ fn a_budget_is_enforced_on_a_gpu() {
         in_flight: 4,
         host_ring: none,
         precision: Precision::F32,
+        recompute: false,
         mel_frames: None,
     };
     let planned = &plan.model_devices[0];

@@ -26,7 +26,13 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     let plan = plan(&request, &machine).map_err(Failure::usage)?;
     let on_cpu = plan.data_device.backend == Backend::Cpu;
     let sizes = config::sizes(&settings).map_err(Failure::usage)?;
-    let model = ModelFigures::of(&settings.config, &sizes, plan.precision, on_cpu);
+    let model = ModelFigures::of(
+        &settings.config,
+        &sizes,
+        plan.precision,
+        plan.recompute,
+        on_cpu,
+    );
     let outline = Outline::of(&settings)?;
     let words = format!("{plan}\n{outline}\n{model}");
     let document = Document {
