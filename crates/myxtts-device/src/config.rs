@@ -34,6 +34,10 @@ pub struct StrategyConfig {
     /// fraction of the memory and about a third more time, with the same gradients. `auto`
     /// is `off` where that fits the device, and `blocks` elsewhere.
     pub recompute: RecomputeChoice,
+    /// How the optimizer keeps its two moments of every weight between steps: `f32`, or
+    /// `int8`, which takes a quarter of the memory and rounds them. `auto` is `f32`, unless
+    /// nothing fits the device with it.
+    pub moments: MomentsChoice,
     /// Kernel fusion on GPUs. When off, every operation is a kernel of its own, for
     /// debugging. The CPU has no fusion.
     pub enable_graph_mode: bool,
@@ -53,6 +57,7 @@ impl Default for StrategyConfig {
             gradient_accumulation_steps: 1,
             precision: PrecisionChoice::Auto,
             recompute: RecomputeChoice::Auto,
+            moments: MomentsChoice::Auto,
             enable_graph_mode: true,
             allow_fallback: false,
         }
@@ -186,13 +191,31 @@ pub enum RecomputeChoice {
     Auto,
 }
 
-impl RecomputeChoice {
-    /// Whether blocks may be computed again, the ways to try first coming first.
-    pub(crate) fn ways(self) -> &'static [bool] {
+/// How AdamW keeps its moments between steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the key's doc says it")]
+pub enum MomentsChoice {
+    Auto,
+    F32,
+    Int8,
+}
+
+/// The bits of a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum MomentBits {
+    F32,
+    Int8,
+}
+
+impl MomentBits {
+    /// Returns the name as files spell it.
+    pub fn name(self) -> &'static str {
         match self {
-            Self::Off => &[false],
-            Self::Blocks => &[true],
-            Self::Auto => &[false, true],
+            Self::F32 => "f32",
+            Self::Int8 => "int8",
         }
     }
 }

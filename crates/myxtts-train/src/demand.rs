@@ -8,7 +8,9 @@
 use myxtts_audio::MelSpec;
 use myxtts_data::schedule::{BucketShape, ClipLength, ConditioningSpec, Schedule, choose_buckets};
 use myxtts_data::units::{Codes, Tokens};
-use myxtts_device::{ClipsPerStep, LongestShape, MemoryNeeds, Precision, Share, Workload};
+use myxtts_device::{
+    ClipsPerStep, LongestShape, MemoryNeeds, MomentBits, Precision, Share, Workload,
+};
 use myxtts_model::dvae::DvaeConfig;
 use myxtts_model::gpt::{
     BatchShape, GptConfig, Kernels, ParameterCount, TrainingMemory, rows_within,
@@ -19,7 +21,6 @@ use myxtts_ops::Packed;
 use crate::config::StageName;
 use crate::feed::{LargestBatch, Shapes, device_bytes};
 use crate::objective::is_divided;
-use crate::optim::MomentBits;
 use crate::session::MOST_VALIDATED;
 
 /// Bytes of an f32.
@@ -57,8 +58,6 @@ pub struct Demand {
     pub decoder_frames: usize,
     /// Whether a moving average of the weights is kept, on the host.
     pub has_average: bool,
-    /// How the optimizer keeps its moments.
-    pub moments: MomentBits,
     /// Whether the training starts from weights that are loaded, which stay on the host.
     pub has_start: bool,
     /// The clips, once the dataset is known.
@@ -179,7 +178,7 @@ impl Demand {
             let kernels = Kernels {
                 own: share.is_host,
                 half: share.precision != Precision::F32,
-                recompute: share.recompute,
+                recompute: share.savings.recompute,
             };
             let memory = |(shape, rows): &(BucketShape, u32)| {
                 TrainingMemory::of(&self.gpt, self.sample(*shape), *rows as usize, kernels)
@@ -192,12 +191,12 @@ impl Demand {
             let divided = share.is_host && is_divided(most_rows.unwrap_or(0));
             needs.weights = fullest.parameters;
             // Gradients that come block by block are added to the sum at once.
-            let sets = match share.recompute {
+            let sets = match share.savings.recompute {
                 true => 1 + u64::from(divided),
                 false => sets(share, divided),
             };
             needs.gradients = fullest.gradients * sets;
-            needs.moments = self.moments(fullest.gradients);
+            needs.moments = moments(share, fullest.gradients);
             needs.activations = fullest.activations;
         }
         if share.prepares {
@@ -219,7 +218,7 @@ impl Demand {
             let outputs: usize = self.dvae.outputs_per_frame().iter().sum();
             needs.weights = weights;
             needs.gradients = weights * sets(share, false);
-            needs.moments = self.moments(weights);
+            needs.moments = moments(share, weights);
             needs.activations = (frames * segments * outputs) as u64 * CONVOLUTION * F32;
         }
         needs.copies = self.copies(share, weights);
@@ -238,7 +237,7 @@ impl Demand {
             let judged = 2 * discriminator.outputs(frames * self.decoder.hop());
             needs.weights = weights;
             needs.gradients = weights * sets(share, false);
-            needs.moments = self.moments(weights);
+            needs.moments = moments(share, weights);
             needs.activations =
                 u64::from(share.batch_size) * (made + judged) as u64 * CONVOLUTION * F32;
         }
@@ -266,15 +265,6 @@ impl Demand {
             needs.copies += self.gpt_weights();
         }
         needs
-    }
-
-    /// Bytes of both moments of parameters with this many bytes.
-    fn moments(&self, parameters: u64) -> u64 {
-        match self.moments {
-            MomentBits::F32 => 2 * parameters,
-            // A code for every number, and a scale for every block of them.
-            MomentBits::Int8 => 2 * (parameters / F32 + parameters / Packed::BLOCK as u64),
-        }
     }
 
     fn gpt_weights(&self) -> u64 {
@@ -334,6 +324,15 @@ impl Demand {
     }
 }
 
+/// Returns the bytes of both moments of parameters with this many bytes.
+fn moments(share: &Share, parameters: u64) -> u64 {
+    match share.savings.moments {
+        MomentBits::F32 => 2 * parameters,
+        // A code for every number, and a scale for every block of them.
+        MomentBits::Int8 => 2 * (parameters / F32 + parameters / Packed::BLOCK as u64),
+    }
+}
+
 /// Counts the sets of gradients that are in memory at once: the sum so far beside those of the
 /// next batch, and on the host those of two halves of a batch.
 fn sets(share: &Share, divided: bool) -> u64 {
@@ -379,7 +378,7 @@ impl Workload for Demand {
 #[cfg(test)]
 mod tests {
     use myxtts_audio::units::Samples;
-    use myxtts_device::PlanRequest;
+    use myxtts_device::{PlanRequest, Savings};
     use myxtts_model::ModelSize;
     use myxtts_model::gpt::Vocabulary;
 
@@ -403,7 +402,6 @@ mod tests {
             segments: [64, 16],
             decoder_frames: 35,
             has_average: false,
-            moments: MomentBits::F32,
             has_start: false,
             clips: None,
         }
@@ -421,7 +419,7 @@ mod tests {
             in_flight: 8,
             host_ring: PlanRequest::default().pipeline.data_gpu_memory,
             precision: Precision::F32,
-            recompute: false,
+            savings: Savings::NONE,
             mel_frames: None,
         }
     }
@@ -483,6 +481,12 @@ mod tests {
         assert!(of(&|s| s.has_copies = true).copies >= plain.copies + 2 * plain.weights);
         assert_eq!(of(&|s| s.prepares = false).data_work, 0);
         assert_eq!(of(&|s| s.trains = false).moments, 0);
+        let recomputed = of(&|s| s.savings.recompute = true);
+        assert!(recomputed.activations < plain.activations / 4);
+        let both = of(&|s| (s.savings.recompute, s.accumulation) = (true, 2));
+        assert_eq!(both.gradients, plain.gradients);
+        let packed = of(&|s| s.savings.moments = MomentBits::Int8);
+        assert!(packed.moments < plain.moments * 26 / 100);
         let on_host = of(&|s| s.is_host = true);
         assert!(on_host.activations < plain.activations);
         assert!(

@@ -55,7 +55,6 @@ fn demand(settings: &Settings<Config>) -> Result<Demand, Error> {
         segments: [segments.dvae_frames, segments.dvae_batch as usize],
         decoder_frames: segments.decoder_frames,
         has_average: training.optimizer.ema_decay > 0.0,
-        moments: training.optimizer.moments,
         has_start: has_init,
         clips: None,
         gpt,

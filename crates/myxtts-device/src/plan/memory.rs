@@ -16,6 +16,7 @@ use thiserror::Error;
 
 use super::buffers::Buffers;
 use super::devices::Devices as Chosen;
+use super::savings::Savings;
 use super::{PlanError, PlanRequest, PlannedDevice, Record};
 use crate::config::{MemoryCheck, Precision};
 use crate::machine::Backend;
@@ -51,8 +52,9 @@ pub struct Share {
     pub host_ring: Megabytes,
     /// The precision to compute in.
     pub precision: Precision,
-    /// Whether the backward pass computes blocks again in place of keeping them.
-    pub recompute: bool,
+    /// How memory is saved.
+    #[serde(flatten)]
+    pub savings: Savings,
     /// The longest clip, in mel frames; `None` means the workload's own.
     pub mel_frames: Option<u32>,
 }
@@ -249,13 +251,13 @@ pub struct TooLarge {
     fix: String,
 }
 
-/// What the memory of devices decides: the rows of a batch, the batches of a step, and whether
-/// blocks are computed again.
+/// What the memory of devices decides: the rows of a batch, the batches of a step, and how memory
+/// is saved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sizing {
     pub(super) batch_size: u32,
     pub(super) accumulation: u32,
-    pub(super) recompute: bool,
+    pub(super) savings: Savings,
 }
 
 /// A sizing that fits, and what it needs.
@@ -283,53 +285,77 @@ pub(super) fn fit(
     devices: &Devices<'_>,
     record: &mut Record,
 ) -> Result<Fitted, PlanError> {
-    let ways = request.strategy.recompute.ways();
-    let asked = |recompute: bool| Sizing {
+    let [first, exact, last] = Savings::ways(&request.strategy);
+    let asked = |savings: Savings| Sizing {
         batch_size,
         accumulation,
-        recompute,
+        savings,
     };
     let fitted = |sizing, memory, notices| Fitted {
         sizing,
         memory,
         notices,
     };
-    let first = asked(ways.first().copied().unwrap_or(false));
     let Some(workload) = request.workload.as_deref() else {
-        return Ok(fitted(first, vec![], vec![]));
+        return Ok(fitted(asked(first), vec![], vec![]));
     };
-    let question = |asked| Question {
+    let question = |savings: Savings| Question {
         request,
         workload,
         devices,
-        asked,
+        asked: asked(savings),
     };
-    let as_first_asked = question(first).needs(first, None);
-    let Some(tight) = tightest(&as_first_asked).cloned() else {
-        return Ok(fitted(first, as_first_asked, vec![]));
-    };
-    // The last way needs least memory, so it is what is left when nothing fits as asked.
-    let asked = asked(ways.last().copied().unwrap_or(false));
-    if asked.recompute && !first.recompute {
-        tell_recomputed(&tight, record);
-    }
-    let question = question(asked);
-    let as_asked = question.needs(asked, None);
+    let as_asked = question(first).as_asked();
     let Some(tight) = tightest(&as_asked).cloned() else {
-        return Ok(fitted(asked, as_asked, vec![]));
+        return Ok(fitted(asked(first), as_asked, vec![]));
     };
-    if check == MemoryCheck::Warn {
-        return Ok(fitted(asked, as_asked, vec![warning(&tight)]));
-    }
-    let largest_fitting = question.largest_fitting();
+    // What saves nothing is not done.
+    let needed = |savings: Savings| -> Vec<MemoryNeeds> {
+        let needs = question(savings).as_asked();
+        needs.into_iter().map(|device| device.needs).collect()
+    };
+    let useful = |savings: Savings, than: Savings| match needed(savings) == needed(than) {
+        true => than,
+        false => savings,
+    };
+    let exact = useful(exact, first);
+    let last = useful(last, exact);
     let is_chosen = request.is_chosen(BATCH_KEY);
     let may_change = !is_chosen || request.strategy.allow_fallback;
-    let Some(settled) = largest_fitting.filter(|_| may_change) else {
-        let refusal = question.refusal(&tight, largest_fitting);
+    // A smaller batch is better than rounding, where the batch may be smaller.
+    let whole = match may_change || check == MemoryCheck::Warn {
+        true => exact,
+        false => last,
+    };
+    let as_asked = question(whole).as_asked();
+    let Some(still_tight) = tightest(&as_asked).cloned() else {
+        whole.tell(first, &tight, record);
+        return Ok(fitted(asked(whole), as_asked, vec![]));
+    };
+    if check == MemoryCheck::Warn {
+        whole.tell(first, &tight, record);
+        return Ok(fitted(asked(whole), as_asked, vec![warning(&still_tight)]));
+    }
+    let settled = [exact, last].into_iter().find_map(|savings| {
+        let largest = question(savings).largest_fitting()?;
+        may_change.then_some(largest)
+    });
+    let Some(settled) = settled else {
+        let question = question(last);
+        let tight = tightest(&question.as_asked()).cloned().unwrap_or(tight);
+        let refusal = question.refusal(&tight, question.largest_fitting());
         return Err(PlanError::Memory(Box::new(refusal)));
     };
-    tell_settled(settled, asked, is_chosen, &tight, record);
-    Ok(fitted(settled, question.needs(settled, None), vec![]))
+    settled.savings.tell(first, &tight, record);
+    tell_settled(
+        settled,
+        asked(settled.savings),
+        is_chosen,
+        &still_tight,
+        record,
+    );
+    let needs = question(settled.savings).needs(settled, None);
+    Ok(fitted(settled, needs, vec![]))
 }
 
 /// The question of which sizes fit.
@@ -341,6 +367,10 @@ struct Question<'a> {
 }
 
 impl Question<'_> {
+    fn as_asked(&self) -> Vec<DeviceMemory> {
+        self.needs(self.asked, None)
+    }
+
     fn needs(&self, sizing: Sizing, mel_frames: Option<u32>) -> Vec<DeviceMemory> {
         self.devices
             .needs(self.request, self.workload, sizing, mel_frames)
@@ -438,16 +468,8 @@ fn largest_words(largest: Sizing, asked: Sizing) -> String {
     }
 }
 
-/// Records why blocks are computed again although nobody asked for it.
-fn tell_recomputed(tight: &DeviceMemory, record: &mut Record) {
-    record.because(format!(
-        "the GPT's blocks are computed again on the way back: {}",
-        lack(tight)
-    ));
-}
-
 /// Says what a device lacks memory for.
-fn lack(tight: &DeviceMemory) -> String {
+pub(super) fn lack(tight: &DeviceMemory) -> String {
     format!(
         "{} MB are estimated for the {} of {}, which has {}",
         tight.needed_mb.0,
@@ -576,7 +598,7 @@ impl<'a> Devices<'a> {
                 in_flight: self.in_flight,
                 host_ring: self.host_ring,
                 precision: self.precision,
-                recompute: sizing.recompute,
+                savings: sizing.savings,
                 mel_frames,
             };
             DeviceMemory {

@@ -11,6 +11,7 @@ mod devices;
 mod display;
 mod memory;
 mod precision;
+mod savings;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -30,6 +31,7 @@ use memory::Fitted;
 pub use memory::{
     ClipsPerStep, DeviceMemory, LongestShape, MemoryNeeds, Share, TooLarge, Verdict, Workload,
 };
+pub use savings::Savings;
 
 /// What the configuration asks of the devices.
 #[derive(Clone, Debug, Default)]
@@ -122,8 +124,9 @@ pub struct Plan {
     pub memory: Vec<DeviceMemory>,
     /// The precision to compute in.
     pub precision: Precision,
-    /// Whether the backward pass computes the GPT's blocks again in place of keeping them.
-    pub recompute: bool,
+    /// How memory is saved.
+    #[serde(flatten)]
+    pub savings: Savings,
     /// Whether shapes come from a small closed set.
     pub static_shapes: bool,
     /// Whether kernels are fused; `None` on the CPU, which has none to fuse.
@@ -247,8 +250,9 @@ pub fn plan(request: &PlanRequest, machine: &Machine) -> Result<Plan, PlanError>
         gpu_profile: _,
         gradient_accumulation_steps,
         precision,
-        // `memory::fit` takes this.
+        // `memory::fit` takes these.
         recompute: _,
+        moments: _,
         enable_graph_mode,
         // `Decided::into_plan` takes this.
         collective: _,
@@ -313,7 +317,7 @@ impl Decided<'_> {
         let memory::Sizing {
             batch_size,
             accumulation,
-            recompute,
+            savings,
         } = sizing;
         let per_step = accumulation.saturating_mul(replicas);
         let workload = request.workload.as_deref();
@@ -339,7 +343,7 @@ impl Decided<'_> {
             clips_per_step: clips.map(|clips| clips.times(accumulation)),
             memory,
             precision: self.precision,
-            recompute,
+            savings,
             static_shapes: request.pipeline.static_shapes,
             graph_mode: self.graph_mode,
             collective: request.strategy.collective,

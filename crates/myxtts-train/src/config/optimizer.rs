@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::resume::resume_rules;
-use crate::optim::MomentBits;
 
 /// Keys of `training` that steer the optimizer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -56,9 +55,6 @@ pub struct OptimizerConfig {
     /// Weight decay: each step removes this share of a weight, times the learning rate.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub weight_decay: f64,
-    /// How the optimizer keeps its two moments of every weight between steps: `f32`, or
-    /// `int8`, which takes a quarter of the memory and rounds them.
-    pub moments: MomentBits,
     /// Decay of an exponential moving average of the weights. Above 0, validation,
     /// samples and exports use the average; resuming uses the weights themselves. 0 keeps
     /// no average.
@@ -88,7 +84,6 @@ resume_rules!(RESUME = "training": OptimizerConfig {
     label_smoothing: LEARNING,
     dropout: LEARNING,
     weight_decay: LEARNING,
-    moments: LEARNING,
     ema_decay: Policy::REFUSED,
     skip_spikes: Policy::Free,
     bad_steps: Policy::Free,
@@ -110,7 +105,6 @@ impl Default for OptimizerConfig {
             label_smoothing: 0.0,
             dropout: None,
             weight_decay: 0.01,
-            moments: MomentBits::F32,
             ema_decay: 0.0,
             skip_spikes: false,
             bad_steps: 10,

@@ -82,6 +82,7 @@ resume_rules!(STRATEGY = "training": StrategyConfig {
     precision: Policy::Notice("losses before and after are not rounded alike"),
     // The same gradients either way.
     recompute: Policy::Free,
+    moments: Policy::Notice("the moments are rounded otherwise from here on"),
     enable_graph_mode: Policy::Free,
     allow_fallback: Policy::Free,
 });

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use burn::module::{Module, ModuleMapper, Param};
 use burn::tensor::{Device, GradientCheckpointingStrategy, Tensor, TensorData};
+use myxtts_device::MomentBits;
 use myxtts_model::init::mix;
 use myxtts_model::params::{ReadError, StateDict, Unread, Weights, read_all};
 use myxtts_ops::{Curve, Rounding, adamw_step};
@@ -11,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::decay::Walk;
 use super::gradients::NamedGradients;
-use super::moment::{Moment, MomentBits, key_of};
+use super::moment::{Moment, key_of};
 
 /// The settings of AdamW, except the learning rate, which a schedule gives.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -7,4 +7,3 @@ mod moment;
 
 pub use adamw::{AdamW, AdamWConfig, StateError};
 pub use gradients::NamedGradients;
-pub use moment::MomentBits;

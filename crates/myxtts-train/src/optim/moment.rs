@@ -2,19 +2,9 @@
 
 use burn::tensor::Tensor;
 use myxtts_base::splitmix64;
+use myxtts_device::MomentBits;
 use myxtts_model::params::Unread;
 use myxtts_ops::{Curve, Packed, Rounding};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-/// How AdamW keeps its moments between steps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[expect(missing_docs, reason = "the key's doc says it")]
-pub enum MomentBits {
-    F32,
-    Int8,
-}
 
 /// A moment on a device, flat.
 #[derive(Clone, Debug)]

@@ -86,7 +86,6 @@ pub(crate) fn demand_of(job: &Job, card: &ModelCard) -> Demand {
         segments: [job.segments.dvae_frames, job.segments.dvae_batch as usize],
         decoder_frames: job.segments.decoder_frames,
         has_average: job.optimization.ema_decay > 0.0,
-        moments: job.optimization.adamw.moments,
         has_start: job.init.is_some(),
         clips: None,
     }
@@ -211,7 +210,7 @@ pub(crate) fn gpt_recipe(job: &Job, card: &ModelCard) -> GptObjectiveConfig {
         dropout: job.optimization.dropout.unwrap_or(card.gpt.dropout),
         quirks: card.quirks,
         frozen: job.frozen.clone(),
-        recompute: job.plan.recompute,
+        recompute: job.plan.savings.recompute,
         ..GptObjectiveConfig::default()
     }
 }

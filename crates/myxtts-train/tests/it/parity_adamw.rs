@@ -1,9 +1,10 @@
 //! The optimizer against the reference's own numbers.
 
 use burn::tensor::Tensor;
+use myxtts_device::MomentBits;
 use myxtts_model::gpt::{Gpt, GptBatch, Quirks};
 use myxtts_model::params;
-use myxtts_train::optim::{AdamW, AdamWConfig, MomentBits, NamedGradients};
+use myxtts_train::optim::{AdamW, AdamWConfig, NamedGradients};
 
 use crate::fixtures::{Part, norm, scalar};
 use crate::gpt_fixture::{batch, number, training_gpt};

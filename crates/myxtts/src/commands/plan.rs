@@ -30,7 +30,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         &settings.config,
         &sizes,
         plan.precision,
-        plan.recompute,
+        plan.savings.recompute,
         on_cpu,
     );
     let outline = Outline::of(&settings)?;
