@@ -25,7 +25,7 @@ use crate::error::Error;
 use crate::settings::Config;
 
 /// The configured one, else the sample corpus.
-pub fn dataset(train_data: Option<&str>) -> Result<PathBuf, Error> {
+pub(crate) fn dataset(train_data: Option<&str>) -> Result<PathBuf, Error> {
     if let Some(dataset) = train_data {
         return Ok(PathBuf::from(dataset));
     }
@@ -36,7 +36,7 @@ pub fn dataset(train_data: Option<&str>) -> Result<PathBuf, Error> {
 
 /// Which of the two datasets of a training.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub(crate) enum Part {
     /// The recordings to train on.
     Training,
     /// The recordings to validate on.
@@ -46,7 +46,7 @@ pub enum Part {
 /// Where the results go: the folder that was given; else `myxtts` in the
 /// dataset's folder, with the dataset and not hidden; else, where that may not
 /// be written to, the user's cache.
-pub fn output_folder(
+pub(crate) fn output_folder(
     prepared: Option<&str>,
     dataset: &Path,
     part: Part,
@@ -124,7 +124,7 @@ pub fn prepare(
 }
 
 /// The same where the recordings to train on are prepared already, in `folder`.
-pub fn prepared_in(
+pub(crate) fn prepared_in(
     settings: &Resolved<Config>,
     folder: PathBuf,
     stop: &StopRequest,
@@ -171,7 +171,7 @@ fn vocabulary(settings: &Resolved<Config>) -> Result<Option<Arc<Vocabulary>>, Er
 }
 
 /// A dataset, prepared now or earlier, with what that wrote in `out`.
-pub fn prepare_folder(
+pub(crate) fn prepare_folder(
     settings: &Resolved<Config>,
     dataset: PathBuf,
     out: PathBuf,
@@ -198,7 +198,7 @@ pub fn prepare_folder(
 
 /// What a configuration asks of a preparation.
 #[deny(unused_variables)]
-pub fn request<'v>(
+pub(crate) fn request<'v>(
     settings: &Resolved<Config>,
     dataset: PathBuf,
     out: PathBuf,
@@ -260,7 +260,7 @@ fn language_of(init: &str) -> Option<String> {
 }
 
 /// Prepares, with progress.
-pub fn with_progress<T>(
+pub(crate) fn with_progress<T>(
     observer: &dyn Observer,
     stop: &StopRequest,
     prepare: impl FnOnce(Watch<'_>) -> Result<T, PrepareError>,

@@ -1,4 +1,4 @@
-//! What goes wrong in a preparation, a training or a synthesis.
+//! What goes wrong in a preparation, a training, a synthesis or a measurement.
 
 use std::error::Error as StdError;
 use std::fmt::{self, Display};
@@ -43,6 +43,14 @@ impl Error {
     /// Makes the error of something that was tried.
     pub(crate) fn failed(why: impl Display) -> Self {
         Self::Failed(Report::new(why.to_string()))
+    }
+
+    /// Returns what a person reads, for a list that names it beside others.
+    pub(crate) fn into_report(self) -> Report {
+        match self {
+            Self::Refused(why) | Self::Failed(why) => why,
+            other => Report::new(other.to_string()),
+        }
     }
 }
 

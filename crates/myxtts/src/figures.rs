@@ -8,7 +8,7 @@ use myxtts_model::ModelSize;
 use myxtts_model::gpt::{BatchShape, Kernels, ParameterCount, TrainingMemory};
 use serde::Serialize;
 
-use crate::config::{Config, Sizes};
+use crate::settings::{Config, Sizes};
 
 const MIB: f64 = 1024.0 * 1024.0;
 

@@ -1,11 +1,16 @@
-//! The machine that work is planned for.
+//! The machine that work is planned for: what it has, and what its devices report about
+//! themselves.
 
 use std::path::PathBuf;
 
 use myxtts_device::discover as backends;
 use myxtts_device::discover::ProbeAnswer;
 use myxtts_device::discover::guard::Guard;
-use myxtts_device::{Backend, Machine, SOFTWARE_GPUS_VARIABLE, SoftwareGpus};
+use myxtts_device::{SOFTWARE_GPUS_VARIABLE, SoftwareGpus};
+
+pub use myxtts_config::units::Megabytes;
+pub use myxtts_device::telemetry::{Readings, SystemTelemetry, Telemetry};
+pub use myxtts_device::{Backend, Gpu, Machine, Reading};
 
 use crate::error::Error;
 
@@ -32,8 +37,33 @@ pub fn discover(program: impl Into<PathBuf>) -> Result<Machine, Error> {
     discover_through(move |backend| guard.probe(backend))
 }
 
+/// Lists the devices of this machine through this very program, which must answer as [`discover`]
+/// says.
+///
+/// # Errors
+/// As [`discover`]. A program that cannot be found is not an error either.
+pub fn this_machine() -> Result<Machine, Error> {
+    match std::env::current_exe() {
+        Ok(program) => discover(program),
+        Err(why) => discover_through(move |_| ProbeAnswer {
+            gpus: vec![],
+            unavailable: Some(format!("the probe could not be started: {why}")),
+        }),
+    }
+}
+
+/// Returns this machine with imaginary GPUs of these sizes in place of its own.
+pub fn imagined(memory: &[Megabytes]) -> Machine {
+    Machine::assume_each(backends::host(), memory)
+}
+
+/// Returns this machine for questions that no GPU matters to.
+pub(crate) fn without_gpus() -> Machine {
+    Machine::assume(backends::host(), 0, Megabytes(0))
+}
+
 /// Lists the devices that `probe` names for each backend.
-pub fn discover_through(probe: impl Fn(Backend) -> ProbeAnswer) -> Result<Machine, Error> {
+fn discover_through(probe: impl Fn(Backend) -> ProbeAnswer) -> Result<Machine, Error> {
     let variable = std::env::var_os(SOFTWARE_GPUS_VARIABLE);
     let value = variable.as_ref().map(|value| value.to_string_lossy());
     let software = SoftwareGpus::from_value(value.as_deref()).map_err(Error::refused)?;

@@ -3,10 +3,8 @@
 mod cli;
 mod commands;
 mod config;
-mod figures;
 #[cfg(test)]
 mod named;
-mod new_file;
 mod output;
 mod progress;
 #[cfg(test)]

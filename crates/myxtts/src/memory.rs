@@ -21,7 +21,7 @@ use crate::settings::{self as config, Config, Sizes};
 
 /// Returns what a configuration asks of devices, memory included. With `clips`, the plan also
 /// says how many of them a step has.
-pub fn training_request(
+pub(crate) fn training_request(
     settings: &Settings<Config>,
     clips: Option<Clips>,
 ) -> Result<PlanRequest, Error> {
@@ -64,7 +64,7 @@ fn demand(settings: &Settings<Config>) -> Result<Demand, Error> {
 
 /// Returns the clips of a dataset that is prepared as this configuration wants it. `None` if it
 /// is not, or if their texts are counted with a vocabulary that comes with earlier weights.
-pub fn clips(settings: &Settings<Config>) -> Option<Clips> {
+pub(crate) fn clips(settings: &Settings<Config>) -> Option<Clips> {
     let Config { data, training, .. } = &settings.config;
     if training.run.init.is_some() {
         return None;

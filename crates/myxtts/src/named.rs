@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Command;
-use myxtts_config::Keys;
+use myxtts::settings::Keys;
 
 use crate::{cli, config};
 

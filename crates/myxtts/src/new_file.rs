@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
 /// A file on its way to a path.
-pub(crate) struct NewFile {
+pub struct NewFile {
     file: NamedTempFile,
     path: PathBuf,
 }
@@ -16,7 +16,10 @@ pub(crate) struct NewFile {
 impl NewFile {
     /// Begins a file for `path`. An unwritable path is reported now, and nothing appears there
     /// until the file is complete.
-    pub(crate) fn beside(path: &Path) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// When nothing can be written beside it, or it is a folder.
+    pub fn beside(path: &Path) -> io::Result<Self> {
         // A symbolic link stays, and what it points to is replaced.
         let path = match fs::symlink_metadata(path) {
             Ok(found) if found.is_symlink() => fs::canonicalize(path)?,
@@ -36,14 +39,20 @@ impl NewFile {
     }
 
     /// Writes the whole file and gives it its name.
-    pub(crate) fn keep(self, bytes: &[u8]) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// When it cannot be written; then what was there before is there still.
+    pub fn keep(self, bytes: &[u8]) -> io::Result<()> {
         let path = self.written(bytes)?;
         path.1.persist(path.0)?;
         Ok(())
     }
 
     /// Does the same if no file has the name yet.
-    pub(crate) fn keep_new(self, bytes: &[u8]) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// When it cannot be written, or a file has the name.
+    pub fn keep_new(self, bytes: &[u8]) -> io::Result<()> {
         let path = self.written(bytes)?;
         path.1.persist_noclobber(path.0)?;
         Ok(())

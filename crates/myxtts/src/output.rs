@@ -3,8 +3,7 @@
 use std::fmt::Display;
 use std::io::{self, Write};
 
-use myxtts::{Observer, Preparing};
-use myxtts_base::{Report, report};
+use myxtts::{Observer, Preparing, Report, report};
 use serde::Serialize;
 
 use crate::terminal::Terminal;

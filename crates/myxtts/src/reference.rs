@@ -5,8 +5,9 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+use myxtts::evaluate::MEANINGS;
+
 use crate::cli::flags::{FLAGS, Takes};
-use crate::commands::evaluate::MEANINGS;
 use crate::config::keys;
 
 fn flags_page() -> String {
@@ -112,7 +113,7 @@ fn configuration_page() -> String {
          | older name | means |\n|---|---|\n",
     );
     for alias in keys.aliases() {
-        use myxtts_config::Meaning;
+        use myxtts::settings::Meaning;
         let meaning = match alias.meaning {
             Meaning::Same(key) => format!("`{key}`"),
             Meaning::Not(key) => format!("the opposite of `{key}`"),
@@ -204,7 +205,7 @@ fn doctor_page() -> String {
     }
     page.push_str("\nThe flags of `myxtts train` say what to measure; see [flags](flags.md).\n");
     page.push_str("\n## Findings\n");
-    for rule in myxtts_doctor::rules::ALL {
+    for rule in myxtts::doctor::RULES {
         let texts = &rule.texts.en;
         let (code, title, meaning) = (rule.code, texts.title, texts.meaning);
         write!(page, "\n### {code}: {title}\n\n{meaning}\n").unwrap();

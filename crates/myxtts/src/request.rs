@@ -9,7 +9,7 @@ use crate::settings::{self as config, Config};
 
 /// What a configuration asks of a training on a prepared dataset. `config_text`
 /// is the configuration as the run's folder keeps it.
-pub fn train_request(
+pub(crate) fn train_request(
     settings: &Settings<Config>,
     plan: &Plan,
     dataset: PreparedDataset,

@@ -7,8 +7,7 @@ use std::io::{self, IsTerminal, Stderr, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use myxtts::{Numbers, Observer, Preparing};
-use myxtts_run::progress::{Progress, Style};
+use myxtts::{Numbers, Observer, Preparing, Progress, Style};
 
 use crate::progress::ProgressBar;
 

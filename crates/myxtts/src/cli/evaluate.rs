@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, Command, value_parser};
-use myxtts_text::Language;
+use myxtts::evaluate::Recogniser;
+use myxtts::speech::Language;
 
 use super::{flags, synthesize};
-use crate::commands::evaluate::Recogniser;
 
 /// The flags that mean the same here as in `synthesize`.
 const SHARED: [&str; 15] = [

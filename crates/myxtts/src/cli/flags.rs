@@ -3,9 +3,7 @@
 //! docs/reference/flags.md are made from this table.
 
 use clap::{Arg, ArgAction, ArgMatches};
-use myxtts_base::{Report, report};
-
-use crate::config::GivenFlag;
+use myxtts::{GivenFlag, Report, report};
 
 /// One flag of `train`, as it is typed and what it sets.
 pub(crate) struct Flag {
@@ -524,7 +522,7 @@ pub(crate) fn given(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use myxtts_config::Kind;
+    use myxtts::settings::Kind;
 
     use crate::config::keys;
 

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use clap::{Arg, ArgAction, Command, value_parser};
 use clap_complete::Shell;
 
-pub(crate) use synthesize::{BEAMS, Format, LENGTH_PENALTIES, SPEEDS};
+pub(crate) use synthesize::Format;
 
 /// Commands that are not implemented yet: name, alias, job.
 pub(crate) const LATER: &[(&str, Option<&str>, &str)] = &[(

@@ -3,13 +3,11 @@
 use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, Command, value_parser};
+use myxtts::tune::Knob;
 
 use super::flags;
 
 const HEADING: &str = "Measuring";
-
-/// The words that `tune --only` takes.
-const TUNED: [&str; 4] = ["batch", "workers", "ring", "precision"];
 
 pub(super) fn command() -> Command {
     let file = |name: &'static str, help: &'static str| {
@@ -97,7 +95,7 @@ pub(super) fn tune() -> Command {
             Arg::new("only")
                 .long("only")
                 .value_name("WHAT,...")
-                .value_parser(TUNED)
+                .value_parser(Knob::ALL.map(Knob::name))
                 .value_delimiter(',')
                 .conflicts_with("verify")
                 .help_heading(HEADING)

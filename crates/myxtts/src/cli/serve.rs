@@ -4,8 +4,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, Command, value_parser};
-use myxtts_base::Report;
-use myxtts_text::Language;
+use myxtts::Report;
+use myxtts::speech::Language;
 
 use super::flags;
 

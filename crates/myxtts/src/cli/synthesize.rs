@@ -4,19 +4,10 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, Command, value_parser};
-use myxtts_base::{Report, report};
-use myxtts_infer::{SamplingDefaults, Vocoder};
-use myxtts_text::Language;
+use myxtts::speech::{BEAMS, LENGTH_PENALTIES, Language, SPEEDS, SamplingDefaults, Vocoder};
+use myxtts::{Report, report};
 
 use super::flags;
-
-/// The speeds that `--speed` takes.
-pub(crate) const SPEEDS: RangeInclusive<f64> = 0.25..=4.0;
-
-/// The numbers of beams that `--beams` takes; each beam costs as much as a text of its own.
-pub(crate) const BEAMS: RangeInclusive<usize> = 2..=16;
-/// The powers of the length that `--length-penalty` takes.
-pub(crate) const LENGTH_PENALTIES: RangeInclusive<f32> = -10.0..=10.0;
 
 /// The heading of the flags that choose codes, and of those that go with them.
 const SAMPLING: &str = "Sampling";

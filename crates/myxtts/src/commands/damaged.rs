@@ -1,24 +1,12 @@
-//! Damaged checkpoints: which others of the run are intact, and the command line that uses the
-//! newest of them.
-//!
-//! A command fails with the first thing it cannot read, which says little: a tensor that is too
-//! short, a field that is missing. Only then is the checkpoint compared with its manifest, hash
-//! by hash, and so are the others of the run; a command that works reads nothing twice.
+//! Damaged checkpoints: the command line that uses the newest other one of the run.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-use myxtts_base::report;
-use myxtts_config::shell;
-use myxtts_run::checkpoint::{Checkpoint, CheckpointError, whole_steps};
-use myxtts_run::units::Step;
+use myxtts::checkpoint::{CheckpointError, Damage, whole_steps};
+use myxtts::{Step, report, shell};
 
 use crate::output::Failure;
-
-/// The file that describes weights that can speak; a checkpoint of the DVAE stage has none.
-const CARD: &str = "config.json";
-/// The file that every checkpoint of a training has.
-const MANIFEST: &str = "manifest.json";
 
 /// Explains the failure of a command that reads the weights of `checkpoint`: if they are
 /// damaged, it says what to do. `again` puts another checkpoint into the command line.
@@ -27,31 +15,22 @@ pub(super) fn explained(
     checkpoint: &Path,
     again: impl FnOnce(Vec<OsString>, &Path) -> Vec<OsString>,
 ) -> Failure {
-    let (Failure::Job(message), Some(checkpoints)) = (&failure, checkpoint.parent()) else {
+    let Failure::Job(message) = &failure else {
         return failure;
     };
-    // Imported weights have no manifest to compare with.
-    if !checkpoint.join(MANIFEST).is_file() {
-        return failure;
-    }
-    let opened = Checkpoint::open(checkpoint.to_owned());
-    let Err(what) = opened.and_then(|found| found.verify()) else {
+    let Some(damage) = Damage::of(checkpoint) else {
         return failure;
     };
-    let whole = Checkpoint::whole(checkpoints).unwrap_or_default();
-    let speaks = |found: &Checkpoint| found.folder().join(CARD).is_file();
-    let whole: Vec<Checkpoint> = whole.into_iter().filter(speaks).collect();
-    let fix = match whole.last() {
-        Some(other) => line(again(arguments(), other.folder())),
+    let fix = match damage.newest_whole() {
+        Some(other) => line(again(arguments(), other)),
         None => "put back a copy of its files, or train again".to_owned(),
     };
-    let steps: Vec<Step> = whole.iter().map(Checkpoint::step).collect();
     let message = message.to_string();
     let first = message.lines().next().unwrap_or_default();
     Failure::Job(report!(
         "{first}";
-        why: "{what}";
-        found: "{}", whole_steps(&steps);
+        why: "{}", damage.what;
+        found: "{}", damage.others();
         fix: "{fix}"
     ))
 }

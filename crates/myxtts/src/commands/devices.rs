@@ -2,14 +2,15 @@
 
 use std::fmt::{self, Display};
 
-use myxtts_device::telemetry::{Readings, SystemTelemetry, Telemetry};
-use myxtts_device::{Backend, Gpu, Machine, Reading};
+use myxtts::machine::{
+    Backend, Gpu, Machine, Reading, Readings, SystemTelemetry, Telemetry, this_machine,
+};
 use serde_json::{Value, json};
 
 use crate::output::{Failure, Output};
 
 pub(super) fn run(output: &Output) -> Result<(), Failure> {
-    let machine = super::machine()?;
+    let machine = this_machine()?;
     let telemetry = SystemTelemetry::new();
     let listing = Listing {
         machine: &machine,

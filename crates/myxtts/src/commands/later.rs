@@ -1,6 +1,6 @@
 //! Commands that are not implemented yet. They say so.
 
-use myxtts_base::report;
+use myxtts::report;
 
 use crate::output::Failure;
 

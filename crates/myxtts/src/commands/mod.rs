@@ -5,7 +5,7 @@ mod config;
 mod damaged;
 mod devices;
 mod doctor;
-pub(crate) mod evaluate;
+mod evaluate;
 mod export;
 mod failure;
 mod import;
@@ -15,9 +15,9 @@ mod monitor;
 mod parent;
 mod plan;
 mod prepare;
+mod probe_steps;
 mod profile;
 mod serve;
-mod steps;
 mod synthesize;
 mod train;
 mod tune;
@@ -25,14 +25,10 @@ mod tune;
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
-use myxtts::internal::{dataset, discover_through, memory};
-use myxtts::{Machine, StopRequest, StopSignal, discover, probe};
-use myxtts_base::report;
-use myxtts_config::Layer;
-use myxtts_device::discover::ProbeAnswer;
+use myxtts::settings::Layer;
+use myxtts::{Given, StopRequest, StopSignal, probe, report};
 
 use crate::cli::{self, flags};
-use crate::config::Given;
 use crate::output::{Failure, Output};
 
 /// Runs the command that was typed.
@@ -55,7 +51,7 @@ pub(crate) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         Some(("bench", matches)) => bench::run(matches, output),
         Some(("completions", matches)) => completions(matches, output),
         Some(("probe-backend", matches)) => probe_backend(matches, output),
-        Some(("probe-steps", matches)) => steps::run(matches, output),
+        Some(("probe-steps", matches)) => probe_steps::run(matches, output),
         Some((name, _)) => later::run(name),
         None => Err(Failure::Usage("no command was given".into())),
     }
@@ -101,17 +97,6 @@ fn environment() -> Vec<(String, String)> {
         ))
     };
     std::env::vars_os().filter_map(text).collect()
-}
-
-/// Returns what this machine has. Each backend is probed in a process of its own.
-fn machine() -> Result<Machine, Failure> {
-    Ok(match std::env::current_exe() {
-        Ok(program) => discover(program)?,
-        Err(why) => discover_through(move |_| ProbeAnswer {
-            gpus: vec![],
-            unavailable: Some(format!("the probe could not be started: {why}")),
-        })?,
-    })
 }
 
 fn probe_backend(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {

@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
+use myxtts::machine::this_machine;
+use myxtts::speech::newest_run;
 use myxtts::{Error, InferError, Model, Pick, resolve};
-use myxtts_infer::newest_run;
 
 use super::damaged;
 use super::synthesize::failure;
@@ -37,10 +38,8 @@ pub(in crate::commands) fn open_model(
     matches: &ArgMatches,
     checkpoint: &Path,
 ) -> Result<Model, Failure> {
-    let machine = super::machine()?;
-    let given = super::given(matches)?;
-    let settings =
-        config::load(&config::keys(), &given, || machine.clone()).map_err(Failure::usage)?;
+    let machine = this_machine()?;
+    let settings = config::load(&super::given(matches)?, &machine)?;
     Model::open(&settings, &machine, checkpoint).map_err(|error| match error {
         Error::Speech(error) => damaged::explained(failure(*error), checkpoint, |line, other| {
             damaged::with_flag(line, "--checkpoint", other)

@@ -9,15 +9,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::ArgMatches;
-use myxtts_audio::units::Seconds;
-use myxtts_base::report;
-use myxtts_run::signals::{StopRequest, StopSignal};
-use myxtts_serve::{Patience, ServeConfig, ServeError, Served, Token, VoiceBook, bind};
-use myxtts_text::Language;
+use myxtts::serve::{
+    Patience, ServeConfig, ServeError, Served, Token, VoiceBook, bind, model_name,
+};
+use myxtts::speech::{Language, Seconds};
+use myxtts::{StopSignal, report};
 use serde::Serialize;
 
 use super::model::{checkpoint, open_model};
-use super::parent;
+use super::{parent, stop_request};
 use crate::output::{Failure, Output};
 
 /// The address of a server, and what it offers.
@@ -51,8 +51,7 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     let mut model = open_model(matches, &checkpoint)?;
     let folder = matches.get_one::<PathBuf>("voices").map(PathBuf::as_path);
     let voices = VoiceBook::gather(&mut model.synthesizer, &checkpoint, folder).map_err(failure)?;
-    let stop = StopRequest::install()
-        .map_err(|why| Failure::Job(report!("signals cannot be caught: {why}")))?;
+    let stop = stop_request()?;
     let closed = Arc::new(AtomicBool::new(false));
     if matches.get_flag("parent") {
         let (closed, stop) = (Arc::clone(&closed), stop.clone());
@@ -121,7 +120,7 @@ fn config(matches: &ArgMatches, checkpoint: &Path) -> Result<ServeConfig, Failur
         rows: number("rows"),
         max_text: number("max-text"),
         language: matches.get_one::<Language>("language").cloned(),
-        model: name(checkpoint),
+        model: model_name(checkpoint),
         patience: Patience::default(),
         grace: Duration::from_secs(matches.get_one::<u64>("grace").copied().unwrap_or_default()),
     })
@@ -136,22 +135,6 @@ fn token_in(file: &Path) -> Result<String, Failure> {
         ))
     })?;
     Ok(text.trim_end().to_owned())
-}
-
-/// Returns the name of a model: its run, or the folder of its weights.
-fn name(checkpoint: &Path) -> String {
-    let is_run_part = |path: &&Path| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        name != "checkpoints" && !name.starts_with("step_")
-    };
-    let absolute = checkpoint.canonicalize();
-    let path = absolute.as_deref().unwrap_or(checkpoint);
-    let folder = path.ancestors().find(is_run_part);
-    let name = folder.and_then(Path::file_name).unwrap_or_default();
-    match name.to_string_lossy() {
-        name if name.is_empty() => "myxtts".to_owned(),
-        name => name.into_owned(),
-    }
 }
 
 fn said(served: &Served) -> String {
@@ -198,22 +181,5 @@ impl fmt::Display for Started {
             writeln!(f, "  notice: {notice}")?;
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_model_is_called_by_its_run_or_its_folder() {
-        for (path, expected) in [
-            ("/data/runs/default/checkpoints/step_000000100", "default"),
-            ("/data/runs/anna", "anna"),
-            ("/data/weights", "weights"),
-            ("/", "myxtts"),
-        ] {
-            assert_eq!(name(Path::new(path)), expected);
-        }
     }
 }

@@ -6,10 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use clap::ArgMatches;
-use myxtts::internal::Outline;
-use myxtts::{Error, Finished, TrainError, plan, prepare, train};
-use myxtts_config::shell;
-use myxtts_run::checkpoint::CheckpointError;
+use myxtts::checkpoint::CheckpointError;
+use myxtts::machine::this_machine;
+use myxtts::{Error, Finished, Outline, TrainError, plan, prepare, shell, train};
 use serde_json::json;
 
 use super::failure::train_failure;
@@ -19,13 +18,12 @@ use crate::output::{Failure, Output};
 use crate::terminal::Terminal;
 
 pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
-    let machine = super::machine()?;
+    let machine = this_machine()?;
     let mut given = super::given(matches)?;
     if matches.get_flag("quick") {
         given = given.quick();
     }
-    let settings =
-        config::load(&config::keys(), &given, || machine.clone()).map_err(Failure::usage)?;
+    let settings = config::load(&given, &machine)?;
     let plan = plan(&settings, &machine)?;
     output.log(&plan);
     output.log(Outline::of(&settings)?);

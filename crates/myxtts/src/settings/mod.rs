@@ -6,13 +6,15 @@
 
 mod aliases;
 mod check;
+mod presets;
+mod validate;
 mod weights;
 mod yaml;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use myxtts_config::{Keys, Layer, Origin, Place, Problem, Problems, Settings, Source, expand_home};
+use myxtts_config::{Origin, Place, Problem, Problems, Settings, Source, expand_home};
 use myxtts_device::{
     BackendChoice, Gpu, Machine, PipelineConfig, PlanRequest, Preset, SOFTWARE_GPUS_VARIABLE,
     StrategyConfig,
@@ -22,16 +24,20 @@ use myxtts_train::config::{quick_layer, quirks_layer, size_layer};
 
 use crate::error::Error;
 
+pub use myxtts_config::{Keys, Kind, Layer, Meaning};
 pub(crate) use myxtts_train::config::{Config, Sizes};
+pub use presets::{NamedValues, PresetGroup, presets};
+pub use validate::validate;
 use weights::StartingWeights;
-pub use yaml::{effective_yaml, in_declared_order};
+pub use yaml::in_declared_order;
+pub(crate) use yaml::{chosen_yaml, effective_yaml};
 
 /// Variables with our prefix that are not settings.
 const RESERVED_VARIABLES: [&str; 2] = [SOFTWARE_GPUS_VARIABLE, "MYXTTS_PARITY_DIR"];
 
 /// Variables of this process that set something: whoever is given a file with
 /// everything in it must not be given them, too.
-pub fn settings_in_environment() -> Vec<String> {
+pub(crate) fn settings_in_environment() -> Vec<String> {
     let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
     names
         .filter(|name| name.starts_with("MYXTTS_"))
@@ -129,7 +135,7 @@ pub fn keys() -> Keys {
 
 /// Whether the weights of `training.init` must be there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Init {
+pub(crate) enum Init {
     /// They must be there.
     Needed,
     /// They are read if they are there.
@@ -141,6 +147,10 @@ pub enum Init {
 ///
 /// `machine` is asked only when the GPU profile is `auto`, and only for what
 /// it lists: the presets depend on the memory of the GPUs that may be used.
+///
+/// # Errors
+/// As [`Given::load`]. `keys` may know the flags of a program, which are then suggested for a name
+/// that is not a key.
 pub fn load(
     keys: &Keys,
     given: &Given,
@@ -150,7 +160,7 @@ pub fn load(
 }
 
 /// [`load`], for files whose weights may be elsewhere.
-pub fn load_with(
+pub(crate) fn load_with(
     keys: &Keys,
     given: &Given,
     machine: impl FnOnce() -> Machine,
@@ -198,7 +208,7 @@ pub fn load_with(
 }
 
 /// Everything a person gave, as one layer.
-pub fn user_layer(keys: &Keys, given: &Given) -> Result<Layer, Problems> {
+pub(crate) fn user_layer(keys: &Keys, given: &Given) -> Result<Layer, Problems> {
     let home = given.home();
     let mut layer = match &given.file {
         Some(path) => keys.file(&Source::read(&at_home(path, home)?)?)?,
@@ -246,7 +256,7 @@ fn model_gpus(strategy: &StrategyConfig, pipeline: &PipelineConfig, gpus: &[Gpu]
 /// Sizes of the model that a configuration trains: those of the weights it
 /// starts from, named or not, else the preset's with the public vocabulary (a
 /// new one is learned from the transcripts and smaller).
-pub fn sizes(settings: &Settings<Config>) -> Result<Sizes, Problems> {
+pub(crate) fn sizes(settings: &Settings<Config>) -> Result<Sizes, Problems> {
     let size = settings.config.model.size;
     let named = || {
         size.gpt(Vocabulary {
@@ -275,7 +285,7 @@ pub(crate) fn chosen(settings: &Settings<Config>) -> BTreeSet<String> {
 }
 
 /// What the configuration asks of the devices.
-pub fn plan_request(settings: &Settings<Config>) -> PlanRequest {
+pub(crate) fn plan_request(settings: &Settings<Config>) -> PlanRequest {
     PlanRequest {
         strategy: settings.config.training.strategy.clone(),
         pipeline: settings.config.data.pipeline.clone(),

@@ -7,7 +7,7 @@ use super::Config;
 
 /// Returns the configuration in force as a file that reproduces it, with the origin of every
 /// value.
-pub fn effective_yaml(keys: &Keys, settings: &Settings<Config>) -> String {
+pub(crate) fn effective_yaml(keys: &Keys, settings: &Settings<Config>) -> String {
     let mut text = String::new();
     let mut section = "";
     for (path, setting) in in_declared_order(keys, settings) {
@@ -26,6 +26,34 @@ pub fn effective_yaml(keys: &Keys, settings: &Settings<Config>) -> String {
             (value, _) => format!("  {key}: {value}"),
         };
         text.push_str(&format!("{line}  # {}\n", setting.origin));
+    }
+    text
+}
+
+/// Returns what a person chose, and these edits, as a file that reproduces it. An edit without a
+/// value undoes a choice.
+pub(crate) fn chosen_yaml(
+    keys: &Keys,
+    settings: &Settings<Config>,
+    edits: &[(String, Option<Value>)],
+) -> String {
+    let edit = |path: &str| edits.iter().find(|(edited, _)| edited == path);
+    let value = |path: &str| match (edit(path), settings.layer().get(path)) {
+        (Some((_, value)), _) => value.clone(),
+        (None, Some(setting)) if setting.origin.is_chosen() => Some(setting.value.clone()),
+        (None, _) => None,
+    };
+    let mut text = String::new();
+    let mut section = "";
+    for key in keys.iter() {
+        let Some(value) = value(&key.path).filter(|value| !value.is_null()) else {
+            continue;
+        };
+        if key.section() != section {
+            section = key.section();
+            text.push_str(&format!("{section}:\n"));
+        }
+        text.push_str(&format!("  {}: {value}\n", key.name()));
     }
     text
 }

@@ -31,6 +31,7 @@ mod gpu_flags;
 mod gpu_measurements;
 #[cfg(target_os = "linux")]
 mod hanging;
+mod library_face;
 mod monitor_command;
 mod odd_machines;
 mod old_run;

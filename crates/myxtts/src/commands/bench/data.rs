@@ -3,13 +3,9 @@
 use std::path::PathBuf;
 
 use clap::ArgMatches;
-use myxtts_base::report;
-use myxtts_bench::data_path::{DataPathError, measure};
-use myxtts_data::generated_corpus::generate;
-use myxtts_text::Vocabulary;
+use myxtts::bench::{Clips, data_path, make_corpus};
 use serde_json::json;
 
-use super::print;
 use crate::output::{Failure, Output};
 
 pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
@@ -17,35 +13,17 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     let number = |name: &str| matches.get_one::<u32>(name).copied().unwrap_or(1);
     if let Some(folder) = path("make-corpus") {
         let clips = number("clips");
-        generate(folder, clips).map_err(Failure::job)?;
+        make_corpus(folder, clips)?;
         return output.result(
             &json!({ "corpus": folder, "clips": clips }),
             format_args!("{clips} clips in {}", folder.display()),
         );
     }
-    let vocabulary = path("vocab").map(|file| Vocabulary::read(file));
-    let vocabulary = vocabulary.transpose().map_err(Failure::usage)?;
-    // Kept until the end: dropping it removes the folder.
-    let mut generated = None;
-    let corpus = match path("corpus") {
-        Some(folder) => folder.clone(),
-        None => {
-            let folder = tempfile::tempdir().map_err(|why| {
-                Failure::Job(report!(
-                    "cannot make a folder for the generated corpus: {why}"
-                ))
-            })?;
-            generate(folder.path(), number("clips")).map_err(Failure::job)?;
-            let path = folder.path().to_owned();
-            generated = Some(folder);
-            path
-        }
+    let clips = match path("corpus") {
+        Some(folder) => Clips::Of(folder.clone()),
+        None => Clips::Generated(number("clips")),
     };
     let passes = usize::try_from(number("passes")).unwrap_or(usize::MAX);
-    let report = measure(&corpus, vocabulary, passes).map_err(|error| match error {
-        DataPathError::Layout(error) => Failure::usage(error),
-        error => Failure::job(error),
-    })?;
-    drop(generated);
-    print(report, output)
+    let report = data_path(clips, path("vocab").map(PathBuf::as_path), passes)?;
+    output.result(&report, &report)
 }

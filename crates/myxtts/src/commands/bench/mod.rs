@@ -7,11 +7,7 @@ mod synth;
 mod telemetry;
 mod train;
 
-use std::fmt;
-
 use clap::ArgMatches;
-use myxtts_bench::frame::Framed;
-use serde::Serialize;
 
 use crate::output::{Failure, Output};
 
@@ -25,10 +21,4 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         Some(("pipeline", matches)) => pipeline::run(matches, output),
         _ => Err(Failure::Usage("no subcommand was given".into())),
     }
-}
-
-/// Prints a report with the machine it was measured on.
-fn print(report: impl Serialize + fmt::Display, output: &Output) -> Result<(), Failure> {
-    let framed = Framed::new(report);
-    output.result(&framed, &framed)
 }

@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use clap::ArgMatches;
-use myxtts_bench::pipeline::{PipelineRequest, measure};
+use myxtts::bench::{PipelineRequest, pipeline};
 
-use super::print;
 use crate::output::{Failure, Output};
 
 pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
@@ -13,13 +12,12 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     // A sleeping step leaves every core to the data.
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     let given = number("workers").and_then(|workers| usize::try_from(workers).ok());
-    let request = PipelineRequest {
+    let report = pipeline(&PipelineRequest {
         clips: number("clips").unwrap_or(1),
         steps: number("steps").unwrap_or(1).into(),
         step: Duration::from_millis(number("step-ms").unwrap_or(0).into()),
         batch_size: number("batch-size").unwrap_or(1),
         workers: given.unwrap_or_else(cores),
-    };
-    let report = measure(&request).map_err(Failure::job)?;
-    print(report, output)
+    })?;
+    output.result(&report, &report)
 }

@@ -3,10 +3,8 @@
 use std::path::PathBuf;
 
 use clap::ArgMatches;
-use myxtts_bench::synth::{SynthError, SynthRequest, measure};
-use myxtts_model::ModelSize;
+use myxtts::bench::{ModelSize, SynthRequest, speech};
 
-use super::print;
 use crate::output::{Failure, Output};
 
 pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
@@ -21,10 +19,6 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         python: matches.get_one::<PathBuf>("peer").cloned(),
         program: std::env::current_exe().map_err(Failure::job)?,
     };
-    let report = measure(&request, &|line| output.log(line));
-    let report = report.map_err(|error| match error {
-        SynthError::Python { .. } => Failure::usage(error),
-        error => Failure::job(error),
-    })?;
-    print(report, output)
+    let report = speech(&request, output)?;
+    output.result(&report, &report)
 }

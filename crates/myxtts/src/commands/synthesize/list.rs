@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use clap::ArgMatches;
-use myxtts_infer::{StoredVoice, named_voices};
+use myxtts::speech::{StoredVoice, named_voices};
 use serde::Serialize;
 
 use super::failure;

@@ -11,7 +11,6 @@
 mod batch;
 mod interrupt;
 mod list;
-mod options;
 mod report;
 mod request;
 mod single;
@@ -21,10 +20,10 @@ mod text;
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
+use myxtts::speech::Chosen;
 use myxtts::{InferError, VoiceSource};
 
 use crate::output::{Failure, Output};
-pub(super) use options::Chosen;
 use request::Request;
 
 pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
@@ -33,7 +32,25 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
     }
     match Request::of(matches, output)? {
         Request::One(wanted) => single::run(matches, wanted, output),
-        Request::Lines { lines, folder } => batch::run(matches, lines, &folder, output),
+        Request::Lines { lines, folder } => batch::run(matches, lines, folder, output),
+    }
+}
+
+/// Returns how the flags ask to speak.
+pub(super) fn chosen(matches: &ArgMatches) -> Chosen {
+    let number = |name: &str| matches.get_one::<f32>(name).copied();
+    Chosen {
+        language: matches.get_one("language").cloned(),
+        vocoder: matches.get_one("vocoder").copied(),
+        speed: matches.get_one("speed").copied(),
+        seed: matches.get_one("seed").copied(),
+        greedy: matches.get_flag("greedy"),
+        beams: matches.get_one("beams").copied(),
+        length_penalty: number("length-penalty"),
+        temperature: number("temperature"),
+        top_k: matches.get_one("top-k").copied(),
+        top_p: number("top-p"),
+        repetition_penalty: number("repetition-penalty"),
     }
 }
 

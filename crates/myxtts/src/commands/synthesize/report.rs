@@ -3,13 +3,11 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use myxtts::VoiceSource;
-use myxtts_audio::units::{SampleRate, Samples, Seconds};
-use myxtts_infer::{InferError, Said, Similarity, SpeakOptions};
-use myxtts_model::generate::{Choice, SamplingConfig};
-use serde::{Deserialize, Serialize};
-
-use super::options::ChosenVocoder;
+use myxtts::speech::{
+    Choice, ChosenVocoder, Said, SampleRate, Samples, SamplingConfig, Seconds, Similar, unended,
+};
+use myxtts::{SpeakOptions, VoiceSource};
+use serde::Serialize;
 
 /// The report of a text that was spoken.
 #[derive(Serialize)]
@@ -36,44 +34,6 @@ pub(super) struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) similarity: Option<Similar>,
     pub(super) notices: Vec<String>,
-}
-
-/// How similar the model finds its speech to the voice, or why it cannot say.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(untagged)]
-pub(super) enum Similar {
-    Heard(Similarity),
-    Unavailable { unavailable: String },
-}
-
-impl Similar {
-    pub(super) fn of(similar: Result<Similarity, InferError>) -> Self {
-        match similar {
-            Ok(similarity) => Self::Heard(similarity),
-            Err(why) => Self::Unavailable {
-                // Advice about recordings is of no use for speech.
-                unavailable: why
-                    .to_string()
-                    .lines()
-                    .next()
-                    .unwrap_or_default()
-                    .to_owned(),
-            },
-        }
-    }
-}
-
-impl fmt::Display for Similar {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Heard(Similarity { cosine, of }) => write!(
-                f,
-                "{cosine:.3} to the requested voice, as the model itself hears it ({})",
-                of.name()
-            ),
-            Self::Unavailable { unavailable } => write!(f, "unavailable: {unavailable}"),
-        }
-    }
 }
 
 impl Report {
@@ -118,18 +78,6 @@ impl Report {
         self.notices.extend(said.notices.iter().cloned());
         self.notices.extend(unended(said.unended, said.pieces));
     }
-}
-
-/// Returns a notice about pieces that did not end with a stop code.
-pub(super) fn unended(count: usize, pieces: usize) -> Option<String> {
-    let which = match (count, pieces) {
-        (0, _) => return None,
-        (1, 1) => String::new(),
-        (count, pieces) => format!(" in {count} of {pieces} pieces of the text"),
-    };
-    Some(format!(
-        "the model never produced a stop code{which}; the audio was cut at its maximum length"
-    ))
 }
 
 impl fmt::Display for Report {

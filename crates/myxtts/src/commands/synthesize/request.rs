@@ -4,12 +4,11 @@ use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
-use myxtts_base::report;
+use myxtts::speech::batch::{Parsed, read_lines};
+use myxtts::{NewFile, report};
 
-use super::batch::lines::{self, Parsed};
 use super::text;
 use crate::cli::Format;
-use crate::new_file::NewFile;
 use crate::output::{Failure, Output};
 
 /// What the flags ask for, before the model is loaded.
@@ -57,7 +56,7 @@ impl Request {
                           file"
                 )));
             };
-            let lines = lines::read(&file)?;
+            let lines = read_lines(&file)?;
             return Ok(Self::Lines { lines, folder });
         }
         let save_voice = path("save-voice");

@@ -5,31 +5,26 @@ use std::path::Path;
 use std::time::Instant;
 
 use clap::ArgMatches;
-use myxtts::{Model, VoiceSource};
-use myxtts_audio::{Waveform, wav_pcm16};
-use myxtts_base::report;
-use myxtts_device::check_for_oom;
-use myxtts_infer::{InferError, SpeakOptions, Synthesizer, Voice};
+use myxtts::speech::{Similar, Undisturbed, check_memory, no_sound, wav};
+use myxtts::{Model, NewFile, SpeakOptions, Synthesizer, Voice, VoiceSource, Waveform};
 
-use super::interrupt::Undisturbed;
-use super::options::Chosen;
-use super::report::{Report, SavedVoice, Similar};
+use super::interrupt::undisturbed;
+use super::report::{Report, SavedVoice};
 use super::request::{Target, Wanted, unwritable};
-use super::{failure, stdout, voice_source};
+use super::{chosen, failure, stdout, voice_source};
 use crate::cli::Format;
 use crate::commands::model::{checkpoint, open_model};
-use crate::new_file::NewFile;
 use crate::output::{Failure, Output};
 
 pub(super) fn run(matches: &ArgMatches, wanted: Wanted, output: &Output) -> Result<(), Failure> {
     let checkpoint = checkpoint(matches)?;
     let source = voice_source(matches, &checkpoint)?;
-    let undisturbed = Undisturbed::install()?;
+    let undisturbed = undisturbed()?;
     let Model {
         mut synthesizer,
         device,
     } = open_model(matches, &checkpoint)?;
-    let chosen = Chosen::of(matches);
+    let chosen = chosen(matches);
     // Options are checked before recordings are read, so that what is missing is reported at
     // once.
     let options = match wanted.speech {
@@ -155,29 +150,11 @@ impl Speech<'_> {
 
 /// Checks that there is something to write.
 fn check(speech: &Waveform) -> Result<(), Failure> {
-    check_for_oom().map_err(|why| failure(InferError::Device(why.to_string())))?;
+    check_memory()?;
     match speech.is_empty() {
         true => Err(Failure::Job(no_sound())),
         false => Ok(()),
     }
-}
-
-/// Returns the error of a model that was not trained enough.
-pub(super) fn no_sound() -> myxtts_base::Report {
-    report!(
-        "the model stopped before it made any audio";
-        fix: "try another --seed, or train it longer"
-    )
-}
-
-pub(super) fn wav(speech: &Waveform, path: &Path) -> Result<Vec<u8>, Failure> {
-    wav_pcm16(speech).ok_or_else(|| {
-        Failure::Job(report!(
-            "the speech is longer than a WAV file holds";
-            at: "{}", path.display();
-            fix: "speak the text in parts"
-        ))
-    })
 }
 
 fn save(
@@ -190,7 +167,7 @@ fn save(
     let file = synthesizer
         .voice_file(voice, source.origin())
         .map_err(failure)?;
-    check_for_oom().map_err(|why| failure(InferError::Device(why.to_string())))?;
+    check_memory()?;
     let bytes = file.bytes();
     let written = undisturbed.write(|| NewFile::beside(path)?.keep(&bytes));
     written.map_err(|why| unwritable("voice", "--save-voice", path, &why))

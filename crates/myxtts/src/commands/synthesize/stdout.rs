@@ -3,14 +3,10 @@
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 
-use myxtts_audio::units::Samples;
-use myxtts_audio::{Waveform, pcm16, wav_pcm16, wav_pcm16_header};
-use myxtts_base::report;
-use myxtts_device::check_for_oom;
-use myxtts_infer::{InferError, Said, SpeakOptions, Synthesizer, Voice};
+use myxtts::speech::{Said, Samples, check_memory, no_sound, pcm16, wav_pcm16_header};
+use myxtts::{SpeakOptions, Synthesizer, Voice, Waveform, report, wav_pcm16};
 
 use super::failure;
-use super::single::no_sound;
 use crate::cli::Format;
 use crate::output::Failure;
 
@@ -50,7 +46,7 @@ pub(super) fn stream(
         None => {}
     }
     let said = said.map_err(failure)?;
-    check_for_oom().map_err(|why| failure(InferError::Device(why.to_string())))?;
+    check_memory()?;
     match length {
         Samples(0) => Err(Failure::Job(no_sound())),
         length => Ok(Some((said, length))),

@@ -5,14 +5,10 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
-use myxtts_base::report;
+use myxtts::report;
+use myxtts::speech::{LONGEST_TEXT, unreadable};
 
 use crate::output::Failure;
-
-/// The longest text of a file, in bytes: what one argument of a command may have on Linux, so
-/// that a file takes what --text does. The audio of a text is held in memory until it is
-/// written.
-pub(super) const LONGEST_TEXT: u64 = 128 * 1024;
 
 /// What stands for stdin instead of a text or a file.
 const STDIN: &str = "-";
@@ -40,7 +36,7 @@ pub(super) fn read(matches: &ArgMatches) -> Result<String, Failure> {
         )));
     }
     let place = path.display().to_string();
-    let file = File::open(path).map_err(|why| unreadable(&place, &why.to_string()))?;
+    let file = File::open(path).map_err(|why| unreadable(&place, &why))?;
     limited(file, &place)
 }
 
@@ -52,7 +48,7 @@ fn limited(source: impl Read, place: &str) -> Result<String, Failure> {
     let mut bytes = Vec::new();
     // One byte over the limit is enough to know, whatever the size claims.
     let read = source.take(LONGEST_TEXT + 1).read_to_end(&mut bytes);
-    read.map_err(|why| unreadable(place, &why.to_string()))?;
+    read.map_err(|why| unreadable(place, &why))?;
     if bytes.len() as u64 > LONGEST_TEXT {
         return Err(Failure::Usage(report!(
             "the text is longer than {LONGEST_TEXT} bytes, about two hours of speech";
@@ -60,13 +56,5 @@ fn limited(source: impl Read, place: &str) -> Result<String, Failure> {
             fix: "split it into several files, or into lines, and speak those with --out-dir"
         )));
     }
-    String::from_utf8(bytes).map_err(|why| unreadable(place, &why.to_string()))
-}
-
-pub(super) fn unreadable(place: &str, why: &str) -> Failure {
-    Failure::Usage(report!(
-        "the text cannot be read: {why}";
-        at: "{place}";
-        fix: "name a text file in UTF-8, or give the text with --text"
-    ))
+    Ok(String::from_utf8(bytes).map_err(|why| unreadable(place, &why))?)
 }
