@@ -226,7 +226,7 @@ fn each_budget_is_compared_with_its_own_work() {
 fn memory_that_nobody_knows_is_called_unknown() {
     let mut machine = Machine::assume(host(), 1, Megabytes(1));
     machine.backends[0].gpus[0].memory = myxtts_device::Reading::Unavailable("no".into());
-    let request = request(|r| r.workload = Some(Arc::new(Linear)));
+    let request = request(|r| r.workload = Some(Arc::new(Linear { can_save: false })));
     let plan = plan(&request, &machine).unwrap();
     assert_eq!(plan.memory[0].verdict, Verdict::Unknown);
     assert!(
