@@ -29,6 +29,15 @@ pub struct StrategyConfig {
     /// Compute precision. Master weights stay f32; `auto` takes bf16 on GPUs that
     /// support it and f32 elsewhere.
     pub precision: PrecisionChoice,
+    /// What the backward pass does about the GPT's blocks. `off` keeps all that they
+    /// computed; `blocks` keeps the input of each and computes the rest again, for a
+    /// fraction of the memory and about a third more time, with the same gradients. `auto`
+    /// is `off` where that fits the device, and `blocks` elsewhere.
+    pub recompute: RecomputeChoice,
+    /// How the optimizer keeps its two moments of every weight between steps: `f32`, or
+    /// `int8`, which takes a quarter of the memory and rounds them. `auto` is `f32`, unless
+    /// nothing fits the device with it.
+    pub moments: MomentsChoice,
     /// Kernel fusion on GPUs. When off, every operation is a kernel of its own, for
     /// debugging. The CPU has no fusion.
     pub enable_graph_mode: bool,
@@ -47,6 +56,8 @@ impl Default for StrategyConfig {
             gpu_profile: GpuProfile::Auto,
             gradient_accumulation_steps: 1,
             precision: PrecisionChoice::Auto,
+            recompute: RecomputeChoice::Auto,
+            moments: MomentsChoice::Auto,
             enable_graph_mode: true,
             allow_fallback: false,
         }
@@ -168,6 +179,45 @@ pub enum GpuProfile {
     Rtx3090,
     Rtx3080,
     Rtx3060,
+}
+
+/// What the backward pass computes again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the key's doc says it")]
+pub enum RecomputeChoice {
+    Off,
+    Blocks,
+    Auto,
+}
+
+/// How AdamW keeps its moments between steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the key's doc says it")]
+pub enum MomentsChoice {
+    Auto,
+    F32,
+    Int8,
+}
+
+/// The bits of a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum MomentBits {
+    F32,
+    Int8,
+}
+
+impl MomentBits {
+    /// Returns the name as files spell it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::F32 => "f32",
+            Self::Int8 => "int8",
+        }
+    }
 }
 
 /// Which precision to compute in.

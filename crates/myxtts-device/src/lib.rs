@@ -30,8 +30,8 @@ mod strategy;
 pub mod telemetry;
 
 pub use config::{
-    BackendChoice, CollectiveChoice, GpuProfile, MemoryCheck, PipelineConfig, Precision,
-    PrecisionChoice, StrategyConfig,
+    BackendChoice, CollectiveChoice, GpuProfile, MemoryCheck, MomentBits, MomentsChoice,
+    PipelineConfig, Precision, PrecisionChoice, RecomputeChoice, StrategyConfig,
 };
 pub use engine_error::EngineError;
 pub use fusion::set_fusion;
@@ -43,7 +43,7 @@ pub use open::{OpenError, open};
 pub use panics::{check_for_oom, oom_line};
 pub use plan::{
     ClipsPerStep, DeviceMemory, LongestShape, MemoryNeeds, Mode, Plan, PlanError, PlanRequest,
-    PlannedDevice, Share, TooLarge, Verdict, Workload, plan,
+    PlannedDevice, Savings, Share, TooLarge, Verdict, Workload, plan,
 };
 pub use preset::{Preset, presets};
 pub use reading::Reading;

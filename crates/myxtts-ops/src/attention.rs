@@ -5,6 +5,7 @@ use burn::tensor::{Bool, Tensor};
 
 use crate::host::{self, HostOps};
 use crate::kernel::attention::{HIDDEN, Rule, Shape};
+use crate::recomputed::{AttentionRule, RecomputedOps};
 use crate::{Dropout, reference};
 
 /// Which keys a query may see.
@@ -31,8 +32,11 @@ pub fn attention(
     let [batch, heads, queries, channels] = q_bhqc.dims();
     let keys = k_bhkc.dims()[2];
     let whole = k_bhkc.dims() == [batch, heads, keys, channels] && k_bhkc.dims() == v_bhkc.dims();
-    if !host::takes(&q_bhqc) || !whole {
+    if !whole {
         return reference::attention(q_bhqc, k_bhkc, v_bhkc, mask, scale, drop);
+    }
+    if !host::takes(&q_bhqc) {
+        return chunked_attention([q_bhqc, k_bhkc, v_bhkc], mask, scale, drop, SCORES);
     }
     let shape = Shape {
         batch,
@@ -60,7 +64,9 @@ pub fn self_attention(
     drop: Option<&Dropout>,
 ) -> Tensor<3> {
     if !host::takes(&qkv_bld) {
-        return reference::self_attention(qkv_bld, heads, mask, scale, drop);
+        return reference::by_head(qkv_bld, heads, |qkv_bhlc| {
+            chunked_attention(qkv_bhlc, mask, scale, drop, SCORES)
+        });
     }
     let [batch, length, width] = qkv_bld.dims();
     let shape = Shape {
@@ -73,6 +79,35 @@ pub fn self_attention(
     let rule = rule(shape, mask, scale, drop);
     Tensor::from_dispatch(Dispatch::host_attention_merged(
         qkv_bld.into_dispatch(),
+        rule,
+    ))
+}
+
+/// Scores that are in memory at once on a GPU, for each tensor of them: 32 MB.
+const SCORES: usize = 8 << 20;
+
+/// Computes [`attention`] of queries, keys and values a chunk of queries at a time, on any device,
+/// and keeps no scores for the backward pass. `scores` bounds how many a chunk has.
+pub fn chunked_attention(
+    [q_bhqc, k_bhkc, v_bhkc]: [Tensor<4>; 3],
+    mask: &AttentionMask,
+    scale: f64,
+    drop: Option<&Dropout>,
+    scores: usize,
+) -> Tensor<4> {
+    let rule = AttentionRule {
+        mask: AttentionMask {
+            causal: mask.causal,
+            keys_bk: mask.keys_bk.clone().map(Tensor::inner),
+        },
+        scale,
+        drop: drop.copied(),
+        scores,
+    };
+    Tensor::from_dispatch(Dispatch::recomputed_attention(
+        q_bhqc.into_dispatch(),
+        k_bhkc.into_dispatch(),
+        v_bhkc.into_dispatch(),
         rule,
     ))
 }

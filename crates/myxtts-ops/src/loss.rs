@@ -4,7 +4,7 @@ use burn::backend::Dispatch;
 use burn::tensor::{Int, Tensor};
 
 use crate::host::{self, HostOps};
-use crate::reference;
+use crate::recomputed::{CrossEntropyRule, RecomputedOps};
 
 /// The options of [`cross_entropy`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -22,12 +22,29 @@ pub fn cross_entropy(
     options: CrossEntropy,
 ) -> Tensor<1> {
     if !host::takes(&logits_nv) {
-        return reference::cross_entropy(logits_nv, targets_n, options);
+        return recomputed_cross_entropy(logits_nv, targets_n, options);
     }
     let targets = targets_n.into_data().iter::<i64>().collect();
     Tensor::from_dispatch(Dispatch::host_cross_entropy(
         logits_nv.into_dispatch(),
         targets,
         options.label_smoothing as f32,
+    ))
+}
+
+/// Computes [`cross_entropy`] on any device, and keeps nothing but the logits for the backward
+/// pass.
+pub fn recomputed_cross_entropy(
+    logits_nv: Tensor<2>,
+    targets_n: Tensor<1, Int>,
+    options: CrossEntropy,
+) -> Tensor<1> {
+    let rule = CrossEntropyRule {
+        targets_n: targets_n.inner(),
+        options,
+    };
+    Tensor::from_dispatch(Dispatch::recomputed_cross_entropy(
+        logits_nv.into_dispatch(),
+        rule,
     ))
 }

@@ -8,12 +8,15 @@
 use myxtts_audio::MelSpec;
 use myxtts_data::schedule::{BucketShape, ClipLength, ConditioningSpec, Schedule, choose_buckets};
 use myxtts_data::units::{Codes, Tokens};
-use myxtts_device::{ClipsPerStep, LongestShape, MemoryNeeds, Precision, Share, Workload};
+use myxtts_device::{
+    ClipsPerStep, LongestShape, MemoryNeeds, MomentBits, Precision, Share, Workload,
+};
 use myxtts_model::dvae::DvaeConfig;
 use myxtts_model::gpt::{
     BatchShape, GptConfig, Kernels, ParameterCount, TrainingMemory, rows_within,
 };
 use myxtts_model::hifigan::HifiganConfig;
+use myxtts_ops::Packed;
 
 use crate::config::StageName;
 use crate::feed::{LargestBatch, Shapes, device_bytes};
@@ -175,6 +178,7 @@ impl Demand {
             let kernels = Kernels {
                 own: share.is_host,
                 half: share.precision != Precision::F32,
+                recompute: share.savings.recompute,
             };
             let memory = |(shape, rows): &(BucketShape, u32)| {
                 TrainingMemory::of(&self.gpt, self.sample(*shape), *rows as usize, kernels)
@@ -186,8 +190,13 @@ impl Demand {
             let most_rows = batches.iter().map(|(_, rows)| *rows as usize).max();
             let divided = share.is_host && is_divided(most_rows.unwrap_or(0));
             needs.weights = fullest.parameters;
-            needs.gradients = fullest.gradients * sets(share, divided);
-            needs.moments = fullest.moments;
+            // Gradients that come block by block are added to the sum at once.
+            let sets = match share.savings.recompute {
+                true => 1 + u64::from(divided),
+                false => sets(share, divided),
+            };
+            needs.gradients = fullest.gradients * sets;
+            needs.moments = moments(share, fullest.gradients);
             needs.activations = fullest.activations;
         }
         if share.prepares {
@@ -209,7 +218,7 @@ impl Demand {
             let outputs: usize = self.dvae.outputs_per_frame().iter().sum();
             needs.weights = weights;
             needs.gradients = weights * sets(share, false);
-            needs.moments = 2 * weights;
+            needs.moments = moments(share, weights);
             needs.activations = (frames * segments * outputs) as u64 * CONVOLUTION * F32;
         }
         needs.copies = self.copies(share, weights);
@@ -228,7 +237,7 @@ impl Demand {
             let judged = 2 * discriminator.outputs(frames * self.decoder.hop());
             needs.weights = weights;
             needs.gradients = weights * sets(share, false);
-            needs.moments = 2 * weights;
+            needs.moments = moments(share, weights);
             needs.activations =
                 u64::from(share.batch_size) * (made + judged) as u64 * CONVOLUTION * F32;
         }
@@ -242,7 +251,7 @@ impl Demand {
             let pass = |(shape, rows): &(BucketShape, u32)| {
                 let kernels = Kernels {
                     own: share.is_host,
-                    half: false,
+                    ..Kernels::GPU
                 };
                 let sample = self.sample(*shape);
                 TrainingMemory::of(&block, sample, *rows as usize, kernels).activations
@@ -315,6 +324,15 @@ impl Demand {
     }
 }
 
+/// Returns the bytes of both moments of parameters with this many bytes.
+fn moments(share: &Share, parameters: u64) -> u64 {
+    match share.savings.moments {
+        MomentBits::F32 => 2 * parameters,
+        // A code for every number, and a scale for every block of them.
+        MomentBits::Int8 => 2 * (parameters / F32 + parameters / Packed::BLOCK as u64),
+    }
+}
+
 /// Counts the sets of gradients that are in memory at once: the sum so far beside those of the
 /// next batch, and on the host those of two halves of a batch.
 fn sets(share: &Share, divided: bool) -> u64 {
@@ -360,7 +378,7 @@ impl Workload for Demand {
 #[cfg(test)]
 mod tests {
     use myxtts_audio::units::Samples;
-    use myxtts_device::PlanRequest;
+    use myxtts_device::{PlanRequest, Savings};
     use myxtts_model::ModelSize;
     use myxtts_model::gpt::Vocabulary;
 
@@ -401,6 +419,7 @@ mod tests {
             in_flight: 8,
             host_ring: PlanRequest::default().pipeline.data_gpu_memory,
             precision: Precision::F32,
+            savings: Savings::NONE,
             mel_frames: None,
         }
     }
@@ -462,6 +481,12 @@ mod tests {
         assert!(of(&|s| s.has_copies = true).copies >= plain.copies + 2 * plain.weights);
         assert_eq!(of(&|s| s.prepares = false).data_work, 0);
         assert_eq!(of(&|s| s.trains = false).moments, 0);
+        let recomputed = of(&|s| s.savings.recompute = true);
+        assert!(recomputed.activations < plain.activations / 4);
+        let both = of(&|s| (s.savings.recompute, s.accumulation) = (true, 2));
+        assert_eq!(both.gradients, plain.gradients);
+        let packed = of(&|s| s.savings.moments = MomentBits::Int8);
+        assert!(packed.moments < plain.moments * 26 / 100);
         let on_host = of(&|s| s.is_host = true);
         assert!(on_host.activations < plain.activations);
         assert!(

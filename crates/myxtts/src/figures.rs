@@ -39,12 +39,19 @@ struct SampleMemory {
 
 impl ModelFigures {
     /// Computes the figures for the sizes and the longest lengths of a configuration.
-    pub(crate) fn of(config: &Config, sizes: &Sizes, precision: Precision, on_cpu: bool) -> Self {
+    pub(crate) fn of(
+        config: &Config,
+        sizes: &Sizes,
+        precision: Precision,
+        recompute: bool,
+        on_cpu: bool,
+    ) -> Self {
         let size = config.model.size;
         let Sizes { gpt, dvae } = sizes;
         let kernels = Kernels {
             own: on_cpu,
             half: precision != Precision::F32,
+            recompute,
         };
         let shapes = &config.data.shapes;
         let conditioning = shapes.conditioning(config.data.audio.sample_rate);

@@ -33,7 +33,13 @@ impl Planned {
         let on_cpu = plan.data_device.backend == Backend::Cpu;
         let sizes = sizes(settings)?;
         Ok(Self {
-            model: ModelFigures::of(&settings.config, &sizes, plan.precision, on_cpu),
+            model: ModelFigures::of(
+                &settings.config,
+                &sizes,
+                plan.precision,
+                plan.savings.recompute,
+                on_cpu,
+            ),
             training: Outline::of(settings)?,
             plan,
         })

@@ -6,6 +6,7 @@ use std::fmt;
 use myxtts_config::units::Megabytes;
 
 use super::{ClipsPerStep, DeviceMemory, Mode, Plan, PlannedDevice, Verdict};
+use crate::config::MomentBits;
 use crate::machine::Backend;
 
 impl PlannedDevice {
@@ -198,6 +199,12 @@ impl fmt::Display for Plan {
         writeln!(f, "  Clips per step: {}", self.clips())?;
         writeln!(f, "  Workers: {}", self.workers)?;
         writeln!(f, "  Precision: {}", self.precision.name())?;
+        if self.savings.recompute {
+            writeln!(f, "  Recomputation: the GPT's blocks, on the way back")?;
+        }
+        if self.savings.moments != MomentBits::F32 {
+            writeln!(f, "  Optimizer moments: {}", self.savings.moments.name())?;
+        }
         writeln!(f, "  Static shapes: {}", on_off(self.static_shapes))?;
         let fusion = self.graph_mode.map_or("none on the CPU", on_off);
         writeln!(f, "  Kernel fusion: {fusion}")?;

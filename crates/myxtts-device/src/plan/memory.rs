@@ -16,6 +16,7 @@ use thiserror::Error;
 
 use super::buffers::Buffers;
 use super::devices::Devices as Chosen;
+use super::savings::Savings;
 use super::{PlanError, PlanRequest, PlannedDevice, Record};
 use crate::config::{MemoryCheck, Precision};
 use crate::machine::Backend;
@@ -51,6 +52,9 @@ pub struct Share {
     pub host_ring: Megabytes,
     /// The precision to compute in.
     pub precision: Precision,
+    /// How memory is saved.
+    #[serde(flatten)]
+    pub savings: Savings,
     /// The longest clip, in mel frames; `None` means the workload's own.
     pub mel_frames: Option<u32>,
 }
@@ -247,10 +251,18 @@ pub struct TooLarge {
     fix: String,
 }
 
-/// A batch size and accumulation that fit, and what they need.
-pub(super) struct Fitted {
+/// What the memory of devices decides: the rows of a batch, the batches of a step, and how memory
+/// is saved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sizing {
     pub(super) batch_size: u32,
     pub(super) accumulation: u32,
+    pub(super) savings: Savings,
+}
+
+/// A sizing that fits, and what it needs.
+pub(super) struct Fitted {
+    pub(super) sizing: Sizing,
     pub(super) memory: Vec<DeviceMemory>,
     pub(super) notices: Vec<String>,
 }
@@ -265,84 +277,136 @@ pub(super) struct Devices<'a> {
     host_ring: Megabytes,
 }
 
-/// Returns batch size and accumulation as asked for, or, where memory is checked,
-/// as they fit.
+/// Returns the sizes as asked for, or, where memory is checked, as they fit.
 pub(super) fn fit(
     request: &PlanRequest,
-    asked: [u32; 2],
+    [batch_size, accumulation]: [u32; 2],
     check: MemoryCheck,
     devices: &Devices<'_>,
     record: &mut Record,
 ) -> Result<Fitted, PlanError> {
-    let fitted = |[batch_size, accumulation]: [u32; 2], memory, notices| Fitted {
+    let [first, exact, last] = Savings::ways(&request.strategy);
+    let asked = |savings: Savings| Sizing {
         batch_size,
         accumulation,
+        savings,
+    };
+    let fitted = |sizing, memory, notices| Fitted {
+        sizing,
         memory,
         notices,
     };
     let Some(workload) = request.workload.as_deref() else {
-        return Ok(fitted(asked, vec![], vec![]));
+        return Ok(fitted(asked(first), vec![], vec![]));
     };
-    let question = Question {
+    let question = |savings: Savings| Question {
         request,
         workload,
         devices,
-        asked,
+        asked: asked(savings),
     };
-    let as_asked = question.needs(asked, None);
+    let as_asked = question(first).as_asked();
     let Some(tight) = tightest(&as_asked).cloned() else {
-        return Ok(fitted(asked, as_asked, vec![]));
+        return Ok(fitted(asked(first), as_asked, vec![]));
     };
-    if check == MemoryCheck::Warn {
-        return Ok(fitted(asked, as_asked, vec![warning(&tight)]));
-    }
-    let largest_fitting = question.largest_fitting();
+    // What saves nothing is not done.
+    let needed = |savings: Savings| -> Vec<MemoryNeeds> {
+        let needs = question(savings).as_asked();
+        needs.into_iter().map(|device| device.needs).collect()
+    };
+    let useful = |savings: Savings, than: Savings| match needed(savings) == needed(than) {
+        true => than,
+        false => savings,
+    };
+    let exact = useful(exact, first);
+    let last = useful(last, exact);
     let is_chosen = request.is_chosen(BATCH_KEY);
     let may_change = !is_chosen || request.strategy.allow_fallback;
-    let Some(settled) = largest_fitting.filter(|_| may_change) else {
-        let refusal = question.refusal(&tight, largest_fitting);
+    // A smaller batch is better than rounding, where the batch may be smaller.
+    let whole = match may_change || check == MemoryCheck::Warn {
+        true => exact,
+        false => last,
+    };
+    let as_asked = question(whole).as_asked();
+    let Some(still_tight) = tightest(&as_asked).cloned() else {
+        whole.tell(first, &tight, record);
+        return Ok(fitted(asked(whole), as_asked, vec![]));
+    };
+    if check == MemoryCheck::Warn {
+        whole.tell(first, &tight, record);
+        return Ok(fitted(asked(whole), as_asked, vec![warning(&still_tight)]));
+    }
+    let settled = [exact, last].into_iter().find_map(|savings| {
+        let largest = question(savings).largest_fitting()?;
+        may_change.then_some(largest)
+    });
+    let Some(settled) = settled else {
+        let question = question(last);
+        let tight = tightest(&question.as_asked()).cloned().unwrap_or(tight);
+        let refusal = question.refusal(&tight, question.largest_fitting());
         return Err(PlanError::Memory(Box::new(refusal)));
     };
-    tell_settled(settled, asked, is_chosen, &tight, record);
-    Ok(fitted(settled, question.needs(settled, None), vec![]))
+    settled.savings.tell(first, &tight, record);
+    tell_settled(
+        settled,
+        asked(settled.savings),
+        is_chosen,
+        &still_tight,
+        record,
+    );
+    let needs = question(settled.savings).needs(settled, None);
+    Ok(fitted(settled, needs, vec![]))
 }
 
-/// The question of which sizes fit. Sizes are a batch size and an accumulation.
+/// The question of which sizes fit.
 struct Question<'a> {
     request: &'a PlanRequest,
     workload: &'a dyn Workload,
     devices: &'a Devices<'a>,
-    asked: [u32; 2],
+    asked: Sizing,
 }
 
 impl Question<'_> {
-    fn needs(&self, sizes: [u32; 2], mel_frames: Option<u32>) -> Vec<DeviceMemory> {
-        self.devices
-            .needs(self.request, self.workload, sizes, mel_frames)
+    fn as_asked(&self) -> Vec<DeviceMemory> {
+        self.needs(self.asked, None)
     }
 
-    fn fits(&self, sizes: [u32; 2], mel_frames: Option<u32>) -> bool {
-        tightest(&self.needs(sizes, mel_frames)).is_none()
+    fn needs(&self, sizing: Sizing, mel_frames: Option<u32>) -> Vec<DeviceMemory> {
+        self.devices
+            .needs(self.request, self.workload, sizing, mel_frames)
+    }
+
+    fn fits(&self, sizing: Sizing, mel_frames: Option<u32>) -> bool {
+        tightest(&self.needs(sizing, mel_frames)).is_none()
     }
 
     /// Returns the sizes of a smaller batch that is accumulated as often as was asked for.
-    fn kept(&self, batch: u32) -> [u32; 2] {
-        let [_, accumulation] = self.asked;
-        [batch, accumulation]
+    fn kept(&self, batch: u32) -> Sizing {
+        Sizing {
+            batch_size: batch,
+            ..self.asked
+        }
     }
 
     /// Returns the sizes of a smaller batch, with as many clips in a step as were asked for.
-    fn spread(&self, batch: u32) -> [u32; 2] {
-        let [batch_size, accumulation] = self.asked;
+    fn spread(&self, batch: u32) -> Sizing {
+        let Sizing {
+            batch_size,
+            accumulation,
+            ..
+        } = self.asked;
         let rows = u64::from(batch_size) * u64::from(accumulation);
         let steps = u32::try_from(rows.div_ceil(u64::from(batch))).unwrap_or(u32::MAX);
         let most = MOST_ACCUMULATED.max(accumulation);
-        [batch, steps.clamp(accumulation, most)]
+        Sizing {
+            accumulation: steps.clamp(accumulation, most),
+            ..self.kept(batch)
+        }
     }
 
     /// Returns the sizes of the largest batch that fits, if there is one.
-    fn largest_fitting(&self) -> Option<[u32; 2]> {
-        let [batch_size, _] = self.asked;
+    fn largest_fitting(&self) -> Option<Sizing> {
+        let batch_size = self.asked.batch_size;
         // As many clips in a step as were asked for, where nobody chose how many
         // batches they come in.
         let spread_out = match self.request.is_chosen(ACCUMULATION_KEY) {
@@ -359,11 +423,10 @@ impl Question<'_> {
     }
 
     /// Reports that the sizes do not fit, and what would.
-    fn refusal(&self, tight: &DeviceMemory, largest_fitting: Option<[u32; 2]>) -> TooLarge {
-        let [_, accumulation] = self.asked;
+    fn refusal(&self, tight: &DeviceMemory, largest_fitting: Option<Sizing>) -> TooLarge {
         let longest = self.workload.longest();
         let fix = match largest_fitting {
-            Some(sizes) => largest_words(sizes, accumulation),
+            Some(sizing) => largest_words(sizing, self.asked),
             None => {
                 let one = self.needs(self.kept(1), None);
                 let least = one.iter().map(|memory| memory.needed_mb).max();
@@ -394,30 +457,40 @@ fn warning(tight: &DeviceMemory) -> String {
     )
 }
 
-fn largest_words([batch, steps]: [u32; 2], accumulation: u32) -> String {
-    match steps > accumulation {
-        true => format!("--batch-size {batch} --grad-accum {steps} is the largest that fits"),
+fn largest_words(largest: Sizing, asked: Sizing) -> String {
+    let batch = largest.batch_size;
+    match largest.accumulation > asked.accumulation {
+        true => format!(
+            "--batch-size {batch} --grad-accum {} is the largest that fits",
+            largest.accumulation
+        ),
         false => format!("--batch-size {batch} is the largest that fits"),
     }
 }
 
-/// Records why the batch is not the one that was asked for.
-fn tell_settled(
-    [batch, steps]: [u32; 2],
-    [batch_size, accumulation]: [u32; 2],
-    is_chosen: bool,
-    tight: &DeviceMemory,
-    record: &mut Record,
-) {
-    let why = format!(
+/// Says what a device lacks memory for.
+pub(super) fn lack(tight: &DeviceMemory) -> String {
+    format!(
         "{} MB are estimated for the {} of {}, which has {}",
         tight.needed_mb.0,
         tight.work(),
         tight.device,
         tight.found()
-    );
-    let accumulated = match steps > accumulation {
-        true => format!(", accumulated {steps} times"),
+    )
+}
+
+/// Records why the batch is not the one that was asked for.
+fn tell_settled(
+    settled: Sizing,
+    asked: Sizing,
+    is_chosen: bool,
+    tight: &DeviceMemory,
+    record: &mut Record,
+) {
+    let [batch, batch_size] = [settled, asked].map(|sizing| sizing.batch_size);
+    let why = lack(tight);
+    let accumulated = match settled.accumulation > asked.accumulation {
+        true => format!(", accumulated {} times", settled.accumulation),
         false => String::new(),
     };
     match is_chosen {
@@ -430,14 +503,14 @@ fn tell_settled(
     }
 }
 
-fn words([batch_size, accumulation]: [u32; 2], longest: LongestShape) -> String {
-    let accumulated = match accumulation {
+fn words(asked: Sizing, longest: LongestShape) -> String {
+    let accumulated = match asked.accumulation {
         1 => String::new(),
         steps => format!(", --grad-accum {steps}"),
     };
     format!(
-        "--batch-size {batch_size}{accumulated}, clips of up to {} text tokens and {} mel frames",
-        longest.text, longest.mel_frames
+        "--batch-size {}{accumulated}, clips of up to {} text tokens and {} mel frames",
+        asked.batch_size, longest.text, longest.mel_frames
     )
 }
 
@@ -506,7 +579,7 @@ impl<'a> Devices<'a> {
         &self,
         request: &PlanRequest,
         workload: &dyn Workload,
-        [batch_size, accumulation]: [u32; 2],
+        sizing: Sizing,
         mel_frames: Option<u32>,
     ) -> Vec<DeviceMemory> {
         let is_isolated = request.pipeline.enable_memory_isolation;
@@ -519,12 +592,13 @@ impl<'a> Devices<'a> {
                 prepares,
                 has_copies: prepares && !own_data,
                 is_host: device.backend == Backend::Cpu,
-                batch_size,
-                accumulation,
+                batch_size: sizing.batch_size,
+                accumulation: sizing.accumulation,
                 ring: self.ring.max(1),
                 in_flight: self.in_flight,
                 host_ring: self.host_ring,
                 precision: self.precision,
+                savings: sizing.savings,
                 mel_frames,
             };
             DeviceMemory {

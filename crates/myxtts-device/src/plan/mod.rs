@@ -11,6 +11,7 @@ mod devices;
 mod display;
 mod memory;
 mod precision;
+mod savings;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -30,6 +31,7 @@ use memory::Fitted;
 pub use memory::{
     ClipsPerStep, DeviceMemory, LongestShape, MemoryNeeds, Share, TooLarge, Verdict, Workload,
 };
+pub use savings::Savings;
 
 /// What the configuration asks of the devices.
 #[derive(Clone, Debug, Default)]
@@ -122,6 +124,9 @@ pub struct Plan {
     pub memory: Vec<DeviceMemory>,
     /// The precision to compute in.
     pub precision: Precision,
+    /// How memory is saved.
+    #[serde(flatten)]
+    pub savings: Savings,
     /// Whether shapes come from a small closed set.
     pub static_shapes: bool,
     /// Whether kernels are fused; `None` on the CPU, which has none to fuse.
@@ -245,6 +250,9 @@ pub fn plan(request: &PlanRequest, machine: &Machine) -> Result<Plan, PlanError>
         gpu_profile: _,
         gradient_accumulation_steps,
         precision,
+        // `memory::fit` takes these.
+        recompute: _,
+        moments: _,
         enable_graph_mode,
         // `Decided::into_plan` takes this.
         collective: _,
@@ -302,11 +310,15 @@ impl Decided<'_> {
         let replicas = self.devices.replicas();
         let placement = self.devices.placement;
         let Fitted {
-            batch_size,
-            accumulation,
+            sizing,
             memory,
             notices,
         } = self.fitted;
+        let memory::Sizing {
+            batch_size,
+            accumulation,
+            savings,
+        } = sizing;
         let per_step = accumulation.saturating_mul(replicas);
         let workload = request.workload.as_deref();
         let clips = workload.and_then(|workload| workload.clips(batch_size, replicas));
@@ -331,6 +343,7 @@ impl Decided<'_> {
             clips_per_step: clips.map(|clips| clips.times(accumulation)),
             memory,
             precision: self.precision,
+            savings,
             static_shapes: request.pipeline.static_shapes,
             graph_mode: self.graph_mode,
             collective: request.strategy.collective,

@@ -5,16 +5,19 @@ use std::sync::Arc;
 use myxtts_base::MEGABYTE;
 use myxtts_config::units::Megabytes;
 use myxtts_device::{
-    ClipsPerStep, LongestShape, Machine, MemoryCheck, MemoryNeeds, Plan, PlanError, PlanRequest,
-    Precision, Share, Verdict, Workload, plan,
+    ClipsPerStep, LongestShape, Machine, MemoryCheck, MemoryNeeds, MomentBits, MomentsChoice, Plan,
+    PlanError, PlanRequest, Precision, RecomputeChoice, Savings, Share, Verdict, Workload, plan,
 };
 
 use crate::support::{host, request};
 
 /// 1000 MB of weights, gradients and moments, 100 MB a row of 800 mel frames,
-/// 50 MB a row for data work, and copies of 400 MB on a data GPU.
+/// 50 MB a row for data work, and copies of 400 MB on a data GPU. Where it can save, a quarter of
+/// the rows' and of the moments' memory is enough.
 #[derive(Debug)]
-struct Linear;
+struct Linear {
+    can_save: bool,
+}
 
 impl Workload for Linear {
     fn needs(&self, share: &Share) -> MemoryNeeds {
@@ -27,6 +30,12 @@ impl Workload for Linear {
             needs.gradients = sets * 250 * MEGABYTE;
             needs.moments = 500 * MEGABYTE;
             needs.activations = rows * frames * MEGABYTE / 8;
+            if self.can_save && share.savings.recompute {
+                needs.activations /= 4;
+            }
+            if self.can_save && share.savings.moments == MomentBits::Int8 {
+                needs.moments /= 4;
+            }
         }
         if share.prepares {
             needs.data_work = rows * 50 * MEGABYTE;
@@ -56,10 +65,22 @@ impl Workload for Linear {
 }
 
 fn planned(memories: &[u64], edit: impl FnOnce(&mut PlanRequest)) -> Result<Plan, PlanError> {
+    planned_for(Linear { can_save: false }, memories, edit)
+}
+
+fn saving(memory: u64, edit: impl FnOnce(&mut PlanRequest)) -> Result<Plan, PlanError> {
+    planned_for(Linear { can_save: true }, &[memory], edit)
+}
+
+fn planned_for(
+    workload: Linear,
+    memories: &[u64],
+    edit: impl FnOnce(&mut PlanRequest),
+) -> Result<Plan, PlanError> {
     let memories: Vec<Megabytes> = memories.iter().copied().map(Megabytes).collect();
     let machine = Machine::assume_each(host(), &memories);
     let request = request(|r| {
-        r.workload = Some(Arc::new(Linear));
+        r.workload = Some(Arc::new(workload));
         edit(r);
     });
     plan(&request, &machine)
@@ -127,6 +148,37 @@ fn where_no_batch_fits_a_shorter_clip_may() {
     assert_eq!((plan.batch_size, plan.gradient_accumulation_steps), (2, 1));
 }
 
+/// Time is given for memory first, then rows, then digits; what was chosen is done.
+#[test]
+fn memory_is_saved_where_it_lacks() {
+    let found = |plan: &Plan| {
+        let Savings { recompute, moments } = plan.savings;
+        (recompute, moments, plan.batch_size)
+    };
+    let f32 = MomentBits::F32;
+    // 16 rows of 150 MB beside 1000; recomputed, 75 MB each.
+    assert_eq!(found(&saving(4000, |_| {}).unwrap()), (false, f32, 16));
+    let recomputed = saving(2200, |_| {}).unwrap();
+    assert_eq!(found(&recomputed), (true, f32, 16));
+    insta::assert_snapshot!(recomputed);
+    // A smaller batch before rounded moments.
+    assert_eq!(found(&saving(1500, |_| {}).unwrap()), (true, f32, 3));
+    let rounded = saving(1050, |_| {}).unwrap();
+    assert_eq!(found(&rounded), (true, MomentBits::Int8, 2));
+    insta::assert_snapshot!(rounded.reasons.join("\n"));
+    // A batch that somebody chose stays: then digits are given first.
+    let chosen = saving(1900, choose_batch(16)).unwrap();
+    assert_eq!(found(&chosen), (true, MomentBits::Int8, 16));
+    let off = saving(2200, |r| r.strategy.recompute = RecomputeChoice::Off).unwrap();
+    assert_eq!(found(&off), (false, f32, 6));
+    let blocks = saving(9000, |r| r.strategy.recompute = RecomputeChoice::Blocks).unwrap();
+    assert_eq!(found(&blocks), (true, f32, 16));
+    let int8 = saving(9000, |r| r.strategy.moments = MomentsChoice::Int8).unwrap();
+    assert_eq!(found(&int8), (false, MomentBits::Int8, 16));
+    let whole = saving(1050, |r| r.strategy.moments = MomentsChoice::F32);
+    assert!(whole.is_err());
+}
+
 #[test]
 fn a_warning_leaves_everything_as_asked() {
     let plan = planned(&[900], |r| r.pipeline.memory_check = MemoryCheck::Warn).unwrap();
@@ -174,7 +226,7 @@ fn each_budget_is_compared_with_its_own_work() {
 fn memory_that_nobody_knows_is_called_unknown() {
     let mut machine = Machine::assume(host(), 1, Megabytes(1));
     machine.backends[0].gpus[0].memory = myxtts_device::Reading::Unavailable("no".into());
-    let request = request(|r| r.workload = Some(Arc::new(Linear)));
+    let request = request(|r| r.workload = Some(Arc::new(Linear { can_save: false })));
     let plan = plan(&request, &machine).unwrap();
     assert_eq!(plan.memory[0].verdict, Verdict::Unknown);
     assert!(

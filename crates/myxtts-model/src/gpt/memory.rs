@@ -17,6 +17,8 @@ pub struct Kernels {
     /// Whether products are in half precision: rounded copies of weights and inputs are then kept
     /// beside those in f32.
     pub half: bool,
+    /// Whether blocks are computed again on the way back, so that only their inputs are kept.
+    pub recompute: bool,
 }
 
 impl Kernels {
@@ -24,11 +26,13 @@ impl Kernels {
     pub const CPU: Self = Self {
         own: true,
         half: false,
+        recompute: false,
     };
     /// The engine's kernels on a GPU, in f32.
     pub const GPU: Self = Self {
         own: false,
         half: false,
+        recompute: false,
     };
 }
 
@@ -168,8 +172,11 @@ fn activations(config: &GptConfig, shape: BatchShape, kernels: Kernels) -> u64 {
         + per_latent * latents * channels;
     let vocabulary = &config.vocabulary;
     let logits = text * vocabulary.text_tokens as u64 + codes * vocabulary.audio_tokens() as u64;
-    layers * block
-        + blocks * encoder_block
-        + config.perceiver.depth as u64 * perceiver_layer
-        + kept.logits * logits
+    let voice = blocks * encoder_block + config.perceiver.depth as u64 * perceiver_layer;
+    let scores = kept.logits * logits;
+    if kernels.recompute {
+        // The parts are walked one after the other, each with the inputs of all blocks beside it.
+        return layers * positions * channels + block.max(voice).max(scores);
+    }
+    layers * block + voice + scores
 }

@@ -16,6 +16,7 @@ mod dropout;
 mod freeze;
 mod memory;
 mod quirks;
+mod recompute;
 mod transformer;
 
 use burn::module::Module;
@@ -109,12 +110,13 @@ pub struct TeacherForced {
     pub voice_bnd: Tensor<3>,
 }
 
-/// The output of the blocks for a batch.
-struct Pass {
-    hidden_bpd: Tensor<3>,
+/// The sequences of a batch, in the order in which the blocks read them: the latents of the voice,
+/// the text, the codes.
+struct Sequences {
+    latents: usize,
     text: batch::Sequence,
     codes: batch::Sequence,
-    voice_bnd: Tensor<3>,
+    mask: AttentionMask,
 }
 
 /// The two losses, each the mean over the tokens of the whole batch.
@@ -214,13 +216,53 @@ impl Gpt {
         quirks: Quirks,
         drop: Option<&StepDropout>,
     ) -> Result<GptOutput, TooLong> {
-        let Pass {
-            hidden_bpd,
+        let sequences = self.sequences(batch)?;
+        let x_bpd = self.embed(self.condition(batch.conditioning_bcs.clone()), &sequences);
+        let hidden_bpd = self.gpt.forward(x_bpd, &sequences.mask, drop, self.compute);
+        Ok(self.score(hidden_bpd, sequences, batch, quirks))
+    }
+
+    /// Returns the sequences that a batch is trained on.
+    fn sequences(&self, batch: &GptBatch) -> Result<Sequences, TooLong> {
+        self.sequences_of(batch::text_sequence(batch, &self.config)?, batch)
+    }
+
+    fn sequences_of(&self, text: batch::Sequence, batch: &GptBatch) -> Result<Sequences, TooLong> {
+        let latents = self.config.perceiver.latents;
+        let codes = batch::code_sequence(batch, &self.config)?;
+        let mask = AttentionMask {
+            causal: true,
+            keys_bk: Some(batch::keys(latents, &text, &codes)),
+        };
+        Ok(Sequences {
+            latents,
             text,
             codes,
-            voice_bnd,
-        } = self.pass(batch, batch::text_sequence(batch, &self.config)?, drop)?;
-        let [_, latents, _] = voice_bnd.dims();
+            mask,
+        })
+    }
+
+    /// Puts the latents of a voice and embedded tokens side by side.
+    fn embed(&self, voice_bnd: Tensor<3>, sequences: &Sequences) -> Tensor<3> {
+        let text_btd = self.embed_text(sequences.text.inputs_bt.clone());
+        let codes_bmd = self.embed_codes(sequences.codes.inputs_bt.clone(), 0);
+        Tensor::cat(vec![voice_bnd, text_btd, codes_bmd], 1)
+    }
+
+    /// Turns the output of the blocks into scores, beside what they should be.
+    fn score(
+        &self,
+        hidden_bpd: Tensor<3>,
+        sequences: Sequences,
+        batch: &GptBatch,
+        quirks: Quirks,
+    ) -> GptOutput {
+        let Sequences {
+            latents,
+            text,
+            codes,
+            mask: _,
+        } = sequences;
         let [_, text_length] = text.inputs_bt.dims();
         let [_, code_length] = codes.inputs_bt.dims();
         let part =
@@ -235,43 +277,13 @@ impl Gpt {
             }
             None => codes.targets_bt,
         };
-        Ok(GptOutput {
+        GptOutput {
             hidden_bpd,
             text_logits_btv,
             text_targets_bt: text.targets_bt,
             mel_logits_bmv,
             mel_targets_bm,
-        })
-    }
-
-    /// Runs a batch through the blocks.
-    fn pass(
-        &self,
-        batch: &GptBatch,
-        text: batch::Sequence,
-        drop: Option<&StepDropout>,
-    ) -> Result<Pass, TooLong> {
-        let codes = batch::code_sequence(batch, &self.config)?;
-        let voice_bnd = self.condition(batch.conditioning_bcs.clone());
-        let [_, latents, _] = voice_bnd.dims();
-        let mask = AttentionMask {
-            causal: true,
-            keys_bk: Some(batch::keys(latents, &text, &codes)),
-        };
-        let x_bpd = Tensor::cat(
-            vec![
-                voice_bnd.clone(),
-                self.embed_text(text.inputs_bt.clone()),
-                self.embed_codes(codes.inputs_bt.clone(), 0),
-            ],
-            1,
-        );
-        Ok(Pass {
-            hidden_bpd: self.gpt.forward(x_bpd, &mask, drop, self.compute),
-            text,
-            codes,
-            voice_bnd,
-        })
+        }
     }
 
     /// Computes what the waveform decoder is trained on: [`latents`](Self::latents) of a whole
@@ -281,14 +293,16 @@ impl Gpt {
         let [_, codes] = batch.codes_bm.dims();
         let mut text = batch::text_sequence(batch, &self.config)?;
         text.last_b = text.last_b.add_scalar(1);
-        let pass = self.pass(batch, text, None)?;
-        let [_, latents, _] = pass.voice_bnd.dims();
-        let [_, text_length] = pass.text.inputs_bt.dims();
+        let sequences = self.sequences_of(text, batch)?;
+        let voice_bnd = self.condition(batch.conditioning_bcs.clone());
+        let x_bpd = self.embed(voice_bnd.clone(), &sequences);
+        let hidden_bpd = self.gpt.forward(x_bpd, &sequences.mask, None, self.compute);
+        let [_, text_length] = sequences.text.inputs_bt.dims();
         // START stands before the first code, and predicts it.
-        let hidden_bmd = pass.hidden_bpd.narrow(1, latents + text_length, codes);
+        let hidden_bmd = hidden_bpd.narrow(1, sequences.latents + text_length, codes);
         Ok(TeacherForced {
             latents_bmd: self.latent(hidden_bmd),
-            voice_bnd: pass.voice_bnd,
+            voice_bnd,
         })
     }
 

@@ -45,7 +45,7 @@ impl Transformer {
         drop: Option<&StepDropout>,
         compute: Compute,
     ) -> Tensor<3> {
-        let x_btd = drop_at(x_btd, drop, Site::Embeddings);
+        let x_btd = drop_embeddings(x_btd, drop);
         let blocks = self.h.iter().enumerate();
         let x_btd = blocks.fold(x_btd, |x_btd, (layer, block)| {
             block.forward(x_btd, mask, drop, layer, compute)
@@ -113,7 +113,7 @@ impl Block {
         }
     }
 
-    fn forward(
+    pub(super) fn forward(
         &self,
         x_btd: Tensor<3>,
         mask: &AttentionMask,
@@ -243,9 +243,10 @@ impl Mlp {
     }
 }
 
-fn drop_at(x_btd: Tensor<3>, drop: Option<&StepDropout>, site: Site) -> Tensor<3> {
+/// Drops from what the first block reads.
+pub(super) fn drop_embeddings(x_btd: Tensor<3>, drop: Option<&StepDropout>) -> Tensor<3> {
     match drop {
-        Some(drop) => dropout(x_btd, &drop.at(site)),
+        Some(drop) => dropout(x_btd, &drop.at(Site::Embeddings)),
         None => x_btd,
     }
 }

@@ -58,6 +58,18 @@ pub fn self_attention(
     scale: f64,
     drop: Option<&Dropout>,
 ) -> Tensor<3> {
+    by_head(qkv_bld, heads, |[q_bhlc, k_bhlc, v_bhlc]| {
+        attention(q_bhlc, k_bhlc, v_bhlc, mask, scale, drop)
+    })
+}
+
+/// Takes queries, keys and values apart by heads, and puts what `attend` makes of them side by
+/// side again.
+pub(crate) fn by_head(
+    qkv_bld: Tensor<3>,
+    heads: usize,
+    attend: impl FnOnce([Tensor<4>; 3]) -> Tensor<4>,
+) -> Tensor<3> {
     let [batch, length, width] = qkv_bld.dims();
     let channels = width / (3 * heads);
     let part = |part: usize| {
@@ -67,7 +79,7 @@ pub fn self_attention(
             .reshape([batch, length, heads, channels])
             .swap_dims(1, 2)
     };
-    attention(part(0), part(1), part(2), mask, scale, drop)
+    attend([0, 1, 2].map(part))
         .swap_dims(1, 2)
         .reshape([batch, length, heads * channels])
 }

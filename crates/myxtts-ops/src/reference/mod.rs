@@ -10,9 +10,11 @@ mod norm;
 mod optimizer;
 
 pub use activation::gelu_tanh;
+pub(crate) use attention::by_head;
 pub use attention::{attention, self_attention};
 pub(crate) use conv::leaky;
 pub use conv::{conv_transpose1d, conv1d};
+pub(crate) use dropout::{draws, drop_where};
 pub use dropout::{dropout, dropout_add};
 pub use linear::{linear, pointwise_conv, transposed_linear};
 pub use loss::cross_entropy;

@@ -1,5 +1,5 @@
 use burn::tensor::{Bool, Tensor, TensorData};
-use myxtts_ops::{AttentionMask, Dropout, attention, reference, self_attention};
+use myxtts_ops::{AttentionMask, Dropout, attention, chunked_attention, reference, self_attention};
 use proptest::prelude::*;
 
 use crate::support::{Flat, assert_same, assert_slopes, device, random, values};
@@ -59,6 +59,13 @@ impl Case {
         ))
     }
 
+    fn chunked(&self, x: &[Flat], scores: usize) -> Flat {
+        let (mask, drop) = (self.mask(), self.drop());
+        let scale = 1.0 / (self.channels as f64).sqrt();
+        let qkv = [x[0].get(), x[1].get(), x[2].get()];
+        Flat::of(chunked_attention(qkv, &mask, scale, drop.as_ref(), scores))
+    }
+
     fn plain(&self, x: &[Flat]) -> Flat {
         let (mask, drop) = (self.mask(), self.drop());
         let scale = 1.0 / (self.channels as f64).sqrt();
@@ -102,6 +109,13 @@ proptest! {
     #[test]
     fn attention_is_its_composition(case in cases()) {
         assert_same(&case.inputs(), &|x| case.fast(x), &|x| case.plain(x), 2e-5);
+    }
+
+    /// From one query at a time to all of them.
+    #[test]
+    fn attention_in_chunks_is_its_composition(case in cases(), scores in 1..60_000_usize) {
+        let chunked = |x: &[Flat]| case.chunked(x, scores);
+        assert_same(&case.inputs(), &chunked, &|x| case.plain(x), 2e-5);
     }
 
     #[test]

@@ -20,5 +20,6 @@ mod linear;
 mod loss;
 mod norm;
 mod optimizer;
+mod packed;
 mod support;
 mod threads;

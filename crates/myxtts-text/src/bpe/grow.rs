@@ -51,6 +51,8 @@ pub struct Grown {
     pub added: Vec<(TokenId, String)>,
     /// The number of merges that were appended.
     pub added_merges: usize,
+    /// The new tokens that stand for several others, with those that stood there before.
+    pub pieces: Vec<(TokenId, Vec<TokenId>)>,
 }
 
 impl Vocabulary {
@@ -100,7 +102,12 @@ impl Vocabulary {
         let widened = Self::build(entries, &self.merge_names(), added)?;
         let (vocabulary, added_merges) =
             widened.with_merges(&counts, growth.merged_tokens, growth.min_count)?;
+        let pieces = vocabulary.entries();
+        let pieces = pieces.filter(|(id, _)| *id as usize >= widened.text_tokens());
         Ok(Grown {
+            pieces: pieces
+                .map(|(id, token)| (id, widened.encode_word(token)))
+                .collect(),
             old_text_tokens,
             new_text_tokens: vocabulary.text_tokens(),
             added: vocabulary

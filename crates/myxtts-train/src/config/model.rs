@@ -4,6 +4,7 @@ use myxtts_config::Layer;
 use myxtts_model::ModelSize;
 use myxtts_model::dvae::DvaeConfig;
 use myxtts_model::gpt::{GptConfig, Quirks};
+use myxtts_run::config_diff::Policy;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -19,6 +20,11 @@ pub struct ModelConfig {
     /// Whether the quirks of the public implementation are `fixed`, or reproduced number
     /// for number (`compat`).
     pub quirks: Quirks,
+    /// Most new text tokens that fine-tuning learns from the dataset's words, besides
+    /// characters and languages that the vocabulary lacks. If not set: 2000 for a language
+    /// that the weights do not know, and none otherwise.
+    #[schemars(range(min = 0, max = 20_000))]
+    pub new_tokens: Option<u32>,
 }
 
 /// Sizes of the parts of a model.
@@ -33,6 +39,8 @@ pub struct Sizes {
 resume_rules!(RESUME = "model": ModelConfig {
     size: MODEL,
     quirks: MODEL,
+    // The vocabulary is the checkpoint's once there is one.
+    new_tokens: Policy::Free,
 });
 
 impl Default for ModelConfig {
@@ -40,6 +48,7 @@ impl Default for ModelConfig {
         Self {
             size: ModelSize::Tiny,
             quirks: Quirks::Fixed,
+            new_tokens: None,
         }
     }
 }

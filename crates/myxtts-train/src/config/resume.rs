@@ -80,6 +80,9 @@ resume_rules!(STRATEGY = "training": StrategyConfig {
     gpu_profile: Policy::Free,
     gradient_accumulation_steps: Policy::REFUSED,
     precision: Policy::Notice("losses before and after are not rounded alike"),
+    // The same gradients either way.
+    recompute: Policy::Free,
+    moments: Policy::Notice("the moments are rounded otherwise from here on"),
     enable_graph_mode: Policy::Free,
     allow_fallback: Policy::Free,
 });

@@ -6,12 +6,10 @@
 //! their sum is its mean. So the number of cores does not show in the result, and the division
 //! only in rounding.
 
-use std::mem;
-
 use burn::module::Module;
 use burn::tensor::{Device, Gradients};
 use myxtts_device::EngineError;
-use myxtts_model::gpt::{Gpt, GptBatch, Quirks, StepDropout};
+use myxtts_model::gpt::{Gpt, GptBatch, GptOutput, Quirks, StepDropout};
 use myxtts_model::params::{LoadError, Unread, Weights, load, unread};
 use myxtts_ops::{Compute, each_on_compute_pool, is_cpu};
 
@@ -45,6 +43,8 @@ pub struct GptObjectiveConfig {
     pub quirks: Quirks,
     /// Parameters whose names begin with one of these are not trained.
     pub frozen: Vec<String>,
+    /// Whether blocks are computed again on the way back, in place of keeping what they computed.
+    pub recompute: bool,
 }
 
 /// The weights that XTTS was trained with, and nothing else.
@@ -57,6 +57,7 @@ impl Default for GptObjectiveConfig {
             dropout: 0.0,
             quirks: Quirks::default(),
             frozen: vec![],
+            recompute: false,
         }
     }
 }
@@ -86,33 +87,63 @@ impl GptObjective {
         shares: &[f64],
         key: u64,
     ) -> Result<Loss<()>, EngineError> {
-        let GptObjectiveConfig {
-            text_weight,
-            mel_weight,
-            label_smoothing,
-            dropout,
-            quirks,
-            ..
-        } = self.config;
-        let drop = || StepDropout::new(dropout, key).from_row(first_row);
-        let drop = (dropout > 0.0).then(drop);
-        let output = self
-            .gpt
-            .forward(&batch.clone().autodiff(), quirks, drop.as_ref())
-            .map_err(EngineError::new)?;
-        let losses = output.losses(label_smoothing);
+        let drop = self.dropout(first_row, key);
+        let batch = batch.clone().autodiff();
+        let output = self.gpt.forward(&batch, self.config.quirks, drop.as_ref());
+        Ok(self.loss_of(output.map_err(EngineError::new)?, shares))
+    }
+
+    /// Computes the loss and the gradients of a batch or of a piece, as configured.
+    fn pass_from(
+        &self,
+        first_row: usize,
+        batch: &GptBatch,
+        shares: &[f64],
+        key: u64,
+        scale: f64,
+        sum: &mut NamedGradients,
+    ) -> Result<Pass<()>, EngineError> {
+        if !self.config.recompute {
+            let loss = self.loss_from(first_row, batch, shares, key)?;
+            return Ok(Pass::backward(self, 0, loss, scale, sum));
+        }
+        let drop = self.dropout(first_row, key);
+        let minimized = |output: GptOutput| {
+            let Loss { total, parts, .. } = self.loss_of(output, shares);
+            let pass = Pass {
+                total: total.clone().inner().detach(),
+                parts,
+                trace: (),
+            };
+            (total * scale, pass)
+        };
+        let collect = |gradients| sum.add(self.gradients(0, gradients));
+        self.gpt
+            .backward_by_blocks(batch, self.config.quirks, drop.as_ref(), minimized, collect)
+            .map_err(EngineError::new)
+    }
+
+    /// Returns what a batch drops from the row `first_row` on.
+    fn dropout(&self, first_row: usize, key: u64) -> Option<StepDropout> {
+        let probability = self.config.dropout;
+        (probability > 0.0).then(|| StepDropout::new(probability, key).from_row(first_row))
+    }
+
+    fn loss_of(&self, output: GptOutput, shares: &[f64]) -> Loss<()> {
+        let losses = output.losses(self.config.label_smoothing);
         // Once nobody else holds the logits, their memory can be reused for their gradients.
-        mem::drop(output);
+        drop(output);
         let share = |part: usize| shares.get(part).copied().unwrap_or(1.0);
         let (text, mel) = (losses.text * share(0), losses.mel * share(1));
-        Ok(Loss {
+        let [text_weight, mel_weight] = [self.config.text_weight, self.config.mel_weight];
+        Loss {
             total: text.clone() * text_weight + mel.clone() * mel_weight,
             parts: vec![
                 (PARTS[0], text.inner().detach()),
                 (PARTS[1], mel.inner().detach()),
             ],
             trace: (),
-        })
+        }
     }
 
     /// Divides a batch into pieces; empty if it is better left whole.
@@ -159,17 +190,14 @@ struct Piece {
     shares: [f64; 2],
 }
 
-/// Adds the passes of two pieces of one batch.
+/// Adds the losses of two pieces of one batch.
 fn join(one: Pass<()>, other: Pass<()>) -> Pass<()> {
-    let mut gradients = one.gradients;
-    gradients.add(other.gradients);
     let parts = one.parts.into_iter().zip(other.parts);
     Pass {
         total: one.total + other.total,
         parts: parts
             .map(|((name, one), (_, other))| (name, one + other))
             .collect(),
-        gradients,
         trace: (),
     }
 }
@@ -192,25 +220,38 @@ impl Objective for GptObjective {
 
     fn forward_backward(
         &self,
-        phase: usize,
+        _phase: usize,
         batch: &GptBatch,
         shares: &[f64],
         key: u64,
         scale: f64,
+        sum: &mut NamedGradients,
     ) -> Result<Pass<()>, EngineError> {
         let pieces = self.pieces(batch, shares);
         if pieces.is_empty() {
-            let loss = self.loss(phase, batch, shares, key)?;
-            return Ok(Pass::backward(self, phase, loss, scale));
+            return self.pass_from(0, batch, shares, key, scale, sum);
         }
         let passes = each_on_compute_pool(pieces, |piece| {
+            let Piece {
+                first_row,
+                batch,
+                shares,
+            } = piece;
+            let mut own = NamedGradients::default();
             let forked = self.forked();
-            let loss = forked.loss_from(piece.first_row, &piece.batch, &piece.shares, key)?;
-            Ok(Pass::backward(&forked, phase, loss, scale))
+            let pass = forked.pass_from(first_row, &batch, &shares, key, scale, &mut own)?;
+            Ok((pass, own))
         });
         let passes: Result<Vec<_>, EngineError> = passes.into_iter().collect();
-        let whole = passes?.into_iter().reduce(join);
-        whole.ok_or_else(|| EngineError::new("a batch without rows"))
+        let whole = passes?
+            .into_iter()
+            .reduce(|(one, mut own), (other, others)| {
+                own.add(others);
+                (join(one, other), own)
+            });
+        let (pass, own) = whole.ok_or_else(|| EngineError::new("a batch without rows"))?;
+        sum.add(own);
+        Ok(pass)
     }
 
     fn gradients(&self, _phase: usize, gradients: Gradients) -> NamedGradients {

@@ -31,15 +31,14 @@ pub struct Loss<A> {
     pub trace: A,
 }
 
-/// The results of a forward and backward pass over one batch.
+/// The results of a forward and backward pass over one batch, but for its gradients: those are
+/// added to the step's as soon as they are known.
 #[derive(Clone, Debug)]
 pub struct Pass<A> {
     /// The whole loss, detached from the graph.
     pub total: Tensor<1>,
     /// The parts of the loss, by name.
     pub parts: Vec<(&'static str, Tensor<1>)>,
-    /// The gradients of the loss times the scale asked for.
-    pub gradients: NamedGradients,
     /// What else the step needs from the pass.
     pub trace: A,
 }
@@ -51,13 +50,14 @@ impl<A> Pass<A> {
         phase: usize,
         loss: Loss<A>,
         scale: f64,
+        sum: &mut NamedGradients,
     ) -> Self {
         let total = loss.total.clone().inner().detach();
         let gradients = (loss.total * scale).backward();
+        sum.add(objective.gradients(phase, gradients));
         Self {
             total,
             parts: loss.parts,
-            gradients: objective.gradients(phase, gradients),
             trace: loss.trace,
         }
     }
@@ -102,7 +102,7 @@ pub trait Objective: Sized + Send + Sync + 'static {
         key: u64,
     ) -> Result<Loss<Self::Trace>, EngineError>;
 
-    /// Computes the losses and the gradients of a batch, the gradients multiplied by `scale`.
+    /// Computes the losses of a batch, and adds its gradients, multiplied by `scale`, to `sum`.
     fn forward_backward(
         &self,
         phase: usize,
@@ -110,9 +110,10 @@ pub trait Objective: Sized + Send + Sync + 'static {
         shares: &[f64],
         key: u64,
         scale: f64,
+        sum: &mut NamedGradients,
     ) -> Result<Pass<Self::Trace>, EngineError> {
         let loss = self.loss(phase, batch, shares, key)?;
-        Ok(Pass::backward(self, phase, loss, scale))
+        Ok(Pass::backward(self, phase, loss, scale, sum))
     }
 
     /// Selects the gradients of a phase's parameters from those of a backward pass.

@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 
 use burn::module::{Module, ModuleMapper, Param};
 use burn::tensor::{Device, GradientCheckpointingStrategy, Tensor, TensorData};
+use myxtts_device::MomentBits;
+use myxtts_model::init::mix;
 use myxtts_model::params::{ReadError, StateDict, Unread, Weights, read_all};
-use myxtts_ops::adamw_step;
+use myxtts_ops::{Curve, Rounding, adamw_step};
 use serde::{Deserialize, Serialize};
 
 use super::decay::Walk;
 use super::gradients::NamedGradients;
+use super::moment::{Moment, key_of};
 
 /// The settings of AdamW, except the learning rate, which a schedule gives.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -22,6 +25,8 @@ pub struct AdamWConfig {
     pub epsilon: f64,
     /// Share of a decayed parameter lost per step, times the learning rate.
     pub weight_decay: f64,
+    /// How both moments are kept between steps.
+    pub moments: MomentBits,
 }
 
 impl Default for AdamWConfig {
@@ -32,6 +37,7 @@ impl Default for AdamWConfig {
             beta_2: 0.96,
             epsilon: 1e-8,
             weight_decay: 1e-2,
+            moments: MomentBits::F32,
         }
     }
 }
@@ -43,13 +49,13 @@ pub struct AdamW {
     moments: BTreeMap<String, Moments>,
 }
 
-/// What is kept of one parameter's gradients, as flat tensors.
+/// What is kept of one parameter's gradients.
 #[derive(Clone, Debug)]
 struct Moments {
     /// Steps this parameter has taken; others may have taken more or fewer.
     steps: u32,
-    first_n: Tensor<1>,
-    second_n: Tensor<1>,
+    first: Moment,
+    second: Moment,
 }
 
 /// The reasons for which a stored state cannot be used.
@@ -107,8 +113,8 @@ impl AdamW {
     pub(crate) fn moments(&self) -> Vec<Unread> {
         let parts = self.moments.iter().flat_map(|(name, moments)| {
             [
-                Unread::of(format!("{FIRST}{name}"), moments.first_n.clone()),
-                Unread::of(format!("{SECOND}{name}"), moments.second_n.clone()),
+                moments.first.unread(format!("{FIRST}{name}")),
+                moments.second.unread(format!("{SECOND}{name}")),
             ]
         });
         parts.collect()
@@ -146,7 +152,8 @@ impl AdamW {
                 .find_map(|part| key.strip_prefix(part))
                 .ok_or_else(|| StateError::Unknown(key.to_owned()))?;
             if !moments.contains_key(name) {
-                moments.insert(name.to_owned(), Moments::read(state, name, &device)?);
+                let read = Moments::read(state, name, config.moments, &device)?;
+                moments.insert(name.to_owned(), read);
             }
         }
         Ok(Self { config, moments })
@@ -155,14 +162,20 @@ impl AdamW {
 
 impl Moments {
     fn new(gradient_n: &Tensor<1>) -> Self {
+        let zeros = || Moment::Full(gradient_n.zeros_like());
         Self {
             steps: 0,
-            first_n: gradient_n.zeros_like(),
-            second_n: gradient_n.zeros_like(),
+            first: zeros(),
+            second: zeros(),
         }
     }
 
-    fn read(state: &dyn Weights, name: &str, device: &Device) -> Result<Self, StateError> {
+    fn read(
+        state: &dyn Weights,
+        name: &str,
+        bits: MomentBits,
+        device: &Device,
+    ) -> Result<Self, StateError> {
         let part = |part: &'static str| {
             let found = state.tensor(&format!("{part}{name}"));
             found.ok_or_else(|| StateError::Missing {
@@ -173,13 +186,14 @@ impl Moments {
         let tensor = |data: TensorData| Tensor::<1>::from_data(data, device);
         let steps = part(STEP)?.iter::<i64>().next();
         let steps = steps.and_then(|steps| u32::try_from(steps).ok());
+        let as_stored = Rounding::Nearest;
         Ok(Self {
             steps: steps.ok_or_else(|| StateError::Missing {
                 name: name.to_owned(),
                 part: STEP,
             })?,
-            first_n: tensor(part(FIRST)?),
-            second_n: tensor(part(SECOND)?),
+            first: Moment::kept(tensor(part(FIRST)?), bits, Curve::Signed, as_stored),
+            second: Moment::kept(tensor(part(SECOND)?), bits, Curve::Positive, as_stored),
         })
     }
 }
@@ -214,10 +228,14 @@ impl ModuleMapper for Stepping<'_> {
         let moments = self.optimizer.moments.remove(&name);
         let Moments {
             steps,
-            first_n: first,
-            second_n: second,
+            first,
+            second,
         } = moments.unwrap_or_else(|| Moments::new(&gradient_n));
         let steps = steps.saturating_add(1);
+        let bits = config.moments;
+        // A draw of its own for every parameter, step and moment, the same after resuming.
+        let draw =
+            |part: u64| Rounding::Drawn(mix(key_of(&name) ^ mix(2 * u64::from(steps) + part)));
         let with = myxtts_ops::AdamW {
             learning_rate: self.learning_rate,
             betas: [config.beta_1, config.beta_2],
@@ -233,14 +251,17 @@ impl ModuleMapper for Stepping<'_> {
             // Flat, and not held by anyone else, so the step happens in the parameter's own
             // memory.
             let old_n = old.inner().reshape([shape.num_elements()]);
-            let before = myxtts_ops::Moments { first, second };
+            let before = myxtts_ops::Moments {
+                first: first.into_tensor(),
+                second: second.into_tensor(),
+            };
             let (new_n, after) = adamw_step(old_n, gradient_n, before, &with);
             let kept = Moments {
                 steps,
-                first_n: after.first,
-                second_n: after.second,
+                first: Moment::kept(after.first, bits, Curve::Signed, draw(0)),
+                second: Moment::kept(after.second, bits, Curve::Positive, draw(1)),
             };
-            moments.insert(name, kept);
+            moments.insert(name.clone(), kept);
             context.restore(new_n.reshape(shape))
         })
     }

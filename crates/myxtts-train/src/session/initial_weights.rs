@@ -10,7 +10,7 @@ use myxtts_data::dataset::train_texts;
 use myxtts_infer::{ModelCard, state_dict};
 use myxtts_model::params::StateDict;
 use myxtts_run::checkpoint::Checkpoint;
-use myxtts_text::{Growth, Vocabulary};
+use myxtts_text::{Grown, Growth, Language, TokenId, Vocabulary};
 use myxtts_weights::{TensorMap, read_ours, read_safetensors};
 
 use super::job::Job;
@@ -153,7 +153,13 @@ impl InitialWeights {
                 }
             }
         }
+        let knows = |language: &Language| vocabulary.languages().contains(&language.tag());
+        let unset = match languages.iter().all(knows) {
+            true => 0,
+            false => NEW_LANGUAGE_TOKENS,
+        };
         let growth = Growth {
+            merged_tokens: job.new_tokens.unwrap_or(unset),
             languages,
             ..Growth::default()
         };
@@ -169,32 +175,47 @@ impl InitialWeights {
             "text_head.bias",
         ] {
             if let Some(data) = gpt.get_mut(name) {
-                *data = with_rows(data, grown.new_text_tokens);
+                *data = with_rows(data, grown.new_text_tokens, &grown.pieces);
             }
         }
         if let Some(card) = &mut self.card {
             card.gpt.vocabulary.text_tokens = grown.new_text_tokens;
         }
-        let tokens: Vec<&str> = grown
-            .added
-            .iter()
-            .map(|(_, token)| token.as_str())
-            .collect();
-        self.notices.push(format!(
-            "the vocabulary grows from {} to {} text tokens for this dataset: {}; old tokens keep \
-             their rows, new ones start as the mean of all",
-            grown.old_text_tokens,
-            grown.new_text_tokens,
-            tokens.join(" ")
-        ));
+        self.notices.push(growth_notice(&grown));
         self.vocabulary = Some(Arc::new(grown.vocabulary));
         Ok(())
     }
 }
 
-/// Adds rows, each the mean of the existing ones: a token the model has never seen then means
+/// The most tokens that are learned for a language that the weights do not know.
+const NEW_LANGUAGE_TOKENS: usize = 2000;
+/// The most new tokens that a notice lists.
+const LISTED_TOKENS: usize = 40;
+
+fn growth_notice(grown: &Grown) -> String {
+    let tokens = grown.added.iter().map(|(_, token)| token.as_str());
+    let listed: Vec<&str> = tokens.take(LISTED_TOKENS).collect();
+    let more = match grown.added.len().saturating_sub(LISTED_TOKENS) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let merged = match grown.pieces.len() {
+        0 => String::new(),
+        merged => format!(", {merged} of them of the tokens that they replace"),
+    };
+    format!(
+        "the vocabulary grows from {} to {} text tokens for this dataset: {}{more}; old tokens keep \
+         their rows, new ones start as a mean{merged}",
+        grown.old_text_tokens,
+        grown.new_text_tokens,
+        listed.join(" ")
+    )
+}
+
+/// Adds rows. A token that stands for several others starts as their mean, so that a text begins
+/// with the meaning it had; any other as the mean of all: one the model has never seen then means
 /// nothing in particular, at the usual scale.
-fn with_rows(data: &TensorData, rows: usize) -> TensorData {
+fn with_rows(data: &TensorData, rows: usize, pieces: &[(TokenId, Vec<TokenId>)]) -> TensorData {
     let mut shape = data.shape().to_vec();
     let old = shape.first().copied().unwrap_or(0);
     let width: usize = shape.iter().skip(1).product();
@@ -213,6 +234,18 @@ fn with_rows(data: &TensorData, rows: usize) -> TensorData {
     for _ in old..rows {
         values.extend_from_slice(&mean);
     }
+    for (token, pieces) in pieces {
+        let row = |id: TokenId| id as usize * width..(id as usize + 1) * width;
+        let mut sum = vec![0.0_f32; width];
+        for values in pieces.iter().filter_map(|piece| values.get(row(*piece))) {
+            for (sum, value) in sum.iter_mut().zip(values) {
+                *sum += value / pieces.len() as f32;
+            }
+        }
+        if let Some(values) = values.get_mut(row(*token)) {
+            values.copy_from_slice(&sum);
+        }
+    }
     if let Some(first) = shape.first_mut() {
         *first = rows.max(old);
     }
@@ -224,14 +257,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn old_rows_stay_and_new_ones_are_their_mean() {
+    fn old_rows_stay_and_new_ones_are_a_mean() {
         let data = TensorData::new(vec![1.0_f32, 2.0, 3.0, 6.0], [2, 2]);
-        let grown = with_rows(&data, 4);
+        let grown = with_rows(&data, 4, &[]);
         assert_eq!(grown.shape().to_vec(), [4, 2]);
         let values: Vec<f32> = grown.iter().collect();
         assert_eq!(values, [1.0, 2.0, 3.0, 6.0, 2.0, 4.0, 2.0, 4.0]);
-        let bias = with_rows(&TensorData::new(vec![1.0_f32, 3.0], [2]), 3);
+        let bias = with_rows(&TensorData::new(vec![1.0_f32, 3.0], [2]), 3, &[]);
         let values: Vec<f32> = bias.iter().collect();
         assert_eq!(values, [1.0, 3.0, 2.0]);
+        // Row 2 is a new character, rows 3 and 4 stand for two and three tokens.
+        let pieces = [(3, vec![0, 1]), (4, vec![0, 0, 2])];
+        let grown = with_rows(&TensorData::new(vec![0.0_f32, 6.0], [2, 1]), 5, &pieces);
+        let values: Vec<f32> = grown.iter().collect();
+        assert_eq!(values, [0.0, 6.0, 3.0, 3.0, 1.0]);
     }
 }

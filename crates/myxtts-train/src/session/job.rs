@@ -11,7 +11,7 @@ use myxtts_audio::AudioConfig;
 use myxtts_data::config::{CacheKind, ConditioningFrom, DatasetConfig, ShapeConfig};
 use myxtts_data::schedule::{Beginnings, ConditioningSpec};
 use myxtts_data::units::{Codes, Tokens};
-use myxtts_device::{MemoryCheck, Plan};
+use myxtts_device::{MemoryCheck, MomentBits, Plan};
 use myxtts_doctor::peak_flops;
 use myxtts_model::ModelSize;
 use myxtts_model::gpt::Quirks;
@@ -68,7 +68,12 @@ pub(crate) struct Optimization {
 impl Optimization {
     /// Answers every question of the optimizer's keys.
     #[deny(unused_variables)]
-    fn of(config: &OptimizerConfig, chosen: &BTreeSet<String>, patience: u64) -> Self {
+    fn of(
+        config: &OptimizerConfig,
+        moments: MomentBits,
+        chosen: &BTreeSet<String>,
+        patience: u64,
+    ) -> Self {
         let OptimizerConfig {
             learning_rate,
             dvae_learning_rate,
@@ -104,6 +109,7 @@ impl Optimization {
             ema_decay,
             adamw: AdamWConfig {
                 weight_decay,
+                moments,
                 ..AdamWConfig::default()
             },
             spikes: match skip_spikes {
@@ -295,6 +301,8 @@ pub(crate) struct Job {
     pub(crate) decoder_size: ModelSize,
     /// Whether accidents of the public implementation are reproduced.
     pub(crate) quirks: Quirks,
+    /// Most new tokens from the dataset's words, if the user set it.
+    pub(crate) new_tokens: Option<usize>,
     /// Sizes of a new GPT and a new DVAE.
     pub(crate) sizes: Sizes,
     /// Sizes of segments.
@@ -345,7 +353,11 @@ impl Job {
             // A preparation's, which hands the vocabulary on.
             vocab: _,
         } = &training.run;
-        let ModelConfig { size, quirks } = model;
+        let ModelConfig {
+            size,
+            quirks,
+            new_tokens,
+        } = model;
         Self {
             run: run_folder(name, checkpoint_dir.as_deref()),
             stages: stage.names(chosen("training.stage"), init.is_some()),
@@ -354,7 +366,12 @@ impl Job {
             reset_training: *reset_training,
             seed: *seed,
             lengths: StageLengths::of(&training.run, *size, &request.chosen),
-            optimization: Optimization::of(&training.optimizer, &request.chosen, *patience),
+            optimization: Optimization::of(
+                &training.optimizer,
+                request.plan.savings.moments,
+                &request.chosen,
+                *patience,
+            ),
             cadence: Cadence::of(&training.run),
             frozen: freeze.clone().unwrap_or_default(),
             sample_texts: sample_texts.clone().unwrap_or_default(),
@@ -364,6 +381,7 @@ impl Job {
             memory_check: data.pipeline.memory_check,
             decoder_size: *size,
             quirks: *quirks,
+            new_tokens: new_tokens.map(|tokens| tokens as usize),
             sizes: request.sizes.clone(),
             segments: request.segments,
             dataset: request.dataset.clone(),

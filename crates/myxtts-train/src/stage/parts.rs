@@ -210,6 +210,7 @@ pub(crate) fn gpt_recipe(job: &Job, card: &ModelCard) -> GptObjectiveConfig {
         dropout: job.optimization.dropout.unwrap_or(card.gpt.dropout),
         quirks: card.quirks,
         frozen: job.frozen.clone(),
+        recompute: job.plan.savings.recompute,
         ..GptObjectiveConfig::default()
     }
 }

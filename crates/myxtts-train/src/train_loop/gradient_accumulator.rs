@@ -59,10 +59,9 @@ impl<'a, T: Objective> GradientAccumulator<'a, T> {
         // The cores are held during the pass only, not while it waits for a batch or for other
         // replicas, which may share them.
         on_compute_pool(&objective.device(), || {
-            let pass = objective.forward_backward(phase, batch, shares, key, scale);
+            let pass = objective.forward_backward(phase, batch, shares, key, scale, sum);
             let pass = pass.map_err(|why| TrainError::step(metrics.report.step, why))?;
             metrics.add(pass.total, pass.parts);
-            sum.add(pass.gradients);
             traces.push(pass.trace);
             Ok(())
         })

@@ -1,6 +1,7 @@
 //! The optimizer against the reference's own numbers.
 
 use burn::tensor::Tensor;
+use myxtts_device::MomentBits;
 use myxtts_model::gpt::{Gpt, GptBatch, Quirks};
 use myxtts_model::params;
 use myxtts_train::optim::{AdamW, AdamWConfig, NamedGradients};
@@ -27,6 +28,7 @@ fn three_steps() {
             beta_2: expected["betas"][1].as_f64().unwrap(),
             epsilon: number(expected, "eps"),
             weight_decay: number(expected, "weight_decay"),
+            moments: MomentBits::F32,
         };
         assert_eq!(config, AdamWConfig::default());
         let rate = number(expected, "lr");

@@ -1,4 +1,4 @@
-//! A batch that the CPU computes in pieces is the batch.
+//! A batch that the CPU computes in pieces, or block by block, is the batch.
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use myxtts_model::gpt::{GptBatch, Quirks};
@@ -60,8 +60,9 @@ fn apart(objective: &GptObjective, rows: usize) -> f32 {
         .map(|value| value.into_scalar())
         .collect();
     let whole = objective.gradients(0, (loss.total * scale).backward());
+    let mut sum = NamedGradients::default();
     let pass = objective
-        .forward_backward(0, &batch, &shares, key, scale)
+        .forward_backward(0, &batch, &shares, key, scale, &mut sum)
         .unwrap();
     let parts = pass.parts.into_iter().map(|(_, part)| part);
     let found = std::iter::once(pass.total).chain(parts);
@@ -69,7 +70,8 @@ fn apart(objective: &GptObjective, rows: usize) -> f32 {
     let of_losses = found
         .zip(&wholes)
         .map(|(found, whole)| (found - whole).abs() / whole.abs());
-    let gradients = numbers(&whole).into_iter().zip(numbers(&pass.gradients));
+    let gradients = numbers(&whole).into_iter().zip(numbers(&sum));
+    assert_eq!(whole.len(), sum.len());
     let of_gradients = gradients.map(|((name, whole), (other, found))| {
         assert_eq!(name, other);
         let norm =
@@ -100,4 +102,49 @@ fn few_rows_and_the_public_implementations_accidents_are_left_whole() {
     };
     let compat = GptObjective::new(gpt(&Device::flex(), 3, 0.2).gpt, objective_config);
     assert_eq!(apart(&compat, 9), 0.0);
+}
+
+fn recomputing(objective: GptObjective, quirks: Quirks) -> GptObjective {
+    let objective_config = GptObjectiveConfig {
+        dropout: 0.2,
+        quirks,
+        recompute: true,
+        ..GptObjectiveConfig::default()
+    };
+    GptObjective::new(objective.gpt, objective_config)
+}
+
+#[test]
+fn blocks_computed_again_give_the_same_bits_and_drop_the_same() {
+    let gpt = || gpt(&Device::flex(), 3, 0.2);
+    assert_eq!(apart(&recomputing(gpt(), Quirks::Fixed), 7), 0.0);
+    assert_eq!(apart(&recomputing(gpt(), Quirks::Compat), 9), 0.0);
+}
+
+#[test]
+fn pieces_of_a_batch_are_recomputed_each() {
+    let apart = apart(&recomputing(gpt(&Device::flex(), 3, 0.2), Quirks::Fixed), 8);
+    assert!(apart > 0.0 && apart < 1e-5, "{apart:e}");
+}
+
+/// The gradients of several batches are added to one sum, whichever way they are computed.
+#[test]
+fn a_second_batch_is_added_to_the_first() {
+    let device = Device::flex();
+    let sums = [false, true].map(|recompute| {
+        let objective = gpt(&device, 3, 0.2);
+        let objective = match recompute {
+            true => recomputing(objective, Quirks::Fixed),
+            false => objective,
+        };
+        let mut sum = NamedGradients::default();
+        for rows in [3, 5] {
+            let batch = batch(rows, &device);
+            let pass = objective.forward_backward(0, &batch, &[], 11, 1.0, &mut sum);
+            pass.unwrap();
+        }
+        numbers(&sum)
+    });
+    let [kept, recomputed] = sums;
+    assert!(kept == recomputed);
 }

@@ -20,8 +20,8 @@ use myxtts_train::optim::{AdamW, AdamWConfig, NamedGradients};
 use myxtts_train::train_loop::{Guards, LossScale, State, StepObserver, StepReport};
 
 use myxtts_device::{
-    DeviceMemory, EngineError, MemoryCheck, MemoryNeeds, PlanRequest, Precision, Share, Verdict,
-    open,
+    DeviceMemory, EngineError, MemoryCheck, MemoryNeeds, PlanRequest, Precision, Savings, Share,
+    Verdict, open,
 };
 use myxtts_run::observer::Silent;
 use myxtts_run::signals::StopRequest;
@@ -108,6 +108,7 @@ fn a_budget_is_enforced_on_a_gpu() {
         in_flight: 4,
         host_ring: none,
         precision: Precision::F32,
+        savings: Savings::NONE,
         mel_frames: None,
     };
     let planned = &plan.model_devices[0];
