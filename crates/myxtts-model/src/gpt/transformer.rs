@@ -20,7 +20,7 @@ const STD: f64 = 0.02;
 #[derive(Module, Debug)]
 pub struct Transformer {
     /// The blocks, in order.
-    h: Vec<Block>,
+    pub(super) h: Vec<Block>,
     /// The norm after the last block.
     pub(crate) ln_f: NormParams,
 }
