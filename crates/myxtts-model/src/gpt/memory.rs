@@ -48,11 +48,9 @@ struct Kept {
     /// The same for a block of the conditioning encoder, which has no
     /// feed-forward part.
     encoder_block: u64,
-    /// Copies of the scores of one head: masked, as weights, and their
-    /// gradient. Ours computes them again.
+    /// Copies of the scores of one head. None are kept: they are computed again.
     scores: u64,
-    /// Copies of the scores of tokens: as they are, as logarithms, and their gradient. Ours keeps
-    /// the sum of a row instead of the logarithms.
+    /// Copies of the scores of tokens: as they are, and their gradient.
     logits: u64,
     /// For a layer of the resampler: keys and values, and what latents keep.
     perceiver: [u64; 2],
@@ -74,13 +72,26 @@ impl Kept {
             false => Self {
                 block: 44 + 4 * half,
                 encoder_block: 16 + half,
-                scores: 3,
-                logits: 3,
+                scores: 0,
+                logits: 2,
                 perceiver: [6 + half, 24],
             },
         }
     }
+
+    /// What a GPU kept when attention kept all its scores. The rows of batches were chosen by it,
+    /// and runs that resume have the batches they had.
+    fn with_scores() -> Self {
+        Self {
+            scores: 3,
+            logits: 3,
+            ..Self::by(Kernels::GPU)
+        }
+    }
 }
+
+/// Scores that attention on a GPU has in memory at once, in all tensors of them together.
+const SCORES_AT_ONCE: u64 = 5 * (8 << 20);
 
 /// The static shape of one sample in a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,6 +122,11 @@ impl TrainingMemory {
     /// Estimates a batch with `samples` samples of one shape.
     pub fn of(config: &GptConfig, shape: BatchShape, samples: usize, kernels: Kernels) -> Self {
         let parameters = ParameterCount::of(config).total() as u64 * F32;
+        let samples = samples as u64;
+        let scores = match kernels.own {
+            true => 0,
+            false => SCORES_AT_ONCE.min(samples * 5 * largest_scores(config, shape)),
+        };
         let rounded = match kernels.half {
             true => parameters / 2,
             false => 0,
@@ -119,7 +135,10 @@ impl TrainingMemory {
             parameters: parameters + rounded,
             gradients: parameters,
             moments: 2 * parameters,
-            activations: samples as u64 * activations(config, shape, kernels) * F32,
+            activations: samples
+                * activations(config, shape, &Kept::by(kernels), kernels.recompute)
+                * F32
+                + scores * F32,
         }
     }
 
@@ -138,17 +157,30 @@ pub fn rows_within(
     rows: usize,
     shape: BatchShape,
 ) -> usize {
-    let most = |kernels: Kernels| {
-        let budget = rows as u64 * activations(config, longest, kernels);
-        budget / activations(config, shape, kernels).max(1)
+    let most = |kept: Kept| {
+        let of = |shape: BatchShape| activations(config, shape, &kept, false);
+        rows as u64 * of(longest) / of(shape).max(1)
     };
-    let most = most(Kernels::CPU).min(most(Kernels::GPU)).max(1);
+    let most = most(Kept::by(Kernels::CPU))
+        .min(most(Kept::with_scores()))
+        .max(1);
     usize::try_from(most).unwrap_or(usize::MAX)
 }
 
+/// Counts the positions of a sample.
+fn positions(config: &GptConfig, shape: BatchShape) -> u64 {
+    let tokens = shape.text + 2 + shape.codes + TAIL + 2;
+    (config.perceiver.latents + tokens) as u64
+}
+
+/// Counts the scores of one sample in the attention that has most of them.
+fn largest_scores(config: &GptConfig, shape: BatchShape) -> u64 {
+    let longest = positions(config, shape).max(shape.frames as u64);
+    config.heads as u64 * longest * longest
+}
+
 /// Counts the numbers kept for one sample.
-fn activations(config: &GptConfig, shape: BatchShape, kernels: Kernels) -> u64 {
-    let kept = Kept::by(kernels);
+fn activations(config: &GptConfig, shape: BatchShape, kept: &Kept, recompute: bool) -> u64 {
     let [channels, heads, layers, blocks] = [
         config.channels,
         config.heads,
@@ -159,7 +191,7 @@ fn activations(config: &GptConfig, shape: BatchShape, kernels: Kernels) -> u64 {
     let text = shape.text as u64 + 2;
     let codes = (shape.codes + TAIL) as u64 + 2;
     let latents = config.perceiver.latents as u64;
-    let positions = latents + text + codes;
+    let positions = positions(config, shape);
     let frames = shape.frames as u64;
     let block = kept.block * positions * channels + kept.scores * heads * positions * positions;
     let encoder_block =
@@ -174,7 +206,7 @@ fn activations(config: &GptConfig, shape: BatchShape, kernels: Kernels) -> u64 {
     let logits = text * vocabulary.text_tokens as u64 + codes * vocabulary.audio_tokens() as u64;
     let voice = blocks * encoder_block + config.perceiver.depth as u64 * perceiver_layer;
     let scores = kept.logits * logits;
-    if kernels.recompute {
+    if recompute {
         // The parts are walked one after the other, each with the inputs of all blocks beside it.
         return layers * positions * channels + block.max(voice).max(scores);
     }
