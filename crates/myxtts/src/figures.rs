@@ -3,9 +3,10 @@
 use std::fmt;
 
 use myxtts_audio::MelSpec;
-use myxtts_device::Precision;
+use myxtts_device::{Precision, Savings};
 use myxtts_model::ModelSize;
 use myxtts_model::gpt::{BatchShape, Kernels, ParameterCount, TrainingMemory};
+use myxtts_train::demand::moment_bytes;
 use serde::Serialize;
 
 use crate::settings::{Config, Sizes};
@@ -43,7 +44,7 @@ impl ModelFigures {
         config: &Config,
         sizes: &Sizes,
         precision: Precision,
-        recompute: bool,
+        savings: Savings,
         on_cpu: bool,
     ) -> Self {
         let size = config.model.size;
@@ -51,7 +52,7 @@ impl ModelFigures {
         let kernels = Kernels {
             own: on_cpu,
             half: precision != Precision::F32,
-            recompute,
+            recompute: savings.recompute,
         };
         let shapes = &config.data.shapes;
         let conditioning = shapes.conditioning(config.data.audio.sample_rate);
@@ -76,7 +77,9 @@ impl ModelFigures {
             dvae_parameters: dvae.encoder + dvae.decoder,
             precision,
             text_tokens: gpt.vocabulary.text_tokens,
-            weights_and_optimiser: longest.parameters + longest.gradients + longest.moments,
+            weights_and_optimiser: longest.parameters
+                + longest.gradients
+                + moment_bytes(savings.moments, longest.gradients),
             per_sample: (1..=parts)
                 .map(memory)
                 .map(|(shape, memory)| SampleMemory {

@@ -37,7 +37,7 @@ impl Planned {
                 &settings.config,
                 &sizes,
                 plan.precision,
-                plan.savings.recompute,
+                plan.savings,
                 on_cpu,
             ),
             training: Outline::of(settings)?,
