@@ -31,8 +31,8 @@ pub struct StrategyConfig {
     pub precision: PrecisionChoice,
     /// What the backward pass does about the GPT's blocks. `off` keeps all that they
     /// computed; `blocks` keeps the input of each and computes the rest again, for a
-    /// fraction of the memory and about a third more time, with the same gradients. `auto`
-    /// is `off` where that fits the device, and `blocks` elsewhere.
+    /// fraction of the memory and the time of one more forward pass, with the same gradients.
+    /// `auto` is `off` where that fits the device, and `blocks` elsewhere.
     pub recompute: RecomputeChoice,
     /// How the optimizer keeps its two moments of every weight between steps: `f32`, or
     /// `int8`, which takes a quarter of the memory and rounds them. `auto` is `f32`, unless
