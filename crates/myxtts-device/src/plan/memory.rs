@@ -285,77 +285,105 @@ pub(super) fn fit(
     devices: &Devices<'_>,
     record: &mut Record,
 ) -> Result<Fitted, PlanError> {
-    let [first, exact, last] = Savings::ways(&request.strategy);
-    let asked = |savings: Savings| Sizing {
+    let ways = Savings::ways(&request.strategy);
+    let asked = Sizing {
         batch_size,
         accumulation,
-        savings,
-    };
-    let fitted = |sizing, memory, notices| Fitted {
-        sizing,
-        memory,
-        notices,
+        savings: ways[0],
     };
     let Some(workload) = request.workload.as_deref() else {
-        return Ok(fitted(asked(first), vec![], vec![]));
+        return Ok(Fitted::new(asked, vec![]));
     };
-    let question = |savings: Savings| Question {
+    let question = Question {
         request,
         workload,
         devices,
-        asked: asked(savings),
+        asked,
     };
-    let as_asked = question(first).as_asked();
-    let Some(tight) = tightest(&as_asked).cloned() else {
-        return Ok(fitted(asked(first), as_asked, vec![]));
-    };
-    // What saves nothing is not done.
-    let needed = |savings: Savings| -> Vec<MemoryNeeds> {
-        let needs = question(savings).as_asked();
-        needs.into_iter().map(|device| device.needs).collect()
-    };
-    let useful = |savings: Savings, than: Savings| match needed(savings) == needed(than) {
-        true => than,
-        false => savings,
-    };
-    let exact = useful(exact, first);
-    let last = useful(last, exact);
-    let is_chosen = request.is_chosen(BATCH_KEY);
-    let may_change = !is_chosen || request.strategy.allow_fallback;
-    // A smaller batch is better than rounding, where the batch may be smaller.
-    let whole = match may_change || check == MemoryCheck::Warn {
-        true => exact,
-        false => last,
-    };
-    let as_asked = question(whole).as_asked();
-    let Some(still_tight) = tightest(&as_asked).cloned() else {
-        whole.tell(first, &tight, record);
-        return Ok(fitted(asked(whole), as_asked, vec![]));
-    };
-    if check == MemoryCheck::Warn {
-        whole.tell(first, &tight, record);
-        return Ok(fitted(asked(whole), as_asked, vec![warning(&still_tight)]));
+    let as_asked = question.as_asked();
+    match tightest(&as_asked) {
+        None => Ok(Fitted::new(asked, as_asked)),
+        Some(tight) => question.fit_saving(ways, tight, check, record),
     }
-    let settled = [exact, last].into_iter().find_map(|savings| {
-        let largest = question(savings).largest_fitting()?;
-        may_change.then_some(largest)
-    });
-    let Some(settled) = settled else {
-        let question = question(last);
-        let tight = tightest(&question.as_asked()).cloned().unwrap_or(tight);
-        let refusal = question.refusal(&tight, question.largest_fitting());
-        return Err(PlanError::Memory(Box::new(refusal)));
-    };
-    settled.savings.tell(first, &tight, record);
-    tell_settled(
-        settled,
-        asked(settled.savings),
-        is_chosen,
-        &still_tight,
-        record,
-    );
-    let needs = question(settled.savings).needs(settled, None);
-    Ok(fitted(settled, needs, vec![]))
+}
+
+impl Fitted {
+    fn new(sizing: Sizing, memory: Vec<DeviceMemory>) -> Self {
+        Self {
+            sizing,
+            memory,
+            notices: vec![],
+        }
+    }
+}
+
+impl Question<'_> {
+    /// Finds sizes that fit where those that were asked for do not, in these ways of saving.
+    fn fit_saving(
+        &self,
+        ways: [Savings; 3],
+        tight: &DeviceMemory,
+        check: MemoryCheck,
+        record: &mut Record,
+    ) -> Result<Fitted, PlanError> {
+        let [first, exact, last] = self.useful(ways);
+        let is_chosen = self.request.is_chosen(BATCH_KEY);
+        let may_change = !is_chosen || self.request.strategy.allow_fallback;
+        // A smaller batch is better than rounding, where the batch may be smaller.
+        let whole = self.saving(match may_change || check == MemoryCheck::Warn {
+            true => exact,
+            false => last,
+        });
+        let mut fitted = Fitted::new(whole.asked, whole.as_asked());
+        let Some(still_tight) = tightest(&fitted.memory).cloned() else {
+            whole.asked.savings.tell(first, tight, record);
+            return Ok(fitted);
+        };
+        if check == MemoryCheck::Warn {
+            whole.asked.savings.tell(first, tight, record);
+            fitted.notices.push(warning(&still_tight));
+            return Ok(fitted);
+        }
+        let largest = |savings: Savings| self.saving(savings).largest_fitting();
+        let settled = [exact, last].into_iter().find_map(largest);
+        let Some(settled) = settled.filter(|_| may_change) else {
+            let least = self.saving(last);
+            let tight = tightest(&least.as_asked()).cloned();
+            let tight = tight.unwrap_or(still_tight);
+            let refusal = least.refusal(&tight, least.largest_fitting());
+            return Err(PlanError::Memory(Box::new(refusal)));
+        };
+        settled.savings.tell(first, tight, record);
+        let asked = self.saving(settled.savings).asked;
+        tell_settled(settled, asked, is_chosen, &still_tight, record);
+        Ok(Fitted::new(settled, self.needs(settled, None)))
+    }
+
+    /// Asks the same of a training that saves memory in this way.
+    fn saving(&self, savings: Savings) -> Question<'_> {
+        Question {
+            asked: Sizing {
+                savings,
+                ..self.asked
+            },
+            ..*self
+        }
+    }
+
+    /// Replaces a way that saves nothing by the one before it.
+    fn useful(&self, [first, exact, last]: [Savings; 3]) -> [Savings; 3] {
+        let needed = |savings: Savings| -> Vec<MemoryNeeds> {
+            let needs = self.saving(savings).as_asked().into_iter();
+            needs.map(|device| device.needs).collect()
+        };
+        let or_before = |savings: Savings, before: Savings| match needed(savings) == needed(before)
+        {
+            true => before,
+            false => savings,
+        };
+        let exact = or_before(exact, first);
+        [first, exact, or_before(last, exact)]
+    }
 }
 
 /// The question of which sizes fit.
