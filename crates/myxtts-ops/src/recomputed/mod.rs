@@ -41,8 +41,7 @@ pub(crate) trait RecomputedOps: Backend {
     ) -> FloatTensor<Self>;
 }
 
-/// What an operation with `N` inputs computes, there and back. An output has the type of its
-/// inputs: `like` is one of them.
+/// What an operation with `N` inputs computes, there and back.
 trait Rule<const N: usize>: Clone + Debug + Send + 'static {
     fn forward<B: Ordinary>(&self, inputs: [FloatTensor<B>; N]) -> FloatTensor<B>;
 
