@@ -9,6 +9,7 @@ mod budget;
 mod buffers;
 mod devices;
 mod display;
+mod fitting;
 mod memory;
 mod precision;
 mod savings;
@@ -27,10 +28,9 @@ use crate::strategy::{Strategy, StrategyError};
 
 use buffers::Buffers;
 use devices::Devices;
-use memory::Fitted;
-pub use memory::{
-    ClipsPerStep, DeviceMemory, LongestShape, MemoryNeeds, Share, TooLarge, Verdict, Workload,
-};
+pub use fitting::TooLarge;
+use fitting::{Fitted, Sizing};
+pub use memory::{ClipsPerStep, DeviceMemory, LongestShape, MemoryNeeds, Share, Verdict, Workload};
 pub use savings::Savings;
 
 /// What the configuration asks of the devices.
@@ -250,7 +250,7 @@ pub fn plan(request: &PlanRequest, machine: &Machine) -> Result<Plan, PlanError>
         gpu_profile: _,
         gradient_accumulation_steps,
         precision,
-        // `memory::fit` takes these.
+        // `fitting::fit` takes these.
         recompute: _,
         moments: _,
         enable_graph_mode,
@@ -282,8 +282,8 @@ pub fn plan(request: &PlanRequest, machine: &Machine) -> Result<Plan, PlanError>
     let buffers = Buffers::decide(request, &machine.host, devices.replicas(), &mut record)?;
     let precision = precision::choose(request, precision, &devices.model_gpus, &mut record)?;
     let sizes = [batch_size, gradient_accumulation_steps];
-    let held = memory::Devices::of(&devices, &buffers, precision);
-    let fitted = memory::fit(request, sizes, memory_check, &held, &mut record)?;
+    let held = fitting::Devices::of(&devices, &buffers, precision);
+    let fitted = fitting::fit(request, sizes, memory_check, &held, &mut record)?;
     record.because(about_shapes(static_shapes));
     let strategy = devices.placement.strategy;
     let decided = Decided {
@@ -314,7 +314,7 @@ impl Decided<'_> {
             memory,
             notices,
         } = self.fitted;
-        let memory::Sizing {
+        let Sizing {
             batch_size,
             accumulation,
             savings,

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::Record;
-use super::memory::{DeviceMemory, lack};
+use super::memory::DeviceMemory;
 use crate::config::{MomentBits, MomentsChoice, RecomputeChoice, StrategyConfig};
 
 /// How a training saves memory.
@@ -52,7 +52,7 @@ impl Savings {
         if self.recompute && !first.recompute {
             record.because(format!(
                 "the GPT's blocks are computed again on the way back: {}",
-                lack(tight)
+                tight.lack()
             ));
         }
         if self.moments != first.moments {
