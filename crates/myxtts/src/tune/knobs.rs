@@ -1,6 +1,7 @@
-//! Workers, the device ring, precision: one after the other, each against the
-//! best so far.
+//! Workers, the device ring, precision, recomputation: one after the other, each
+//! against the best so far.
 
+use myxtts_device::Plan;
 use serde_json::{Value, json};
 
 use super::report::Trial;
@@ -24,10 +25,9 @@ pub(super) fn tune(
     if knobs.contains(&Knob::Precision) {
         precision(tuner, edits, tell)?;
     }
-    tell(Trial::skipped(
-        "recomputation",
-        "this version keeps the activations for the backward pass, and cannot recompute them instead",
-    ));
+    if knobs.contains(&Knob::Recompute) {
+        recompute(tuner, edits, tell)?;
+    }
     Ok(())
 }
 
@@ -126,6 +126,41 @@ fn precision(
         }
     }
     Ok(())
+}
+
+/// Tries the backward pass that the plan did not choose. After a search for the batch it tries
+/// both: `auto` may have turned to computing blocks again while the batch grew.
+fn recompute(
+    tuner: &Tuner<'_>,
+    edits: &mut Edits,
+    tell: &mut dyn FnMut(Trial),
+) -> Result<(), Error> {
+    const KEY: &str = "training.recompute";
+    let now = recompute_name(&tuner.plan);
+    let mut best = match edits.is_empty() || tuner.settings.is_chosen(KEY) {
+        true => now,
+        false => "auto",
+    };
+    for way in ["off", "blocks"] {
+        if way == best {
+            continue;
+        }
+        let label = format!("recompute {way}");
+        let edit = (KEY.to_owned(), Some(json!(way)));
+        let mut ignored = None;
+        if attempt(tuner, edits, edit, [&label, best], &mut ignored, tell)? {
+            best = way;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the value of `training.recompute` that says what a plan does.
+pub(super) fn recompute_name(plan: &Plan) -> &'static str {
+    match plan.savings.recompute {
+        true => "blocks",
+        false => "off",
+    }
 }
 
 /// Tries one edit against the best so far, and keeps it if it gains enough.

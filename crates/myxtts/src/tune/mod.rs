@@ -1,7 +1,8 @@
 //! Searches for the settings that train fastest on this machine.
 //!
 //! ```text
-//! batch size (memory on a GPU, speed on the CPU) -> workers -> device ring -> precision -> all against none
+//! batch size (memory on a GPU, speed on the CPU) -> workers -> device ring -> precision -> recomputation
+//!     -> all against none
 //! ```
 //!
 //! This process opens no device. Every configuration is measured in a process of its own
@@ -48,11 +49,19 @@ pub enum Knob {
     Ring,
     /// The precision of products.
     Precision,
+    /// Whether the backward pass computes the GPT's blocks again.
+    Recompute,
 }
 
 impl Knob {
     /// Every knob, in the order of the search.
-    pub const ALL: [Self; 4] = [Self::Batch, Self::Workers, Self::Ring, Self::Precision];
+    pub const ALL: [Self; 5] = [
+        Self::Batch,
+        Self::Workers,
+        Self::Ring,
+        Self::Precision,
+        Self::Recompute,
+    ];
 
     /// Returns the word for the knob.
     pub fn name(self) -> &'static str {
@@ -61,6 +70,7 @@ impl Knob {
             Self::Workers => "workers",
             Self::Ring => "ring",
             Self::Precision => "precision",
+            Self::Recompute => "recompute",
         }
     }
 }
@@ -286,6 +296,7 @@ fn shown(tuner: &Tuner<'_>, edits: &Edits) -> Vec<[String; 3]> {
         "data.prefetch_buffer_size" => plan.ring_depth.to_string(),
         "training.gradient_accumulation_steps" => plan.gradient_accumulation_steps.to_string(),
         "training.precision" => plan.precision.name().to_owned(),
+        "training.recompute" => knobs::recompute_name(plan).to_owned(),
         other => show(
             tuner
                 .settings
