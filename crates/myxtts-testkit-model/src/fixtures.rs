@@ -29,12 +29,11 @@ pub enum Part {
 
 /// Every set and the device to compare it on, with a multiple of the tolerance;
 /// nothing where there is no such device.
-pub fn cases(device: Option<Device>, slack: f64) -> impl Iterator<Item = (Set, Device)> {
-    let sets = move |device: Device| {
-        let all = Set::all().into_iter();
-        all.map(move |set| (Set { slack, ..set }, device.clone()))
-    };
-    device.into_iter().flat_map(sets)
+pub fn cases(device: Option<Device>, slack: f64) -> Vec<(Set, Device)> {
+    let Some(device) = device else { return vec![] };
+    let all = Set::all().into_iter();
+    all.map(|set| (Set { slack, ..set }, device.clone()))
+        .collect()
 }
 
 /// One folder of reference numbers.
@@ -73,6 +72,11 @@ impl Set {
             folder,
             slack: 1.0,
         }
+    }
+
+    /// The difference that is allowed on this set's device where `most` is allowed on the CPU.
+    pub fn tolerance(&self, most: f64) -> f64 {
+        most * self.slack
     }
 
     pub fn name(&self) -> String {
@@ -147,7 +151,7 @@ impl Set {
     }
 
     fn judge(&self, name: &str, worst: f64, most: f64) {
-        let most = most * self.slack;
+        let most = self.tolerance(most);
         let set = self.name();
         println!("{set}: {name:<40} largest difference {worst:.2e} of {most:.0e} allowed");
         // A NaN is no small difference.

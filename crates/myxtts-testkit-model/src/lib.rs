@@ -17,6 +17,8 @@ pub mod cpu;
 pub mod fixtures;
 #[cfg(feature = "reference")]
 pub mod gpt_fixture;
+#[cfg(feature = "reference")]
+pub mod parity;
 #[cfg(feature = "software-gpus")]
 pub mod software;
 #[cfg(feature = "tiny")]

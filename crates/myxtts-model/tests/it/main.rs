@@ -21,13 +21,10 @@ mod hifigan_training;
 mod mel_host;
 mod operations;
 mod parity_beams;
-mod parity_dvae;
-mod parity_gpt;
-mod parity_hifigan;
-mod parity_mel;
-mod parity_speaker;
 mod public_names;
 mod sizes;
 mod wave_stream;
 
 use myxtts_testkit_model::{cpu as place, fixtures, gpt_fixture};
+
+myxtts_testkit_model::parity_tests!(crate::place::cases);

@@ -2,9 +2,10 @@
 
 use burn::tensor::Device;
 use myxtts_model::params;
+use myxtts_testkit_model::parity::{dvae, hifigan, speaker};
 
 use crate::fixtures::Set;
-use crate::{gpt_fixture, parity_dvae, parity_hifigan, parity_speaker};
+use crate::gpt_fixture;
 
 #[test]
 fn of_the_gpt() {
@@ -19,7 +20,7 @@ fn of_the_gpt() {
 #[test]
 fn of_the_dvae() {
     for set in Set::all() {
-        let ours = params::names(&parity_dvae::dvae(&set, &Device::flex()));
+        let ours = params::names(&dvae::dvae(&set, &Device::flex()));
         let theirs = set.tensors("weights_dvae").0;
         let mut missing: Vec<_> = theirs.keys().filter(|key| !ours.contains(key)).collect();
         missing.retain(|key| !key.starts_with("discrete_loss."));
@@ -31,7 +32,7 @@ fn of_the_dvae() {
 #[test]
 fn of_the_waveform_decoder() {
     for set in Set::all() {
-        let mut ours = params::names(&parity_hifigan::decoder(&set, &Device::flex()));
+        let mut ours = params::names(&hifigan::decoder(&set, &Device::flex()));
         ours.sort();
         assert!(ours.iter().eq(set.tensors("weights_hifidec").0.keys()));
     }
@@ -40,7 +41,7 @@ fn of_the_waveform_decoder() {
 #[test]
 fn of_the_speaker_encoder() {
     for set in Set::all() {
-        let mut ours = params::names(&parity_speaker::encoder(&set, &Device::flex()));
+        let mut ours = params::names(&speaker::encoder(&set, &Device::flex()));
         ours.sort();
         let theirs = set.tensors("weights_spk").0;
         let counted = theirs

@@ -12,10 +12,10 @@ use crate::software;
 pub static COUNTED: Mutex<()> = Mutex::new(());
 
 /// How many times the tolerance is allowed.
-pub const SLACK: f64 = 10.0;
+const SLACK: f64 = 10.0;
 
 /// Every set, on the device of its part.
-pub fn cases(part: Part) -> impl Iterator<Item = (Set, Device)> {
+pub fn cases(part: Part) -> Vec<(Set, Device)> {
     fixtures::cases(device(part), SLACK)
 }
 

@@ -26,21 +26,11 @@ mod mini;
 mod overfit;
 #[path = "../it/parity_adamw.rs"]
 mod parity_adamw;
-#[path = "../../../myxtts-model/tests/it/parity_dvae.rs"]
-mod parity_dvae;
-#[path = "../../../myxtts-model/tests/it/parity_hifigan.rs"]
-mod parity_hifigan;
-#[path = "../../../myxtts-model/tests/it/parity_mel.rs"]
-mod parity_mel;
-// Tests start in the order of their names: after the optimizer, which is on the
-// same device, come those on the other.
-#[path = "../../../myxtts-model/tests/it/parity_gpt.rs"]
-mod parity_of_gpt;
-#[path = "../../../myxtts-model/tests/it/parity_speaker.rs"]
-mod parity_speaker;
 mod precision;
 mod train;
 mod trials;
 
 use gpu as place;
 use myxtts_testkit_model::{fixtures, gpt_fixture, software};
+
+myxtts_testkit_model::parity_tests!(crate::place::cases);

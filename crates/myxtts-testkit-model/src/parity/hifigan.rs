@@ -1,10 +1,12 @@
+//! The waveform decoder against the reference implementation's own numbers.
+
 use burn::tensor::Device;
 use myxtts_model::hifigan::{HifiganConfig, HifiganDecoder, at_speed};
 use myxtts_model::init::Init;
 use myxtts_model::params;
 
+use super::Cases;
 use crate::fixtures::{ACTIVATION, GRADIENT, Part, Set, WAVE, gradients, norm, values};
-use crate::place::cases;
 
 /// Single elements of a gradient, relative to the largest. Wider than for norms:
 /// where a leaky ReLU's input is 0 but for rounding, its slope is either of two.
@@ -32,8 +34,7 @@ pub fn decoder(set: &Set, device: &Device) -> HifiganDecoder {
     params::load(new, &set.tensors("weights_hifidec").0, "").unwrap()
 }
 
-#[test]
-fn waveform_and_the_way_to_it() {
+pub fn waveform_and_the_way_to_it(cases: Cases) {
     for (set, device) in cases(Part::Codec) {
         let file = set.tensors("fx_hifidec");
         let decoder = decoder(&set, &device);
@@ -57,8 +58,7 @@ fn waveform_and_the_way_to_it() {
 }
 
 /// The first stage before its speaker: `up0` is what the transposed convolution gives.
-#[test]
-fn first_stage() {
+pub fn first_stage(cases: Cases) {
     use burn::tensor::activation::leaky_relu;
     for (set, device) in cases(Part::Codec) {
         let file = set.tensors("fx_hifidec");
@@ -71,8 +71,7 @@ fn first_stage() {
     }
 }
 
-#[test]
-fn gradients_reach_length_and_direction() {
+pub fn gradients_reach_length_and_direction(cases: Cases) {
     for (set, device) in cases(Part::Codec) {
         let device = device.autodiff();
         let file = set.tensors("fx_hifidec");

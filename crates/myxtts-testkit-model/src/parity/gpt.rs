@@ -8,10 +8,9 @@ use myxtts_model::generate::{
 };
 use myxtts_model::gpt::{Gpt, GptLosses, Quirks};
 
+use super::Cases;
 use crate::fixtures::{ACTIVATION, GRADIENT, Part, Set, norm, scalar, values};
 use crate::gpt_fixture::{batch, gpt, gradients, number, training_gpt};
-use crate::place;
-use crate::place::cases;
 
 /// Losses and every gradient norm of one of the manifest's cases.
 fn compare_case(
@@ -53,8 +52,7 @@ fn compare_case(
     ours
 }
 
-#[test]
-fn training_step() {
+pub fn training_step(cases: Cases) {
     for (set, device) in cases(Part::Gpt) {
         let file = set.tensors("fx_gpt");
         let gpt = training_gpt(&set, &device);
@@ -100,8 +98,7 @@ fn training_step() {
     }
 }
 
-#[test]
-fn prompt_masking_as_the_reference_has_it() {
+pub fn prompt_masking_as_the_reference_has_it(cases: Cases) {
     for (set, device) in cases(Part::Gpt) {
         let file = set.tensors("fx_gpt");
         let gpt = training_gpt(&set, &device);
@@ -121,7 +118,7 @@ fn prompt_masking_as_the_reference_has_it() {
 
 /// How many codes come before one that has a rival within the tolerance of
 /// activations: there rounding decides, and everything after follows from it.
-fn before_a_tie(scores: &[f32], codes: &[i64], penalty: f32) -> usize {
+fn before_a_tie(set: &Set, scores: &[f32], codes: &[i64], penalty: f32) -> usize {
     let rows = scores.chunks_exact(scores.len() / codes.len());
     let is_tied = |(step, row): (usize, &[f32])| {
         let mut row = row.to_vec();
@@ -129,13 +126,12 @@ fn before_a_tie(scores: &[f32], codes: &[i64], penalty: f32) -> usize {
         repetition_penalty(&mut row, &seen, penalty);
         let scale = row.iter().fold(0.0_f32, |most, x| most.max(x.abs()));
         row.sort_by(|a, b| b.total_cmp(a));
-        f64::from(row[0] - row[1]) < ACTIVATION * place::SLACK * f64::from(scale)
+        f64::from(row[0] - row[1]) < set.tolerance(ACTIVATION) * f64::from(scale)
     };
     rows.enumerate().position(is_tied).unwrap_or(codes.len())
 }
 
-#[test]
-fn inference() {
+pub fn inference(cases: Cases) {
     for (set, device) in cases(Part::Gpt) {
         let file = set.tensors("fx_gpt_infer");
         let gpt = gpt(&set, &device);
@@ -174,7 +170,7 @@ fn inference() {
                 )
                 .unwrap();
             let scores = values(gpt.mel_head.forward(at_once.clone()));
-            let sure = before_a_tie(&scores, &reference, penalty);
+            let sure = before_a_tie(&set, &scores, &reference, penalty);
             assert_eq!(codes[..sure], reference[..sure], "{}: {name}", set.name());
             println!("{}: {name:<56} {sure} codes equal", set.name());
             // What the vocoder gets is the same whether codes are made one by
@@ -201,8 +197,7 @@ fn inference() {
     }
 }
 
-#[test]
-fn sampling_processors() {
+pub fn sampling_processors(cases: Cases) {
     for (set, device) in cases(Part::Gpt) {
         let file = set.tensors("fx_gpt_infer");
         let gpt = gpt(&set, &device);

@@ -1,3 +1,5 @@
+//! The speaker encoder against the reference implementation's own numbers.
+
 use burn::tensor::Device;
 use myxtts_audio::units::{SampleRate, Samples};
 use myxtts_audio::{Compression, MelSpec};
@@ -7,8 +9,8 @@ use myxtts_model::params;
 use myxtts_model::speaker::{SpeakerConfig, SpeakerEncoder, unit_length};
 use serde_json::Value;
 
+use super::Cases;
 use crate::fixtures::{ACTIVATION, MEL, Part, Set, values};
-use crate::place::cases;
 
 pub fn encoder(set: &Set, device: &Device) -> SpeakerEncoder {
     let four = |key: &str| -> [usize; 4] {
@@ -47,8 +49,7 @@ pub fn spec(set: &Set) -> MelSpec {
     }
 }
 
-#[test]
-fn mel_and_embedding() {
+pub fn mel_and_embedding(cases: Cases) {
     for (set, device) in cases(Part::Codec) {
         let file = set.tensors("fx_spk");
         let wave = || file.on::<2>("wav_16k", &device);

@@ -1,11 +1,12 @@
+//! The mel front ends against the reference implementation's own numbers.
+
 use myxtts_audio::MelSpec;
 use myxtts_model::mel::{DeviceMel, Transform};
 
+use super::Cases;
 use crate::fixtures::{MEL, Part, values};
-use crate::place::cases;
 
-#[test]
-fn mel_front_ends() {
+pub fn mel_front_ends(cases: Cases) {
     for (set, device) in cases(Part::Codec) {
         let file = set.tensors("fx_mel");
         let gpt = set.tensors("fx_gpt");

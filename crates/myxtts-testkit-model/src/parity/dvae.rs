@@ -1,3 +1,5 @@
+//! The DVAE against the reference implementation's own numbers.
+
 use burn::tensor::{Device, Tensor};
 use myxtts_audio::MelSpec;
 use myxtts_model::dvae::{Dvae, DvaeConfig, MovingAverage, Reconstruction};
@@ -5,8 +7,8 @@ use myxtts_model::init::Init;
 use myxtts_model::mel::DeviceMel;
 use myxtts_model::params;
 
+use super::Cases;
 use crate::fixtures::{ACTIVATION, GRADIENT, Part, Set, gradients, norm, scalar, values, whole};
-use crate::place::cases;
 
 pub fn config(set: &Set) -> DvaeConfig {
     let size = |key: &str| set.size(&format!("/dvae/config/{key}"));
@@ -51,8 +53,7 @@ fn same_codes(set: &Set, dvae: &Dvae, mel: &Tensor<3>, ours: &[i64], reference: 
     }
 }
 
-#[test]
-fn encodes_and_decodes() {
+pub fn encodes_and_decodes(cases: Cases) {
     for (set, device) in cases(Part::Codec) {
         let file = set.tensors("fx_dvae");
         let dvae = dvae(&set, &device);
@@ -73,8 +74,7 @@ fn encodes_and_decodes() {
 }
 
 /// The reference encodes the mel of a zero-padded batch; so do we, from the wave on.
-#[test]
-fn padded_waves_have_the_codes_of_the_padded_wave() {
+pub fn padded_waves_have_the_codes_of_the_padded_wave(cases: Cases) {
     for (set, device) in cases(Part::Codec) {
         let (mel, gpt) = (set.tensors("fx_mel"), set.tensors("fx_gpt"));
         let lengths = gpt.data("wav_lengths").try_to_vec::<i64>().unwrap();
@@ -102,8 +102,7 @@ fn padded_waves_have_the_codes_of_the_padded_wave() {
     }
 }
 
-#[test]
-fn training_step_gradients_and_codebook() {
+pub fn training_step_gradients_and_codebook(cases: Cases) {
     for (set, device) in cases(Part::Codec) {
         let device = device.autodiff();
         let file = set.tensors("fx_dvae");
