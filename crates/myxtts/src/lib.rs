@@ -41,6 +41,7 @@ mod outline;
 mod planned;
 mod preparation;
 pub mod profile;
+mod relief;
 mod request;
 pub mod serve;
 pub mod settings;

@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::figures::ModelFigures;
 use crate::memory::{clips, training_request};
 use crate::outline::Outline;
+use crate::relief::Relief;
 use crate::settings::{Config, sizes};
 
 /// A plan, and what it is for.
@@ -19,6 +20,8 @@ pub struct Planned {
     plan: Plan,
     training: Outline,
     model: ModelFigures,
+    /// What would free most of the memory of each device that trains.
+    relief: Vec<Relief>,
 }
 
 impl Planned {
@@ -32,7 +35,14 @@ impl Planned {
         let plan = myxtts_device::plan(&request, machine)?;
         let on_cpu = plan.data_device.backend == Backend::Cpu;
         let sizes = sizes(settings)?;
+        let relief = |workload| {
+            let trains = plan.memory.iter().filter(|memory| memory.share.trains);
+            trains
+                .filter_map(|memory| Relief::of(memory, workload))
+                .collect()
+        };
         Ok(Self {
+            relief: request.workload.as_deref().map(relief).unwrap_or_default(),
             model: ModelFigures::of(
                 &settings.config,
                 &sizes,
@@ -52,7 +62,11 @@ impl fmt::Display for Planned {
             plan,
             training,
             model,
+            relief,
         } = self;
-        write!(f, "{plan}\n{training}\n{model}")
+        write!(f, "{plan}\n{training}\n{model}")?;
+        relief
+            .iter()
+            .try_for_each(|relief| writeln!(f, "  {relief}"))
     }
 }

@@ -1,7 +1,7 @@
 //! Measures the real thing briefly: the GPT stage on real clips for some steps, through the
 //! pipeline of a training, with nothing recorded.
 //!
-//! `bench train`, `doctor`, `profile` and `tune` all measure with this.
+//! `bench train`, `bench gpu`, `doctor`, `profile` and `tune` all measure with this.
 
 mod observer;
 mod request;

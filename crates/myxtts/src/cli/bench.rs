@@ -15,6 +15,7 @@ pub(super) fn command() -> Command {
         .subcommand(telemetry())
         .subcommand(synth())
         .subcommand(step())
+        .subcommand(super::profile::bench_gpu())
 }
 
 fn path(name: &'static str, shown: &'static str) -> Arg {

@@ -59,11 +59,11 @@ pub(super) fn command() -> Command {
 
 pub(super) fn tune() -> Command {
     Command::new("tune")
-        .about("Search batch size, workers, buffers and precision for this machine")
+        .about("Search batch size, workers, buffers, precision and recomputation for this machine")
         .long_about(
             "Find the settings that train fastest on this machine: on a GPU the largest batch that its \
-             memory holds, then workers, the device ring and precision by measured steps, each kept if it \
-             gains 2 % or more. Every configuration is measured in a process of its own, so running out \
+             memory holds, then workers, the device ring, precision and recomputation by measured steps, \
+             each kept if it gains 2 % or more. Every configuration is measured in a process of its own, so running out \
              of memory ends nothing else. Takes every flag of `train`; the search begins with the values \
              that you choose. Writes a configuration file with the measurements in comments.",
         )
@@ -104,6 +104,23 @@ pub(super) fn tune() -> Command {
         .arg(steps("20"))
         .arg(seconds("60"))
         .arg(rounds("3"))
+        .arg(hang_limit())
+        .args(flags::arguments())
+}
+
+/// `myxtts bench gpu`, which measures as `profile` does.
+pub(super) fn bench_gpu() -> Command {
+    Command::new("gpu")
+        .about("Measure training steps on a card, with all that somebody else needs to believe it")
+        .long_about(
+            "Train a new GPT for a few steps on the devices of the plan, through the pipeline of a \
+             training, and report the card, its driver and memory, what the steps held against the \
+             plan's estimate, kernels compiled and launched, waits for the device, the share of the \
+             maker's operations per second, and the time of every part of a step. Takes every flag of \
+             `train`; works on any backend. Post what `--json` prints.",
+        )
+        .arg(steps("20"))
+        .arg(seconds("300"))
         .arg(hang_limit())
         .args(flags::arguments())
 }

@@ -39,8 +39,8 @@ fn say_where(words: &str) {
     let _ = writeln!(std::io::stderr(), "{}", line_of_progress(words));
 }
 
-/// Returns how much to measure of each of several configurations, from the flags of `profile` and
-/// `tune`.
+/// Returns how much to measure, from the flags of `profile`, `tune` and `bench gpu`; the last has
+/// one configuration, and so no rounds.
 pub(super) fn effort(matches: &ArgMatches) -> Effort {
     Effort {
         rounds: number(matches, "rounds"),
@@ -50,7 +50,8 @@ pub(super) fn effort(matches: &ArgMatches) -> Effort {
     }
 }
 
-/// Returns the number of a flag, all of which have defaults.
+/// Returns the number of a flag, which has a default in every command that has the flag.
 fn number(matches: &ArgMatches, name: &str) -> u32 {
-    matches.get_one::<u32>(name).copied().unwrap_or(1)
+    let number = matches.try_get_one::<u32>(name).ok().flatten();
+    number.copied().unwrap_or(1)
 }

@@ -13,12 +13,7 @@ use crate::config;
 use crate::output::{Failure, Output};
 
 pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
-    let machine = this_machine()?;
-    let subject = Subject {
-        settings: config::load(&super::given(matches)?, &machine)?,
-        keys: config::keys(),
-        machine,
-    };
+    let subject = subject(matches)?;
     if matches.get_flag("compare") {
         return compare(&subject, matches, output);
     }
@@ -26,6 +21,16 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
         Some(edit) => what_if(&subject, edit, matches, output),
         None => stages(&subject, matches, output),
     }
+}
+
+/// Returns the configuration that the flags ask for, and this machine.
+pub(super) fn subject(matches: &ArgMatches) -> Result<Subject, Failure> {
+    let machine = this_machine()?;
+    Ok(Subject {
+        settings: config::load(&super::given(matches)?, &machine)?,
+        keys: config::keys(),
+        machine,
+    })
 }
 
 fn compare(subject: &Subject, matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
@@ -71,7 +76,7 @@ fn stages(subject: &Subject, matches: &ArgMatches, output: &Output) -> Result<()
 }
 
 /// Returns what ends this process, with the reason, if the measurement hangs.
-fn bark(output: &Output) -> impl FnOnce(Error) + Send + use<> {
+pub(super) fn bark(output: &Output) -> impl FnOnce(Error) + Send + use<> {
     let output = Output::new(output.is_json());
     move |error| {
         let failure = Failure::from(error);

@@ -6,6 +6,7 @@
 
 mod compare;
 mod device_work;
+mod gpu;
 mod what_if;
 
 use std::fmt;
@@ -14,6 +15,7 @@ use std::io;
 use myxtts_base::report;
 use myxtts_config::{Keys, Settings};
 use myxtts_device::{Backend, Host, Machine, Plan};
+use myxtts_doctor::Signal;
 use myxtts_profile::{Profile, StepTime, svg, write_trace};
 use myxtts_run::observer::Observer;
 use myxtts_run::signals::StopRequest;
@@ -30,6 +32,7 @@ use crate::steps::{self, Effort, Extent, Watchdog};
 use crate::train::plan;
 pub use compare::Comparison;
 use device_work::DeviceWork;
+pub use gpu::GpuReport;
 pub use what_if::WhatIf;
 
 /// The steps whose kernels are timed one by one, after the measured ones.
@@ -69,6 +72,50 @@ impl Subject {
         bark: impl FnOnce(Error) + Send + 'static,
         observer: &dyn Observer,
     ) -> Result<Report, Error> {
+        let measured = self.measure(effort, bark, observer)?;
+        Ok(self.report(&measured))
+    }
+
+    /// Measures the same as [`stages`](Self::stages), and names the cards, their memory and the
+    /// work as well, so that somebody without them can judge the figures.
+    ///
+    /// # Errors
+    /// When the configuration cannot be trained on this machine, or a step fails.
+    pub fn gpu(
+        &self,
+        effort: Effort,
+        bark: impl FnOnce(Error) + Send + 'static,
+        observer: &dyn Observer,
+    ) -> Result<GpuReport, Error> {
+        let measured = self.measure(effort, bark, observer)?;
+        let profile = self.report(&measured);
+        let MeasuredSteps {
+            plan, probe, flop, ..
+        } = &measured;
+        let size = self.settings.config.model.size;
+        Ok(GpuReport::new(
+            size,
+            &self.machine,
+            plan,
+            probe,
+            flop,
+            profile,
+        ))
+    }
+
+    fn report(&self, measured: &MeasuredSteps) -> Report {
+        let MeasuredSteps {
+            plan, probe, timed, ..
+        } = measured;
+        Report::new(probe, timed.as_ref(), plan, self.machine.host.clone())
+    }
+
+    fn measure(
+        &self,
+        effort: Effort,
+        bark: impl FnOnce(Error) + Send + 'static,
+        observer: &dyn Observer,
+    ) -> Result<MeasuredSteps, Error> {
         let plan = self.plan()?;
         // Signals end this measurement as they end any program: it keeps nothing.
         let stop = StopRequest::new();
@@ -86,6 +133,7 @@ impl Subject {
             devices(&plan)
         ));
         let measured = probe(&training, &placement, &request)?;
+        let flop = measured.signals(&training, &placement).steps.flop;
         let timed = match placement.has_gpu() && placement.replicas() == 1 {
             true => {
                 observer.line("timing kernels one by one");
@@ -98,9 +146,23 @@ impl Subject {
             }
             false => None,
         };
-        let host = self.machine.host.clone();
-        Ok(Report::new(&measured, timed.as_ref(), &plan, host))
+        Ok(MeasuredSteps {
+            plan,
+            probe: measured,
+            timed,
+            flop: flop.map(|flop| flop.0),
+        })
     }
+}
+
+/// Steps that were measured on the devices of a plan.
+struct MeasuredSteps {
+    plan: Plan,
+    probe: Probe,
+    /// Further steps, with kernels timed one by one.
+    timed: Option<Probe>,
+    /// The model's own count of operations in a step.
+    flop: Signal<f64>,
 }
 
 /// Returns the model's devices, and that of the data if it is another one.

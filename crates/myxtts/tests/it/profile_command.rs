@@ -176,3 +176,47 @@ fn help_of(command: &str) -> String {
     let begin = help.find("Configuration:").unwrap();
     help[..begin].trim_end().to_owned()
 }
+
+/// What somebody without the card needs is in the report: the device, the work, memory held
+/// against memory predicted, and why a figure is missing.
+#[test]
+fn bench_gpu_names_the_device_and_what_it_held() {
+    let folder = tempfile::tempdir().unwrap();
+    few_clips(&folder.path().join("few"), 16);
+    let bench = |more: &[&str]| {
+        let work = ["--train-data=few", "--batch-size=2", "--buckets=2"];
+        let device = ["--steps=4", "--set=training.backend=cpu"];
+        let command = [&["bench", "gpu"][..], &work, &device, more].concat();
+        let run = run_in(folder.path(), &command, &[]);
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        run
+    };
+    let document = bench(&["--json"]).json();
+    let card = &document["cards"][0];
+    assert_eq!(card["backend"], "cpu");
+    for figure in ["held_mb", "predicted_mb"] {
+        assert!(card[figure].as_f64().unwrap() > 0.0, "{card}");
+    }
+    assert_eq!(document["work"]["model"], "tiny");
+    assert_eq!(document["work"]["recompute"], false);
+    assert_eq!(document["work"]["moments"], "f32");
+    assert_eq!(document["steps"], 4);
+    let speed = &document["speed"];
+    assert!(speed["flop_per_s"].as_f64().unwrap() > 1e6, "{speed}");
+    assert_eq!(
+        speed["flop_share_pct"]["unavailable"],
+        "no figure of the maker's is known for this device"
+    );
+    // What is set has its effect on what is measured.
+    let saving = bench(&[
+        "--set=training.recompute=blocks",
+        "--set=training.moments=int8",
+    ]);
+    for words in [
+        "moments in int8, blocks computed again",
+        " held, ",
+        " predicted (",
+    ] {
+        assert!(saving.stdout.contains(words), "{}", saving.stdout);
+    }
+}

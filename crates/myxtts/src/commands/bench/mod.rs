@@ -1,6 +1,7 @@
 //! `myxtts bench`
 
 mod data;
+mod gpu;
 mod pipeline;
 mod step;
 mod synth;
@@ -14,6 +15,7 @@ use crate::output::{Failure, Output};
 pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> {
     match matches.subcommand() {
         Some(("data", matches)) => data::run(matches, output),
+        Some(("gpu", matches)) => gpu::run(matches, output),
         Some(("step", matches)) => step::run(matches, output),
         Some(("synth", matches)) => synth::run(matches, output),
         Some(("telemetry", matches)) => telemetry::run(matches, output),
