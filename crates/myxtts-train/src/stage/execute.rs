@@ -473,10 +473,6 @@ impl Drop for LeavesOnPanic {
 struct Silent;
 
 impl<T> StepObserver<T> for Silent {
-    fn looks_at(&self, _: u64) -> bool {
-        false
-    }
-
     fn after_step(
         &mut self,
         _: &crate::train_loop::StepReport,
