@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use burn::tensor::Device;
 use myxtts_device::discover::{discover, probe};
-use myxtts_device::{MomentBits, PlanRequest, Savings, SoftwareGpus, plan};
+use myxtts_device::{PlanRequest, SoftwareGpus, plan};
 use myxtts_run::observer::Silent;
 use myxtts_run::signals::StopRequest;
 use myxtts_train::placement::Placement;
@@ -32,10 +32,9 @@ const STEPS: u64 = 2 * GPT_STEPS;
 /// gave 8 or 16, in every run.
 const LATE: u64 = 4;
 
-fn losses(name: &str, placement: &Placement, savings: Savings) -> Vec<f64> {
+fn losses(name: &str, placement: &Placement) -> Vec<f64> {
     let folder = tempfile::tempdir().unwrap();
     let mut job = mini::kept_in(&folder.path().join(name), &mini::job(folder.path()));
-    job.plan.savings = savings;
     job.config.training.run.max_steps = Some(GPT_STEPS);
     let finished = run(
         &job,
@@ -96,13 +95,7 @@ type Wanted = (
 );
 
 /// So many replicas train, on GPUs of their own.
-fn compare(wanted: Wanted, replicas: usize) {
-    compare_saving(wanted, replicas, Savings::NONE);
-}
-
-/// The same of GPUs that save memory, against a CPU that does not.
-fn compare_saving(wanted: Wanted, replicas: usize, savings: Savings) {
-    let (name, gpus, visible_gpus, data_gpu, model_gpu, multi_gpu) = wanted;
+fn compare((name, gpus, visible_gpus, data_gpu, model_gpu, multi_gpu): Wanted, replicas: usize) {
     if software::planned().is_none() {
         return;
     }
@@ -115,8 +108,8 @@ fn compare_saving(wanted: Wanted, replicas: usize, savings: Savings) {
     let machine = discover(SoftwareGpus::from_value(Some(gpus)).unwrap(), probe);
     let placement = Placement::of(&plan(&request, &machine).unwrap()).unwrap();
     assert_eq!(placement.models.len(), replicas, "{name}");
-    let ours = losses(name, &placement, savings);
-    let theirs = losses(name, &on_the_cpu(&placement), Savings::NONE);
+    let ours = losses(name, &placement);
+    let theirs = losses(name, &on_the_cpu(&placement));
     assert_eq!([ours.len(), theirs.len()], [STEPS as usize; 2]);
     for (ours, theirs) in ours.iter().zip(&theirs) {
         let off = (ours - theirs).abs() / theirs.abs();
@@ -127,15 +120,6 @@ fn compare_saving(wanted: Wanted, replicas: usize, savings: Savings) {
 #[test]
 fn one_device_trains_as_the_cpu_does() {
     compare(("one", "1", None, None, None, false), 1);
-}
-
-#[test]
-fn one_device_that_saves_memory_trains_as_the_cpu_does() {
-    let savings = Savings {
-        recompute: true,
-        moments: MomentBits::Int8,
-    };
-    compare_saving(("saving", "1", None, None, None, false), 1, savings);
 }
 
 #[test]

@@ -202,11 +202,7 @@ fn bench_gpu_names_the_device_and_what_it_held() {
     assert_eq!(document["work"]["moments"], "f32");
     assert_eq!(document["steps"], 4);
     let speed = &document["speed"];
-    assert!(speed["flop_per_s"].as_f64().unwrap() > 1e6, "{speed}");
-    assert_eq!(
-        speed["flop_share_pct"]["unavailable"],
-        "no figure of the maker's is known for this device"
-    );
+    assert!(speed["audio_per_s"].as_f64().unwrap() > 0.0, "{speed}");
     // What is set has its effect on what is measured.
     let saving = bench(&[
         "--set=training.recompute=blocks",

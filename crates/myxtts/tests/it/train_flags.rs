@@ -442,40 +442,6 @@ fn a_profile_and_a_precision() {
     assert!(apart > 0.0 && apart < 0.02, "{losses:?}");
 }
 
-/// `training.recompute` changes no number, and `training.moments` few digits of them; packed, the
-/// moments of a checkpoint take less than half of the disk.
-#[test]
-fn ways_to_save_memory() {
-    let saving = |name: &str, set: &str| {
-        let short = ["--init", WORLD.base(), "--max-steps", "4", "--set", set];
-        train(name, &short).well()
-    };
-    let losses = |run: &Trained| -> Vec<f64> {
-        let steps = run.steps("gpt");
-        steps
-            .iter()
-            .map(|step| step["loss"].as_f64().unwrap())
-            .collect()
-    };
-    let moments = |run: &Trained| {
-        let folder = run.place.join("checkpoints/step_000000004");
-        let files = std::fs::read_dir(folder).unwrap().map(Result::unwrap);
-        let kept = files.filter(|file| file.file_name().to_string_lossy().contains("optim"));
-        kept.map(|file| file.metadata().unwrap().len()).sum::<u64>()
-    };
-    let kept = saving("kept", "training.recompute=off");
-    let again = saving("again", "training.recompute=blocks");
-    let packed = saving("packed", "training.moments=int8");
-    assert_eq!(losses(&kept), losses(&again));
-    let [exact, rounded] = [&kept, &packed].map(losses);
-    // The first step has no moments yet.
-    assert_eq!(exact[0], rounded[0]);
-    let apart = (exact[3] - rounded[3]).abs() / exact[3];
-    assert!(apart > 0.0 && apart < 0.02, "{exact:?} {rounded:?}");
-    let [whole, small] = [&kept, &packed].map(moments);
-    assert!(whole > 0 && small * 2 < whole, "{small} of {whole} bytes");
-}
-
 /// `--disable-static-shapes`, `--cache memory`, `--max-text-length`.
 #[test]
 fn shapes_as_they_come() {
