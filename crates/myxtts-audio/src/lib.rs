@@ -31,7 +31,7 @@ mod write;
 
 pub use decode::{DecodeError, Decoded, Fault, Limits, Source, decode, decode_bytes, decode_into};
 pub use griffin_lim::{GriffinLim, GriffinLimError};
-pub use level::{LevelError, Trim, loudness, trim};
+pub use level::{LevelError, SHORTEST_PAUSE, Trim, loudness, pauses, trim};
 pub use load::{AudioConfig, LoadError, Loaded, Loader, Normalize, Slowness, Spent};
 pub use mel::{Compression, Mel, MelError, MelFrontEnd, MelSpec, Window};
 pub use resample::{ResampleSpec, ResampleStream, Resampler, Taper};

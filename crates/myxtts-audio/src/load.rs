@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::decode::{DecodeError, Decoded, Limits, Source, decode_beginning, decode_read, read};
 use crate::level::{LevelError, Trim, normalize_loudness, normalize_peak, trim};
 use crate::resample::{ResampleSpec, Resampler};
-use crate::units::{Decibels, Lufs, SampleRate, Seconds};
+use crate::units::{Decibels, Lufs, SampleRate, Seconds, Span};
 use crate::waveform::Waveform;
 
 /// The programme loudness of EBU R 128.
@@ -89,6 +89,24 @@ pub enum LoadError {
         path: PathBuf,
         /// Why the level cannot be reached.
         source: LevelError,
+    },
+    /// The recording has no such part.
+    #[error(
+        "{}",
+        report!(
+            "the recording lasts {length}, but the part of it that was prepared ends at {end}";
+            at: "{}", path.display();
+            why: "the recording changed after the dataset was indexed";
+            fix: "prepare the dataset again"
+        )
+    )]
+    NoSuchPart {
+        /// The path of the recording.
+        path: PathBuf,
+        /// How long it is.
+        length: Seconds,
+        /// Where the part ends.
+        end: Seconds,
     },
 }
 
@@ -178,8 +196,14 @@ impl Loader {
 
     /// Loads the file at `path`.
     pub fn load(&mut self, path: &Path) -> Result<Loaded, LoadError> {
+        self.load_span(path, None)
+    }
+
+    /// Loads a part of the file at `path`, or all of it. The part is trimmed and
+    /// levelled as if it were a file of its own.
+    pub fn load_span(&mut self, path: &Path, span: Option<Span>) -> Result<Loaded, LoadError> {
         let mut waveform = Waveform::default();
-        let source = self.load_into(path, &mut waveform)?;
+        let source = self.load_span_into(path, span, &mut waveform)?;
         Ok(Loaded { waveform, source })
     }
 
@@ -187,7 +211,17 @@ impl Loader {
     /// worker that loads clip after clip allocates only for the longest. After an
     /// error the waveform holds nothing of use.
     pub fn load_into(&mut self, path: &Path, waveform: &mut Waveform) -> Result<Source, LoadError> {
-        Ok(self.load_seeing(path, waveform, |_, _| ())?.0)
+        self.load_span_into(path, None, waveform)
+    }
+
+    /// Like [`load_span`](Self::load_span), but into a waveform whose memory is reused.
+    pub fn load_span_into(
+        &mut self,
+        path: &Path,
+        span: Option<Span>,
+        waveform: &mut Waveform,
+    ) -> Result<Source, LoadError> {
+        Ok(self.load_part(path, span, waveform, |_, _| ())?.0)
     }
 
     /// Like [`load_into`](Self::load_into), but lets `see` look at the file's
@@ -196,6 +230,16 @@ impl Loader {
     pub fn load_seeing<T>(
         &mut self,
         path: &Path,
+        waveform: &mut Waveform,
+        see: impl FnOnce(&[u8], &Waveform) -> T,
+    ) -> Result<(Source, T), LoadError> {
+        self.load_part(path, None, waveform, see)
+    }
+
+    fn load_part<T>(
+        &mut self,
+        path: &Path,
+        span: Option<Span>,
         waveform: &mut Waveform,
         see: impl FnOnce(&[u8], &Waveform) -> T,
     ) -> Result<(Source, T), LoadError> {
@@ -208,11 +252,11 @@ impl Loader {
         let begin = Instant::now();
         for _ in 0..self.slowness.decodes {
             decode_read(path, &self.limits, &self.bytes, waveform)?;
-            self.finish(path, waveform)?;
+            self.finish(path, span, waveform)?;
         }
         let source = decode_read(path, &self.limits, &self.bytes, waveform)?;
         let seen = see(&self.bytes, waveform);
-        self.finish(path, waveform)?;
+        self.finish(path, span, waveform)?;
         self.spent.decode += begin.elapsed();
         Ok((source, seen))
     }
@@ -229,24 +273,47 @@ impl Loader {
             mut waveform,
             source,
         } = decoded;
-        self.finish(path, &mut waveform)?;
+        self.finish(path, None, &mut waveform)?;
         Ok((Loaded { waveform, source }, is_whole))
     }
 
     /// Turns what was decoded into what the models may see.
-    fn finish(&mut self, path: &Path, waveform: &mut Waveform) -> Result<(), LoadError> {
-        // Every key is named here, so that one nothing is made of does not compile.
-        #[deny(unused_variables)]
-        let AudioConfig {
-            sample_rate,
-            trim_silence,
-            normalize,
-        } = self.config;
-        self.resample(waveform, sample_rate);
+    fn finish(
+        &mut self,
+        path: &Path,
+        span: Option<Span>,
+        waveform: &mut Waveform,
+    ) -> Result<(), LoadError> {
+        self.resample(waveform, self.config.sample_rate);
         waveform
             .samples
             .iter_mut()
             .for_each(|x| *x = x.clamp(-1.0, 1.0));
+        if let Some(span) = span {
+            if waveform.len() < span.end() {
+                return Err(LoadError::NoSuchPart {
+                    path: path.to_owned(),
+                    length: waveform.duration(),
+                    end: span.end().at(waveform.rate),
+                });
+            }
+            waveform.samples.truncate(span.end().0);
+            waveform.samples.drain(..span.first.0);
+        }
+        self.level(path, waveform)
+    }
+
+    /// Trims and levels a waveform in place, as the configuration asks: what a loader
+    /// does with a recording that has the model's rate and is cut.
+    pub fn level(&self, path: &Path, waveform: &mut Waveform) -> Result<(), LoadError> {
+        // Every key is named here, so that one nothing is made of does not compile.
+        #[deny(unused_variables)]
+        let AudioConfig {
+            // Resampled to before.
+            sample_rate: _,
+            trim_silence,
+            normalize,
+        } = self.config;
         if trim_silence {
             trim(waveform, &Trim::default());
         }

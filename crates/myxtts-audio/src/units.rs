@@ -31,6 +31,23 @@ impl fmt::Display for Samples {
     }
 }
 
+/// A part of a recording, in samples at the model's rate, counted before anything is
+/// trimmed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Span {
+    /// The sample it begins at.
+    pub first: Samples,
+    /// How many samples it has.
+    pub length: Samples,
+}
+
+impl Span {
+    /// Returns the sample after its last one.
+    pub fn end(self) -> Samples {
+        Samples(self.first.0.saturating_add(self.length.0))
+    }
+}
+
 /// A length or a position on the time axis of a spectrogram, in frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]

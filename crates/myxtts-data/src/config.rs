@@ -35,6 +35,9 @@ pub struct DatasetConfig {
     /// Where the codes of clips are cached. Entries are content-addressed, verified,
     /// and rebuilt when stale.
     pub cache: CacheKind,
+    /// Split clips over `max_mel_frames` or `max_text_length` at pauses that fit the marks of
+    /// their text, instead of leaving them out. What is not clear is still left out.
+    pub split_long: bool,
     /// Training stops with the report if more than this share of the clips is bad.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub max_bad_fraction: f64,
@@ -62,6 +65,7 @@ impl Default for DatasetConfig {
             columns: None,
             prepared: None,
             cache: CacheKind::Disk,
+            split_long: false,
             max_bad_fraction: 0.01,
         }
     }

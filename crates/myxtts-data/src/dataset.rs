@@ -191,6 +191,7 @@ fn entries(folder: &Path, split: Split) -> Result<Vec<Entry>, CorpusError> {
         let (audio, content) = (manifest.audio(&clip), clip.content_hash());
         let spoken = Clip {
             audio,
+            span: clip.span,
             text: clip.text,
             language,
         };

@@ -34,4 +34,4 @@ pub use coverage::{Coverage, Uncovered};
 pub use invisible::without_invisible;
 pub use language::{Language, LanguageError};
 pub use script::{Guess, Guesser, Script};
-pub use split::{Break, Limit, Piece, SplitError, pieces, split};
+pub use split::{Break, Limit, Mark, Piece, SplitError, marks, pieces, split};

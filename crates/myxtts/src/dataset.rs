@@ -183,9 +183,20 @@ pub(crate) fn prepare_folder(
     let ready = with_progress(observer, stop, |watch| ready(&request, watch))?;
     let report = &ready.report;
     report.check().map_err(Error::failed)?;
+    let split = report.split.as_ref().filter(|split| split.pieces > 0);
+    let split = split.map(|split| {
+        format!(
+            " ({} of them split into {})",
+            split.clips.count, split.pieces
+        )
+    });
     observer.line(&format!(
-        "dataset {}: {} clips, {} left out, language {}",
-        report.dataset, report.kept, report.quarantined, report.language
+        "dataset {}: {} clips{}, {} left out, language {}",
+        report.dataset,
+        report.kept,
+        split.unwrap_or_default(),
+        report.quarantined,
+        report.language
     ));
     for table in &report.tables {
         observer.line(&format!("  columns of {}: {}", table.file, table.columns));
@@ -216,6 +227,7 @@ pub(crate) fn request<'v>(
         val_data,
         language,
         columns,
+        split_long,
         max_bad_fraction,
     } = &data.dataset;
     let columns = columns.as_deref().map(Columns::named);
@@ -235,6 +247,7 @@ pub(crate) fn request<'v>(
             max_text: Tokens(data.shapes.max_text_length),
             max_frames: Frames(data.shapes.max_mel_frames as usize),
             buckets: data.shapes.buckets,
+            split_long: *split_long,
             max_bad_fraction: *max_bad_fraction,
             // Validation recordings of their own leave nothing to hold out.
             held_out_fraction: match val_data {

@@ -1,11 +1,13 @@
 //! Where a clip starts and ends, and how loud it is.
 
 mod loudness;
+mod pauses;
 mod peak;
 mod trim;
 
 pub use loudness::loudness;
 pub(crate) use loudness::normalize_loudness;
+pub use pauses::{SHORTEST_PAUSE, pauses};
 pub(crate) use peak::normalize_peak;
 pub use trim::{Trim, trim};
 

@@ -293,6 +293,7 @@ fn read(folder: &Path) -> Result<Vec<Clip>, DataPathError> {
         let language: Language = entry.language.as_deref().unwrap_or("en").parse()?;
         clips.push(Clip {
             audio: entry.audio,
+            span: None,
             text: entry.text,
             language,
         });

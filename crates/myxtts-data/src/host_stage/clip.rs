@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use myxtts_audio::units::Span;
 use myxtts_text::Language;
 
 use crate::schedule::ClipIndex;
@@ -11,6 +12,8 @@ use crate::schedule::ClipIndex;
 pub struct ClipView<'a> {
     /// The path of the recording.
     pub audio: &'a Path,
+    /// The part of it that is the clip; `None` where all of it is.
+    pub span: Option<Span>,
     /// The transcript, as the dataset has it.
     pub text: &'a str,
     /// The language of the transcript.
@@ -28,20 +31,29 @@ pub trait ClipSource {
 pub struct Clip {
     /// The path of the recording.
     pub audio: PathBuf,
+    /// The part of it that is the clip; `None` where all of it is.
+    pub span: Option<Span>,
     /// The transcript, as the dataset has it.
     pub text: String,
     /// The language of the transcript.
     pub language: Language,
 }
 
+impl Clip {
+    /// Returns the clip by reference.
+    pub fn view(&self) -> ClipView<'_> {
+        ClipView {
+            audio: &self.audio,
+            span: self.span,
+            text: &self.text,
+            language: &self.language,
+        }
+    }
+}
+
 impl ClipSource for [Clip] {
     fn clip(&self, index: ClipIndex) -> Option<ClipView<'_>> {
-        let clip = self.get(index.0 as usize)?;
-        Some(ClipView {
-            audio: &clip.audio,
-            text: &clip.text,
-            language: &clip.language,
-        })
+        self.get(index.0 as usize).map(Clip::view)
     }
 }
 

@@ -2,12 +2,13 @@
 //! more, or not as they were: skipped and named while they are few.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use myxtts_audio::LoadError;
+use myxtts_audio::units::Span;
 
-use super::HostStageError;
+use super::{ClipView, HostStageError};
 use crate::prepare::Quarantined;
 
 /// The recordings that a training has lost, and how many it may lose.
@@ -20,7 +21,9 @@ pub struct LostClips {
 
 #[derive(Default)]
 struct State {
-    lost: BTreeSet<PathBuf>,
+    /// Clips by their recording and, where one holds several, by their part of it: shares
+    /// are of clips.
+    lost: BTreeSet<(PathBuf, Option<Span>)>,
     tell: Option<Tell>,
     /// Clips lost before anybody listened.
     untold: Vec<Quarantined>,
@@ -59,29 +62,27 @@ impl LostClips {
         state.tell = Some(tell);
     }
 
-    /// Returns the number of recordings lost.
+    /// Returns the number of clips lost.
     pub fn count(&self) -> usize {
         self.state().lost.len()
     }
 
-    /// Returns whether a recording is known to be lost.
-    pub(super) fn contains(&self, audio: &Path) -> bool {
+    /// Returns whether a clip is known to be lost.
+    pub(super) fn contains(&self, clip: &ClipView<'_>) -> bool {
         let state = self.state();
-        !state.lost.is_empty() && state.lost.contains(audio)
+        !state.lost.is_empty() && state.lost.contains(&(clip.audio.to_owned(), clip.span))
     }
 
-    /// Counts a recording that cannot be used.
+    /// Counts a clip whose recording cannot be used.
     ///
     /// # Errors
     /// Fails if it is one too many.
-    pub fn note(
-        &self,
-        audio: &Path,
-        text: &str,
-        why: HostStageError,
-    ) -> Result<(), HostStageError> {
+    pub fn note(&self, clip: &ClipView<'_>, why: HostStageError) -> Result<(), HostStageError> {
+        let ClipView {
+            audio, span, text, ..
+        } = *clip;
         let mut state = self.state();
-        if !state.lost.insert(audio.to_owned()) {
+        if !state.lost.insert((audio.to_owned(), span)) {
             return Ok(());
         }
         let clip = Quarantined {

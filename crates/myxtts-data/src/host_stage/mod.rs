@@ -212,7 +212,7 @@ impl<C: ClipSource> HostStage<C> {
                 candidate = ClipIndex(0);
                 continue;
             };
-            if !lost.contains(spoken.audio) {
+            if !lost.contains(&spoken) {
                 match self.fill_row(epoch, candidate, row, out, scratch) {
                     Ok(()) => return Ok(()),
                     // A clip too long for its own row has changed; one too long for
@@ -223,7 +223,7 @@ impl<C: ClipSource> HostStage<C> {
                     Err(
                         why @ (HostStageError::Load { .. } | HostStageError::AudioTooLong { .. }),
                     ) => {
-                        lost.note(spoken.audio, spoken.text, why)?;
+                        lost.note(&spoken, why)?;
                     }
                     Err(other) => return Err(other),
                 }
@@ -254,7 +254,7 @@ impl<C: ClipSource> HostStage<C> {
             companion,
         } = scratch;
         loader
-            .load_into(spoken.audio, waveform)
+            .load_span_into(spoken.audio, spoken.span, waveform)
             .map_err(|source| HostStageError::Load { clip, source })?;
         let first = self.beginning(epoch, clip, waveform.len());
         let samples = &waveform.samples[first.0..];
@@ -332,22 +332,23 @@ impl<C: ClipSource> HostStage<C> {
         let candidates = drawn.into_iter().flatten();
         let candidates = candidates.chain(fixed.into_iter().flatten());
         for companion in candidates.take(MOST_SUBSTITUTES) {
-            let Some(ClipView { audio, text, .. }) = self.clips.clip(companion) else {
+            let Some(spoken) = self.clips.clip(companion) else {
                 continue;
             };
             if let Some(lost) = &self.lost
-                && lost.contains(audio)
+                && lost.contains(&spoken)
             {
                 continue;
             }
-            match (loader.load_into(audio, waveform), &self.lost) {
+            let loaded = loader.load_span_into(spoken.audio, spoken.span, waveform);
+            match (loaded, &self.lost) {
                 (Ok(_), _) => return Ok(true),
                 (Err(source), Some(lost)) => {
                     let why = HostStageError::Load {
                         clip: companion,
                         source,
                     };
-                    lost.note(audio, text, why)?;
+                    lost.note(&spoken, why)?;
                 }
                 (Err(source), None) => {
                     return Err(HostStageError::Load {

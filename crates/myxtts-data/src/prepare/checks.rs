@@ -52,6 +52,8 @@ pub(super) struct Rejection {
     pub(super) why: String,
     /// The limit that would keep the clip, where a limit is the reason.
     pub(super) keeps: Option<u64>,
+    /// Whether it was tried to split the clip.
+    pub(super) unsplit: bool,
 }
 
 impl Rejection {
@@ -60,7 +62,15 @@ impl Rejection {
             reason,
             why: why.into(),
             keeps: None,
+            unsplit: false,
         }
+    }
+
+    /// Adds why the clip was not split instead.
+    pub(super) fn unsplit(mut self, why: impl fmt::Display) -> Self {
+        self.why = format!("{}; not split: {why}", self.why);
+        self.unsplit = true;
+        self
     }
 
     fn kept_by(mut self, limit: u64) -> Self {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use myxtts_audio::units::{SampleRate, Samples};
+use myxtts_audio::units::{SampleRate, Samples, Span};
 use serde::{Deserialize, Serialize};
 
 use super::{MANIFEST, Note, PrepareError, jsonl};
@@ -13,10 +13,14 @@ use crate::units::{Codes, Tokens};
 /// A clip that may be trained on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Clip {
-    /// The id, unique in the manifest: the recording's path without its ending.
+    /// The id, unique in the manifest: the recording's path without its ending, with
+    /// `#partN` where the recording was split.
     pub id: String,
     /// The recording, relative to the manifest's folder where that can be.
     pub audio: String,
+    /// The part of the recording that is the clip; `None` where all of it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub span: Option<Span>,
     /// The text as the dataset writes it. It is cleaned when it is used: cleaning
     /// costs microseconds, and its rules may improve.
     pub text: String,
@@ -58,9 +62,19 @@ impl Clip {
         }
     }
 
-    /// Returns the content hash as bytes, or `None` if a person has edited it away.
+    /// Returns a hash of what the clip holds, or `None` if a person has edited it away:
+    /// the recording's, and for a part of one that of the recording and where the part is.
     pub fn content_hash(&self) -> Option<[u8; 32]> {
-        Some(*blake3::Hash::from_hex(&self.content).ok()?.as_bytes())
+        let recording = blake3::Hash::from_hex(&self.content).ok()?;
+        let Some(Span { first, length }) = self.span else {
+            return Some(*recording.as_bytes());
+        };
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(recording.as_bytes());
+        for samples in [first, length] {
+            hasher.update(&(samples.0 as u64).to_le_bytes());
+        }
+        Some(*hasher.finalize().as_bytes())
     }
 }
 

@@ -22,6 +22,7 @@
 
 mod checks;
 mod convert;
+mod cut;
 mod error;
 mod freshness;
 mod inspect;
@@ -107,6 +108,11 @@ pub struct Settings {
     pub max_frames: Frames,
     /// The number of length buckets.
     pub buckets: u32,
+    /// Whether clips that are too long are split at their pauses. Left out of what is
+    /// written where they are not, so that what was prepared before this was a setting is
+    /// still current.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub split_long: bool,
     /// The share of bad clips that is accepted.
     pub max_bad_fraction: f64,
     /// The share of clips held out for validation, where the dataset sets none apart.
@@ -128,6 +134,7 @@ impl Default for Settings {
             max_text: Tokens(200),
             max_frames: Frames(800),
             buckets: 8,
+            split_long: false,
             max_bad_fraction: 0.01,
             held_out_fraction: 0.05,
             held_out_most: 256,
@@ -145,11 +152,17 @@ impl Settings {
 
     /// Returns what a decoder may spend: a minute above the longest clip. That is
     /// room for silence that trimming takes off, and no worker decodes five hours
-    /// to find that they are too long.
+    /// to find that they are too long. Where long clips are split it is as much as a
+    /// training spends, which decodes the recording of a piece as a whole.
     fn limits(&self) -> myxtts_audio::Limits {
         let Seconds(longest) = self.longest().at(self.audio.sample_rate);
+        let longest = Seconds(longest + 60.0);
+        let training = myxtts_audio::Limits::default().longest;
         myxtts_audio::Limits {
-            longest: Seconds(longest + 60.0),
+            longest: match self.split_long && longest < training {
+                true => training,
+                false => longest,
+            },
         }
     }
 }

@@ -203,9 +203,12 @@ fn make(
 
     let usual = Usual::of(&totals.speech);
     let mut summary = Summary::new(&request.settings);
-    let (manifest, kept) = finish_manifest(request, &totals, usual, spool, &mut summary, &out)?;
+    let (manifest, lines) = finish_manifest(request, &totals, usual, spool, &mut summary, &out)?;
     let (quarantine, quarantined) = quarantine.finish()?;
     let total = progress.done;
+    // A row that was split has several lines.
+    let splits = &totals.splits;
+    let kept = (lines + splits.clips.count).saturating_sub(splits.pieces);
     if kept + quarantined != total {
         return Err(PrepareError::Lost {
             total,
@@ -265,6 +268,15 @@ fn keep(
         Outcome::Accepted(accepted) => match totals.accept(*accepted) {
             Ok(clip) => {
                 spool.write(&clip)?;
+                return Ok(true);
+            }
+            Err(rejected) => rejected,
+        },
+        Outcome::Split(split) => match totals.accept_split(*split) {
+            Ok(clips) => {
+                for clip in &clips {
+                    spool.write(clip)?;
+                }
                 return Ok(true);
             }
             Err(rejected) => rejected,

@@ -12,10 +12,10 @@ use myxtts_audio::units::Samples;
 use myxtts_text::{Coverage, Gap, Unsupported};
 
 use super::checks::{DUPLICATE_CONFLICT, Note, Rejection, is_low_rate};
-use super::inspect::{Accepted, Rejected};
+use super::inspect::{Accepted, Rejected, Split as SplitRow};
 use super::manifest::Clip;
 use super::quarantine::Quarantined;
-use super::report::{CharacterCount, Example, Occurrences, SampleRow};
+use super::report::{CharacterCount, Example, Occurrences, SampleRow, SplitReport};
 use super::{Request, outliers, paths};
 use crate::layout::{LinePlace, Split};
 use crate::schedule::ClipLength;
@@ -44,6 +44,8 @@ pub(super) struct Totals<'r> {
     pub(super) rows: Vec<SampleRow>,
     /// By reason, the limits that would keep the clips that are over one.
     pub(super) keeps: BTreeMap<&'static str, Vec<u64>>,
+    /// What became of clips that were too long, where they are split.
+    pub(super) splits: SplitReport,
     /// Every character, where there is no vocabulary to compare with.
     pub(super) characters: BTreeMap<char, CharacterCount>,
 }
@@ -85,13 +87,20 @@ impl<'r> Totals<'r> {
             has_validation: false,
             rows: Vec::new(),
             keeps: BTreeMap::new(),
+            splits: SplitReport::default(),
             characters: BTreeMap::new(),
         }
     }
 
     /// Counts a rejected clip; returns its line of the quarantine.
     pub(super) fn reject(&mut self, rejected: Rejected) -> Quarantined {
-        let Rejection { reason, why, keeps } = rejected.rejection;
+        let Rejection {
+            reason,
+            why,
+            keeps,
+            unsplit,
+        } = rejected.rejection;
+        self.splits.not_split += u64::from(unsplit);
         if let Some(limit) = keeps {
             self.keeps.entry(reason).or_default().push(limit);
         }
@@ -114,17 +123,42 @@ impl<'r> Totals<'r> {
     /// Counts an accepted clip; returns its line of the manifest, or why it
     /// does not go together with the clips before it.
     pub(super) fn accept(&mut self, accepted: Accepted) -> Result<Clip, Box<Rejected>> {
-        let is_duplicate = match self.compare(&accepted) {
-            Ok(is_duplicate) => is_duplicate,
-            Err(rejection) => {
-                return Err(Box::new(Rejected {
-                    place: accepted.entry.place,
-                    audio: Some(accepted.entry.audio),
-                    text: Some(accepted.entry.text),
-                    rejection,
-                }));
-            }
-        };
+        match self.compare(&accepted) {
+            Ok(()) => Ok(self.add(accepted)),
+            Err(rejection) => Err(Box::new(Rejected::of(accepted.entry, rejection))),
+        }
+    }
+
+    /// Counts a clip in pieces; returns their lines of the manifest. A row is kept or
+    /// not as a whole: half of a recording whose other half contradicts an earlier clip is
+    /// not to be trusted.
+    pub(super) fn accept_split(&mut self, split: SplitRow) -> Result<Vec<Clip>, Box<Rejected>> {
+        let SplitRow {
+            entry,
+            samples,
+            pieces,
+        } = split;
+        let compared = pieces.iter().try_for_each(|piece| self.compare(piece));
+        if let Err(rejection) = compared {
+            return Err(Box::new(Rejected::of(entry, rejection)));
+        }
+        let clips: Vec<Clip> = pieces.into_iter().map(|piece| self.add(piece)).collect();
+        let rate = self.request.settings.audio.sample_rate;
+        self.splits.pieces += clips.len() as u64;
+        self.splits.clips.add(|| Example {
+            source: paths::source(&entry.place, self.root),
+            what: {
+                let each = clips.iter().map(|clip| format!("{:.1}", clip.seconds));
+                let each: Vec<String> = each.collect();
+                format!("{} into {} s", samples.at(rate), each.join(", "))
+            },
+        });
+        Ok(clips)
+    }
+
+    /// Counts a clip that goes together with those before it.
+    fn add(&mut self, accepted: Accepted) -> Clip {
+        let is_duplicate = self.remember(&accepted);
         let source = paths::source(&accepted.entry.place, self.root);
         self.show(&accepted, &source);
         self.count_characters(&source, &accepted.cleaned.text);
@@ -138,13 +172,15 @@ impl<'r> Totals<'r> {
             cleaned: _,
             tokens,
             audio,
+            span,
             converted,
             recording,
         } = accepted;
         let original = paths::from_manifest(&entry.audio, self.out, self.root);
-        Ok(Clip {
+        Clip {
             id,
             audio: paths::from_manifest(&audio, self.out, self.root),
+            span,
             text: entry.text,
             speaker: entry.speaker,
             language: language.to_string(),
@@ -158,7 +194,7 @@ impl<'r> Totals<'r> {
             source,
             converted_from: converted.then_some(original),
             notes,
-        })
+        }
     }
 
     /// Keeps a clip to be shown, if it is one of the first.
@@ -216,39 +252,45 @@ impl<'r> Totals<'r> {
         seconds
     }
 
-    /// Returns whether an earlier clip sounds the same.
+    /// Fails if an earlier clip sounds the same and says something else.
     ///
     /// With the same text it is kept: repeating a clip is a crude but common
     /// way to balance a dataset, and harmless. With another text one of the two
     /// is wrong, and training on both teaches that the text does not matter.
     /// Which one is wrong nobody can tell from here; the first stays, so that
     /// the result does not depend on chance, and the report names both.
-    fn compare(&mut self, accepted: &Accepted) -> Result<bool, Rejection> {
+    fn compare(&self, accepted: &Accepted) -> Result<(), Rejection> {
         let text = hash(accepted.entry.text.trim());
-        if let Some(first) = self.sounds.get(&accepted.recording.sound) {
-            if first.text == text {
-                return Ok(true);
-            }
-            let file = self.files.get(first.file as usize).cloned();
-            let place = LinePlace {
-                file: file.unwrap_or_default(),
-                line: u64::from(first.line),
-            };
-            let place = paths::source(&place, self.root);
-            let why = format!("the same recording as {place}, with a different text");
-            return Err(Rejection::new(DUPLICATE_CONFLICT, why));
+        let first = self.sounds.get(&accepted.recording.sound);
+        let Some(first) = first.filter(|first| first.text != text) else {
+            return Ok(());
+        };
+        let file = self.files.get(first.file as usize).cloned();
+        let place = LinePlace {
+            file: file.unwrap_or_default(),
+            line: u64::from(first.line),
+        };
+        let place = paths::source(&place, self.root);
+        let why = format!("the same recording as {place}, with a different text");
+        Err(Rejection::new(DUPLICATE_CONFLICT, why))
+    }
+
+    /// Remembers the sound of a clip; returns whether an earlier one has it.
+    fn remember(&mut self, accepted: &Accepted) -> bool {
+        if self.sounds.contains_key(&accepted.recording.sound) {
+            return true;
         }
         let place = &accepted.entry.place;
         if self.files.last() != Some(&place.file) {
             self.files.push(place.file.clone());
         }
         let first = First {
-            text,
+            text: hash(accepted.entry.text.trim()),
             file: u32::try_from(self.files.len() - 1).unwrap_or(u32::MAX),
             line: u32::try_from(place.line).unwrap_or(u32::MAX),
         };
         self.sounds.insert(accepted.recording.sound, first);
-        Ok(false)
+        false
     }
 
     fn count(&mut self, id: &str, speaker: &Option<String>, samples: &Samples) {

@@ -64,6 +64,7 @@ fn corpus() -> &'static Corpus {
                 }
                 Clip {
                     audio,
+                    span: None,
                     text: text.to_owned(),
                     language: "en".parse().unwrap(),
                 }

@@ -15,9 +15,11 @@
 //! limit.
 
 mod boundary;
+mod marks;
 mod pause;
 
 use boundary::Level;
+pub use marks::{Mark, marks};
 use myxtts_base::report;
 pub use pause::{Break, Piece, pieces};
 

@@ -33,6 +33,7 @@ resume_rules!(DATASET = "data": DatasetConfig {
     columns: DATA,
     prepared: Policy::Free,
     cache: Policy::Free,
+    split_long: DATA,
     max_bad_fraction: Policy::Free,
 });
 

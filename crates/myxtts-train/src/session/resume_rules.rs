@@ -12,7 +12,22 @@ use crate::error::TrainError;
 /// changed, or refuses.
 pub(crate) fn check(checkpoint: &Checkpoint, job: &Job) -> Result<Vec<String>, TrainError> {
     let old = checkpoint.manifest().sections.get("config");
-    let comparison = compare(old.unwrap_or(&Value::Null), &job.config, &resume_rules());
+    let old = completed(old.cloned().unwrap_or(Value::Null));
+    let comparison = compare(&old, &job.config, &resume_rules());
     comparison.check().map_err(TrainError::usage)?;
     Ok(comparison.notices().collect())
+}
+
+/// Keys of `data` that decide the batches and are younger than some runs, with what those
+/// runs did.
+const YOUNGER: [(&str, Value); 1] = [("split_long", Value::Bool(false))];
+
+/// Adds to the configuration of a checkpoint the keys that its version did not have.
+fn completed(mut old: Value) -> Value {
+    if let Some(data) = old.get_mut("data").and_then(Value::as_object_mut) {
+        for (key, value) in YOUNGER {
+            data.entry(key).or_insert(value);
+        }
+    }
+    old
 }

@@ -216,11 +216,11 @@ fn voices(
 
 /// Loads a clip's recording; `None` if it has vanished and only few have.
 fn load(loader: &mut Loader, clip: &Clip, lost: &LostClips) -> Result<Option<Loaded>, TrainError> {
-    match loader.load(&clip.audio) {
+    match loader.load_span(&clip.audio, clip.span) {
         Ok(loaded) => Ok(Some(loaded)),
         Err(source) => {
             let why = HostStageError::Gone { source };
-            let noted = lost.note(&clip.audio, &clip.text, why);
+            let noted = lost.note(&clip.view(), why);
             noted.map(|()| None).map_err(TrainError::failed)
         }
     }

@@ -35,6 +35,7 @@ fn filled() -> PreparedBatch {
     generate(folder.path(), 1).unwrap();
     let clip = Clip {
         audio: folder.path().join("wavs/clip-00000.wav"),
+        span: None,
         text: "seven lamps".to_owned(),
         language: "en".parse().unwrap(),
     };

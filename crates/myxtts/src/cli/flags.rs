@@ -126,6 +126,13 @@ pub(crate) const FLAGS: &[(&str, &[Flag])] = &[
                 "800",
                 "Longest clip, in frames of 256 samples; longer clips are left out and reported",
             ),
+            switch(
+                "split-long",
+                "true",
+                "data.split_long",
+                "off",
+                "Split clips over these limits at pauses that fit the marks of their text, instead of leaving them out",
+            ),
             value(
                 "buckets",
                 "N",
@@ -389,7 +396,7 @@ const OPPOSITES: [(&str, &str); 3] = [
 ];
 
 /// The flags that change what `prepare` does.
-const DATASET_FLAGS: [&str; 11] = [
+const DATASET_FLAGS: [&str; 12] = [
     "train-data",
     "val-data",
     "language",
@@ -398,6 +405,7 @@ const DATASET_FLAGS: [&str; 11] = [
     "num-workers",
     "max-text-length",
     "max-mel-frames",
+    "split-long",
     "buckets",
     "cache",
     "seed",
@@ -414,6 +422,14 @@ const SET: &str = "set";
 
 pub(crate) fn all() -> impl Iterator<Item = &'static Flag> {
     FLAGS.iter().flat_map(|(_, flags)| flags.iter())
+}
+
+/// Returns whether a flag, with its dashes, is given without a value.
+pub(crate) fn is_switch(flag: &str) -> bool {
+    let named = |known: &&Flag| flag.strip_prefix("--") == Some(known.long);
+    all()
+        .find(named)
+        .is_some_and(|known| matches!(known.takes, Takes::Switch(_)))
 }
 
 /// Returns the flags as arguments of a command.

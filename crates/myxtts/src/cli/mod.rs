@@ -218,6 +218,7 @@ fn prepare() -> Command {
         )
         .args(flags::dataset_arguments())
         .mut_arg("prepared", |prepared| prepared.visible_alias("out"))
+        .mut_arg("split-long", |split| split.visible_alias("split"))
 }
 
 fn import() -> Command {

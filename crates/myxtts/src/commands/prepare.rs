@@ -8,7 +8,7 @@ use myxtts::{Given, GivenFlag, Preparation, Report, cpu};
 use serde_json::json;
 
 use super::stop_request;
-use crate::cli::flags::DATASET;
+use crate::cli::flags::{DATASET, is_switch};
 use crate::config;
 use crate::output::{Failure, Output};
 use crate::progress::ProgressBar;
@@ -71,7 +71,12 @@ pub(super) fn run(matches: &ArgMatches, output: &Output) -> Result<(), Failure> 
 /// The arguments of a training with what was given to this command.
 fn next(given: &Given, dataset: Option<&Path>, vocabulary: Option<&Path>) -> Vec<String> {
     let mut next = vec!["train".to_owned()];
-    let mut add = |flag: &str, value: String| next.extend([flag.to_owned(), value]);
+    let mut add = |flag: &str, value: String| {
+        next.push(flag.to_owned());
+        if !is_switch(flag) {
+            next.push(value);
+        }
+    };
     if let Some(file) = &given.file {
         add("--config", file.display().to_string());
     }

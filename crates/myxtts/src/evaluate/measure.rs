@@ -122,7 +122,7 @@ impl Bench {
         let mut unscored = None;
         let recording = match &sentence.recording {
             None => None,
-            Some(path) => match self.loader.load(path) {
+            Some(path) => match self.loader.load_span(path, sentence.span) {
                 Ok(loaded) => Some(self.recorded(loaded.waveform, &mut unscored)?),
                 Err(why) => {
                     unscored = Some(format!("the recording cannot be read: {why}"));

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use myxtts_audio::units::Span;
 use myxtts_base::report;
 use myxtts_config::Keys;
 use myxtts_data::layout::{self, Split};
@@ -31,6 +32,8 @@ pub(super) struct Sentence {
     pub(super) text: String,
     /// A recording of the sentence.
     pub(super) recording: Option<PathBuf>,
+    /// The part of the recording that says it, where not all of it does.
+    pub(super) span: Option<Span>,
     /// The speaker of the sentence.
     pub(super) speaker: Option<String>,
     pub(super) language: Option<Language>,
@@ -135,6 +138,7 @@ fn of_file(path: &Path) -> Result<Sentences, Error> {
                 id: number.to_string(),
                 text: line.trim().to_owned(),
                 recording: None,
+                span: None,
                 speaker: None,
                 language: None,
             },
@@ -186,6 +190,7 @@ fn of_json(path: &Path, number: usize, line: &str) -> Result<Sentence, Error> {
         id: line.id.unwrap_or_else(|| number.to_string()),
         text: line.text,
         recording,
+        span: None,
         speaker: line.speaker,
         language,
     })
@@ -217,6 +222,7 @@ fn of_dataset(folder: &Path) -> Result<Sentences, Error> {
                     id: stem(&entry.audio),
                     text: entry.text,
                     recording: Some(entry.audio),
+                    span: None,
                     speaker: entry.speaker,
                     language: entry.language.and_then(|tag| tag.parse().ok()),
                 },
@@ -272,6 +278,7 @@ fn of_manifest(folder: &Path, part: Option<Split>) -> Result<Sentences, Error> {
         id: clip.id,
         text: clip.text,
         recording: Some(folder.join(clip.audio)),
+        span: clip.span,
         speaker: clip.speaker,
         language: clip.language.parse().ok(),
     };

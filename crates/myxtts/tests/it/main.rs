@@ -42,6 +42,7 @@ mod prepare_command;
 mod profile_command;
 mod serve_command;
 mod speech_parity;
+mod split_long;
 mod starting_weights;
 mod support;
 mod synthesize_command;

@@ -43,7 +43,8 @@ pub struct Report {
     pub rows: Vec<SampleRow>,
     /// The number of rows of the dataset.
     pub total: u64,
-    /// The number of lines of the manifest.
+    /// The number of rows that are kept, each a line of the manifest or, where it was
+    /// split, several.
     pub kept: u64,
     /// The number of lines of the quarantine.
     pub quarantined: u64,
@@ -53,6 +54,9 @@ pub struct Report {
     pub reasons: BTreeMap<String, u64>,
     /// Clips left out for a limit, and what would keep them.
     pub limits: Vec<LimitReport>,
+    /// What became of clips over a limit, where they are split.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub split: Option<SplitReport>,
     /// The number of kept clips by what is odd about them.
     pub notes: BTreeMap<String, u64>,
     /// The hours of audio kept.
@@ -138,6 +142,18 @@ pub struct LimitReport {
     pub raise_to: u64,
     /// The number of clips it would keep; more would need more than the flag takes.
     pub kept: u64,
+}
+
+/// Clips over a limit that were split at their pauses, or were not.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SplitReport {
+    /// The clips that were split, which are among the kept rows.
+    #[serde(flatten)]
+    pub clips: Occurrences,
+    /// The number of lines of the manifest that they became.
+    pub pieces: u64,
+    /// The number of clips that could not be split, which are quarantined.
+    pub not_split: u64,
 }
 
 /// How often a character occurs.
@@ -411,6 +427,7 @@ impl Summary {
             tables: tables(read.layout),
             rows: totals.rows.clone(),
             limits: limits(totals, settings),
+            split: settings.split_long.then(|| totals.splits.clone()),
             characters: characters(totals),
             next: next_command(request, &language),
             total,

@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Formatter};
 use myxtts_audio::units::Samples;
 use myxtts_config::shell::quoted;
 
-use super::{Finding, LimitReport, Report, TextUnit};
+use super::{Finding, LimitReport, Report, SplitReport, TextUnit};
 use crate::layout::Decided;
 use crate::prepare::checks::TOO_LONG;
 use crate::prepare::{HOP, MANIFEST, Note, QUARANTINE, REPORT, REPORT_TEXT};
@@ -38,6 +38,7 @@ impl Display for Report {
             self.validation
         )?;
         self.columns(f)?;
+        self.splits(f)?;
         self.lengths(f)?;
         self.people(f)?;
         self.recordings(f)?;
@@ -85,6 +86,32 @@ impl Report {
             )?;
             writeln!(f, "    as read:    {}", shown(&row.text))?;
             writeln!(f, "    as cleaned: {}", shown(&row.cleaned))?;
+        }
+        Ok(())
+    }
+
+    /// Writes what became of clips over a limit, where they are split.
+    fn splits(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Some(SplitReport {
+            clips,
+            pieces,
+            not_split,
+        }) = &self.split
+        else {
+            return Ok(());
+        };
+        writeln!(
+            f,
+            "\nSplit at pauses: {} into {}, {not_split} not split",
+            counted(clips.count, "long clip"),
+            counted(*pieces, "piece")
+        )?;
+        for example in &clips.first {
+            writeln!(f, "  {}: {}", example.source, shown(&example.what))?;
+        }
+        let more = clips.count.saturating_sub(clips.first.len() as u64);
+        if more > 0 {
+            writeln!(f, "  and {more} more (`span` in {MANIFEST})")?;
         }
         Ok(())
     }
@@ -184,9 +211,14 @@ impl Report {
                 _ => String::new(),
             }
         };
+        // What was tried need not be advised.
+        let split = match self.settings.split_long {
+            true => "",
+            false => "; --split-long splits clips at their pauses",
+        };
         if *kept == 0 {
             return format!(
-                "the limit is {flag} {now}{}; split these recordings",
+                "the limit is {flag} {now}{}; split these recordings{split}",
                 seconds(now)
             );
         }
@@ -195,7 +227,7 @@ impl Report {
             false => format!("keeps {kept} of the {clips}, and the rest must be split"),
         };
         format!(
-            "the limit is {flag} {now}{}; {flag} {raise_to}{} {which}, at the cost of memory",
+            "the limit is {flag} {now}{}; {flag} {raise_to}{} {which}, at the cost of memory{split}",
             seconds(now),
             seconds(raise_to)
         )

@@ -7,5 +7,6 @@ mod full_disk;
 mod good;
 mod language;
 mod many_lines;
+mod split_long;
 mod support;
 mod together;

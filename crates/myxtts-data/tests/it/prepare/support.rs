@@ -84,10 +84,12 @@ impl Dataset {
         let report = prepare(request, &mut unwatched)?;
         let clips = Manifest::open(&request.out)?.collect::<Result<Vec<_>, _>>()?;
         let quarantined = Quarantine::open(&request.out)?.collect::<Result<Vec<_>, _>>()?;
-        assert_eq!(report.kept, clips.len() as u64);
+        let split = report.split.as_ref();
+        let (split, pieces) = split.map_or((0, 0), |split| (split.clips.count, split.pieces));
+        assert_eq!(report.kept - split + pieces, clips.len() as u64);
         assert_eq!(report.quarantined, quarantined.len() as u64);
         assert_eq!(report.total, report.kept + report.quarantined);
-        assert_eq!(report.kept, report.train + report.validation);
+        assert_eq!(clips.len() as u64, report.train + report.validation);
         assert_eq!(report.quarantined, report.reasons.values().sum::<u64>());
         Ok(Prepared {
             report,
@@ -129,6 +131,19 @@ pub fn tone(name: &str, seconds: f64, rate: u32) -> Waveform {
     };
     Waveform {
         samples: (0..count).map(sample).collect(),
+        rate: SampleRate::new(rate).unwrap(),
+    }
+}
+
+/// Tones with silence after each, in seconds, as somebody reads sentence after sentence.
+pub fn speech(name: &str, parts: &[(f64, f64)], rate: u32) -> Waveform {
+    let mut samples = vec![];
+    for (number, (sound, silence)) in parts.iter().enumerate() {
+        samples.extend(tone(&format!("{name}{number}"), *sound, rate).samples);
+        samples.resize(samples.len() + (silence * f64::from(rate)) as usize, 0.0);
+    }
+    Waveform {
+        samples,
         rate: SampleRate::new(rate).unwrap(),
     }
 }
