@@ -266,6 +266,7 @@ impl World {
             gradient_clip: 1.0,
             seed: 0,
             compare_every: 0,
+            reads_late: true,
             faults: Default::default(),
         };
         let run = StageRun {
@@ -430,6 +431,10 @@ impl Clock {
 }
 
 impl StepObserver<GptObjective> for Clock {
+    fn looks_at(&self, step: u64) -> bool {
+        step == WARM_UP || step == self.last
+    }
+
     fn after_step(
         &mut self,
         report: &StepReport,

@@ -29,6 +29,6 @@ pub use dropout::{Dropout, dropout, dropout_add};
 pub use linear::{linear, pointwise_conv, transposed_linear};
 pub use loss::{CrossEntropy, cross_entropy, recomputed_cross_entropy};
 pub use norm::{group_norm, layer_norm};
-pub use optimizer::{AdamW, Moments, adamw_step, sum_of_squares};
+pub use optimizer::{AdamW, Moments, Undecided, adamw_step, adamw_step_if, sum_of_squares};
 pub use packed::{Curve, Packed, Rounding};
 pub use pools::{each_on_compute_pool, is_cpu, on_compute_pool, on_side_pool};

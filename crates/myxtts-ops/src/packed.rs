@@ -12,7 +12,7 @@
 //!
 //! Suffixes: n numbers, g blocks, e numbers of a block.
 
-use burn::tensor::{DType, Int, Tensor};
+use burn::tensor::{Bool, DType, Int, Tensor};
 
 use crate::kernel::dropout::Keep;
 use crate::reference::draws;
@@ -131,6 +131,17 @@ impl Packed {
         (units_ge * self.scales_g1.clone())
             .reshape([blocks * BLOCK])
             .narrow(0, 0, self.count)
+    }
+
+    /// Returns these numbers if the device says so, and otherwise those `before`, code for code.
+    #[must_use]
+    pub fn only_if(self, applies_1: &Tensor<1, Bool>, before: Self) -> Self {
+        let applies_11 = applies_1.clone().reshape([1, 1]);
+        Self {
+            words_w: before.words_w.mask_where(applies_1.clone(), self.words_w),
+            scales_g1: before.scales_g1.mask_where(applies_11, self.scales_g1),
+            ..self
+        }
     }
 
     /// Counts the numbers.

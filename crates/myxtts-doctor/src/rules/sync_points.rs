@@ -9,8 +9,8 @@ use crate::texts::{Bilingual, Form, Texts};
 use crate::units::{Seconds, Share};
 use crate::verdict::{HIGH_COST, MODERATE_COST};
 
-/// The waits that a step may have: it reads its loss once, before it is taken; a tenth
-/// more is a validation now and then.
+/// The waits that a step may have: outside GPUs that train alone it reads its loss once, before it
+/// is taken; a tenth more is a validation now and then.
 const ALLOWED: f64 = 1.1;
 
 pub(super) const RULE: Rule = Rule {

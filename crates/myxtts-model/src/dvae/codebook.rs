@@ -4,7 +4,7 @@
 //! them; a training step returns the next codebook instead.
 
 use burn::module::{Module, Param};
-use burn::tensor::{Int, Tensor, TensorData};
+use burn::tensor::{Bool, Int, Tensor, TensorData};
 
 use crate::init::{Init, mix};
 
@@ -108,6 +108,22 @@ impl Codebook {
             cluster_size_k.mask_fill(dead_k, 1.0),
             embed_avg_ck,
         )
+    }
+
+    /// Returns this codebook if the device says so, and otherwise the one `before`, number for
+    /// number.
+    #[must_use]
+    pub fn only_if(self, applies_1: Tensor<1, Bool>, before: &Self) -> Self {
+        let applies_1 = applies_1.autodiff();
+        let applies_11 = applies_1.clone().reshape([1, 1]);
+        let choose = |old: &Param<Tensor<2>>, new: &Param<Tensor<2>>| {
+            old.val().mask_where(applies_11.clone(), new.val())
+        };
+        let embed_ck = choose(&before.embed, &self.embed);
+        let embed_avg_ck = choose(&before.embed_avg, &self.embed_avg);
+        let cluster_size_k = before.cluster_size.val();
+        let cluster_size_k = cluster_size_k.mask_where(applies_1, self.cluster_size.val());
+        self.with(embed_ck, cluster_size_k, embed_avg_ck)
     }
 
     /// Returns a codebook of encoder outputs drawn by `key`; all are different if there are at

@@ -65,6 +65,11 @@ impl NonFinite {
         }
     }
 
+    /// Whether one more bad step ends the run.
+    pub fn is_at_its_limit(&self) -> bool {
+        self.streak.len() >= self.limit
+    }
+
     /// Returns how many steps were skipped since the run began.
     #[cfg(test)]
     pub(super) fn skipped(&self) -> u64 {

@@ -77,6 +77,11 @@ impl SpikeDetector {
         }
     }
 
+    /// Whether steps with a spike are left out.
+    pub fn skips(&self) -> bool {
+        self.settings.action == SpikeAction::Skip
+    }
+
     /// Forgets the losses seen, because those to come are of another kind.
     pub fn forget(&mut self) {
         self.window.clear();

@@ -4,7 +4,7 @@
 //! It computes in f32 whatever the precision of the run: it is small, so there is little to win,
 //! and the codes it makes are the GPT's data, which must not depend on how a device rounds.
 
-use burn::tensor::{Device, Gradients, Int, Tensor};
+use burn::tensor::{Bool, Device, Gradients, Int, Tensor};
 use myxtts_device::EngineError;
 use myxtts_model::dvae::{Dvae, MovingAverage, Reconstruction};
 use myxtts_model::params::{LoadError, Unread, Weights, load, unread};
@@ -120,14 +120,23 @@ impl Objective for DvaeObjective {
         self
     }
 
-    fn update_buffers(mut self, traces: &[CodesChosen], key: u64) -> Self {
+    fn update_buffers(
+        mut self,
+        traces: &[CodesChosen],
+        key: u64,
+        only_if: Option<Tensor<1, Bool>>,
+    ) -> Self {
         let average = self.config.average;
         let mut codebook = self.dvae.codebook;
+        let undecided = only_if.map(|applies_1| (applies_1, codebook.clone()));
         for CodesChosen { z_nc, codes_n } in traces {
             codebook = codebook.moved(z_nc.clone(), codes_n.clone(), average);
         }
         if let (Some(last), true) = (traces.last(), self.config.revive_below > 0.0) {
             codebook = codebook.revived(last.z_nc.clone(), self.config.revive_below, key);
+        }
+        if let Some((applies_1, before)) = undecided {
+            codebook = codebook.only_if(applies_1, &before);
         }
         self.dvae.codebook = codebook;
         self

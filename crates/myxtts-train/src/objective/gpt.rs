@@ -15,6 +15,7 @@ use myxtts_ops::{Compute, each_on_compute_pool, is_cpu};
 
 use super::{Loss, Objective, Pass};
 use crate::optim::{AdamW, NamedGradients};
+use crate::train_loop::LossFactor;
 
 /// Parts of a batch that are computed at once. There are two, however many cores: a third would
 /// cost as much again in gradients to add, and cores that are left over help inside operations.
@@ -100,7 +101,7 @@ impl GptObjective {
         batch: &GptBatch,
         shares: &[f64],
         key: u64,
-        scale: f64,
+        scale: &LossFactor,
         sum: &mut NamedGradients,
     ) -> Result<Pass<()>, EngineError> {
         if !self.config.recompute {
@@ -115,7 +116,7 @@ impl GptObjective {
                 parts,
                 trace: (),
             };
-            (total * scale, pass)
+            (scale.of_loss(total), pass)
         };
         let collect = |gradients| sum.add(self.gradients(0, gradients));
         self.gpt
@@ -224,7 +225,7 @@ impl Objective for GptObjective {
         batch: &GptBatch,
         shares: &[f64],
         key: u64,
-        scale: f64,
+        scale: &LossFactor,
         sum: &mut NamedGradients,
     ) -> Result<Pass<()>, EngineError> {
         let pieces = self.pieces(batch, shares);

@@ -7,7 +7,7 @@ mod decoder;
 mod dvae;
 mod gpt;
 
-use burn::tensor::{Device, Gradients, Tensor};
+use burn::tensor::{Bool, Device, Gradients, Tensor};
 use myxtts_device::EngineError;
 use myxtts_model::params::{LoadError, ReadError, StateDict, Unread, Weights, read_all};
 use myxtts_ops::Compute;
@@ -19,6 +19,7 @@ pub(crate) use gpt::is_divided;
 pub use gpt::{GptObjective, GptObjectiveConfig};
 
 use crate::optim::{AdamW, NamedGradients};
+use crate::train_loop::LossFactor;
 
 /// The losses of one batch.
 #[derive(Clone, Debug)]
@@ -49,11 +50,11 @@ impl<A> Pass<A> {
         objective: &T,
         phase: usize,
         loss: Loss<A>,
-        scale: f64,
+        scale: &LossFactor,
         sum: &mut NamedGradients,
     ) -> Self {
         let total = loss.total.clone().inner().detach();
-        let gradients = (loss.total * scale).backward();
+        let gradients = scale.of_loss(loss.total).backward();
         sum.add(objective.gradients(phase, gradients));
         Self {
             total,
@@ -109,7 +110,7 @@ pub trait Objective: Sized + Send + Sync + 'static {
         batch: &Self::Batch,
         shares: &[f64],
         key: u64,
-        scale: f64,
+        scale: &LossFactor,
         sum: &mut NamedGradients,
     ) -> Result<Pass<Self::Trace>, EngineError> {
         let loss = self.loss(phase, batch, shares, key)?;
@@ -129,9 +130,15 @@ pub trait Objective: Sized + Send + Sync + 'static {
         rate: f64,
     ) -> Self;
 
-    /// Updates what is learned without a gradient, from the passes of a step.
+    /// Updates what is learned without a gradient, from the passes of a step. With `only_if` the
+    /// device decides whether it changes.
     #[must_use]
-    fn update_buffers(self, _traces: &[Self::Trace], _key: u64) -> Self {
+    fn update_buffers(
+        self,
+        _traces: &[Self::Trace],
+        _key: u64,
+        _only_if: Option<Tensor<1, Bool>>,
+    ) -> Self {
         self
     }
 

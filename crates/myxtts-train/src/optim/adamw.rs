@@ -7,9 +7,10 @@ use burn::tensor::{Device, GradientCheckpointingStrategy, Tensor, TensorData};
 use myxtts_device::MomentBits;
 use myxtts_model::init::mix;
 use myxtts_model::params::{ReadError, StateDict, Unread, Weights, read_all};
-use myxtts_ops::{Curve, Rounding, adamw_step};
+use myxtts_ops::{Curve, Rounding, adamw_step, adamw_step_if};
 use serde::{Deserialize, Serialize};
 
+use super::attempt::{Attempting, Condition, Unsettled};
 use super::decay::Walk;
 use super::gradients::NamedGradients;
 use super::moment::{Moment, key_of};
@@ -47,12 +48,16 @@ impl Default for AdamWConfig {
 pub struct AdamW {
     config: AdamWConfig,
     moments: BTreeMap<String, Moments>,
+    /// Decides on the next step; without one it is taken.
+    condition: Option<Condition>,
+    unsettled: Unsettled,
 }
 
 /// What is kept of one parameter's gradients.
 #[derive(Clone, Debug)]
 struct Moments {
-    /// Steps this parameter has taken; others may have taken more or fewer.
+    /// Steps this parameter has taken; others may have taken more or fewer. Those that are not
+    /// settled count as taken.
     steps: u32,
     first: Moment,
     second: Moment,
@@ -87,9 +92,32 @@ const SECOND: &str = "exp_avg_sq.";
 impl AdamW {
     /// Makes an optimizer before its first step.
     pub fn new(config: AdamWConfig) -> Self {
+        Self::with_moments(config, BTreeMap::new())
+    }
+
+    fn with_moments(config: AdamWConfig, moments: BTreeMap<String, Moments>) -> Self {
         Self {
             config,
-            moments: BTreeMap::new(),
+            moments,
+            condition: None,
+            unsettled: Unsettled::new(),
+        }
+    }
+
+    /// Leaves the next step to the device, until [`settle`](Self::settle) tells what it decided.
+    pub(crate) fn only_if(&mut self, condition: Condition) {
+        self.condition = Some(condition);
+    }
+
+    /// Learns whether the oldest of the steps that were left to the device was taken.
+    pub(crate) fn settle(&mut self, was_applied: bool) {
+        let Some(attempt) = self.unsettled.pop_front().filter(|_| !was_applied) else {
+            return;
+        };
+        for name in attempt.into_names() {
+            if let Some(moments) = self.moments.get_mut(&name) {
+                moments.steps = moments.steps.saturating_sub(1);
+            }
         }
     }
 
@@ -100,12 +128,18 @@ impl AdamW {
         gradients: NamedGradients,
         learning_rate: f64,
     ) -> M {
-        module.map(&mut Stepping {
+        let condition = self.condition.take();
+        let mut stepping = Stepping {
+            attempt: condition.map(|condition| Attempting::new(condition, &self.unsettled)),
             optimizer: self,
             gradients,
             learning_rate,
             walk: Walk::default(),
-        })
+        };
+        let module = module.map(&mut stepping);
+        let attempt = stepping.attempt.map(Attempting::finish);
+        self.unsettled.extend(attempt);
+        module
     }
 
     /// Returns the moments, unread on their device, named `exp_avg.` and `exp_avg_sq.` plus the
@@ -156,7 +190,7 @@ impl AdamW {
                 moments.insert(name.to_owned(), read);
             }
         }
-        Ok(Self { config, moments })
+        Ok(Self::with_moments(config, moments))
     }
 }
 
@@ -203,6 +237,8 @@ struct Stepping<'a> {
     gradients: NamedGradients,
     learning_rate: f64,
     walk: Walk,
+    /// Set where the device decides on the step.
+    attempt: Option<Attempting>,
 }
 
 impl ModuleMapper for Stepping<'_> {
@@ -233,9 +269,11 @@ impl ModuleMapper for Stepping<'_> {
         } = moments.unwrap_or_else(|| Moments::new(&gradient_n));
         let steps = steps.saturating_add(1);
         let bits = config.moments;
-        // A draw of its own for every parameter, step and moment, the same after resuming.
-        let draw =
-            |part: u64| Rounding::Drawn(mix(key_of(&name) ^ mix(2 * u64::from(steps) + part)));
+        // A draw of its own for every parameter, step and moment, the same after resuming. Where the
+        // device decides, the host does not know the parameter's step, but the stage's.
+        let attempt = self.attempt.as_ref();
+        let number = attempt.map_or(u64::from(steps), |attempt| attempt.condition.number);
+        let draw = |part: u64| Rounding::Drawn(mix(key_of(&name) ^ mix(2 * number + part)));
         let with = myxtts_ops::AdamW {
             learning_rate: self.learning_rate,
             betas: [config.beta_1, config.beta_2],
@@ -244,6 +282,8 @@ impl ModuleMapper for Stepping<'_> {
             gradient_scale: 1.0,
             step: u64::from(steps),
         };
+        let undecided = self.attempt.as_mut();
+        let undecided = undecided.map(|attempt| attempt.undecided(&name, &with));
         let moments = &mut self.optimizer.moments;
         param.map(|old| {
             let context = Context::of(&old);
@@ -251,16 +291,26 @@ impl ModuleMapper for Stepping<'_> {
             // Flat, and not held by anyone else, so the step happens in the parameter's own
             // memory.
             let old_n = old.inner().reshape([shape.num_elements()]);
+            let undo = undecided.as_ref();
+            let undo =
+                undo.map(|undecided| (&undecided.applies_1, first.packed(), second.packed()));
             let before = myxtts_ops::Moments {
                 first: first.into_tensor(),
                 second: second.into_tensor(),
             };
-            let (new_n, after) = adamw_step(old_n, gradient_n, before, &with);
-            let kept = Moments {
+            let (new_n, after) = match &undecided {
+                None => adamw_step(old_n, gradient_n, before, &with),
+                Some(undecided) => adamw_step_if(old_n, gradient_n, before, &with, undecided),
+            };
+            let mut kept = Moments {
                 steps,
                 first: Moment::kept(after.first, bits, Curve::Signed, draw(0)),
                 second: Moment::kept(after.second, bits, Curve::Positive, draw(1)),
             };
+            if let Some((applies_1, first, second)) = undo {
+                kept.first = kept.first.only_if(applies_1, first);
+                kept.second = kept.second.only_if(applies_1, second);
+            }
             moments.insert(name.clone(), kept);
             context.restore(new_n.reshape(shape))
         })

@@ -90,6 +90,12 @@ impl NamedGradients {
         self.map(|gradient_n| gradient_n * factor)
     }
 
+    /// Multiplies every gradient by a factor that is on the device.
+    #[must_use]
+    pub(crate) fn scale_by(self, factor_1: &Tensor<1>) -> Self {
+        self.map(|gradient_n| gradient_n * factor_1.clone())
+    }
+
     /// Returns the length of all gradients taken as one vector, left on the device; `None` if
     /// there are no gradients.
     pub(crate) fn norm(&self) -> Option<Tensor<1>> {
@@ -107,8 +113,7 @@ impl NamedGradients {
             return (self, None);
         };
         let factor = ((norm.clone() + NORM_EPSILON).recip() * most).clamp_max(1.0);
-        let clipped = self.map(|gradient_n| gradient_n * factor.clone());
-        (clipped, Some(norm))
+        (self.scale_by(&factor), Some(norm))
     }
 
     fn map(self, change: impl Fn(Tensor<1>) -> Tensor<1>) -> Self {

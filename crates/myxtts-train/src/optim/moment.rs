@@ -1,6 +1,6 @@
 //! A moment of a parameter's gradients, in as many bits as the configuration says.
 
-use burn::tensor::Tensor;
+use burn::tensor::{Bool, Tensor};
 use myxtts_base::splitmix64;
 use myxtts_device::MomentBits;
 use myxtts_model::params::Unread;
@@ -23,6 +23,25 @@ impl Moment {
         match bits {
             MomentBits::F32 => Self::Full(x_n),
             MomentBits::Int8 => Self::Packed(Packed::pack(x_n, curve, rounding)),
+        }
+    }
+
+    /// Returns this moment if the device says so, and otherwise the one that was `packed` before.
+    /// What is packed is chosen packed: a draw might round an old number to another code. A full
+    /// moment has been chosen with the weights, and so have the zeros before the first step, which
+    /// are exact in any code.
+    pub(super) fn only_if(self, applies_1: &Tensor<1, Bool>, packed: Option<Packed>) -> Self {
+        match (self, packed) {
+            (Self::Packed(new), Some(old)) => Self::Packed(new.only_if(applies_1, old)),
+            (new, _) => new,
+        }
+    }
+
+    /// Returns what is packed, to go back to.
+    pub(super) fn packed(&self) -> Option<Packed> {
+        match self {
+            Self::Full(_) => None,
+            Self::Packed(packed) => Some(packed.clone()),
         }
     }
 

@@ -140,6 +140,15 @@ impl<'a> ProbeObserver<'a> {
 }
 
 impl<T> StepObserver<T> for ProbeObserver<'_> {
+    /// At both ends of what is measured, so that it is whole steps, and where the probe pauses.
+    fn looks_at(&self, step: u64) -> bool {
+        let Steps { begin, warm_up, .. } = self.steps;
+        let pause = self.request.faults.pause;
+        step == begin + warm_up
+            || step == self.steps.end
+            || pause.is_some_and(|(every, _)| step.is_multiple_of(every.max(1)))
+    }
+
     fn after_step(&mut self, report: &StepReport, _: &State<T>) -> Result<bool, TrainError> {
         let now = Instant::now();
         let step = now - std::mem::replace(&mut self.lap, now);

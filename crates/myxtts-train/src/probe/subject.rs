@@ -15,6 +15,7 @@ use myxtts_model::dvae::Dvae;
 use myxtts_model::gpt::{Gpt, ParameterCount};
 use myxtts_model::init::Init;
 use myxtts_pipeline::{Ledger, Outcome};
+use myxtts_run::guard::SpikeAction;
 use myxtts_run::lr::{LrSchedule, Parts, Shape};
 use myxtts_run::signals::StopRequest;
 use myxtts_run::units::Step;
@@ -259,6 +260,7 @@ impl<'a> Subject<'a> {
             gradient_clip: job.optimization.gradient_clip,
             seed: job.seed,
             compare_every: 0,
+            reads_late: job.optimization.spikes == SpikeAction::Log,
             faults: request.faults.step,
         })
     }

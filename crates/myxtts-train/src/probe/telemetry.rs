@@ -166,6 +166,10 @@ impl Alternating<'_> {
 }
 
 impl<T> StepObserver<T> for Alternating<'_> {
+    fn looks_at(&self, step: u64) -> bool {
+        step.is_multiple_of(self.per_epoch.get())
+    }
+
     fn after_step(&mut self, report: &StepReport, _: &State<T>) -> Result<bool, TrainError> {
         let is_recorded = is_recorded(self.epochs.len());
         self.record(report, is_recorded)?;

@@ -473,6 +473,10 @@ impl Drop for LeavesOnPanic {
 struct Silent;
 
 impl<T> StepObserver<T> for Silent {
+    fn looks_at(&self, _: u64) -> bool {
+        false
+    }
+
     fn after_step(
         &mut self,
         _: &crate::train_loop::StepReport,

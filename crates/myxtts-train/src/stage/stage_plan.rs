@@ -1,6 +1,7 @@
 //! How a stage learns: its length, and its learning rate by step.
 
 use myxtts_data::schedule::Schedule;
+use myxtts_run::guard::SpikeAction;
 use myxtts_run::lr::{self, Parts, Shape};
 use myxtts_run::units::Step;
 
@@ -32,6 +33,7 @@ pub(crate) fn loop_config(
         gradient_clip: job.optimization.gradient_clip,
         seed: job.seed,
         compare_every: COMPARE_EVERY,
+        reads_late: job.optimization.spikes == SpikeAction::Log,
         faults: StepFaults::default(),
     })
 }

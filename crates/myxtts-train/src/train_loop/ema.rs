@@ -42,7 +42,7 @@ impl Ema {
         meter: &Meter,
         weights: impl FnOnce() -> Vec<Unread>,
     ) -> Result<(), ReadError> {
-        if !step.is_multiple_of(EVERY) {
+        if !Self::is_due(step) {
             return Ok(());
         }
         for tensor in weights() {
@@ -50,6 +50,11 @@ impl Ema {
             self.update(tensor.name(), &new);
         }
         Ok(())
+    }
+
+    /// Whether a step is one that counts.
+    pub(crate) fn is_due(step: u64) -> bool {
+        step.is_multiple_of(EVERY)
     }
 
     fn update(&mut self, name: &str, new: &TensorData) {

@@ -4,8 +4,8 @@ use burn::tensor::Tensor;
 use myxtts_model::init::mix;
 use myxtts_ops::on_compute_pool;
 
-use super::Replica;
 use super::step_metrics::StepMetrics;
+use super::{LossFactor, Replica};
 use crate::error::TrainError;
 use crate::objective::Objective;
 use crate::optim::NamedGradients;
@@ -16,7 +16,7 @@ pub(super) struct GradientAccumulator<'a, T> {
     objective: &'a T,
     pub(super) replica: &'a Replica,
     /// The factor on the loss; 1 outside half precision.
-    scale: f64,
+    scale: LossFactor,
     phase: usize,
     key: u64,
     gradients: NamedGradients,
@@ -30,7 +30,7 @@ impl<'a, T: Objective> GradientAccumulator<'a, T> {
         replica: &'a Replica,
         phase: usize,
         key: u64,
-        scale: f64,
+        scale: LossFactor,
     ) -> Self {
         Self {
             objective,
@@ -54,7 +54,7 @@ impl<'a, T: Objective> GradientAccumulator<'a, T> {
         let index = self.replica.rank + self.replica.world_size() * self.count;
         let key = mix(self.key ^ mix(index as u64));
         self.count += 1;
-        let (objective, phase, scale) = (self.objective, self.phase, self.scale);
+        let (objective, phase, scale) = (self.objective, self.phase, &self.scale);
         let sum = &mut self.gradients;
         // The cores are held during the pass only, not while it waits for a batch or for other
         // replicas, which may share them.
@@ -75,8 +75,11 @@ impl<'a, T: Objective> GradientAccumulator<'a, T> {
     ) -> Result<(NamedGradients, Option<Tensor<1>>), TrainError> {
         let device = self.objective.device();
         let own = match self.scale {
-            1.0 => self.gradients,
-            scale => on_compute_pool(&device, || self.gradients.scale(1.0 / scale)),
+            LossFactor::Known(1.0) => self.gradients,
+            LossFactor::Known(scale) => {
+                on_compute_pool(&device, || self.gradients.scale(1.0 / scale))
+            }
+            LossFactor::OnDevice(scale_1) => self.gradients.scale_by(&scale_1.recip()),
         };
         let mean = self.replica.mean_gradients(own)?;
         Ok(on_compute_pool(&device, || mean.clip(clip)))

@@ -4,6 +4,7 @@
 //! backward pass, and the gradients are divided by it afterwards. A step that overflows is
 //! skipped and halves the scale; many good ones double it.
 
+use burn::tensor::{Bool, Device, Tensor};
 use myxtts_ops::Compute;
 use serde::{Deserialize, Serialize};
 
@@ -82,9 +83,89 @@ impl LossScale {
     }
 }
 
+/// The factor of one step's loss.
+#[derive(Clone, Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a handle, of which a step has one"
+)]
+pub enum LossFactor {
+    /// Known to the host.
+    Known(f64),
+    /// Known to the device, which may have changed it in a step that the host has not read yet.
+    OnDevice(Tensor<1>),
+}
+
+impl LossFactor {
+    /// Returns a loss of a gradient graph, multiplied.
+    pub(crate) fn of_loss(&self, loss_1: Tensor<1>) -> Tensor<1> {
+        match self {
+            Self::Known(factor) => loss_1 * *factor,
+            Self::OnDevice(factor_1) => loss_1 * Tensor::from_inner(factor_1.clone()),
+        }
+    }
+}
+
+/// A [`LossScale`] that follows the gradients on the device, step by step as the host's does when
+/// it reads them.
+#[derive(Clone, Debug)]
+pub(crate) struct DeviceLossScale {
+    factor_1: Tensor<1>,
+    good_1: Tensor<1>,
+}
+
+impl DeviceLossScale {
+    /// Puts a scale on a device; `None` without one.
+    pub(crate) fn of(scale: &LossScale, device: &Device) -> Option<Self> {
+        let number = |x: f64| Tensor::from_data([x], device);
+        scale.factor.map(|factor| Self {
+            factor_1: number(factor),
+            good_1: number(f64::from(scale.good)),
+        })
+    }
+
+    pub(crate) fn factor(&self) -> LossFactor {
+        LossFactor::OnDevice(self.factor_1.clone())
+    }
+
+    /// Records a step, as [`LossScale::overflowed`] does. Powers of two and small counts are exact.
+    pub(crate) fn record(&mut self, is_finite_1: &Tensor<1, Bool>) {
+        let good_1 = self.good_1.clone() + 1.0;
+        let rises_1 = good_1.clone().greater_equal_elem(PATIENCE);
+        let larger_1 = (self.factor_1.clone() * 2.0).clamp_max(LARGEST);
+        let smaller_1 = (self.factor_1.clone() * 0.5).clamp_min(1.0);
+        let after_good_1 = self.factor_1.clone().mask_where(rises_1.clone(), larger_1);
+        self.factor_1 = smaller_1.mask_where(is_finite_1.clone(), after_good_1);
+        self.good_1 = good_1
+            .mask_fill(rises_1, 0.0)
+            .mask_fill(is_finite_1.clone().bool_not(), 0.0);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_device_scales_as_the_host_does() {
+        let device = Device::flex();
+        let mut host = LossScale::dynamic();
+        let mut on_device = DeviceLossScale::of(&host, &device).unwrap();
+        // Down to one and beyond, up to a doubling, down again, up as far as it goes.
+        let bad = |step: u32| step < 20 || step == 20 + 2 * PATIENCE + 7;
+        for step in 0..28 * PATIENCE {
+            let norm = if bad(step) { f32::INFINITY } else { 1.0 };
+            host.overflowed(1.0, norm);
+            on_device.record(&Tensor::from_data([norm.is_finite()], &device));
+            let LossFactor::OnDevice(factor_1) = on_device.factor() else {
+                panic!("on the device");
+            };
+            let factor = f64::from(factor_1.into_scalar::<f32>());
+            assert_eq!(factor, host.factor(), "step {step}");
+        }
+        assert_eq!(host.factor(), LARGEST);
+        assert!(DeviceLossScale::of(&LossScale::off(), &device).is_none());
+    }
 
     #[test]
     fn halves_on_overflow_and_doubles_after_many_good_steps() {

@@ -29,6 +29,12 @@ impl Meter {
         timed(&self.read_back_ns, read)
     }
 
+    /// Runs `read` for numbers of an earlier step, while a later one is queued. It does not count
+    /// as a sync: the device has work meanwhile, and does not wait for the host.
+    pub(crate) fn reading_late<R>(&self, read: impl FnOnce() -> R) -> R {
+        timed(&self.read_back_ns, read)
+    }
+
     /// Runs `read` for an exchange between replicas. It does not count as a sync: such reads
     /// happen however often a step looks at its numbers.
     pub(crate) fn reading_for_all_reduce<R>(&self, read: impl FnOnce() -> R) -> R {
@@ -65,7 +71,7 @@ pub struct Waits {
     pub collective: Duration,
     /// Time waiting for the device, to read something from it.
     pub read_back: Duration,
-    /// How often it waited for the device.
+    /// How often it waited for the device while that had nothing else to do.
     pub syncs: u64,
 }
 

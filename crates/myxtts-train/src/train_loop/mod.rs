@@ -3,8 +3,10 @@
 mod dry_run;
 mod ema;
 mod gradient_accumulator;
+mod lag;
 mod loss_scale;
 mod meter;
+mod reading;
 mod replicas;
 mod state;
 mod step_batches;
@@ -19,7 +21,7 @@ use myxtts_run::units::Step;
 
 pub(crate) use dry_run::dry_run_steps;
 pub use ema::Ema;
-pub use loss_scale::LossScale;
+pub use loss_scale::{LossFactor, LossScale};
 pub(crate) use meter::Meter;
 pub use meter::{ReplicaTotals, Waits};
 pub(crate) use replicas::{AllReduce, ThreadGroup};
@@ -32,8 +34,9 @@ use crate::faults::StepFaults;
 use crate::feed::{BatchStats, DeviceBatch, Targets};
 use crate::objective::Objective;
 use gradient_accumulator::GradientAccumulator;
+use lag::{Decision, Lag};
 use step_batches::StepBatches;
-use step_metrics::StepMetrics;
+use step_metrics::{ComputedPhase, StepMetrics};
 
 /// The settings of the loop.
 #[derive(Clone, Debug)]
@@ -50,6 +53,9 @@ pub struct LoopConfig {
     pub seed: u64,
     /// Steps between two comparisons of the replicas' weights; 0 for never.
     pub compare_every: u64,
+    /// Whether a GPU that trains alone may take a step before the host has read the last one. Not
+    /// where steps are left out for a loss that jumps: only the host can tell.
+    pub reads_late: bool,
     /// Faults to inject, in a test.
     #[doc(hidden)]
     pub faults: StepFaults,
@@ -57,6 +63,11 @@ pub struct LoopConfig {
 
 /// Observes every step; for the first replica it records the run.
 pub trait StepObserver<T> {
+    /// Whether [`after_step`](Self::after_step) looks at the state of this step. If it does not,
+    /// the step may be reported while the next one is computed, whose state it then is.
+    fn looks_at(&self, _step: u64) -> bool {
+        true
+    }
     /// Called after a step. Returning `true` asks all replicas to stop.
     fn after_step(&mut self, report: &StepReport, state: &State<T>) -> Result<bool, TrainError>;
     /// Called when a step fails, or what follows one; `_state` is that of the last step taken.
@@ -87,41 +98,51 @@ pub fn train<T: Objective>(
     observer: &mut dyn StepObserver<T>,
 ) -> Result<State<T>, TrainError> {
     let (begun, mut is_enough, stop) = (state.done, false, input.stop.clone());
+    let mut lag = Lag::new(&state, loop_config, replica);
     while state.done < loop_config.steps {
         if any_replica_stops(is_enough, &stop, replica)? {
             break;
         }
         let key = mix(loop_config.seed ^ mix(state.done));
         let rate = loop_config.lr_schedule.lr(Step(state.done));
-        let mut metrics = StepMetrics::new(state.done + 1, rate, &replica.meter);
-        let phases = state.begin_step();
+        let (phases, is_new_kind) = state.begin_step();
+        let mut metrics = StepMetrics::new(state.done + 1, rate, is_new_kind, &replica.meter);
         let mut batches = StepBatches::new(&mut input, loop_config.accumulation, state.done);
-        let mut traces = vec![];
+        let (mut traces, mut decision) = (vec![], Decision::Apply);
         loop_config.faults.delay(replica.rank);
         for &phase in &phases {
-            let scale = state.scale.factor();
+            let scale = lag.scale(&state);
             let mut accumulator =
                 GradientAccumulator::new(&state.objective, replica, phase, key, scale);
             let computed = match batches.accumulate(&mut accumulator, &mut metrics, &mut traces) {
                 Ok(true) => accumulator.finish(loop_config.gradient_clip),
-                Ok(false) => return Ok(state),
+                Ok(false) => return lag.finish(state, observer),
                 Err(error) => Err(error),
             };
             let is_first = phases.first() == Some(&phase);
             if is_first && computed.as_ref().is_err_and(|error| error.is_let_go(&stop)) {
-                return Ok(state);
+                return lag.finish(state, observer);
             }
-            let (gradients, norm) = report_failure(computed, &metrics, &state, observer)?;
+            let computed = lag.report_failure(computed, &mut metrics, &mut state, observer);
+            let (gradients, norm) = computed?;
+            let rate = rate * state.objective.lr_scale(phase);
             let is_last = phases.last() == Some(&phase);
-            let should_apply = metrics.should_apply(norm, is_last, replica, &mut state);
-            if !report_failure(should_apply, &metrics, &state, observer)? {
+            let computed = ComputedPhase {
+                phase,
+                norm,
+                rate,
+                is_last,
+            };
+            let decided = lag.decide(computed, &mut metrics, &mut state);
+            decision = lag.report_failure(decided, &mut metrics, &mut state, observer)?;
+            if matches!(decision, Decision::Skip) {
                 break;
             }
-            metrics.report.rate = rate * state.objective.lr_scale(phase);
-            state = state.apply(phase, gradients, metrics.report.rate);
+            state = state.apply(phase, gradients, rate, &decision);
         }
-        if metrics.report.skipped.is_none() {
-            state.objective = state.objective.update_buffers(&traces, key);
+        state = state.update_buffers(&traces, key, decision);
+        lag.settle(&mut metrics, &mut state, observer)?;
+        if metrics.is_settled() && metrics.report.skipped.is_none() {
             state = state.average_buffers(replica)?;
             state.update_ema(&replica.meter)?;
         }
@@ -132,10 +153,9 @@ pub fn train<T: Objective>(
         state.read_back(loop_config.faults.reads, &replica.meter)?;
         state.done += 1;
         state.check_replicas_agree(loop_config, replica)?;
-        let noted = observer.after_step(&metrics.finish(&replica.meter), &state);
-        is_enough = noted.inspect_err(|error| observer.failed(error, &state))?;
+        is_enough = lag.report(metrics, &mut state, observer)?;
     }
-    Ok(state)
+    lag.finish(state, observer)
 }
 
 /// Waits for the first step before it counts. It allocates the optimizer's moments, so only there
@@ -160,18 +180,6 @@ fn synchronize<T: Objective>(
     let computed = synced.map_err(EngineError::new);
     let computed = computed.and_then(|()| check_for_oom());
     computed.map_err(|why| TrainError::step(step, why).in_batch(step, stats))
-}
-
-/// Adds the step and its batches to an error, and reports the error to the observer.
-fn report_failure<T, V>(
-    result: Result<V, TrainError>,
-    metrics: &StepMetrics,
-    state: &State<T>,
-    observer: &mut dyn StepObserver<T>,
-) -> Result<V, TrainError> {
-    result
-        .map_err(|error| error.in_batch(metrics.report.step, &metrics.report.stats))
-        .inspect_err(|error| observer.failed(error, state))
 }
 
 /// Whether any replica asks to stop, so that all of them stop after the same step. One that left

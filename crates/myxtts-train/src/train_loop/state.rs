@@ -5,10 +5,11 @@ use myxtts_model::params::ReadError;
 use myxtts_ops::on_compute_pool;
 use myxtts_run::guard::{NonFinite, SpikeDetector, SpikeSettings};
 
+use super::lag::Decision;
 use super::{Ema, LoopConfig, LossScale, Meter, Replica};
 use crate::error::TrainError;
 use crate::objective::Objective;
-use crate::optim::{AdamW, NamedGradients};
+use crate::optim::{AdamW, Condition, NamedGradients};
 
 /// What a stage carries from step to step, and a checkpoint from run to run.
 #[derive(Debug)]
@@ -43,22 +44,49 @@ impl<T: Objective> State<T> {
         }
     }
 
-    /// Begins the next step and returns its phases. Where the objective changes with it, losses
-    /// are no longer those that the guard against jumps has seen.
-    pub(super) fn begin_step(&mut self) -> Vec<usize> {
-        if self.objective.begin_step(self.done) {
-            self.spikes.forget();
-        }
+    /// Begins the next step and returns its phases, and whether the objective changes with it, so
+    /// that losses are no longer those that the guard against jumps has seen.
+    pub(super) fn begin_step(&mut self) -> (Vec<usize>, bool) {
+        let is_of_a_new_kind = self.objective.begin_step(self.done);
         let is_phase_active = |phase: &usize| self.objective.is_phase_active(*phase);
-        (0..T::PHASES).filter(is_phase_active).collect()
+        let phases = (0..T::PHASES).filter(is_phase_active).collect();
+        (phases, is_of_a_new_kind)
     }
 
-    /// It after a phase.
-    pub(super) fn apply(mut self, phase: usize, gradients: NamedGradients, rate: f64) -> Self {
+    /// It after a phase, unless the device decides otherwise.
+    pub(super) fn apply(
+        mut self,
+        phase: usize,
+        gradients: NamedGradients,
+        rate: f64,
+        decision: &Decision,
+    ) -> Self {
         let optimizer = &mut self.optimizers[phase];
+        if let Decision::ApplyIf(applies_1) = decision {
+            optimizer.only_if(Condition {
+                applies_1: applies_1.clone(),
+                number: self.done + 1,
+            });
+        }
         let device = self.objective.device();
         let step = || self.objective.apply(phase, optimizer, gradients, rate);
         self.objective = on_compute_pool(&device, step);
+        self
+    }
+
+    /// It after what is learned without a gradient.
+    pub(super) fn update_buffers(
+        mut self,
+        traces: &[T::Trace],
+        key: u64,
+        decision: Decision,
+    ) -> Self {
+        let only_if = match decision {
+            Decision::Skip => return self,
+            Decision::Apply => None,
+            Decision::ApplyIf(applies_1) => Some(applies_1),
+        };
+        self.objective = self.objective.update_buffers(traces, key, only_if);
         self
     }
 

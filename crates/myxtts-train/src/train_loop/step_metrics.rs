@@ -1,17 +1,20 @@
 //! The numbers of a step, and the guards that judge it by them.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
-use burn::tensor::Tensor;
+use burn::tensor::{Bool, Tensor};
 use myxtts_base::process::ThreadTime;
-use myxtts_device::check_for_oom;
+use myxtts_device::{EngineError, check_for_oom};
 use myxtts_run::guard::{NonFiniteVerdict, SpikeAction};
 use myxtts_run::units::Step;
 
 use super::meter::StepClock;
+use super::reading::Reading;
 use super::{Meter, Replica, ReplicaTotals, State, Waits};
 use crate::error::TrainError;
 use crate::feed::BatchStats;
+use crate::optim::AdamW;
 
 /// The report of one step.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,11 +52,35 @@ pub(super) struct StepMetrics {
     /// Numbers still on the device: the parts of a loss with their names, whole losses without
     /// one.
     unread: Vec<(Option<&'static str>, Tensor<1>)>,
+    /// Phases that were left to the device, and whose numbers are on their way.
+    undecided: VecDeque<UndecidedPhase>,
+    /// Whether losses are no longer those that the guard against jumps has seen.
+    is_of_a_new_kind: bool,
     clock: StepClock,
 }
 
+/// A phase that the device decides on.
+struct UndecidedPhase {
+    phase: usize,
+    names: Vec<Option<&'static str>>,
+    numbers: Reading,
+    rate: f64,
+    is_last: bool,
+    applies_1: Tensor<1, Bool>,
+}
+
+/// A phase whose gradient is known.
+pub(super) struct ComputedPhase {
+    pub(super) phase: usize,
+    /// The norm of its gradient, on the device; `None` if it has no gradient.
+    pub(super) norm: Option<Tensor<1>>,
+    pub(super) rate: f64,
+    /// Whether no other phase of the step follows.
+    pub(super) is_last: bool,
+}
+
 impl StepMetrics {
-    pub(super) fn new(step: u64, rate: f64, meter: &Meter) -> Self {
+    pub(super) fn new(step: u64, rate: f64, is_of_a_new_kind: bool, meter: &Meter) -> Self {
         Self {
             report: StepReport {
                 step,
@@ -70,14 +97,20 @@ impl StepMetrics {
                 totals: ReplicaTotals::default(),
             },
             unread: vec![],
+            undecided: VecDeque::new(),
+            is_of_a_new_kind,
             clock: StepClock::start(meter),
         }
     }
 
-    /// Returns the report of the finished step, with its waits.
-    pub(super) fn finish(mut self, meter: &Meter) -> StepReport {
+    /// Ends the step: its waits are those until now.
+    pub(super) fn end(&mut self, meter: &Meter) {
         (self.report.waits, self.report.thread) = self.clock.stop(meter);
-        self.report
+    }
+
+    /// Whether all numbers are read and the guards have judged the step.
+    pub(super) fn is_settled(&self) -> bool {
+        self.undecided.is_empty()
     }
 
     /// Counts a batch that has arrived.
@@ -101,27 +134,43 @@ impl StepMetrics {
         norm: Option<Tensor<1>>,
         meter: &Meter,
     ) -> Result<(), TrainError> {
-        let (names, mut values): (Vec<_>, Vec<_>) = self.unread.drain(..).unzip();
-        values.extend(norm);
-        if values.is_empty() {
+        let (names, numbers_n) = self.numbers(norm);
+        let Some(numbers_n) = numbers_n else {
             return Ok(());
-        }
-        let values = meter.reading_back(|| Tensor::cat(values, 0).try_into_vec_as::<f32>());
+        };
+        let values = meter.reading_back(|| numbers_n.try_into_vec_as::<f32>());
         let step = self.report.step;
         let values = values.map_err(|why| TrainError::step(step, why.to_string()))?;
         check_for_oom().map_err(|why| TrainError::step(step, why))?;
+        self.count(&names, &values);
+        Ok(())
+    }
+
+    /// Takes the names of what is unread, and all of it in one tensor: losses and their parts, and
+    /// the norm at the end.
+    fn numbers(
+        &mut self,
+        norm: Option<Tensor<1>>,
+    ) -> (Vec<Option<&'static str>>, Option<Tensor<1>>) {
+        let (names, mut values): (Vec<_>, Vec<_>) = self.unread.drain(..).unzip();
+        values.extend(norm);
+        let numbers_n = (!values.is_empty()).then(|| Tensor::cat(values, 0));
+        (names, numbers_n)
+    }
+
+    /// Counts numbers that were read.
+    fn count(&mut self, names: &[Option<&'static str>], values: &[f32]) {
         self.report.norm = values.get(names.len()).copied().unwrap_or(0.0);
-        for (name, value) in names.into_iter().zip(values) {
+        for (name, value) in names.iter().zip(values) {
             let parts = &mut self.report.parts;
             match name {
                 None => self.report.loss += value,
-                Some(name) => match parts.iter_mut().find(|(known, _)| *known == name) {
+                Some(name) => match parts.iter_mut().find(|(known, _)| known == name) {
                     Some((_, sum)) => *sum += value,
-                    None => parts.push((name, value)),
+                    None => parts.push((name, *value)),
                 },
             }
         }
-        Ok(())
     }
 
     /// Combines the losses, counts and times of all replicas.
@@ -152,17 +201,117 @@ impl StepMetrics {
         Ok(())
     }
 
-    /// Whether the phase may be applied. The guards judge a step once, by its last phase or by
-    /// the first that is bad. All replicas see the same numbers and come to the same answer.
+    /// Leaves it to the device whether a phase is applied: if the losses until now and the norm
+    /// are numbers, as the guards will find when they are read. The numbers start on their way to
+    /// the host, before anything is applied. By then the engine has taken memory for all that was
+    /// queued, so memory that has run out is known here, and the weights are as they were.
+    pub(super) fn begin_reading(
+        &mut self,
+        computed: ComputedPhase,
+    ) -> Result<Option<Tensor<1, Bool>>, TrainError> {
+        let ComputedPhase {
+            phase,
+            norm,
+            rate,
+            is_last,
+        } = computed;
+        let losses = self.unread.iter().filter(|(name, _)| name.is_none());
+        let losses = losses.map(|(_, loss_1)| loss_1.clone());
+        let judged = losses.reduce(|sum, loss_1| sum + loss_1);
+        // A quarter of each, so that two finite numbers have a finite sum.
+        let quarters = judged.into_iter().chain(norm.clone()).map(|x_1| x_1 * 0.25);
+        let Some(sum_1) = quarters.reduce(|sum, x_1| sum + x_1) else {
+            return Ok(None);
+        };
+        let before = self.undecided.back().map(|earlier| &earlier.applies_1);
+        let applies_1 = match before {
+            Some(earlier_1) => sum_1.is_finite().bool_and(earlier_1.clone()),
+            None => sum_1.is_finite(),
+        };
+        let (names, numbers_n) = self.numbers(norm);
+        let Some(numbers_n) = numbers_n else {
+            return Ok(None);
+        };
+        let in_step = |why| TrainError::step(self.report.step, why);
+        let numbers = Reading::begin(numbers_n).map_err(in_step)?;
+        check_for_oom().map_err(in_step)?;
+        self.undecided.push_back(UndecidedPhase {
+            phase,
+            names,
+            numbers,
+            rate,
+            is_last,
+            applies_1: applies_1.clone(),
+        });
+        Ok(Some(applies_1))
+    }
+
+    /// Reads the numbers that are on their way, and has the guards and the optimizers learn from
+    /// them what the device has decided. `read` waits for them.
+    pub(super) fn settle<T>(
+        &mut self,
+        state: &mut State<T>,
+        replica: &Replica,
+        read: impl Fn(Reading) -> Result<Vec<f32>, EngineError>,
+    ) -> Result<(), TrainError> {
+        let mut was_applied = Ok(true);
+        while let Some(undecided) = self.undecided.pop_front() {
+            if matches!(was_applied, Ok(true)) {
+                let step = self.report.step;
+                let values = read(undecided.numbers).map_err(|why| TrainError::step(step, why))?;
+                self.count(&undecided.names, &values);
+                was_applied = self.judge(undecided.is_last, replica, state);
+            }
+            let is_applied = matches!(was_applied, Ok(true));
+            if is_applied {
+                self.report.rate = undecided.rate;
+            }
+            if let Some(optimizer) = state.optimizers.get_mut(undecided.phase) {
+                optimizer.settle(is_applied);
+            }
+        }
+        was_applied.map(|_| ())
+    }
+
+    /// Waits for the numbers that are on their way, and forgets them.
+    pub(super) fn discard(self, optimizers: &mut [AdamW]) -> Result<(), TrainError> {
+        for undecided in self.undecided {
+            let read = undecided.numbers.finish();
+            read.map_err(|why| TrainError::step(self.report.step, why))?;
+            if let Some(optimizer) = optimizers.get_mut(undecided.phase) {
+                optimizer.settle(true);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the numbers of a phase before it is applied, and returns whether it may be.
     pub(super) fn should_apply<T>(
         &mut self,
-        norm: Option<Tensor<1>>,
+        computed: ComputedPhase,
+        replica: &Replica,
+        state: &mut State<T>,
+    ) -> Result<bool, TrainError> {
+        self.read(computed.norm, &replica.meter)?;
+        let may_apply = self.judge(computed.is_last, replica, state)?;
+        if may_apply {
+            self.report.rate = computed.rate;
+        }
+        Ok(may_apply)
+    }
+
+    /// Whether the phase may be applied. The guards judge a step once, by its last phase or by
+    /// the first that is bad. All replicas see the same numbers and come to the same answer.
+    fn judge<T>(
+        &mut self,
         is_last: bool,
         replica: &Replica,
         state: &mut State<T>,
     ) -> Result<bool, TrainError> {
-        self.read(norm, &replica.meter)?;
         self.reduce_across_replicas(replica)?;
+        if std::mem::take(&mut self.is_of_a_new_kind) {
+            state.spikes.forget();
+        }
         if !is_last && self.report.loss.is_finite() && self.report.norm.is_finite() {
             return Ok(true);
         }

@@ -55,7 +55,7 @@ fn config() -> GptConfig {
 }
 
 /// Clips that follow no rule: they can only be learnt by heart.
-fn clips(device: &Device) -> DeviceBatch<GptBatch> {
+pub fn clips(device: &Device) -> DeviceBatch<GptBatch> {
     let drawn = |count: usize, below: u64, stream: u64| -> Vec<i64> {
         let draw = |index: u64| (mix(stream ^ mix(index)) % below) as i64;
         (0..count as u64).map(draw).collect()
@@ -134,6 +134,17 @@ pub fn train_on<T: Objective>(
     state: State<T>,
     observer: &mut dyn StepObserver<T>,
 ) -> Result<State<T>, TrainError> {
+    train_reading(true, batch, step, state, observer)
+}
+
+/// The same, with numbers that may be read late or must not.
+pub fn train_reading<T: Objective>(
+    reads_late: bool,
+    batch: impl Fn(u64) -> DeviceBatch<T::Batch> + Send + 'static,
+    step: u64,
+    state: State<T>,
+    observer: &mut dyn StepObserver<T>,
+) -> Result<State<T>, TrainError> {
     let knobs = Knobs {
         workers: 1,
         in_flight: 2,
@@ -182,6 +193,7 @@ pub fn train_on<T: Objective>(
         gradient_clip: 1.0,
         seed: 1,
         compare_every: 0,
+        reads_late,
         faults: Default::default(),
     };
     let input = ReplicaInput {

@@ -4,6 +4,7 @@ use burn::tensor::{Device, Int, Tensor, TensorData};
 use myxtts_model::gpt::{GptBatch, Quirks};
 use myxtts_train::objective::{GptObjective, GptObjectiveConfig, Objective};
 use myxtts_train::optim::NamedGradients;
+use myxtts_train::train_loop::LossFactor;
 
 use crate::small_stage::gpt;
 use crate::world::SMALL;
@@ -62,7 +63,7 @@ fn apart(objective: &GptObjective, rows: usize) -> f32 {
     let whole = objective.gradients(0, (loss.total * scale).backward());
     let mut sum = NamedGradients::default();
     let pass = objective
-        .forward_backward(0, &batch, &shares, key, scale, &mut sum)
+        .forward_backward(0, &batch, &shares, key, &LossFactor::Known(scale), &mut sum)
         .unwrap();
     let parts = pass.parts.into_iter().map(|(_, part)| part);
     let found = std::iter::once(pass.total).chain(parts);
@@ -140,7 +141,8 @@ fn a_second_batch_is_added_to_the_first() {
         let mut sum = NamedGradients::default();
         for rows in [3, 5] {
             let batch = batch(rows, &device);
-            let pass = objective.forward_backward(0, &batch, &[], 11, 1.0, &mut sum);
+            let pass =
+                objective.forward_backward(0, &batch, &[], 11, &LossFactor::Known(1.0), &mut sum);
             pass.unwrap();
         }
         numbers(&sum)

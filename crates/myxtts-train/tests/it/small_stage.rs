@@ -107,6 +107,7 @@ pub(crate) fn loop_config(steps: u64, accumulation: usize) -> LoopConfig {
         gradient_clip: 1e9,
         seed: 7,
         compare_every: 1,
+        reads_late: true,
         faults: Default::default(),
     }
 }

@@ -19,6 +19,7 @@ mod as_on_the_cpu;
 mod feed;
 mod fusion;
 mod gpu;
+mod late;
 mod memory;
 #[path = "../it/mini.rs"]
 mod mini;

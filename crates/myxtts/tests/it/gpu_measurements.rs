@@ -97,8 +97,10 @@ fn the_modes_of_two_gpus_are_compared_and_the_fastest_is_recommended() {
         assert!(figure(row, "audio_per_s") > 0.0, "{row}");
         assert!(figure(row, "kernels_per_step") > 10.0, "{row}");
         assert!(figure(row, "moved_bytes_per_step") > 1000.0, "{row}");
-        assert!(figure(row, "syncs_per_step") >= 1.0, "{row}");
     }
+    // One device reads its losses late; replicas read them before they average.
+    assert!(figure(&modes[0], "syncs_per_step") < 1.0, "{document}");
+    assert!(figure(&modes[2], "syncs_per_step") >= 1.0, "{document}");
     // They are what they are called.
     let replicas: Vec<f64> = modes.iter().map(|row| figure(row, "replicas")).collect();
     assert_eq!(replicas, [1.0, 1.0, 2.0]);
@@ -128,7 +130,7 @@ fn a_gpu_tells_of_its_kernels() {
     let work = &document["device_work"];
     println!("{work:#}");
     assert!(work["kernels_per_step"].as_f64().unwrap() > 10.0, "{work}");
-    assert!(work["syncs_per_step"].as_f64().unwrap() >= 1.0, "{work}");
+    assert!(work["syncs_per_step"].as_f64().unwrap() < 1.0, "{work}");
     assert!(
         work["host_bytes_per_step"].as_f64().unwrap() > 1000.0,
         "{work}"

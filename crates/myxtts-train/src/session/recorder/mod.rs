@@ -138,7 +138,7 @@ impl<'a, T: Objective, E: Evaluator<T>> Recorder<'a, T, E> {
     }
 
     fn due(&self, every: u64) -> bool {
-        every > 0 && self.position.done.is_multiple_of(every)
+        is_due(self.position.done, every)
     }
 
     /// Begins a metrics record of this step.
@@ -267,7 +267,18 @@ impl<'a, T: Objective, E: Evaluator<T>> Recorder<'a, T, E> {
     }
 }
 
+/// Whether what happens every so many steps happens after this one.
+fn is_due(step: u64, every: u64) -> bool {
+    every > 0 && step.is_multiple_of(every)
+}
+
 impl<T: Objective, E: Evaluator<T>> StepObserver<T> for Recorder<'_, T, E> {
+    fn looks_at(&self, step: u64) -> bool {
+        let cadence = self.outputs.cadence;
+        let every = [cadence.validate, cadence.samples, cadence.checkpoint];
+        every.into_iter().any(|every| is_due(step, every))
+    }
+
     fn after_step(&mut self, report: &StepReport, state: &State<T>) -> Result<bool, TrainError> {
         // Only the kernels of steps must be warm: evaluation has shapes of its own.
         let kernels = match is_cpu(&state.objective.device()) {
