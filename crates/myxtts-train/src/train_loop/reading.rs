@@ -6,14 +6,19 @@ use std::pin::Pin;
 
 use burn::tensor::{Tensor, TensorData, Transaction};
 use futures_lite::future::{block_on, poll_once};
-use myxtts_device::EngineError;
+use myxtts_device::{EngineError, check_for_oom};
 
 type Copied = Result<Vec<TensorData>, EngineError>;
 
 /// Numbers that are being copied to the host. The copy is queued behind all that was queued
 /// before, and in front of what comes after: fetching the numbers later waits for no more than they
 /// needed. A plain read would queue its copy when it is made, and wait for everything until then.
-pub(super) struct Reading(Pin<Box<dyn Future<Output = Copied> + Send>>);
+///
+/// The numbers of a step that failed are waited for as well, and thrown away: the engine copies into
+/// buffers that it uses again, and one whose copy was abandoned would stay mapped.
+pub(super) struct Reading(Option<Underway>);
+
+type Underway = Pin<Box<dyn Future<Output = Copied> + Send>>;
 
 impl fmt::Debug for Reading {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -31,15 +36,31 @@ impl Reading {
             copied.map_err(EngineError::new)
         });
         // The engine queues the copy when it is first asked for it.
-        match block_on(poll_once(&mut copy)) {
-            None => Ok(Self(copy)),
-            Some(copied) => Ok(Self(Box::pin(ready(Ok(copied?))))),
+        let copied = block_on(poll_once(&mut copy));
+        // Before what the copy itself reports: it also fails after memory has run out, and does not
+        // say that this is why.
+        check_for_oom()?;
+        match copied {
+            None => Ok(Self(Some(copy))),
+            Some(copied) => Ok(Self(Some(Box::pin(ready(Ok(copied?)))))),
         }
     }
 
     /// Waits for the numbers.
-    pub(super) fn finish(self) -> Result<Vec<f32>, EngineError> {
-        let copied = block_on(self.0)?;
+    pub(super) fn finish(mut self) -> Result<Vec<f32>, EngineError> {
+        let Some(copy) = self.0.take() else {
+            return Ok(vec![]);
+        };
+        // Numbers that were copied are good even if a later step has run out of memory since.
+        let copied = block_on(copy).map_err(|why| check_for_oom().err().unwrap_or(why))?;
         Ok(copied.iter().flat_map(TensorData::iter::<f32>).collect())
+    }
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        if let Some(copy) = self.0.take() {
+            let _ = block_on(copy);
+        }
     }
 }

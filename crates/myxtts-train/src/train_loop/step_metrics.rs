@@ -232,9 +232,8 @@ impl StepMetrics {
         let Some(numbers_n) = numbers_n else {
             return Ok(None);
         };
-        let in_step = |why| TrainError::step(self.report.step, why);
-        let numbers = Reading::begin(numbers_n).map_err(in_step)?;
-        check_for_oom().map_err(in_step)?;
+        let numbers = Reading::begin(numbers_n);
+        let numbers = numbers.map_err(|why| TrainError::step(self.report.step, why))?;
         self.undecided.push_back(UndecidedPhase {
             phase,
             names,
