@@ -1,7 +1,8 @@
 //! The machine that work is planned for: what it has, and what its devices report about
 //! themselves.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use myxtts_device::discover as backends;
 use myxtts_device::discover::ProbeAnswer;
@@ -43,12 +44,23 @@ pub fn discover(program: impl Into<PathBuf>) -> Result<Machine, Error> {
 /// # Errors
 /// As [`discover`]. A program that cannot be found is not an error either.
 pub fn this_machine() -> Result<Machine, Error> {
-    match std::env::current_exe() {
+    match own_program() {
         Ok(program) => discover(program),
         Err(why) => discover_through(move |_| ProbeAnswer {
             gpus: vec![],
             unavailable: Some(format!("the probe could not be started: {why}")),
         }),
+    }
+}
+
+/// Returns the running program, to be started again. Where it was replaced on disk since it began,
+/// as by a build, Linux still reaches the file that runs.
+pub(crate) fn own_program() -> io::Result<PathBuf> {
+    let program = std::env::current_exe()?;
+    let running = Path::new("/proc/self/exe");
+    match !program.exists() && running.exists() {
+        true => Ok(running.to_owned()),
+        false => Ok(program),
     }
 }
 

@@ -29,6 +29,13 @@ pub(crate) fn is_divided(rows: usize) -> bool {
     rows >= PIECES * LEAST_ROWS
 }
 
+/// Returns the operations of a training step for each position, from the parameters of the model:
+/// two a weight in the forward pass and four in the backward pass. What recomputation adds is not
+/// counted, as is usual: it is a cost, not work.
+pub(crate) fn training_flop(parameters: usize) -> f64 {
+    6.0 * parameters as f64
+}
+
 /// The settings of the GPT's loss.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GptObjectiveConfig {

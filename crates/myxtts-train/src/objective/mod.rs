@@ -15,8 +15,8 @@ use myxtts_ops::Compute;
 pub(crate) use decoder::{DISCRIMINATOR, DISCRIMINATOR_FILE};
 pub use decoder::{DecoderCurriculum, DecoderObjective};
 pub use dvae::{DvaeObjective, DvaeObjectiveConfig};
-pub(crate) use gpt::is_divided;
 pub use gpt::{GptObjective, GptObjectiveConfig};
+pub(crate) use gpt::{is_divided, training_flop};
 
 use crate::optim::{AdamW, NamedGradients};
 use crate::train_loop::LossFactor;

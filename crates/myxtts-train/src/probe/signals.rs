@@ -10,12 +10,13 @@ use myxtts_doctor::signals::{
     Oscillation, Pauses, Period, PipelineSignals, Precision, Recompiles, Replica, Settings,
     StageSignals, StepSignals, Strategy, TrainStage,
 };
-use myxtts_doctor::units::{Seconds, Share};
+use myxtts_doctor::units::{Flop, Seconds, Share};
 use myxtts_doctor::{Signal, Signals, stats};
 use myxtts_pipeline::{Entry, PipelineStage};
 use serde_json::Value;
 
 use super::{Probe, StepTiming};
+use crate::objective::training_flop;
 use crate::placement::Placement;
 use crate::session::{Job, TrainRequest};
 
@@ -69,6 +70,8 @@ impl Probe {
             .threads
             .map(|used| used.core_wait.as_secs_f64() / steps);
         let untold = "the system does not say";
+        let positions = self.mean(|step| step.positions as f64);
+        let flop = positions.map(|positions| Flop(training_flop(self.parameters) * positions));
         StepSignals {
             measured: self.steps.len() as u64,
             remaining: Signal::Known(self.run_steps),
@@ -79,6 +82,7 @@ impl Probe {
             collective: known(seconds(StepTiming::averaging)),
             dispatch: Signal::from_option(dispatch.map(Seconds), untold),
             core_wait: Signal::from_option(core_wait.map(Seconds), untold),
+            flop: Signal::from_option(flop, "no step was measured"),
             padding: Signal::Known(Share(self.padding_pct / 100.0)),
             audio: known(self.mean(|step| step.audio.0)),
             oscillation: self.oscillation(),

@@ -25,6 +25,8 @@ pub struct StepTiming {
     pub dispatch: Option<Duration>,
     /// Share of positions that are padding, over all replicas; `padding`.
     pub padding: f64,
+    /// Positions that the model computed, padding included, over all replicas.
+    pub positions: u64,
     /// Clips, over all replicas; `clips`.
     pub clips: u64,
     /// Sound in those clips; `audio_s`.
@@ -58,6 +60,7 @@ impl StepTiming {
             collective: report.waits.collective,
             dispatch: report.thread.map(|thread| thread.ran),
             padding: 1.0 - totals.used as f64 / padded,
+            positions: totals.padded,
             clips: totals.clips,
             audio: Seconds(totals.audio.0 as f64 / f64::from(rate.hz())),
             kernels_new: None,

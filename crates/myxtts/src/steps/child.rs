@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::watched::{Ceased, Left, Watched};
 use super::{Answer, NO_MEMORY, StepFigures};
 use crate::error::Error;
+use crate::machine::own_program;
 use crate::settings::{Config, chosen_yaml, settings_in_environment};
 
 /// How a measurement ended.
@@ -150,7 +151,7 @@ impl Candidate<'_> {
         let text = chosen_yaml(self.keys, self.settings, &self.edits);
         let written = file.write_all(text.as_bytes()).and_then(|()| file.flush());
         written.map_err(|why| lost(report!("{}: {why}", file.path().display())))?;
-        let program = std::env::current_exe().map_err(|why| lost(why.to_string().into()))?;
+        let program = own_program().map_err(|why| lost(why.to_string().into()))?;
         let mut command = Command::new(program);
         command.args(["probe-steps", "--json", "--parent"]);
         // If nothing is chosen there is no file: an empty one would be refused.

@@ -203,6 +203,12 @@ fn bench_gpu_names_the_device_and_what_it_held() {
     assert_eq!(document["steps"], 4);
     let speed = &document["speed"];
     assert!(speed["audio_per_s"].as_f64().unwrap() > 0.0, "{speed}");
+    // Six operations a weight and position: no fewer than those of one text token a clip.
+    let weights = document["work"]["parameters"].as_f64().unwrap();
+    let least = 6.0 * weights * speed["clips_per_s"].as_f64().unwrap();
+    assert!(speed["flop_per_s"].as_f64().unwrap() > least, "{speed}");
+    let share = &speed["flop_share_pct"]["unavailable"];
+    assert_eq!(share, "no figure of the maker's is known for this device");
     // What is set has its effect on what is measured.
     let saving = bench(&[
         "--set=training.recompute=blocks",

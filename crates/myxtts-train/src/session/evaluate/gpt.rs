@@ -24,7 +24,7 @@ use super::fixed_batches::held_out;
 use super::{Evaluator, Rendering, VALIDATED, averaged, model_files, read, sampling};
 use crate::error::{TrainError, unless_stopped};
 use crate::feed::{DeviceBatch, DeviceFeed};
-use crate::objective::GptObjective;
+use crate::objective::{GptObjective, training_flop};
 use crate::session::job::Job;
 use crate::session::samples::{Sample, SampleSet, Utterance};
 use crate::session::saving::{averaged_streams, streams};
@@ -304,9 +304,8 @@ impl Evaluator<GptObjective> for GptEvaluator<'_> {
         model_files(model, &self.training_data.voices)
     }
 
-    /// Counts two operations a weight in the forward pass, and four in the backward pass.
     fn flops_per_position(&self) -> Option<f64> {
-        Some(6.0 * ParameterCount::of(&self.card.gpt).total() as f64)
+        Some(training_flop(ParameterCount::of(&self.card.gpt).total()))
     }
 }
 
