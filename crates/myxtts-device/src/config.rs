@@ -38,6 +38,12 @@ pub struct StrategyConfig {
     /// `int8`, which takes a quarter of the memory and rounds them. `auto` is `f32`, unless
     /// nothing fits the device with it.
     pub moments: MomentsChoice,
+    /// The rank of adapters (LoRA), which a GPT of `init` learns in place of its weights: those
+    /// are frozen but for the text's embedding and head, and need neither gradients nor moments.
+    /// The models in checkpoints have the adapters merged into their weights. 0 trains the
+    /// weights themselves; `auto` does, unless nothing fits the device, and takes 16 then.
+    #[schemars(range(min = 0, max = 512))]
+    pub adapters: Option<u32>,
     /// Kernel fusion on GPUs. When off, every operation is a kernel of its own, for
     /// debugging. The CPU has no fusion.
     pub enable_graph_mode: bool,
@@ -58,6 +64,7 @@ impl Default for StrategyConfig {
             precision: PrecisionChoice::Auto,
             recompute: RecomputeChoice::Auto,
             moments: MomentsChoice::Auto,
+            adapters: None,
             enable_graph_mode: true,
             allow_fallback: false,
         }

@@ -6,6 +6,7 @@ use burn::tensor::ops::ConvOptions;
 use burn::tensor::{Int, Tensor};
 use myxtts_ops::Compute;
 
+use crate::adapter::Adapter;
 use crate::init::Init;
 
 /// A linear layer, `x w^T + b`, with the weight as `(out, in)`.
@@ -46,6 +47,8 @@ pub(crate) struct TransposedLinear {
     pub(crate) weight: Param<Tensor<2>>,
     /// The bias, one number per output.
     pub(crate) bias: Param<Tensor<1>>,
+    /// What is learned where weight and bias are frozen.
+    pub(crate) adapter: Option<Adapter>,
 }
 
 impl TransposedLinear {
@@ -54,12 +57,25 @@ impl TransposedLinear {
         Self {
             weight: init.normal([inputs, outputs], std),
             bias: init.constant([outputs], 0.0),
+            adapter: None,
         }
     }
 
     /// Applies the layer over the last dimension, with the product in the given precision.
     pub(crate) fn forward_in<const D: usize>(&self, x: Tensor<D>, compute: Compute) -> Tensor<D> {
-        compute.transposed_linear(x, self.weight.val(), Some(self.bias.val()))
+        let layer = |x| compute.transposed_linear(x, self.weight.val(), Some(self.bias.val()));
+        match &self.adapter {
+            Some(adapter) => layer(x.clone()) + adapter.forward_in(x, compute),
+            None => layer(x),
+        }
+    }
+
+    /// Returns the weight with what its adapter learned.
+    pub(crate) fn merged_weight(&self) -> Tensor<2> {
+        match &self.adapter {
+            Some(adapter) => adapter.merged_with(self.weight.val()),
+            None => self.weight.val(),
+        }
     }
 }
 

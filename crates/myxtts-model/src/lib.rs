@@ -3,6 +3,7 @@
 //! Parameters carry the public checkpoint's own names and shapes
 //! ([`params`]), so that weights go in and out without a table.
 
+mod adapter;
 pub mod conditioning;
 pub mod dvae;
 pub mod generate;

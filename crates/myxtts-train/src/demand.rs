@@ -181,7 +181,12 @@ impl Demand {
                 recompute: share.savings.recompute,
             };
             let memory = |(shape, rows): &(BucketShape, u32)| {
-                TrainingMemory::of(&self.gpt, self.sample(*shape), *rows as usize, kernels)
+                let sample = self.sample(*shape);
+                let memory = TrainingMemory::of(&self.gpt, sample, *rows as usize, kernels);
+                match share.savings.adapters {
+                    0 => memory,
+                    rank => memory.with_adapters(&self.gpt, rank as usize),
+                }
             };
             let fullest = batches.iter().map(memory).max_by_key(|m| m.activations);
             let Some(fullest) = fullest else {
@@ -203,6 +208,14 @@ impl Demand {
             needs.data_work = self.data_work(share, batches);
         }
         needs.copies = self.copies(share, weights);
+        if share.savings.adapters > 0 && share.trains && share.prepares {
+            // Samples are spoken with merged weights between two steps, when nothing of a step is
+            // there: no activations, no gradients, no rounded weights.
+            let merged = ParameterCount::of(&self.gpt).transformer as u64 * F32;
+            let rounded = needs.weights.saturating_sub(weights);
+            let of_a_step = needs.activations + needs.gradients + rounded;
+            needs.copies += merged.saturating_sub(of_a_step);
+        }
         if share.is_host {
             // Two copies of the frozen DVAE: one for checkpoints, one for the next stage.
             needs.copies += 2 * self.dvae_weights();
@@ -372,6 +385,12 @@ impl Workload for Demand {
         );
         let (least, most, mean) = schedule.ok()?.clips_per_step()?;
         Some(ClipsPerStep { least, most, mean })
+    }
+
+    fn may_adapt(&self) -> bool {
+        // A new DVAE makes other codes, so the GPT after it is a new one.
+        let stages = &self.stages;
+        self.has_start && stages.contains(&StageName::Gpt) && !stages.contains(&StageName::Dvae)
     }
 }
 

@@ -66,7 +66,12 @@ impl ModelFigures {
                 codes: (longest_codes * part).div_ceil(parts),
                 frames,
             };
-            (shape, TrainingMemory::of(gpt, shape, 1, kernels))
+            let memory = TrainingMemory::of(gpt, shape, 1, kernels);
+            let memory = match savings.adapters {
+                0 => memory,
+                rank => memory.with_adapters(gpt, rank as usize),
+            };
+            (shape, memory)
         };
         let (_, longest) = memory(parts);
         let dvae = dvae.parameters();

@@ -205,6 +205,13 @@ impl fmt::Display for Plan {
         if self.savings.moments != MomentBits::F32 {
             writeln!(f, "  Optimizer moments: {}", self.savings.moments.name())?;
         }
+        if self.savings.adapters > 0 {
+            let rank = self.savings.adapters;
+            writeln!(
+                f,
+                "  Adapters: of rank {rank}; the GPT's weights are frozen"
+            )?;
+        }
         writeln!(f, "  Static shapes: {}", on_off(self.static_shapes))?;
         let fusion = self.graph_mode.map_or("none on the CPU", on_off);
         writeln!(f, "  Kernel fusion: {fusion}")?;

@@ -75,13 +75,15 @@ pub(super) fn fit(
     devices: &Devices<'_>,
     record: &mut Record,
 ) -> Result<Fitted, PlanError> {
-    let ways = Savings::ways(&request.strategy);
+    let workload = request.workload.as_deref();
+    let may_adapt = workload.is_some_and(Workload::may_adapt);
+    let ways = Savings::ways(&request.strategy, may_adapt);
     let asked = Sizing {
         batch_size,
         accumulation,
         savings: ways[0],
     };
-    let Some(workload) = request.workload.as_deref() else {
+    let Some(workload) = workload else {
         return Ok(Fitted::new(asked, vec![]));
     };
     let question = Question {
@@ -119,17 +121,18 @@ impl Question<'_> {
     /// Finds sizes that fit where those that were asked for do not, in these ways of saving.
     fn fit_saving(
         &self,
-        ways: [Savings; 3],
+        ways: [Savings; 4],
         tight: &DeviceMemory,
         check: MemoryCheck,
         record: &mut Record,
     ) -> Result<Fitted, PlanError> {
-        let [first, exact, last] = self.useful(ways);
+        let [first, exact, rounded, last] = self.useful(ways);
         let is_chosen = self.request.is_chosen(BATCH_KEY);
         let may_change = !is_chosen || self.request.strategy.allow_fallback;
         // A smaller batch is better than rounding, where the batch may be smaller.
         let whole = self.saving(match may_change || check == MemoryCheck::Warn {
             true => exact,
+            false if self.saving(rounded).fits_as_asked() => rounded,
             false => last,
         });
         let mut fitted = Fitted::new(whole.asked, whole.as_asked());
@@ -143,7 +146,7 @@ impl Question<'_> {
             return Ok(fitted);
         }
         let largest = |savings: Savings| self.saving(savings).largest_fitting();
-        let settled = [exact, last].into_iter().find_map(largest);
+        let settled = [exact, rounded, last].into_iter().find_map(largest);
         let Some(settled) = settled.filter(|_| may_change) else {
             let least = self.saving(last);
             let tight = tightest(&least.as_asked()).cloned();
@@ -169,7 +172,7 @@ impl Question<'_> {
     }
 
     /// Replaces a way that saves nothing by the one before it.
-    fn useful(&self, [first, exact, last]: [Savings; 3]) -> [Savings; 3] {
+    fn useful(&self, [first, exact, rounded, last]: [Savings; 4]) -> [Savings; 4] {
         let needed = |savings: Savings| -> Vec<MemoryNeeds> {
             let needs = self.saving(savings).as_asked().into_iter();
             needs.map(|device| device.needs).collect()
@@ -180,7 +183,8 @@ impl Question<'_> {
             false => savings,
         };
         let exact = or_before(exact, first);
-        [first, exact, or_before(last, exact)]
+        let rounded = or_before(rounded, exact);
+        [first, exact, rounded, or_before(last, rounded)]
     }
 
     fn as_asked(&self) -> Vec<DeviceMemory> {
@@ -194,6 +198,10 @@ impl Question<'_> {
 
     fn fits(&self, sizing: Sizing, mel_frames: Option<u32>) -> bool {
         tightest(&self.needs(sizing, mel_frames)).is_none()
+    }
+
+    fn fits_as_asked(&self) -> bool {
+        self.fits(self.asked, None)
     }
 
     /// Returns the sizes of a smaller batch that is accumulated as often as was asked for.
@@ -246,9 +254,13 @@ impl Question<'_> {
             None => {
                 let one = self.needs(self.kept(1), None);
                 let least = one.iter().map(|memory| memory.needed_mb).max();
-                shorter(longest, least, |frames| {
+                let shorter = shorter(longest, least, |frames| {
                     self.fits(self.kept(1), Some(frames))
-                })
+                });
+                match self.adapters_would_fit() {
+                    Some(adapters) => format!("{adapters}; or {shorter}"),
+                    None => shorter,
+                }
             }
         };
         TooLarge {
@@ -259,6 +271,27 @@ impl Question<'_> {
             needs: tight.needs.to_string(),
             fix,
         }
+    }
+}
+
+impl Question<'_> {
+    /// Says how to train adapters, where nothing fits without them and something does with them.
+    fn adapters_would_fit(&self) -> Option<String> {
+        let adapted = self.saving(self.asked.savings.adapted());
+        if self.asked.savings.adapters > 0 || adapted.largest_fitting().is_none() {
+            return None;
+        }
+        let key = format!(
+            "`--set training.adapters={}`",
+            adapted.asked.savings.adapters
+        );
+        Some(match self.workload.may_adapt() {
+            true => format!("{key} freezes the weights and trains adapters, which fits"),
+            false => format!(
+                "--stage gpt --init DIR with {key} trains adapters beside weights that are there, \
+                 which fits"
+            ),
+        })
     }
 }
 

@@ -138,6 +138,10 @@ pub trait Workload: fmt::Debug + Send + Sync {
     /// Returns the number of clips in one batch of all replicas together, if the
     /// clips are known.
     fn clips(&self, batch_size: u32, replicas: u32) -> Option<ClipsPerStep>;
+    /// Whether the GPT comes with weights, beside which it may learn adapters.
+    fn may_adapt(&self) -> bool {
+        false
+    }
 }
 
 /// The longest shape that the configuration allows.

@@ -253,6 +253,7 @@ pub fn plan(request: &PlanRequest, machine: &Machine) -> Result<Plan, PlanError>
         // `fitting::fit` takes these.
         recompute: _,
         moments: _,
+        adapters: _,
         enable_graph_mode,
         // `Decided::into_plan` takes this.
         collective: _,

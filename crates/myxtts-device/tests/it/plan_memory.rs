@@ -152,7 +152,9 @@ fn where_no_batch_fits_a_shorter_clip_may() {
 #[test]
 fn memory_is_saved_where_it_lacks() {
     let found = |plan: &Plan| {
-        let Savings { recompute, moments } = plan.savings;
+        let Savings {
+            recompute, moments, ..
+        } = plan.savings;
         (recompute, moments, plan.batch_size)
     };
     let f32 = MomentBits::F32;

@@ -9,6 +9,7 @@
 //! Suffixes: b batch, p all positions, t text positions, m audio positions,
 //! d channels, v tokens.
 
+mod adapters;
 mod batch;
 mod config;
 mod count;

@@ -133,6 +133,17 @@ impl Block {
         self.finish(x_btd, mixed_btd, drop, layer, compute)
     }
 
+    /// Returns the layers that adapters are for, by their names in the block.
+    pub(super) fn projections(&mut self) -> [(&'static str, &mut TransposedLinear); 4] {
+        let Self { attn, mlp, .. } = self;
+        [
+            ("attn.c_attn", &mut attn.c_attn),
+            ("attn.c_proj", &mut attn.c_proj),
+            ("mlp.c_fc", &mut mlp.c_fc),
+            ("mlp.c_proj", &mut mlp.c_proj),
+        ]
+    }
+
     /// Whether [`cached`](Self::cached) can take the block.
     fn is_on_host(&self) -> bool {
         let norm = |norm: &NormParams| {
@@ -156,7 +167,7 @@ impl Block {
     #[expect(clippy::cast_possible_truncation, reason = "a constant")]
     fn cached(&self) -> Option<CachedBlock> {
         let norm = |norm: &NormParams| [norm.weight.val(), norm.bias.val()];
-        let linear = |layer: &TransposedLinear| (layer.weight.val(), layer.bias.val());
+        let linear = |layer: &TransposedLinear| (layer.merged_weight(), layer.bias.val());
         CachedBlock::new(
             [norm(&self.ln_1), norm(&self.ln_2)],
             [
@@ -211,6 +222,11 @@ impl SelfAttention {
                 .reshape([batch, length, self.heads, channels / self.heads])
                 .swap_dims(1, 2)
         })
+    }
+
+    /// Whether it learns through adapters.
+    pub(super) fn has_adapter(&self) -> bool {
+        self.c_attn.adapter.is_some()
     }
 
     fn scale(&self) -> f64 {

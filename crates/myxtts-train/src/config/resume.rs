@@ -83,6 +83,10 @@ resume_rules!(STRATEGY = "training": StrategyConfig {
     // The same gradients either way.
     recompute: Policy::Free,
     moments: Policy::Notice("the moments are rounded otherwise from here on"),
+    adapters: Policy::Refuse(
+        "what is learned would be something else; set `training.adapters` as it was, or start \
+         another run with --init",
+    ),
     enable_graph_mode: Policy::Free,
     allow_fallback: Policy::Free,
 });

@@ -286,7 +286,16 @@ impl Objective for GptObjective {
     }
 
     fn tensors(&self) -> Vec<Unread> {
-        unread(&self.gpt)
+        match self.gpt.has_adapters() {
+            true => self.gpt.merged_unread(),
+            false => unread(&self.gpt),
+        }
+    }
+
+    /// With adapters, the frozen weights beside them: merged weights are rounded, and do not tell
+    /// what they were made of.
+    fn trained(&self) -> Option<Vec<Unread>> {
+        self.gpt.has_adapters().then(|| unread(&self.gpt))
     }
 
     fn with_state(mut self, state: &dyn Weights) -> Result<Self, LoadError> {

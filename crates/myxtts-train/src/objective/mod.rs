@@ -158,6 +158,12 @@ pub trait Objective: Sized + Send + Sync + 'static {
     /// Returns everything that a checkpoint keeps of the model, unread on its device.
     fn tensors(&self) -> Vec<Unread>;
 
+    /// Returns what training goes on with, where the model is made of it and does not tell; `None`
+    /// where the model is what is trained.
+    fn trained(&self) -> Option<Vec<Unread>> {
+        None
+    }
+
     /// Reads everything that a checkpoint keeps back to the host.
     ///
     /// # Errors
@@ -166,6 +172,6 @@ pub trait Objective: Sized + Send + Sync + 'static {
         read_all(self.tensors())
     }
 
-    /// Loads `state` into the model.
+    /// Loads `state` into the model: [`trained`](Self::trained) where there is one.
     fn with_state(self, state: &dyn Weights) -> Result<Self, LoadError>;
 }

@@ -107,7 +107,8 @@ impl<'a> Subject<'a> {
         let learns = parts::gpt_recipe(job, card);
         let warm_up = self.warm_up(request);
         let state = |device: &Device| {
-            let gpt = Gpt::new(&Init::new(job.seed, &device.clone().autodiff()), &card.gpt);
+            let init = Init::new(job.seed, &device.clone().autodiff());
+            let gpt = parts::adapted(job, Gpt::new(&init, &card.gpt), &init);
             let objective = GptObjective::new(gpt.with_compute(compute), learns.clone());
             let adamw = job.optimization.adamw;
             let objective = warm_up.model(objective, adamw, &loop_config, card)?;

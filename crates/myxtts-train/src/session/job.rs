@@ -430,6 +430,8 @@ fn effective(request: &TrainRequest) -> serde_json::Value {
     let mut config = config.clone();
     config.data.pipeline.batch_size = plan.batch_size;
     config.training.strategy.gradient_accumulation_steps = plan.gradient_accumulation_steps;
+    let adapters = Some(plan.savings.adapters).filter(|rank| *rank > 0);
+    config.training.strategy.adapters = adapters;
     if let Some(language) = &dataset.language {
         config.data.dataset.language = Some(language.clone());
     }

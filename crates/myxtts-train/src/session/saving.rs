@@ -20,7 +20,7 @@ use crate::optim::{AdamW, AdamWConfig};
 use crate::train_loop::{Ema, LossScale, State};
 
 /// The weights as the optimizer left them, in checkpoints whose model files hold an average of
-/// them: a resumed run continues with these.
+/// them, or adapters merged into them: a resumed run continues with these.
 const RAW: &str = "raw.safetensors";
 
 /// The average, in checkpoints of schema 1, whose model files hold the raw weights.
@@ -124,8 +124,9 @@ pub(crate) fn snapshot<'a, T: Objective>(
         }));
         contents.push(file(&optimizer_file(phase), tensors)?);
     }
-    if state.ema.is_some() {
-        contents.push(file(RAW, streams(state.objective.tensors()))?);
+    let averaged = || state.ema.is_some().then(|| state.objective.tensors());
+    if let Some(raw) = state.objective.trained().or_else(averaged) {
+        contents.push(file(RAW, streams(raw))?);
     }
     let guards = GuardState {
         non_finite: state.non_finite.clone(),
@@ -164,7 +165,7 @@ pub(crate) fn restore<T: Objective>(
         let files = &checkpoint.manifest().files;
         files.iter().any(|file| file.name == name)
     };
-    // The raw weights lie beside the average of them.
+    // The raw weights lie beside what was made of them.
     let raw = has(RAW).then(|| Stored::open(checkpoint, &[(RAW, "")]));
     let raw = raw.transpose()?;
     let objective = state.objective.with_state(raw.as_ref().unwrap_or(&model));

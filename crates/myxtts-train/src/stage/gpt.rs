@@ -18,7 +18,9 @@ use myxtts_weights::TensorMap;
 
 use super::execute::{MakeDeviceStage, StageRun};
 use super::frozen::frozen_dvae;
-use super::parts::{card_of, codes_cache, device_stage, gpt_recipe, gpt_targets, host, schedule};
+use super::parts::{
+    adapted, card_of, codes_cache, device_stage, gpt_recipe, gpt_targets, host, schedule,
+};
 use super::precision;
 use super::prefetch::prefetch_config;
 use super::warm_up::{Listener, WarmUp};
@@ -211,14 +213,27 @@ fn initial(
     device: &Device,
 ) -> Result<Gpt, TrainError> {
     let device = device.clone().autodiff();
-    let blank = || Gpt::new(&Init::blank(&device), &card.gpt);
+    let (blank, drawn) = (Init::blank(&device), Init::new(job.seed, &device));
+    let gpt = |init: &Init| Gpt::new(init, &card.gpt);
     match (earlier, resumed) {
         (Some(weights), None) => {
-            load(blank(), &HandedOver::from(weights), "").map_err(TrainError::failed)
+            let gpt = load(gpt(&blank), &HandedOver::from(weights), "");
+            let gpt = gpt.map_err(TrainError::failed)?;
+            Ok(adapted(job, gpt, &drawn))
         }
-        (_, Some(_)) => Ok(blank()),
-        (None, None) => Ok(Gpt::new(&Init::new(job.seed, &device), &card.gpt)),
+        (_, Some(_)) => Ok(adapted(job, gpt(&blank), &blank)),
+        (None, None) if job.plan.savings.adapters > 0 => Err(nothing_to_adapt()),
+        (None, None) => Ok(gpt(&drawn)),
     }
+}
+
+fn nothing_to_adapt() -> TrainError {
+    TrainError::Usage(report!(
+        "adapters need a GPT that was trained, and there is none";
+        why: "the weights of --init have a DVAE and no GPT, so the GPT is new and must be trained \
+              itself";
+        fix: "--set training.adapters=0, or --init DIR with weights that have a GPT"
+    ))
 }
 
 /// Somebody who writes what the warm-up says into the log.

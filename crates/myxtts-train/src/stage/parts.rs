@@ -15,7 +15,8 @@ use myxtts_data::schedule::{BucketShape, ConditioningSpec, Schedule, choose_buck
 use myxtts_infer::{DecoderCard, ModelCard, SamplingDefaults, VoiceKind};
 use myxtts_model::ModelSize;
 use myxtts_model::dvae::Dvae;
-use myxtts_model::gpt::{GptConfig, Quirks, Vocabulary};
+use myxtts_model::gpt::{Gpt, GptConfig, Quirks, Vocabulary};
+use myxtts_model::init::Init;
 use myxtts_run::FileError;
 
 use super::execute::MakeDeviceStage;
@@ -201,6 +202,14 @@ pub(crate) fn device_stage(
         let feed = feed.with_quirks(quirks).keeping(codes.clone());
         Ok(feed.with_faults(faults.clone()))
     })
+}
+
+/// Gives a GPT the adapters that the plan of a job has, if any.
+pub(crate) fn adapted(job: &Job, gpt: Gpt, init: &Init) -> Gpt {
+    match job.plan.savings.adapters as usize {
+        0 => gpt,
+        rank => gpt.with_adapters(init, rank),
+    }
 }
 
 /// How the GPT of a card learns in a training of this job.

@@ -22,7 +22,7 @@ use myxtts_weights::{Tensor, TensorMap, read_ours, read_public, read_safetensors
 
 use crate::mini;
 
-fn train(job: &TrainRequest) -> Result<Finished, TrainError> {
+pub(crate) fn train(job: &TrainRequest) -> Result<Finished, TrainError> {
     let here = Placement::on(&Device::flex());
     run(
         job,
@@ -33,7 +33,7 @@ fn train(job: &TrainRequest) -> Result<Finished, TrainError> {
 }
 
 /// A job of `steps` a stage, with a checkpoint every so many.
-fn job(folder: &Path, steps: u64, every: u64) -> TrainRequest {
+pub(crate) fn job(folder: &Path, steps: u64, every: u64) -> TrainRequest {
     let mut job = mini::job(folder);
     let run = &mut job.config.training.run;
     (run.epochs, run.max_steps) = (10_000, Some(steps));
@@ -42,13 +42,13 @@ fn job(folder: &Path, steps: u64, every: u64) -> TrainRequest {
 }
 
 /// The same job at a step of its run.
-fn resumed(job: &TrainRequest, step: u64) -> TrainRequest {
+pub(crate) fn resumed(job: &TrainRequest, step: u64) -> TrainRequest {
     let mut job = job.clone();
     job.config.training.run.resume = Resume::Step(step);
     job
 }
 
-fn checkpoint(run: &Path, step: u64) -> PathBuf {
+pub(crate) fn checkpoint(run: &Path, step: u64) -> PathBuf {
     run.join(format!("checkpoints/step_{step:09}"))
 }
 

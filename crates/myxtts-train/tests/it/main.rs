@@ -15,6 +15,7 @@
 )]
 
 mod accumulation;
+mod adapters;
 mod checkpoints;
 mod decoder;
 mod encode;

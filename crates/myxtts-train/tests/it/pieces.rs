@@ -14,7 +14,7 @@ const CODES: usize = 30;
 const FRAMES: usize = 20;
 
 /// Rows of all lengths, the last but one without a clip.
-fn batch(rows: usize, device: &Device) -> GptBatch {
+pub(crate) fn batch(rows: usize, device: &Device) -> GptBatch {
     let ids = |width: usize, most: usize| {
         let ids = (0..rows * width).map(|i| (2 + i * 37 % most) as i64);
         let data = TensorData::new(ids.collect::<Vec<i64>>(), [rows, width]);
@@ -41,7 +41,7 @@ fn batch(rows: usize, device: &Device) -> GptBatch {
     }
 }
 
-fn numbers(gradients: &NamedGradients) -> Vec<(String, Vec<f32>)> {
+pub(crate) fn numbers(gradients: &NamedGradients) -> Vec<(String, Vec<f32>)> {
     let read = |(name, gradient_n): (&str, &Tensor<1>)| {
         let values = gradient_n.to_data();
         (name.to_owned(), values.iter::<f32>().collect())
@@ -51,7 +51,7 @@ fn numbers(gradients: &NamedGradients) -> Vec<(String, Vec<f32>)> {
 
 /// The largest distance between what a pass gives and what the whole batch
 /// does, in parts of the larger.
-fn apart(objective: &GptObjective, rows: usize) -> f32 {
+pub(crate) fn apart(objective: &GptObjective, rows: usize) -> f32 {
     let batch = batch(rows, &Device::flex());
     let (shares, key, scale) = ([0.7, 0.4], 11, 8.0);
     let loss = objective.loss(0, &batch, &shares, key).unwrap();

@@ -8,6 +8,7 @@ use myxtts_config::{Problem, Problems, Settings};
 use myxtts_data::layout::Columns;
 use myxtts_model::gpt::{Vocabulary, check_frozen};
 use myxtts_text::Language;
+use myxtts_train::config::StageName;
 
 use super::Config;
 
@@ -66,10 +67,39 @@ pub(super) fn check(settings: &Settings<Config>) -> Result<(), Problems> {
     {
         refuse("training.freeze", report!("`training.freeze`: {why}"));
     }
+    let has_init = training.run.init.is_some();
+    let stages = training
+        .run
+        .stage
+        .names(settings.is_chosen("training.stage"), has_init);
+    if let Some(rank @ 1..) = training.strategy.adapters
+        && let Some(why) = nothing_to_adapt(&stages, has_init)
+    {
+        refuse(
+            "training.adapters",
+            report!(
+                "`training.adapters` is {rank}, and {why}";
+                why: "adapters are learned beside the frozen weights of a GPT that was trained";
+                fix: "--stage gpt --init DIR, or leave `training.adapters` out"
+            ),
+        );
+    }
     match problems.is_empty() {
         true => Ok(()),
         false => Err(Problems(problems)),
     }
+}
+
+/// Says why a training has no GPT that could learn adapters.
+fn nothing_to_adapt(stages: &[StageName], has_init: bool) -> Option<&'static str> {
+    if !stages.contains(&StageName::Gpt) {
+        return Some("this training has no GPT stage");
+    }
+    if !has_init {
+        return Some("the GPT is a new one");
+    }
+    let has_dvae = stages.contains(&StageName::Dvae);
+    has_dvae.then_some("the GPT after a DVAE stage is a new one")
 }
 
 fn not_a_folder_name(name: &str) -> Option<&'static str> {

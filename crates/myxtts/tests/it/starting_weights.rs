@@ -97,6 +97,49 @@ fn sizes_rates_and_hearing_come_from_the_weights() {
     insta::assert_snapshot!("contradictions", messages.join("\n"));
 }
 
+/// XTTS-v2 on a card of 6 GB: adapters where there are weights, and where there are none the way to
+/// them.
+#[test]
+fn a_small_card_trains_adapters_beside_the_weights() {
+    let folder = tempfile::tempdir().unwrap();
+    describe_xtts_v2(&folder.path().join("weights"));
+    let plan = |flags: &[&str]| {
+        let fixed = ["plan", "--assume-gpus", "1", "--assume-memory", "6000"];
+        run_in(folder.path(), &[&fixed[..], flags].concat(), &[])
+    };
+    let run = plan(&["--init", "weights"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(
+        run.stdout.contains("Adapters: of rank 16"),
+        "{}",
+        run.stdout
+    );
+    let refused = |flags: &[&str]| {
+        let run = plan(flags);
+        assert_eq!(run.code, Some(2), "{flags:?}: {}", run.stdout);
+        run.stderr
+    };
+    let fix = "--stage gpt --init DIR with `--set training.adapters=16` trains adapters";
+    let new = refused(&["--model-size", "xtts-v2"]);
+    assert!(new.contains(fix), "{new}");
+    let off = refused(&["--init", "weights", "--set", "training.adapters=0"]);
+    assert!(
+        off.contains("freezes the weights and trains adapters"),
+        "{off}"
+    );
+    for (stage, why) in [
+        (&[][..], "the GPT is a new one"),
+        (&["--init", "weights", "--stage", "decoder"], "no GPT stage"),
+        (
+            &["--init", "weights", "--stage", "all"],
+            "after a DVAE stage",
+        ),
+    ] {
+        let told = refused(&[stage, &["--set", "training.adapters=8"]].concat());
+        assert!(told.contains(why), "{told}");
+    }
+}
+
 /// Tiny weights, imported: they know English alone.
 fn weights(folder: &Path) {
     let tiny = Tiny::with_room(&["en"], 60, 200);

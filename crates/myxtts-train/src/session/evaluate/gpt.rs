@@ -24,7 +24,7 @@ use super::fixed_batches::held_out;
 use super::{Evaluator, Rendering, VALIDATED, averaged, model_files, read, sampling};
 use crate::error::{TrainError, unless_stopped};
 use crate::feed::{DeviceBatch, DeviceFeed};
-use crate::objective::{GptObjective, training_flop};
+use crate::objective::{GptObjective, Objective, training_flop};
 use crate::session::job::Job;
 use crate::session::samples::{Sample, SampleSet, Utterance};
 use crate::session::saving::{averaged_streams, streams};
@@ -80,12 +80,12 @@ impl<'a> GptEvaluator<'a> {
         Rc::clone(&self.sampling)
     }
 
-    /// Returns the model to evaluate: with averaged weights where there are some, on the
-    /// evaluation's device. It is in f32 because that is how it will speak, because figures of
+    /// Returns the model to evaluate: with adapters merged and with averaged weights where there
+    /// are some, on the evaluation's device. It is in f32 because that is how it will speak, because figures of
     /// runs in different precisions must be comparable, and because only the model devices were
     /// chosen to compute in another precision.
     fn model(&self, state: &State<GptObjective>) -> Result<Gpt, TrainError> {
-        let gpt = averaged(state.objective.gpt.valid(), state.ema.as_ref())?;
+        let gpt = averaged(state.objective.gpt.valid().merged(), state.ema.as_ref())?;
         Ok(gpt.with_compute(Compute::F32).to_device(&self.device))
     }
 
@@ -286,7 +286,7 @@ impl Evaluator<GptObjective> for GptEvaluator<'_> {
         &'s self,
         state: &'s State<GptObjective>,
     ) -> Result<Vec<Content<'s>>, TrainError> {
-        let gpt = averaged_streams(unread(&state.objective.gpt), state.ema.as_ref());
+        let gpt = averaged_streams(state.objective.tensors(), state.ema.as_ref());
         let hifigan = self.hifigan.iter();
         let model = Outgoing {
             hifigan_decoder: hifigan
