@@ -185,6 +185,7 @@ mod tests {
         let all = Savings {
             recompute: true,
             moments: MomentBits::Int8,
+            ..Savings::NONE
         };
         assert_eq!(
             relief(400, 800, all),
