@@ -12,6 +12,7 @@ use myxtts_train::config::{StageWord, Stages};
 use myxtts_train::objective::{GptObjective, GptObjectiveConfig, Objective};
 use myxtts_train::optim::{AdamW, AdamWConfig, NamedGradients};
 use myxtts_train::session::TrainRequest;
+use myxtts_train::train_loop::LossFactor;
 use myxtts_weights::read_safetensors;
 
 use crate::checkpoints::{checkpoint, job, resumed, train};
@@ -40,7 +41,7 @@ fn loss(objective: &GptObjective, batch: &GptBatch) -> f32 {
 
 fn gradients(objective: &GptObjective, batch: &GptBatch) -> NamedGradients {
     let mut sum = NamedGradients::default();
-    let pass = objective.forward_backward(0, batch, &[], 11, 1.0, &mut sum);
+    let pass = objective.forward_backward(0, batch, &[], 11, &LossFactor::Known(1.0), &mut sum);
     pass.unwrap();
     sum
 }
